@@ -1,0 +1,176 @@
+package yurt
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ExecutionKind says what an execution runs.
+type ExecutionKind string
+
+// The kinds of execution.
+const (
+	KindCode    ExecutionKind = "code"    // source text in a language
+	KindCommand ExecutionKind = "command" // argv or a shell line
+	KindHandler ExecutionKind = "handler" // a Lambda-style handler, called with an event
+)
+
+// ExecutionState is where an execution is in its life.
+type ExecutionState string
+
+// The states of an execution.
+const (
+	ExecutionPending   ExecutionState = "pending"
+	ExecutionRunning   ExecutionState = "running"
+	ExecutionSucceeded ExecutionState = "succeeded" // exit code 0 and no error
+	ExecutionFailed    ExecutionState = "failed"
+)
+
+// Ended reports whether the result is there.
+func (s ExecutionState) Ended() bool { return s == ExecutionSucceeded || s == ExecutionFailed }
+
+// ExecutionSpec is everything a node needs to run something in a sandbox.
+type ExecutionSpec struct {
+	ID          string            `json:"id"`
+	Kind        ExecutionKind     `json:"kind"`
+	Language    string            `json:"language,omitempty"` // of code and handler
+	Code        string            `json:"code,omitempty"`     // source text of code and handler
+	Handler     string            `json:"handler,omitempty"`  // name of the function; default "handler"
+	Event       json.RawMessage   `json:"event,omitempty"`
+	Context     json.RawMessage   `json:"context,omitempty"` // fields that override the handler's context
+	Command     []string          `json:"command,omitempty"` // argv
+	Stdin       []byte            `json:"stdin,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Cwd         string            `json:"cwd,omitempty"` // default /workspace
+	Timeout     Duration          `json:"timeout"`
+	OutputLimit Size              `json:"output_limit"` // of each stream, in bytes
+}
+
+// Execution is the record of one run.
+type Execution struct {
+	ID        string         `json:"id"`
+	SessionID string         `json:"session_id"`
+	Kind      ExecutionKind  `json:"kind"`
+	Language  string         `json:"language,omitempty"`
+	State     ExecutionState `json:"state"`
+	CreatedAt time.Time      `json:"created_at"`
+	Result    *Result        `json:"result,omitempty"` // set when State has ended
+}
+
+// Result is what came of an execution.
+type Result struct {
+	ExitCode  int             `json:"exit_code"`
+	Stdout    string          `json:"stdout"`
+	Stderr    string          `json:"stderr"`
+	Result    json.RawMessage `json:"result"` // what the handler returned, null otherwise
+	Error     *ExecutionError `json:"error"`
+	Metrics   Metrics         `json:"metrics"`
+	Artifacts []Artifact      `json:"artifacts"`
+	Truncated Truncated       `json:"truncated"`
+	StartedAt time.Time       `json:"started_at"`
+	EndedAt   time.Time       `json:"ended_at"`
+}
+
+// Types of [ExecutionError] that Yurt itself gives. Anything else is the name of
+// an exception in the user's language.
+const (
+	ErrorTypeTimeout            = "ExecutionTimeout"
+	ErrorTypeOutOfMemory        = "OutOfMemory"
+	ErrorTypeSyntax             = "SyntaxError"
+	ErrorTypeHandlerNotFound    = "HandlerNotFound"
+	ErrorTypeNotSerializable    = "ResultNotSerializable"
+	ErrorTypeResultTooLarge     = "ResultTooLarge"
+	ErrorTypeCommandNotFound    = "CommandNotFound"
+	ErrorTypeSignaled           = "Signaled"      // killed by a signal that Yurt did not send
+	ErrorTypeSandboxLost        = "SandboxLost"   // the sandbox or its node went away
+	ErrorTypeSessionEnded       = "SessionEnded"  // the session was ended while it ran
+	ErrorTypeNonZeroExit        = "NonZeroExit"   // only where the caller needs an error; a plain command has none
+	ErrorTypeSandboxFailed      = "SandboxFailed" // the run could not be started
+	ErrorTypeRuntimeUnavailable = "RuntimeUnavailable"
+)
+
+// Exit codes that Yurt itself gives to an execution.
+const (
+	ExecutionExitTimeout = 124 // as timeout(1)
+	ExecutionExitSignal  = 128 // plus the number of the signal, as a shell does
+)
+
+// ExecutionError says why an execution failed.
+type ExecutionError struct {
+	Type       string   `json:"type"`
+	Message    string   `json:"message"`
+	Stacktrace []string `json:"stacktrace"` // the user's lines alone, outermost first
+}
+
+// Metrics says what an execution used.
+type Metrics struct {
+	DurationMS      float64            `json:"duration_ms"`
+	CPUMS           float64            `json:"cpu_ms"`
+	MemoryPeakBytes int64              `json:"memory_peak_bytes"`
+	StdoutBytes     int64              `json:"stdout_bytes"` // written by the program, also beyond the cap
+	StderrBytes     int64              `json:"stderr_bytes"`
+	Phases          map[string]float64 `json:"phases_ms,omitempty"` // milliseconds by phase
+}
+
+// Artifact is a file that an execution produced for its caller.
+type Artifact struct {
+	Path     string `json:"path"`
+	MIMEType string `json:"mime_type"`
+	Size     int64  `json:"size"`
+}
+
+// Truncated says which streams were cut at their cap.
+type Truncated struct {
+	Stdout bool `json:"stdout"`
+	Stderr bool `json:"stderr"`
+}
+
+// State returns the state that an execution with this result is in.
+func (r *Result) State() ExecutionState {
+	if r.ExitCode == 0 && r.Error == nil {
+		return ExecutionSucceeded
+	}
+	return ExecutionFailed
+}
+
+// CLIExitCode maps the result to an exit code of the command line.
+func (r *Result) CLIExitCode() int {
+	if r.Error == nil {
+		if r.ExitCode == 0 {
+			return ExitOK
+		}
+		return ExitError
+	}
+	switch r.Error.Type {
+	case ErrorTypeTimeout:
+		return ExitTimeout
+	case ErrorTypeSyntax, ErrorTypeHandlerNotFound, "IndentationError", "TabError":
+		return ExitSyntax
+	case ErrorTypeSandboxLost, ErrorTypeSandboxFailed, ErrorTypeRuntimeUnavailable:
+		return ExitSandboxFailed
+	default:
+		return ExitError
+	}
+}
+
+// EventType names a kind of [Event].
+type EventType string
+
+// The types of event, in the order in which an execution has them: one started,
+// any number of stdout and stderr, one ended.
+const (
+	EventStarted EventType = "started"
+	EventStdout  EventType = "stdout"
+	EventStderr  EventType = "stderr"
+	EventEnded   EventType = "ended"
+)
+
+// Event is one step of an execution. Seq counts from 1 without gaps, so a watcher
+// that was cut off goes on after the last one it saw.
+type Event struct {
+	Seq    uint64    `json:"seq"`
+	Type   EventType `json:"type"`
+	At     time.Time `json:"at"`
+	Data   []byte    `json:"-"`                // output; never cut inside a UTF-8 character unless the output is not UTF-8
+	Result *Result   `json:"result,omitempty"` // of ended
+}

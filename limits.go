@@ -1,0 +1,93 @@
+package yurt
+
+import "time"
+
+// Defaults and bounds of what a user may ask for. FEATURES of the same name in
+// the documentation quote these constants.
+const (
+	DefaultExecutionTimeout = 300 * time.Second
+	MaxExecutionTimeout     = 3600 * time.Second
+	MinExecutionTimeout     = time.Millisecond
+
+	DefaultIdleTimeout = 30 * time.Minute
+	DefaultLifetime    = 6 * time.Hour
+	MinSessionTimeout  = time.Second
+	MaxSessionTimeout  = 7 * 24 * time.Hour
+
+	// ResultRetention is how long results outlive their session.
+	ResultRetention = 24 * time.Hour
+
+	// DefaultOutputLimit caps each of stdout and stderr of an execution, in bytes.
+	DefaultOutputLimit = 8 << 20
+	// MaxResultBytes caps the JSON value that a handler returns.
+	MaxResultBytes = 8 << 20
+
+	MaxCodeBytes  = 4 << 20   // source text of one execution
+	MaxStdinBytes = 16 << 20  // stdin given with the request
+	MaxEventBytes = 6 << 20   // event of a handler: AWS Lambda's own limit for a synchronous call
+	MaxFileBytes  = 512 << 20 // one file through the file API
+	MaxPathBytes  = 4096
+	MaxEnvCount   = 256
+	MaxEnvBytes   = 128 << 10 // names and values together
+	MaxArgs       = 4096
+	MaxArgBytes   = 128 << 10 // one argument; Linux refuses longer ones
+	MaxMetadata   = 64        // entries
+)
+
+// Resources are the limits of one sandbox. A zero field means "the default".
+type Resources struct {
+	CPU    float64 `json:"cpu"`    // cores
+	Memory Size    `json:"memory"` // bytes; the workspace counts towards it where it is held in memory
+	Disk   Size    `json:"disk"`   // bytes of /workspace
+	PIDs   int     `json:"pids"`   // processes and threads
+}
+
+// Bounds of [Resources]. What a node really has may be less.
+const (
+	MinCPU    = 0.01
+	MaxCPU    = 512
+	MinMemory = 16 << 20
+	MaxMemory = 4 << 40
+	MinDisk   = 1 << 20
+	MaxDisk   = 4 << 40
+	MinPIDs   = 4
+	MaxPIDs   = 65536
+)
+
+// DefaultResources returns what a template that names no resources gets.
+func DefaultResources() Resources {
+	return Resources{CPU: 1, Memory: 512 << 20, Disk: 256 << 20, PIDs: 256}
+}
+
+// Or returns r with its zero fields taken from fallback.
+func (r Resources) Or(fallback Resources) Resources {
+	if r.CPU == 0 {
+		r.CPU = fallback.CPU
+	}
+	if r.Memory == 0 {
+		r.Memory = fallback.Memory
+	}
+	if r.Disk == 0 {
+		r.Disk = fallback.Disk
+	}
+	if r.PIDs == 0 {
+		r.PIDs = fallback.PIDs
+	}
+	return r
+}
+
+// Validate checks every field that is not zero against its bounds. field is the
+// path that errors name, such as "resources".
+func (r Resources) Validate(field string) error {
+	switch {
+	case r.CPU != 0 && !(r.CPU >= MinCPU && r.CPU <= MaxCPU): // also false for NaN
+		return FieldErrorf(CodeLimitOutOfRange, field+".cpu", "%v cores is out of range; give %v to %v", r.CPU, MinCPU, MaxCPU)
+	case r.Memory != 0 && (r.Memory < MinMemory || r.Memory > MaxMemory):
+		return FieldErrorf(CodeLimitOutOfRange, field+".memory", "%s is out of range; give %s to %s", r.Memory, Size(MinMemory), Size(MaxMemory))
+	case r.Disk != 0 && (r.Disk < MinDisk || r.Disk > MaxDisk):
+		return FieldErrorf(CodeLimitOutOfRange, field+".disk", "%s is out of range; give %s to %s", r.Disk, Size(MinDisk), Size(MaxDisk))
+	case r.PIDs != 0 && (r.PIDs < MinPIDs || r.PIDs > MaxPIDs):
+		return FieldErrorf(CodeLimitOutOfRange, field+".pids", "%d is out of range; give %d to %d", r.PIDs, MinPIDs, MaxPIDs)
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package yurt
+
+import (
+	"io/fs"
+	"time"
+)
+
+// WorkspaceDir is the writable directory inside every sandbox, and the root of the file API.
+const WorkspaceDir = "/workspace"
+
+// SandboxSpec is everything a node needs to make a sandbox.
+type SandboxSpec struct {
+	ID        string            `json:"id"`
+	Template  Template          `json:"template"`
+	Resources Resources         `json:"resources"` // complete: no zero field
+	Env       map[string]string `json:"env,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"` // kept with the sandbox, for its owner to find it again
+}
+
+// SandboxState is where a sandbox is in its life, as its node sees it.
+type SandboxState string
+
+// The states of a sandbox.
+const (
+	SandboxReady SandboxState = "ready"
+	SandboxDead  SandboxState = "dead" // its init is gone; Reason says why
+)
+
+// Sandbox is what a node says of one of its sandboxes.
+type Sandbox struct {
+	ID        string             `json:"id"`
+	Template  string             `json:"template"`
+	Node      string             `json:"node"`
+	State     SandboxState       `json:"state"`
+	Reason    string             `json:"reason,omitempty"`
+	PID       int                `json:"pid"` // of its init, on the host
+	CreatedAt time.Time          `json:"created_at"`
+	Labels    map[string]string  `json:"labels,omitempty"`
+	Phases    map[string]float64 `json:"phases_ms,omitempty"` // milliseconds that each phase of its making took
+}
+
+// FileInfo describes a file in a workspace.
+type FileInfo struct {
+	Path    string      `json:"path"` // relative to the workspace, with slashes
+	Size    int64       `json:"size"`
+	Mode    fs.FileMode `json:"-"`
+	IsDir   bool        `json:"is_dir"`
+	ModTime time.Time   `json:"mod_time"`
+}
+
+// RuntimeInfo describes an installed language runtime.
+type RuntimeInfo struct {
+	Name       string   `json:"name"`
+	Version    string   `json:"version"`
+	Languages  []string `json:"languages"`  // names and aliases, such as "python", "py"
+	Extensions []string `json:"extensions"` // of source files, such as ".py"
+	Abilities  []string `json:"abilities"`  // "code", "handler"
+}

@@ -1,0 +1,88 @@
+package yurt
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// Template defines an environment: what the sandboxes of a session are made of.
+// It is a plain value; HCL and JSON decode to it.
+type Template struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	RootFS      RootFS            `json:"rootfs"`
+	Runtimes    []string          `json:"runtimes"` // names of the language runtimes it can run
+	Env         map[string]string `json:"env,omitempty"`
+	Resources   Resources         `json:"resources"` // defaults of its sessions
+	Isolation   Isolation         `json:"isolation"`
+	Network     Network           `json:"network"`
+	Session     SessionLimits     `json:"session"`
+}
+
+// RootFS says where a sandbox's root file system comes from.
+type RootFS struct {
+	// HostPaths are directories and files of the host that are bound read-only at
+	// the same path, in bwrap's manner. A symbolic link (such as /bin on a merged
+	// /usr) is made again, not followed.
+	HostPaths []string `json:"host_paths"`
+}
+
+// IsolationLevel says what stands between a sandbox and the host.
+type IsolationLevel string
+
+// IsolationNamespaces shares the host's kernel; see docs/SECURITY.md.
+const IsolationNamespaces IsolationLevel = "namespaces"
+
+// Isolation says how sandboxes of a template are isolated.
+type Isolation struct {
+	Level IsolationLevel `json:"level"`
+}
+
+// NetworkMode says what a sandbox can reach.
+type NetworkMode string
+
+// NetworkNone gives a sandbox a loopback interface of its own and nothing else.
+const NetworkNone NetworkMode = "none"
+
+// Network says what a sandbox can reach.
+type Network struct {
+	Mode NetworkMode `json:"mode"`
+}
+
+// SessionLimits are the defaults that a template gives to its sessions.
+type SessionLimits struct {
+	Timeout          Duration `json:"timeout"`
+	IdleTimeout      Duration `json:"idle_timeout"`
+	ExecutionTimeout Duration `json:"execution_timeout"`
+	OutputLimit      Size     `json:"output_limit"`
+}
+
+// DefaultSessionLimits returns what a template that names no session limits gets.
+func DefaultSessionLimits() SessionLimits {
+	return SessionLimits{
+		Timeout:          Duration(DefaultLifetime),
+		IdleTimeout:      Duration(DefaultIdleTimeout),
+		ExecutionTimeout: Duration(DefaultExecutionTimeout),
+		OutputLimit:      DefaultOutputLimit,
+	}
+}
+
+// DefaultHostPaths returns what a host root file system binds when a template names
+// nothing: programs and libraries, and nothing of /root, /home or /var.
+func DefaultHostPaths() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs"}
+}
+
+// Digest names everything that is derived from the template: equal templates have
+// equal digests, whatever their source looked like.
+func (t Template) Digest() string {
+	// Maps marshal with sorted keys and the struct holds nothing that cannot be
+	// marshalled, so the bytes are canonical and the error impossible.
+	data, err := json.Marshal(t)
+	if err != nil {
+		panic("yurt: marshalling a template: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
