@@ -1,0 +1,125 @@
+package house
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Direction says what of this module the packages under From may import. The row
+// with the longest From that matches a package is the one that holds for it.
+type Direction struct {
+	From string   // a package of the module, or "x/..." for it and all below
+	To   []string // likewise; nil means nothing of ours
+	Why  string
+}
+
+// Directions is the one table of who may import whom: arrows run from commands
+// through the parts to the domain, and never back or across.
+func Directions() []Direction {
+	return []Direction{
+		{".", nil, "the domain holds values and rules, and every part speaks in them; it can depend on none"},
+		{"hcl/...", []string{"."}, "a template file decodes to a value of the domain, whoever uses it then"},
+		{"plugins/...", []string{".", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
+		{"executor/...", []string{".", "executor/...", "plugins/..."}, "a node owns sandboxes and knows nothing of sessions, their owners or template files"},
+		{"controller", []string{"."}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
+		{"controller/...", []string{".", "controller/...", "hcl"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
+		{"controller/local", []string{".", "controller"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},
+		{"sdk/go/...", []string{".", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
+		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "sdk/go/...", "cmd/yurt/..."}, "the one command joins the parts"},
+		{"cmd/yurt-init", []string{".", "executor/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
+		{"cmd/yurt-launcher", []string{".", "executor/..."}, "the launcher is re-executed on every create, and its size is paid each time"},
+		{"cmd/yurt-runtime-python/...", []string{".", "plugins/...", "cmd/yurt-runtime-python/..."}, "a runtime is a plugin like anybody else's"},
+		{"test/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "sdk/go/...", "test/..."}, "tests of more than one part may join any"},
+	}
+}
+
+// CheckDirections reports each import of p that no row of table allows, and p
+// itself when no row is about it.
+func CheckDirections(table []Direction, p Package) []string {
+	from, ours := p.Rel()
+	if !ours {
+		return nil
+	}
+	row, ok := rowFor(table, from)
+	if !ok {
+		return []string{fmt.Sprintf("%s: no row of Directions is about it; add one that says what it may import, and why", from)}
+	}
+	var broken []string
+	for _, path := range p.Imports {
+		to, ours := rel(path)
+		if ours && !matchesAny(row.To, to) {
+			broken = append(broken, fmt.Sprintf("%s imports %s, and may import %s: %s", from, to, orNothing(row.To), row.Why))
+		}
+	}
+	return broken
+}
+
+func rowFor(table []Direction, from string) (Direction, bool) {
+	var best Direction
+	found := false
+	for _, row := range table {
+		if matches(row.From, from) && (!found || moreSpecific(row.From, best.From)) {
+			best, found = row, true
+		}
+	}
+	return best, found
+}
+
+// moreSpecific prefers the longer path, and a package to the same with all below.
+func moreSpecific(a, b string) bool {
+	pathA, pathB := strings.TrimSuffix(a, "/..."), strings.TrimSuffix(b, "/...")
+	return len(pathA) > len(pathB) || len(pathA) == len(pathB) && len(a) < len(b)
+}
+
+func matches(pattern, path string) bool {
+	if dir, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return path == dir || strings.HasPrefix(path, dir+"/")
+	}
+	return path == pattern
+}
+
+func matchesAny(patterns []string, path string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, path) })
+}
+
+func orNothing(patterns []string) string {
+	if len(patterns) == 0 {
+		return "nothing of ours"
+	}
+	return strings.Join(patterns, ", ")
+}
+
+// Reserved says that one import, anywhere in or outside this module, is kept for
+// a few packages of ours, tests included.
+type Reserved struct {
+	Import string   // an import path, or "x/..." for it and all below
+	For    []string // packages of the module as in [Direction]
+	Why    string
+}
+
+// Reservations is the table of imports that are kept for a few.
+func Reservations() []Reserved {
+	return []Reserved{
+		{"github.com/opencontainers/runc/...", []string{"executor/libcontainer/..."}, "libcontainer needs cgo, takes over the process at start and weighs 8 MB; it lives behind one package"},
+		{Module + "/executor/libcontainer", []string{"cmd/yurt-launcher", "executor/libcontainer/..."}, "whoever imports it links runc; only the small launcher may, so that yurt itself stays pure Go"},
+		{Module + "/cmd/...", []string{"cmd/..."}, "a command is an end, not a library"},
+	}
+}
+
+// CheckReserved reports each import of p, or of its tests, that is kept for others.
+func CheckReserved(table []Reserved, p Package) []string {
+	from, ours := p.Rel()
+	if !ours {
+		return nil
+	}
+	var broken []string
+	for _, path := range p.AllImports() {
+		for _, row := range table {
+			if matches(row.Import, path) && !matchesAny(row.For, from) {
+				broken = append(broken, fmt.Sprintf("%s imports %s, which is kept for %s: %s", from, path, strings.Join(row.For, ", "), row.Why))
+			}
+		}
+	}
+	return broken
+}

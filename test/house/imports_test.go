@@ -1,0 +1,94 @@
+package house
+
+import (
+	"strings"
+	"testing"
+)
+
+// root is the top of the repository as seen from this package's tests.
+const root = "../.."
+
+// ours lists every package of the module.
+func ours(t *testing.T) []Package {
+	t.Helper()
+	packages, err := List(t.Context(), root, "./...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) < 5 {
+		t.Fatalf("go list found %d packages; the rules would hold for nothing", len(packages))
+	}
+	return packages
+}
+
+func TestImportsRunInTheAllowedDirection(t *testing.T) {
+	for _, p := range ours(t) {
+		for _, broken := range CheckDirections(Directions(), p) {
+			t.Error(broken)
+		}
+	}
+}
+
+func TestReservedImports(t *testing.T) {
+	for _, p := range ours(t) {
+		for _, broken := range CheckReserved(Reservations(), p) {
+			t.Error(broken)
+		}
+	}
+}
+
+func TestCheckDirectionsFindsWhatIsWrong(t *testing.T) {
+	tests := []struct {
+		from, to string
+		want     string // part of the complaint; empty for none
+	}{
+		{".", Module + "/hcl", "nothing of ours"},
+		{".", "net/http", ""},
+		{"hcl", Module, ""},
+		{"hcl", Module + "/plugins", "may import"},
+		{"executor", Module + "/controller", "knows nothing of sessions"},
+		{"executor/initd", Module + "/plugins", ""},
+		{"controller", Module + "/executor", "interfaces alone"},
+		{"controller", Module + "/controller/sqlite", "interfaces alone"},
+		{"controller/sqlite", Module + "/controller", ""},
+		{"controller/sqlite", Module + "/executor", "through its interface"},
+		{"controller/local", Module + "/executor", "whatever node"},
+		{"sdk/go", Module + "/controller", "bring the server"},
+		{"cmd/yurt", Module + "/executor", ""},
+		{"cmd/yurt-runtime-python", Module + "/executor", "a runtime is a plugin"},
+		{"brandnew", "net/http", "no row of Directions"},
+	}
+	for _, tt := range tests {
+		p := Package{ImportPath: strings.TrimSuffix(Module+"/"+tt.from, "/."), Imports: []string{"fmt", tt.to}}
+		expect(t, tt.from+" → "+tt.to, CheckDirections(Directions(), p), tt.want)
+	}
+}
+
+func TestCheckReservedFindsWhatIsWrong(t *testing.T) {
+	runc := "github.com/opencontainers/runc/libcontainer"
+	tests := []struct {
+		p    Package
+		want string
+	}{
+		{Package{ImportPath: Module + "/executor", Imports: []string{runc}}, "lives behind one package"},
+		{Package{ImportPath: Module + "/executor", XTestImports: []string{runc}}, "lives behind one package"},
+		{Package{ImportPath: Module + "/executor/libcontainer", Imports: []string{runc}}, ""},
+		{Package{ImportPath: Module + "/cmd/yurt", Imports: []string{Module + "/executor/libcontainer"}}, "stays pure Go"},
+		{Package{ImportPath: Module + "/cmd/yurt-launcher", Imports: []string{Module + "/executor/libcontainer"}}, ""},
+		{Package{ImportPath: Module + "/test/e2e", TestImports: []string{Module + "/cmd/yurt"}}, "not a library"},
+	}
+	for _, tt := range tests {
+		expect(t, tt.p.ImportPath, CheckReserved(Reservations(), tt.p), tt.want)
+	}
+}
+
+// expect wants exactly one complaint that holds the text, or none at all.
+func expect(t *testing.T, what string, got []string, want string) {
+	t.Helper()
+	switch {
+	case want == "" && len(got) != 0:
+		t.Errorf("%s: complains %q, want nothing", what, got)
+	case want != "" && (len(got) != 1 || !strings.Contains(got[0], want)):
+		t.Errorf("%s: complains %q, want one about %q", what, got, want)
+	}
+}

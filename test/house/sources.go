@@ -1,0 +1,162 @@
+package house
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+)
+
+// MaxFileLines is how long a Go file may be. A file has one subject, and a longer
+// one has two.
+const MaxFileLines = 600
+
+// Source is one parsed Go file.
+type Source struct {
+	Path string
+	Text []byte
+	AST  *ast.File
+	Fset *token.FileSet
+}
+
+// Parse parses one Go file; path is only what complaints name it.
+func Parse(path string, text []byte) (Source, error) {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return Source{}, fmt.Errorf("parsing: %w", err)
+	}
+	return Source{Path: path, Text: text, AST: file, Fset: fset}, nil
+}
+
+func (s Source) at(n ast.Node) string { return s.Fset.Position(n.Pos()).String() }
+
+func (s Source) isTest() bool { return strings.HasSuffix(s.Path, "_test.go") }
+
+// CheckDoc reports a package none of whose files says what it is: "Package x …",
+// or "Command x …" for a command.
+func CheckDoc(p Package, files []Source) []string {
+	dir := p.ImportPath[strings.LastIndexByte(p.ImportPath, '/')+1:]
+	want := "Package " + p.Name + " "
+	if p.Name == "main" {
+		want = "Command " + dir + " "
+	}
+	for _, f := range files {
+		if f.AST.Doc == nil {
+			continue
+		}
+		text := f.AST.Doc.Text()
+		if strings.HasPrefix(text, want) && strings.Contains(text, ".") {
+			return nil
+		}
+	}
+	return []string{fmt.Sprintf("%s has no doc that begins %q: say in doc.go what it is for, who calls it, what it promises and what it never does", p.ImportPath, want)}
+}
+
+// CheckLength reports a file that is too long and was not generated.
+func CheckLength(s Source) []string {
+	lines := strings.Count(string(s.Text), "\n")
+	if lines <= MaxFileLines || ast.IsGenerated(s.AST) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has %d lines, and %d is the most: split it by subject", s.Path, lines, MaxFileLines)}
+}
+
+// CheckSkips reports a test that is skipped for any reason but -short: one that
+// does not run where it should is a hole that nobody sees.
+func CheckSkips(s Source) []string {
+	if !s.isTest() {
+		return nil
+	}
+	allowed := map[ast.Node]bool{}
+	var broken []string
+	ast.Inspect(s.AST, func(n ast.Node) bool {
+		if branch, ok := n.(*ast.IfStmt); ok && isCall(branch.Cond, "testing", "Short") {
+			ast.Inspect(branch.Body, func(inner ast.Node) bool { allowed[inner] = true; return true })
+		}
+		if call, ok := n.(*ast.CallExpr); ok && isSkip(call) && !allowed[n] {
+			broken = append(broken, s.at(n)+": a test may be skipped only inside `if testing.Short()`; what the machine lacks is a failure that says what to install")
+		}
+		return true
+	})
+	return broken
+}
+
+func isSkip(call *ast.CallExpr) bool {
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	receiver, ok := selector.X.(*ast.Ident)
+	if !ok || receiver.Name != "t" && receiver.Name != "b" && receiver.Name != "tb" && receiver.Name != "f" {
+		return false
+	}
+	switch selector.Sel.Name {
+	case "Skip", "Skipf", "SkipNow":
+		return true
+	default:
+		return false
+	}
+}
+
+// CheckFuzzSeeds reports a fuzz target that adds no seed, as without any an
+// ordinary test run does not run it at all.
+func CheckFuzzSeeds(s Source) []string {
+	if !s.isTest() {
+		return nil
+	}
+	var broken []string
+	for _, decl := range s.AST.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Fuzz") || fn.Body == nil {
+			continue
+		}
+		if !hasCall(fn.Body, "f", "Add") {
+			broken = append(broken, s.at(fn)+": "+fn.Name.Name+" adds no seed with f.Add, so `go test` never runs it")
+		}
+	}
+	return broken
+}
+
+// CheckExits reports a call that ends the process anywhere but in a command's main,
+// where no deferred call is left to be skipped.
+func CheckExits(s Source) []string {
+	var broken []string
+	for _, decl := range s.AST.Decls {
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok || fn.Body == nil || fn.Name.Name == "TestMain" || fn.Name.Name == "main" && s.AST.Name.Name == "main" {
+			continue
+		}
+		for _, name := range []string{"Exit", "Fatal", "Fatalf", "Fatalln"} {
+			if hasCall(fn.Body, "os", name) || hasCall(fn.Body, "log", name) {
+				broken = append(broken, s.at(fn)+": "+fn.Name.Name+" ends the process, which skips every deferred clean-up; return an error, and let main exit")
+			}
+		}
+	}
+	return broken
+}
+
+func hasCall(in ast.Node, receiver, name string) bool {
+	found := false
+	ast.Inspect(in, func(n ast.Node) bool {
+		if expr, ok := n.(ast.Expr); ok && isCall(expr, receiver, name) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func isCall(expr ast.Expr, receiver, name string) bool {
+	call, ok := expr.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || selector.Sel.Name != name {
+		return false
+	}
+	ident, ok := selector.X.(*ast.Ident)
+	return ok && ident.Name == receiver
+}
