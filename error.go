@@ -36,6 +36,8 @@ const (
 	CodeTemplateNotFound     Code = "template_not_found"     // no such template
 	CodeTemplateInvalid      Code = "template_invalid"       // the template does not decode or validate
 	CodeTemplateExists       Code = "template_exists"        // a template of that name exists
+	CodeIdempotencyConflict  Code = "idempotency_conflict"   // the Idempotency-Key was used with another request
+	CodeForbidden            Code = "forbidden"              // the caller may not do this, such as a page of another origin
 	CodeLanguageNotSupported Code = "language_not_supported" // the template or node has no such language
 	CodeRuntimeUnavailable   Code = "runtime_unavailable"    // a language runtime plugin crashed or hangs
 	CodeRuntimeIncompatible  Code = "runtime_incompatible"   // a plugin speaks another protocol version
@@ -90,6 +92,8 @@ func codeTable() map[Code]codeRow {
 		CodeTemplateNotFound:     {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeTemplateInvalid:      {http.StatusUnprocessableEntity, codes.InvalidArgument, ExitError},
 		CodeTemplateExists:       {http.StatusConflict, codes.AlreadyExists, ExitError},
+		CodeIdempotencyConflict:  {http.StatusConflict, codes.AlreadyExists, ExitError},
+		CodeForbidden:            {http.StatusForbidden, codes.PermissionDenied, ExitError},
 		CodeLanguageNotSupported: {http.StatusBadRequest, codes.InvalidArgument, ExitError},
 		CodeRuntimeUnavailable:   {http.StatusServiceUnavailable, codes.Unavailable, ExitSandboxFailed},
 		CodeRuntimeIncompatible:  {http.StatusServiceUnavailable, codes.FailedPrecondition, ExitSandboxFailed},

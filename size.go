@@ -2,6 +2,7 @@ package yurt
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func ParseSize(text string) (Size, error) {
 		}
 	}
 	value, err := strconv.ParseFloat(number, 64)
-	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
+	if (err != nil && !errors.Is(err, strconv.ErrRange)) || math.IsNaN(value) {
 		return 0, Errorf(CodeInvalidArgument, "%q is not a size; give bytes, or a number with Ki, Mi, Gi, Ti, K, M, G or T", text)
 	}
 	bytes := value * unit
@@ -78,7 +79,7 @@ type Duration time.Duration
 // ParseDuration reads a duration such as "30s", "1h30m" or a plain number of seconds.
 func ParseDuration(text string) (Duration, error) {
 	text = strings.TrimSpace(text)
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		nanos := seconds * float64(time.Second)
 		if math.IsNaN(nanos) || math.Abs(nanos) > math.MaxInt64/2 {
 			return 0, Errorf(CodeLimitOutOfRange, "%q seconds is beyond what a duration can hold", text)

@@ -1,0 +1,251 @@
+package yurt
+
+import (
+	"bytes"
+	"encoding/json"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Bounds of names and of metadata that a user may give.
+const (
+	MaxNameBytes          = 256 // agent ids, handler and language names
+	MaxMetadataKeyBytes   = 128
+	MaxMetadataValueBytes = 4096
+	MaxOutputLimit        = 64 << 20 // largest cap that one stream of an execution can have
+)
+
+// Validate checks a complete specification: every field within its bounds, and
+// exactly the fields set that its kind uses. Errors name the field as the API does.
+// Whether a language exists is for the node to say.
+func (s *ExecutionSpec) Validate() error {
+	checks := []func() error{
+		s.validateKind,
+		func() error { return validateExecutionTimeout("timeout", s.Timeout) },
+		s.validateOutputLimit,
+		func() error { return ValidateEnv("env", s.Env) },
+		s.validateCwd,
+		s.validateStdin,
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *ExecutionSpec) validateKind() error {
+	switch s.Kind {
+	case KindCommand:
+		return s.validateCommand()
+	case KindCode:
+		return s.validateSource()
+	case KindHandler:
+		if err := s.validateSource(); err != nil {
+			return err
+		}
+		return s.validateHandler()
+	default:
+		return FieldErrorf(CodeInvalidArgument, "kind", "give \"code\", \"command\" or \"handler\"")
+	}
+}
+
+func (s *ExecutionSpec) validateSource() error {
+	switch {
+	case s.Code == "":
+		return FieldErrorf(CodeInvalidArgument, "code", "there is no code to run; give the source text")
+	case len(s.Code) > MaxCodeBytes:
+		return FieldErrorf(CodeLimitOutOfRange, "code", "%d bytes are too many; at most %d are allowed, put more into files", len(s.Code), MaxCodeBytes)
+	case !utf8.ValidString(s.Code):
+		return FieldErrorf(CodeInvalidArgument, "code", "the source text is not valid UTF-8")
+	case len(s.Command) > 0:
+		return FieldErrorf(CodeInvalidArgument, "command", "give either code or a command, not both")
+	}
+	return ValidateName("language", s.Language)
+}
+
+func (s *ExecutionSpec) validateHandler() error {
+	if err := ValidateName("handler", s.Handler); err != nil {
+		return err
+	}
+	switch {
+	case len(s.Event) > MaxEventBytes:
+		return FieldErrorf(CodeLimitOutOfRange, "event", "%d bytes are too many; at most %d are allowed, put more into files", len(s.Event), MaxEventBytes)
+	case len(s.Event) > 0 && !json.Valid(s.Event):
+		return FieldErrorf(CodeInvalidArgument, "event", "the event is not JSON")
+	case len(s.Context) > MaxEventBytes:
+		return FieldErrorf(CodeLimitOutOfRange, "context", "%d bytes are too many; at most %d are allowed", len(s.Context), MaxEventBytes)
+	case len(s.Context) > 0 && !isJSONObject(s.Context):
+		return FieldErrorf(CodeInvalidArgument, "context", "the context must be a JSON object")
+	}
+	return nil
+}
+
+func isJSONObject(data []byte) bool {
+	return json.Valid(data) && bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte{'{'})
+}
+
+func (s *ExecutionSpec) validateCommand() error {
+	switch {
+	case s.Code != "":
+		return FieldErrorf(CodeInvalidArgument, "code", "give either code or a command, not both")
+	case len(s.Command) == 0 || s.Command[0] == "":
+		return FieldErrorf(CodeInvalidArgument, "command", "the command is empty; give a program and its arguments, or a shell line")
+	case len(s.Command) > MaxArgs:
+		return FieldErrorf(CodeLimitOutOfRange, "command", "%d arguments are too many; at most %d are allowed", len(s.Command), MaxArgs)
+	}
+	for i, arg := range s.Command {
+		if len(arg) >= MaxArgBytes {
+			return FieldErrorf(CodeLimitOutOfRange, "command", "argument %d has %d bytes; less than %d are allowed, pass more through stdin or a file", i, len(arg), MaxArgBytes)
+		}
+		if strings.ContainsRune(arg, 0) {
+			return FieldErrorf(CodeInvalidArgument, "command", "argument %d holds a NUL byte, which no program can receive", i)
+		}
+	}
+	return nil
+}
+
+func validateExecutionTimeout(field string, timeout Duration) error {
+	if timeout.Std() < MinExecutionTimeout || timeout.Std() > MaxExecutionTimeout {
+		return FieldErrorf(CodeLimitOutOfRange, field, "%s is out of range; give %s to %s", timeout, Duration(MinExecutionTimeout), Duration(MaxExecutionTimeout))
+	}
+	return nil
+}
+
+func (s *ExecutionSpec) validateOutputLimit() error {
+	if s.OutputLimit < 1 || s.OutputLimit > MaxOutputLimit {
+		return FieldErrorf(CodeLimitOutOfRange, "output_limit", "%s is out of range; give 1 to %s", s.OutputLimit, Size(MaxOutputLimit))
+	}
+	return nil
+}
+
+func (s *ExecutionSpec) validateStdin() error {
+	if len(s.Stdin) > MaxStdinBytes {
+		return FieldErrorf(CodeLimitOutOfRange, "stdin", "%d bytes are too many; at most %d are allowed, put more into a file", len(s.Stdin), MaxStdinBytes)
+	}
+	return nil
+}
+
+func (s *ExecutionSpec) validateCwd() error {
+	switch {
+	case s.Cwd == "":
+		return nil
+	case !path.IsAbs(s.Cwd):
+		return FieldErrorf(CodeInvalidPath, "cwd", "the working directory must be an absolute path such as %s", WorkspaceDir)
+	default:
+		return validatePathText("cwd", s.Cwd)
+	}
+}
+
+// CleanWorkspacePath returns name, a path below [WorkspaceDir] or an absolute one
+// that begins with it, as a clean path relative to the workspace. It refuses what
+// is empty, too long or holds control characters ([CodeInvalidPath]), and what
+// leads out ([CodePathOutsideWorkspace]). Links are for the node to resolve.
+func CleanWorkspacePath(field, name string) (string, error) {
+	if err := validatePathText(field, name); err != nil {
+		return "", err
+	}
+	if !path.IsAbs(name) {
+		name = WorkspaceDir + "/" + name
+	}
+	clean := path.Clean(name)
+	if clean == WorkspaceDir {
+		return "", FieldErrorf(CodeNotAFile, field, "the path names the workspace itself; give the path of a file in it")
+	}
+	inside, ok := strings.CutPrefix(clean, WorkspaceDir+"/")
+	if !ok {
+		return "", FieldErrorf(CodePathOutsideWorkspace, field, "the path leads out of the workspace; give a path below %s", WorkspaceDir)
+	}
+	return inside, nil
+}
+
+func validatePathText(field, name string) error {
+	switch {
+	case name == "":
+		return FieldErrorf(CodeInvalidPath, field, "the path is empty; name a file")
+	case len(name) > MaxPathBytes:
+		return FieldErrorf(CodeInvalidPath, field, "the path has %d bytes; at most %d are allowed", len(name), MaxPathBytes)
+	case !utf8.ValidString(name):
+		return FieldErrorf(CodeInvalidPath, field, "the path is not valid UTF-8")
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return FieldErrorf(CodeInvalidPath, field, "the path holds control characters; use printable ones")
+	}
+	return nil
+}
+
+// ValidateName checks a short name that a user gave, such as an agent id: not
+// empty, at most [MaxNameBytes], valid UTF-8 without control characters.
+func ValidateName(field, name string) error {
+	if name == "" {
+		return FieldErrorf(CodeInvalidArgument, field, "the name is empty")
+	}
+	return validateText(field, name, MaxNameBytes)
+}
+
+func validateText(field, text string, limit int) error {
+	switch {
+	case len(text) > limit:
+		return FieldErrorf(CodeInvalidArgument, field, "%d bytes are too long; at most %d are allowed", len(text), limit)
+	case !utf8.ValidString(text):
+		return FieldErrorf(CodeInvalidArgument, field, "the text is not valid UTF-8")
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return FieldErrorf(CodeInvalidArgument, field, "the text holds control characters; use printable ones")
+	}
+	return nil
+}
+
+// ValidateEnv checks an environment. Errors never show a value: it may be a secret.
+func ValidateEnv(field string, env map[string]string) error {
+	if len(env) > MaxEnvCount {
+		return FieldErrorf(CodeLimitOutOfRange, field, "%d variables are too many; at most %d are allowed", len(env), MaxEnvCount)
+	}
+	total := 0
+	for name, value := range env {
+		total += len(name) + len(value)
+		if name == "" || len(name) > MaxNameBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, notEnvNameRune) {
+			return FieldErrorf(CodeInvalidArgument, field, "a variable's name is empty, longer than %d bytes, or holds \"=\", a space or a control character", MaxNameBytes)
+		}
+		if strings.ContainsRune(value, 0) {
+			return FieldErrorf(CodeInvalidArgument, field+"."+name, "the value holds a NUL byte, which no program can receive")
+		}
+	}
+	if total > MaxEnvBytes {
+		return FieldErrorf(CodeLimitOutOfRange, field, "names and values have %d bytes together; at most %d are allowed", total, MaxEnvBytes)
+	}
+	return nil
+}
+
+func notEnvNameRune(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }
+
+// ValidateMetadata checks the key-value pairs that a user attaches to a session.
+func ValidateMetadata(field string, metadata map[string]string) error {
+	if len(metadata) > MaxMetadata {
+		return FieldErrorf(CodeLimitOutOfRange, field, "%d entries are too many; at most %d are allowed", len(metadata), MaxMetadata)
+	}
+	for key, value := range metadata {
+		if key == "" || validateText(field, key, MaxMetadataKeyBytes) != nil {
+			return FieldErrorf(CodeInvalidArgument, field, "a key is empty, longer than %d bytes, or holds control characters", MaxMetadataKeyBytes)
+		}
+		if err := validateText(field+"."+key, value, MaxMetadataValueBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ValidateSessionTimeouts checks the lifetime and the idle timeout of a session.
+func ValidateSessionTimeouts(lifetime, idle Duration) error {
+	check := func(field string, d Duration) error {
+		if d.Std() < MinSessionTimeout || d.Std() > MaxSessionTimeout {
+			return FieldErrorf(CodeLimitOutOfRange, field, "%s is out of range; give %s to %s", d, Duration(MinSessionTimeout), Duration(MaxSessionTimeout))
+		}
+		return nil
+	}
+	if err := check("timeout", lifetime); err != nil {
+		return err
+	}
+	return check("idle_timeout", idle)
+}
