@@ -1,0 +1,190 @@
+package yurtclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	apiPrefix   = "/api/v1"
+	typeJSON    = "application/json"
+	typeHCL     = "application/hcl"
+	maxProblem  = 1 << 20 // bytes of an error body that are read
+	problemType = "application/problem+json"
+)
+
+// Client calls one controller. Make it with [New].
+type Client struct {
+	base *url.URL
+	http *http.Client
+}
+
+// Option changes how a [Client] is made.
+type Option func(*Client)
+
+// WithHTTPClient makes the client use hc, for its transport. hc must have no
+// Timeout, or long executions fail.
+func WithHTTPClient(hc *http.Client) Option { return func(c *Client) { c.http = hc } }
+
+// New returns a client of the controller at baseURL, such as
+// "http://127.0.0.1:8700". It does not connect.
+func New(baseURL string, options ...Option) (*Client, error) {
+	base, err := url.Parse(strings.TrimRight(baseURL, "/"))
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%q is not the address of a controller; give one such as http://127.0.0.1:8700", baseURL)
+	}
+	c := &Client{base: base, http: &http.Client{}}
+	for _, option := range options {
+		option(c)
+	}
+	return c, nil
+}
+
+// call is one request: what to ask for and what to send.
+type call struct {
+	method string
+	path   string // escaped, below the base URL
+	query  url.Values
+	header http.Header
+	body   io.Reader
+}
+
+// send makes the request and returns the response when its status is a success;
+// the caller closes the body. Everything else is an error.
+func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
+	target := c.base.String() + what.path
+	if len(what.query) > 0 {
+		target += "?" + what.query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, what.method, target, what.body)
+	if err != nil {
+		return nil, fmt.Errorf("building the request: %w", err)
+	}
+	for name, values := range what.header {
+		req.Header[name] = values
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, yurt.Errorf(yurt.CodeUnavailable, "no controller answers at %s (%w); start one with \"yurt dev\"", c.base.Redacted(), rootCause(err))
+	}
+	if resp.StatusCode >= 300 {
+		defer resp.Body.Close()
+		return nil, readProblem(resp)
+	}
+	return resp, nil
+}
+
+// rootCause drops the "Get "http://…":" in front of what went wrong.
+func rootCause(err error) error {
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		return urlErr.Err
+	}
+	return err
+}
+
+// roundTrip sends what and decodes the JSON answer into out, which may be nil.
+func (c *Client) roundTrip(ctx context.Context, what call, out any) error {
+	resp, err := c.send(ctx, what)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if out == nil {
+		_, err = io.Copy(io.Discard, resp.Body)
+	} else {
+		err = json.NewDecoder(resp.Body).Decode(out)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("reading the controller's answer: %w", err)
+	}
+	return nil
+}
+
+func (c *Client) get(ctx context.Context, path string, query url.Values, out any) error {
+	return c.roundTrip(ctx, call{method: http.MethodGet, path: path, query: query}, out)
+}
+
+// jsonBody returns a call that carries v as JSON.
+func jsonBody(method, path string, v any) (call, error) {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return call{}, fmt.Errorf("encoding the request: %w", err)
+	}
+	return call{method: method, path: path, header: http.Header{"Content-Type": {typeJSON}}, body: bytes.NewReader(data)}, nil
+}
+
+// problem is the part of an application/problem+json body that an error needs.
+type problem struct {
+	Code   yurt.Code `json:"code"`
+	Detail string    `json:"detail"`
+	Title  string    `json:"title"`
+	Field  string    `json:"field"`
+}
+
+// readProblem turns an error response into a [yurt.Error]. What is no problem of
+// Yurt's, such as a proxy's page, becomes [yurt.CodeUnavailable] or
+// [yurt.CodeInternal] by its status.
+func readProblem(resp *http.Response) error {
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
+	if err != nil {
+		return fmt.Errorf("reading the controller's error: %w", err)
+	}
+	var p problem
+	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	if mediaType == problemType && json.Unmarshal(data, &p) == nil && p.Code != "" {
+		if p.Detail == "" {
+			p.Detail = p.Title
+		}
+		return yurt.FieldErrorf(p.Code, p.Field, "%s", p.Detail)
+	}
+	code := yurt.CodeInternal
+	if resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable {
+		code = yurt.CodeUnavailable
+	}
+	return yurt.Errorf(code, "the server answered %s, which is not an answer of Yurt; check the address", resp.Status)
+}
+
+// segment escapes one segment of a path.
+func segment(s string) string { return url.PathEscape(s) }
+
+// Ready returns nil when the controller can serve, and why not otherwise.
+func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, "/ready", nil, nil) }
+
+// Version is what the controller says of its build.
+type Version struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Go      string `json:"go,omitempty"`
+}
+
+// Version returns the version of the controller.
+func (c *Client) Version(ctx context.Context) (Version, error) {
+	var v Version
+	err := c.get(ctx, "/version", nil, &v)
+	return v, err
+}
+
+// Runtimes lists the installed language runtimes.
+func (c *Client) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
+	var list struct {
+		Runtimes []yurt.RuntimeInfo `json:"runtimes"`
+	}
+	err := c.get(ctx, apiPrefix+"/runtimes", nil, &list)
+	return list.Runtimes, err
+}

@@ -1,0 +1,141 @@
+package yurtclient
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// ExecuteRequest says what to run: Code with its Language, or Command, or Code with
+// a Handler and its Event. Zero fields take the template's defaults.
+type ExecuteRequest struct {
+	Code     string          `json:"code,omitempty"`
+	Language string          `json:"language,omitempty"` // may be left out when the template has one runtime
+	Command  Command         `json:"command,omitzero"`
+	Handler  string          `json:"handler,omitempty"` // name of the function in Code
+	Event    json.RawMessage `json:"event,omitempty"`   // what the handler is called with; it implies a handler
+	Context  json.RawMessage `json:"context,omitempty"` // object whose fields override the handler's context
+
+	Stdin       string            `json:"stdin,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Cwd         string            `json:"cwd,omitempty"` // default /workspace; relative paths begin there
+	Timeout     yurt.Duration     `json:"timeout,omitempty"`
+	OutputLimit yurt.Size         `json:"output_limit,omitempty"` // of each stream, in bytes
+}
+
+// Command is a program with its arguments, or a line for the shell of the
+// sandbox. Argv wins when both are set.
+type Command struct {
+	Argv  []string
+	Shell string
+}
+
+// IsZero reports whether there is no command.
+func (c Command) IsZero() bool { return len(c.Argv) == 0 && c.Shell == "" }
+
+// MarshalJSON writes an array for Argv and a string for Shell.
+func (c Command) MarshalJSON() ([]byte, error) {
+	if len(c.Argv) > 0 {
+		return json.Marshal(c.Argv)
+	}
+	return json.Marshal(c.Shell)
+}
+
+// executeBody is the request as it is sent.
+type executeBody struct {
+	ExecuteRequest
+	Async  bool `json:"async,omitempty"`
+	Stream bool `json:"stream,omitempty"`
+}
+
+// resultBody is the answer of a finished execution: the result's fields beside
+// those of the record.
+type resultBody struct {
+	ID        string              `json:"execution_id"`
+	SessionID string              `json:"session_id"`
+	Kind      yurt.ExecutionKind  `json:"kind"`
+	Language  string              `json:"language"`
+	State     yurt.ExecutionState `json:"state"`
+	CreatedAt time.Time           `json:"created_at"`
+	yurt.Result
+}
+
+func (b resultBody) execution() yurt.Execution {
+	return yurt.Execution{
+		ID: b.ID, SessionID: b.SessionID, Kind: b.Kind, Language: b.Language,
+		State: b.State, CreatedAt: b.CreatedAt, Result: &b.Result,
+	}
+}
+
+// Execute runs req in the session and returns once it has ended, with its result.
+// That the code failed is not an error: see [yurt.Result]. When ctx ends first the
+// execution goes on.
+func (c *Client) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
+	what, err := jsonBody(http.MethodPost, sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req})
+	if err != nil {
+		return yurt.Execution{}, err
+	}
+	var body resultBody
+	if err := c.roundTrip(ctx, what, &body); err != nil {
+		return yurt.Execution{}, err
+	}
+	return body.execution(), nil
+}
+
+// Start begins req in the session and returns its record at once.
+func (c *Client) Start(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
+	what, err := jsonBody(http.MethodPost, sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Async: true})
+	if err != nil {
+		return yurt.Execution{}, err
+	}
+	var e yurt.Execution
+	err = c.roundTrip(ctx, what, &e)
+	return e, err
+}
+
+// Execution returns the record of one execution, or of the latest one when
+// executionID is empty.
+func (c *Client) Execution(ctx context.Context, sessionID, executionID string) (yurt.Execution, error) {
+	var e yurt.Execution
+	err := c.get(ctx, sessionPath(sessionID)+"/status", executionQuery(executionID), &e)
+	return e, err
+}
+
+// Result returns an execution that has ended with its result; the latest one when
+// executionID is empty. While it runs the error is [yurt.CodeExecutionRunning].
+func (c *Client) Result(ctx context.Context, sessionID, executionID string) (yurt.Execution, error) {
+	var body resultBody
+	if err := c.get(ctx, sessionPath(sessionID)+"/result", executionQuery(executionID), &body); err != nil {
+		return yurt.Execution{}, err
+	}
+	return body.execution(), nil
+}
+
+func executionQuery(executionID string) url.Values {
+	if executionID == "" {
+		return nil
+	}
+	return url.Values{"execution_id": {executionID}}
+}
+
+// ExecutionPage is one page of a session's executions, newest first.
+type ExecutionPage struct {
+	Executions []yurt.Execution `json:"executions"`  // without their results
+	NextCursor string           `json:"next_cursor"` // empty on the last page
+}
+
+// Executions lists the executions of a session. cursor is the NextCursor of the
+// page before, or empty.
+func (c *Client) Executions(ctx context.Context, sessionID, cursor string) (ExecutionPage, error) {
+	var query url.Values
+	if cursor != "" {
+		query = url.Values{"cursor": {cursor}}
+	}
+	var page ExecutionPage
+	err := c.get(ctx, sessionPath(sessionID)+"/executions", query, &page)
+	return page, err
+}

@@ -1,0 +1,109 @@
+package yurtclient
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/yurtrun/yurt"
+)
+
+// CreateSessionRequest says what session to make. Zero fields take the template's
+// defaults.
+type CreateSessionRequest struct {
+	TemplateID  string            `json:"template_id"`
+	Mode        yurt.Mode         `json:"mode,omitempty"` // default ephemeral
+	AgentID     string            `json:"agent_id,omitempty"`
+	Timeout     yurt.Duration     `json:"timeout,omitempty"`      // lifetime
+	IdleTimeout yurt.Duration     `json:"idle_timeout,omitempty"` // since the last use
+	Env         map[string]string `json:"env,omitempty"`
+	Resources   *Resources        `json:"resources,omitempty"`
+	Metadata    map[string]string `json:"metadata,omitempty"`
+
+	// IdempotencyKey makes a repeated create answer with the first one's session.
+	IdempotencyKey string `json:"-"`
+}
+
+// Resources are the limits that a session asks for; a zero field takes the
+// template's.
+type Resources struct {
+	CPU    float64   `json:"cpu,omitempty"`    // cores
+	Memory yurt.Size `json:"memory,omitempty"` // bytes
+	Disk   yurt.Size `json:"disk,omitempty"`   // bytes of /workspace
+	PIDs   int       `json:"pids,omitempty"`
+}
+
+// CreateSession makes a session and returns it once its sandbox is ready.
+func (c *Client) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
+	what, err := jsonBody(http.MethodPost, apiPrefix+"/sessions", req)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	if req.IdempotencyKey != "" {
+		what.header.Set("Idempotency-Key", req.IdempotencyKey)
+	}
+	var s yurt.Session
+	err = c.roundTrip(ctx, what, &s)
+	return s, err
+}
+
+// Session returns one session.
+func (c *Client) Session(ctx context.Context, id string) (yurt.Session, error) {
+	var s yurt.Session
+	err := c.get(ctx, sessionPath(id), nil, &s)
+	return s, err
+}
+
+// SessionFilter narrows and pages a list of sessions. Zero fields do not filter.
+type SessionFilter struct {
+	TemplateID string
+	State      yurt.SessionState
+	AgentID    string
+	Metadata   map[string]string // all of these must match
+	Limit      int               // sessions a page; default 50, at most 500
+	Cursor     string            // [SessionPage.NextCursor] of the page before
+}
+
+func (f SessionFilter) query() url.Values {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("template_id", f.TemplateID)
+	set("state", string(f.State))
+	set("agent_id", f.AgentID)
+	set("cursor", f.Cursor)
+	if f.Limit != 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	for key, value := range f.Metadata {
+		q.Set("metadata["+key+"]", value)
+	}
+	return q
+}
+
+// SessionPage is one page of sessions, newest first.
+type SessionPage struct {
+	Sessions   []yurt.Session `json:"sessions"`
+	NextCursor string         `json:"next_cursor"` // empty on the last page
+}
+
+// Sessions lists sessions, ended ones included while they are kept.
+func (c *Client) Sessions(ctx context.Context, filter SessionFilter) (SessionPage, error) {
+	var page SessionPage
+	err := c.get(ctx, apiPrefix+"/sessions", filter.query(), &page)
+	return page, err
+}
+
+// EndSession ends the session and returns its last state. Ending one that has
+// ended is a [yurt.CodeSessionEnded] error.
+func (c *Client) EndSession(ctx context.Context, id string) (yurt.Session, error) {
+	var s yurt.Session
+	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: sessionPath(id)}, &s)
+	return s, err
+}
+
+func sessionPath(id string) string { return apiPrefix + "/sessions/" + segment(id) }

@@ -1,0 +1,180 @@
+package yurtclient
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	typeEventStream = "text/event-stream"
+	maxStreamLine   = 256 << 20 // an ended event carries the whole result
+	reconnects      = 5         // in a row without an event, before a watch gives up
+	reconnectDelay  = 200 * time.Millisecond
+)
+
+// ExecuteStream runs req in the session and calls each with every event, in order.
+// It returns the execution with its result once that has ended. A connection that
+// breaks is made again and goes on after the last event. When ctx ends or each
+// returns an error, the watch stops and the execution goes on.
+func (c *Client) ExecuteStream(ctx context.Context, sessionID string, req ExecuteRequest, each func(yurt.Event) error) (yurt.Execution, error) {
+	what, err := jsonBody(http.MethodPost, sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Stream: true})
+	if err != nil {
+		return yurt.Execution{}, err
+	}
+	what.header.Set("Accept", typeEventStream)
+	resp, err := c.send(ctx, what)
+	if err != nil {
+		return yurt.Execution{}, err
+	}
+	executionID := path.Base(resp.Header.Get("Location"))
+	w := &watch{each: each}
+	err = w.read(ctx, resp.Body)
+	if err == nil && !w.ended() {
+		err = c.follow(ctx, sessionID, executionID, w)
+	}
+	if err != nil {
+		return yurt.Execution{ID: executionID, SessionID: sessionID}, err
+	}
+	return yurt.Execution{ID: executionID, SessionID: sessionID, State: w.result.State(), Result: w.result}, nil
+}
+
+// WatchExecution calls each with every event after seq, in order, until the ended
+// event. It reconnects as [Client.ExecuteStream] does.
+func (c *Client) WatchExecution(ctx context.Context, sessionID, executionID string, after uint64, each func(yurt.Event) error) error {
+	return c.follow(ctx, sessionID, executionID, &watch{each: each, last: after})
+}
+
+// follow connects until w has seen the ended event.
+func (c *Client) follow(ctx context.Context, sessionID, executionID string, w *watch) error {
+	what := call{
+		method: http.MethodGet,
+		path:   sessionPath(sessionID) + "/executions/" + segment(executionID) + "/events",
+		header: http.Header{"Accept": {typeEventStream}},
+	}
+	for failures := 0; ; {
+		before := w.last
+		what.header.Set("Last-Event-ID", strconv.FormatUint(w.last, 10))
+		resp, err := c.send(ctx, what)
+		if err == nil {
+			err = w.read(ctx, resp.Body)
+		}
+		if w.ended() || (err != nil && yurt.CodeOf(err) != yurt.CodeUnavailable) {
+			return err
+		}
+		if failures++; w.last > before {
+			failures = 0
+		}
+		if failures > reconnects {
+			return yurt.Errorf(yurt.CodeUnavailable, "the stream of execution %s broke and could not be resumed; the execution goes on, ask for its result", executionID)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(reconnectDelay << min(failures, 5)):
+		}
+	}
+}
+
+// watch is the state of one stream across connections.
+type watch struct {
+	each   func(yurt.Event) error
+	last   uint64 // sequence number of the last event that each saw
+	result *yurt.Result
+}
+
+func (w *watch) ended() bool { return w.result != nil }
+
+// read hands the events of one connection on. It returns nil when the connection
+// ended, for whatever reason but ctx or an error of each.
+func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
+	defer body.Close()
+	reader := bufio.NewReader(body)
+	var data []byte
+	for {
+		line, err := readLine(reader)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errLineTooLong):
+			return err
+		case err != nil:
+			return nil // broken off: the caller decides whether to resume
+		}
+		if len(line) == 0 {
+			if err := w.dispatch(data); err != nil || w.ended() {
+				return err
+			}
+			data = nil
+		}
+		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+			data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
+		}
+	}
+}
+
+var errLineTooLong = errors.New("a line of the stream is too long")
+
+// readLine returns the next line without its end. It bounds what a server can make
+// the client hold.
+func readLine(reader *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := reader.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxStreamLine {
+			return nil, errLineTooLong
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return bytes.TrimRight(line, "\r\n"), err
+		}
+	}
+}
+
+// eventBody is an event as the stream carries it.
+type eventBody struct {
+	Seq        uint64         `json:"seq"`
+	Type       yurt.EventType `json:"type"`
+	At         time.Time      `json:"at"`
+	Data       *string        `json:"data"`
+	DataBase64 []byte         `json:"data_base64"` // output that is not UTF-8
+	Result     *yurt.Result   `json:"result"`
+}
+
+func (w *watch) dispatch(data []byte) error {
+	if len(data) == 0 {
+		return nil // a heartbeat
+	}
+	var body eventBody
+	if err := json.NewDecoder(strings.NewReader(string(data))).Decode(&body); err != nil {
+		return fmt.Errorf("reading an event: %w", err)
+	}
+	if body.Seq <= w.last {
+		return nil
+	}
+	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Result: body.Result}
+	if body.Data != nil {
+		event.Data = []byte(*body.Data)
+	}
+	if err := w.each(event); err != nil {
+		return err
+	}
+	w.last = event.Seq
+	if event.Type == yurt.EventEnded {
+		if w.result = event.Result; w.result == nil {
+			return errors.New("reading an event: the ended event holds no result")
+		}
+	}
+	return nil
+}
