@@ -1,0 +1,149 @@
+package plugins
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+)
+
+// MaxEnvelopeBytes bounds the envelope of a run: the largest result, or an error
+// with its stack trace. Whoever reads [ResultFD] stops after one byte more.
+const MaxEnvelopeBytes = yurt.MaxResultBytes + 64<<10
+
+// Bounds of an error that a run reports. What is longer is cut, with a mark.
+const (
+	maxErrorTypeBytes    = 256
+	maxErrorMessageBytes = 64 << 10
+	maxStackLines        = 256
+	maxStackLineBytes    = 4 << 10
+)
+
+// DecodeEnvelope reads what a run wrote to [ResultFD]. The bytes are the user's
+// to forge, so it takes nothing but one JSON object of the two allowed shapes and
+// returns either a result, which is valid JSON in UTF-8, or an error whose fields
+// have bounded lengths. An error never has one of the types that only Yurt itself
+// gives, such as [yurt.ErrorTypeSandboxLost]: those get the prefix "user.".
+//
+// err says what is wrong with the bytes; it is then the fault of the run.
+func DecodeEnvelope(data []byte) (result json.RawMessage, execErr *yurt.ExecutionError, err error) {
+	switch {
+	case len(data) == 0:
+		return nil, nil, errors.New("the run wrote no result")
+	case len(data) > MaxEnvelopeBytes:
+		return nil, nil, fmt.Errorf("the run's result envelope exceeds %d bytes", MaxEnvelopeBytes)
+	case !utf8.Valid(data):
+		return nil, nil, errors.New("the run's result envelope is not UTF-8")
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, nil, fmt.Errorf("the run's result envelope is not a JSON object: %w", err)
+	}
+	if len(fields) != 1 {
+		return nil, nil, fmt.Errorf("the run's result envelope has %d fields; it must have one, result or error", len(fields))
+	}
+	if value, ok := fields["result"]; ok {
+		if len(value) > yurt.MaxResultBytes {
+			return nil, tooLarge(len(value)), nil
+		}
+		return value, nil, nil
+	}
+	value, ok := fields["error"]
+	if !ok {
+		return nil, nil, errors.New("the run's result envelope has neither result nor error")
+	}
+	execErr, err = decodeExecutionError(value)
+	return nil, execErr, err
+}
+
+func tooLarge(size int) *yurt.ExecutionError {
+	return &yurt.ExecutionError{
+		Type:       yurt.ErrorTypeResultTooLarge,
+		Message:    fmt.Sprintf("the result has %d bytes of JSON; at most %d are allowed", size, yurt.MaxResultBytes),
+		Stacktrace: []string{},
+	}
+}
+
+func decodeExecutionError(data []byte) (*yurt.ExecutionError, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, fmt.Errorf("the error in the run's result envelope is not an object: %w", err)
+	}
+	var wire struct {
+		kind, message string
+		stack         []string
+	}
+	for name, value := range fields {
+		var into any
+		switch name {
+		case "type":
+			into = &wire.kind
+		case "message":
+			into = &wire.message
+		case "stacktrace":
+			into = &wire.stack
+		default:
+			return nil, fmt.Errorf("the error in the run's result envelope has an unknown field %s", quote(name))
+		}
+		if err := json.Unmarshal(value, into); err != nil {
+			return nil, fmt.Errorf("the error's %s in the run's result envelope has the wrong type: %w", name, err)
+		}
+	}
+	kind := errorType(wire.kind)
+	if kind == "" {
+		return nil, errors.New("the error in the run's result envelope has no type")
+	}
+	return &yurt.ExecutionError{
+		Type:       kind,
+		Message:    cut(wire.message, maxErrorMessageBytes),
+		Stacktrace: boundStack(wire.stack),
+	}, nil
+}
+
+// errorType makes a type that a run reports safe to show and to switch on.
+func errorType(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.IsSpace(r) {
+			return '_'
+		}
+		return r
+	}, name)
+	switch name = cut(name, maxErrorTypeBytes); name {
+	case yurt.ErrorTypeTimeout, yurt.ErrorTypeOutOfMemory, yurt.ErrorTypeCommandNotFound, yurt.ErrorTypeSignaled,
+		yurt.ErrorTypeSandboxLost, yurt.ErrorTypeSessionEnded, yurt.ErrorTypeNonZeroExit, yurt.ErrorTypeSandboxFailed,
+		yurt.ErrorTypeRuntimeUnavailable:
+		return "user." + name
+	}
+	return name
+}
+
+// boundStack keeps both ends of a long stack trace: the outermost lines say how
+// it began, the innermost where it failed.
+func boundStack(lines []string) []string {
+	bounded := make([]string, 0, min(len(lines), maxStackLines+1))
+	for i, line := range lines {
+		if skipped := len(lines) - maxStackLines; skipped > 0 && i >= maxStackLines/2 && i < maxStackLines/2+skipped {
+			if i == maxStackLines/2 {
+				bounded = append(bounded, fmt.Sprintf("  [%d lines left out]", skipped))
+			}
+			continue
+		}
+		bounded = append(bounded, cut(line, maxStackLineBytes))
+	}
+	return bounded
+}
+
+// cut shortens text to at most limit bytes and a mark, never inside a character.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…[cut]"
+}

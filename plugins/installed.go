@@ -1,0 +1,240 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// installed is one runtime of the plugin directory: a binary that can be started,
+// and at most one running instance of it. Safe for concurrent use.
+type installed struct {
+	host *Host
+	name string
+	path string // resolved
+	id   identity
+
+	mu       sync.Mutex // guards what follows
+	live     *instance
+	starting *attempt
+	info     *yurt.RuntimeInfo // of the last instance that described itself
+	failure  error             // of the last start or call, until one succeeds
+	limit    restartLimit
+	removed  bool
+}
+
+// attempt is a start that any number of callers wait for.
+type attempt struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+// describe returns what the runtime says of itself. It starts the process only if
+// that is not known yet, or if the runtime failed since.
+func (r *installed) describe(ctx context.Context) (yurt.RuntimeInfo, error) {
+	r.mu.Lock()
+	info, failure := r.info, r.failure
+	r.mu.Unlock()
+	if info != nil && failure == nil {
+		return *info, nil
+	}
+	inst, err := r.instance(ctx)
+	if err != nil {
+		return yurt.RuntimeInfo{}, err
+	}
+	inst.calls.Done()
+	return inst.info, nil
+}
+
+// plan runs one call. The call does not end with ctx: a runtime that hangs is
+// found out even if nobody has the patience to wait for it.
+func (r *installed) plan(ctx context.Context, req PlanRequest) (Plan, error) {
+	inst, err := r.instance(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	type answer struct {
+		plan Plan
+		err  error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer inst.calls.Done()
+		plan, err := r.call(context.WithoutCancel(ctx), inst, req)
+		answered <- answer{plan, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.plan, a.err
+	case <-ctx.Done():
+		return Plan{}, interrupted(ctx, r.name)
+	}
+}
+
+func (r *installed) call(ctx context.Context, inst *instance, req PlanRequest) (Plan, error) {
+	timeout := r.host.opts.callTimeout
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	plan, err := inst.runtime.Plan(ctx, req)
+	if err == nil {
+		err = plan.Validate()
+		if err != nil {
+			err = yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s gave a plan that breaks the protocol: %w", r.name, err)
+		}
+	} else {
+		err = r.explain(ctx, inst, err)
+	}
+	r.note(inst, err)
+	return plan, err
+}
+
+// explain turns the failure of a call into what its user should read.
+func (r *installed) explain(ctx context.Context, inst *instance, err error) error {
+	if given := errorFromWire(err); given != nil {
+		return given
+	}
+	switch {
+	case unimplemented(err):
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not know the call Plan of protocol version %s; rebuild it", r.name, spokenVersions())
+	case refusedSize(err):
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s and Yurt exchanged a message that is too large: %w", r.name, err)
+	case ctx.Err() != nil:
+		inst.process.kill(hung(r.host.opts.callTimeout))
+	default: // the connection is lost, and a runtime without one is of no use
+		inst.process.kill(errors.New("lost its connection and was killed"))
+	}
+	<-inst.process.exited
+	return unavailable(r.name, inst.process)
+}
+
+// note keeps the failure of a call until a call succeeds. An error that the
+// runtime gave to its user is no failure.
+func (r *installed) note(inst *instance, err error) {
+	switch yurt.CodeOf(err) {
+	case yurt.CodeRuntimeUnavailable, yurt.CodeRuntimeIncompatible:
+		r.host.log.Error("runtime failed", "runtime", r.name, "error", err)
+	default:
+		err = nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.live == inst || r.live == nil {
+		r.failure = err
+	}
+}
+
+// instance returns the running instance, started if need be, with its calls
+// counter raised by one for the caller to lower.
+func (r *installed) instance(ctx context.Context) (*instance, error) {
+	for {
+		try, inst, err := r.begin()
+		if try == nil {
+			return inst, err
+		}
+		select {
+		case <-try.done:
+		case <-ctx.Done():
+			return nil, interrupted(ctx, r.name)
+		}
+		if try.err != nil {
+			return nil, try.err
+		}
+	}
+}
+
+// begin returns the live instance, or an attempt to wait for, or why there is neither.
+func (r *installed) begin() (*attempt, *instance, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.removed {
+		return nil, nil, gone(r.name)
+	}
+	if r.live != nil && !r.live.process.hasExited() {
+		r.live.calls.Add(1)
+		return nil, r.live, nil
+	}
+	if r.starting != nil {
+		return r.starting, nil, nil
+	}
+	if r.live != nil {
+		dead := r.live
+		r.live = nil
+		r.host.wg.Go(func() { dead.stop(errStopped) })
+	}
+	if wait := r.limit.take(r.host.opts.now()); wait > 0 {
+		return nil, nil, yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s failed too often and is started again in %s at the earliest; the last failure: %w",
+			r.name, wait.Round(time.Second), lastFailure(r.failure))
+	}
+	r.starting = &attempt{done: make(chan struct{})}
+	r.host.wg.Go(r.start)
+	return r.starting, nil, nil
+}
+
+// start carries out the attempt that begin made.
+func (r *installed) start() {
+	inst, err := r.host.launch(r.host.ctx, r.name, r.path)
+	if err != nil {
+		r.host.log.Error("runtime failed to start", "runtime", r.name, "error", err)
+	} else {
+		r.host.log.Info("runtime started", "runtime", r.name, "version", inst.info.Version, "pid", inst.process.ID())
+	}
+	r.mu.Lock()
+	try := r.starting
+	r.starting = nil
+	r.failure = err
+	if err == nil {
+		r.info = &inst.info
+		r.live = inst
+	}
+	orphan := r.removed
+	if orphan {
+		r.live = nil
+	}
+	try.err = err
+	r.mu.Unlock()
+	if orphan && inst != nil {
+		inst.stop(errHostClosed)
+	}
+	close(try.done)
+}
+
+// remove ends the runtime for good.
+func (r *installed) remove(reason error) {
+	r.mu.Lock()
+	r.removed = true
+	live := r.live
+	r.live = nil
+	r.mu.Unlock()
+	if live != nil {
+		live.stop(reason)
+	}
+}
+
+func (r *installed) lastError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failure
+}
+
+func lastFailure(err error) error {
+	if err == nil {
+		return errors.New("its process ended")
+	}
+	return err
+}
+
+func hung(after time.Duration) error {
+	return errors.New("did not answer within " + after.String() + " and was killed")
+}
+
+func gone(name string) error {
+	return yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s was removed or replaced just now; try again", name)
+}
+
+// interrupted is the error of a caller who did not wait for the runtime.
+func interrupted(ctx context.Context, name string) error {
+	return yurt.Errorf(yurt.CodeOf(ctx.Err()), "waiting for runtime %s: %w", name, ctx.Err())
+}

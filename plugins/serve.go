@@ -1,0 +1,51 @@
+package plugins
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+)
+
+// Serve is the whole main function of a runtime's binary: it serves rt to the
+// host that started the process and returns when the host is done with it. Run by
+// hand, the binary says what it is and exits with 2.
+//
+// The host may kill the process at any moment, so a runtime keeps nothing that it
+// must not lose. Its standard input is empty, its standard output belongs to the
+// protocol, and lines on standard error end up in the host's log; hclog.Default()
+// is set up to write there. Methods of rt may be called concurrently; a panic in
+// one fails that call alone.
+func Serve(rt Runtime) {
+	shake := handshake()
+	if os.Getenv(shake.MagicCookieKey) != shake.MagicCookieValue {
+		fmt.Fprint(os.Stderr, byHand(filepath.Base(os.Args[0])))
+		os.Exit(2)
+	}
+	// hclog's default logger is what the recovered panics and the runtime's own
+	// code write to; go-plugin reads JSON lines back into records.
+	logger := hclog.New(&hclog.LoggerOptions{
+		Level:      hclog.LevelFromString(os.Getenv(logLevelEnv)),
+		Output:     os.Stderr,
+		JSONFormat: true,
+	})
+	hclog.SetDefault(logger)
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  shake,
+		VersionedPlugins: versions(rt),
+		Logger:           logger,
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(options, serverOptions()...)...)
+		},
+	})
+}
+
+func byHand(name string) string {
+	return fmt.Sprintf(`%s is a language runtime of Yurt, speaking version %s of the runtime protocol.
+It is not run by hand: put it into the plugin directory of a Yurt node, which starts it
+when code in its language is to be run. "yurt runtime list" shows what is installed.
+`, name, spokenVersions())
+}

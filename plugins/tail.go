@@ -1,0 +1,74 @@
+package plugins
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// Bounds of what a message shows of a plugin's standard error.
+const (
+	tailBytes     = 4 << 10
+	tailLines     = 5
+	tailLineRunes = 200
+)
+
+// tail keeps the last bytes that were written to it. It is safe for concurrent use.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte // guarded by mu
+}
+
+// Write never fails.
+func (t *tail) Write(data []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, data[max(0, len(data)-tailBytes):]...)
+	t.kept = t.kept[max(0, len(t.kept)-tailBytes):]
+	return len(data), nil
+}
+
+// String returns the last lines for a message: cleaned, short, joined by " | ".
+func (t *tail) String() string {
+	t.mu.Lock()
+	text := string(t.kept)
+	t.mu.Unlock()
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = readable(strings.TrimSpace(line)); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-tailLines):], " | ")
+}
+
+// readable turns a line of hclog's JSON into its message and cleans any other line.
+func readable(line string) string {
+	var entry struct {
+		Message string `json:"@message"`
+		Error   any    `json:"error"`
+	}
+	if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &entry) == nil && entry.Message != "" {
+		line = entry.Message
+		if entry.Error != nil {
+			line += fmt.Sprintf(": %v", entry.Error)
+		}
+	}
+	line = clean(line)
+	if runes := []rune(line); len(runes) > tailLineRunes {
+		line = string(runes[:tailLineRunes]) + "…"
+	}
+	return line
+}
+
+// clean replaces what could steer a terminal or break a log line.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return '�'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "�"))
+}

@@ -1,0 +1,102 @@
+package plugins
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// identity tells a file from the one that replaces it.
+type identity struct {
+	dev, ino uint64
+	size     int64
+	modified int64 // nanoseconds
+}
+
+func identify(info fs.FileInfo) identity {
+	id := identity{size: info.Size(), modified: info.ModTime().UnixNano()}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		id.dev, id.ino = uint64(stat.Dev), stat.Ino
+	}
+	return id
+}
+
+// checkDir returns the real path of a plugin directory that nobody but root and
+// the current user can change.
+func checkDir(dir string) (string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return "", err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a directory", real)
+	}
+	if err := checkOwner(real, info); err != nil {
+		return "", err
+	}
+	return real, checkParents(real)
+}
+
+// checkBinary returns the real path and identity of a plugin's binary that nobody
+// but root and the current user can change.
+func checkBinary(path string) (string, identity, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", identity{}, err
+	}
+	info, err := os.Stat(real)
+	if err != nil {
+		return "", identity{}, err
+	}
+	if !info.Mode().IsRegular() {
+		return "", identity{}, fmt.Errorf("%s is not a regular file", real)
+	}
+	if info.Mode().Perm()&0o111 == 0 {
+		return "", identity{}, fmt.Errorf("%s is not executable; run chmod +x on it", real)
+	}
+	if err := checkOwner(real, info); err != nil {
+		return "", identity{}, err
+	}
+	return real, identify(info), checkParents(real)
+}
+
+// checkOwner refuses what somebody else owns or everybody may write.
+func checkOwner(path string, info fs.FileInfo) error {
+	if info.Mode().Perm()&0o002 != 0 {
+		return fmt.Errorf("%s is writable by every user of this host (mode %#o); run chmod o-w on it", path, info.Mode().Perm())
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return fmt.Errorf("the owner of %s cannot be read", path)
+	}
+	if stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s belongs to user %d; it must belong to root or to user %d, as whom Yurt runs", path, stat.Uid, os.Geteuid())
+	}
+	return nil
+}
+
+// checkParents refuses a path of which everybody may replace a part. In a sticky
+// directory, such as /tmp, only the owner may.
+func checkParents(path string) error {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
+			return fmt.Errorf("%s, which holds %s, is writable by every user of this host; run chmod o-w on it", dir, path)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}

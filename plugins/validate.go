@@ -1,0 +1,214 @@
+package plugins
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Bounds of a [Plan].
+const (
+	MaxPlanFiles = 256
+	MaxPlanBytes = 32 << 20 // of all files together
+)
+
+// Bounds of a description.
+const (
+	maxNames     = 64
+	maxNameBytes = 64
+)
+
+// Validate checks everything that the sandbox relies on. Plans come from another
+// process, so the host checks each one before it hands it on.
+func (p Plan) Validate() error {
+	for _, check := range []func() error{p.validateArgv, p.validateEnv, p.validateFiles} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	if p.Result != ResultNone && p.Result != ResultEnvelope {
+		return fmt.Errorf("result format %s is unknown", quote(string(p.Result)))
+	}
+	return nil
+}
+
+func (p Plan) validateArgv() error {
+	if len(p.Argv) == 0 {
+		return errors.New("argv is empty")
+	}
+	if len(p.Argv) > yurt.MaxArgs {
+		return fmt.Errorf("argv has %d entries; at most %d are allowed", len(p.Argv), yurt.MaxArgs)
+	}
+	for i, arg := range p.Argv {
+		if len(arg) > yurt.MaxArgBytes {
+			return fmt.Errorf("argv[%d] has %d bytes; at most %d are allowed", i, len(arg), yurt.MaxArgBytes)
+		}
+		if strings.ContainsRune(arg, 0) {
+			return fmt.Errorf("argv[%d] contains a NUL character", i)
+		}
+	}
+	return validateCommand(p.Argv[0])
+}
+
+// validateCommand allows an absolute path and a bare name, which is looked up in
+// PATH. What is relative would depend on the user's working directory.
+func validateCommand(name string) error {
+	switch {
+	case name == "" || name == "." || name == "..":
+		return fmt.Errorf("argv[0] %s names no command", quote(name))
+	case len(name) > yurt.MaxPathBytes:
+		return fmt.Errorf("argv[0] has %d bytes; at most %d are allowed", len(name), yurt.MaxPathBytes)
+	case !printable(name):
+		return fmt.Errorf("argv[0] %s contains control characters or is not UTF-8", quote(name))
+	case strings.Contains(name, "/") && (!path.IsAbs(name) || path.Clean(name) != name):
+		return fmt.Errorf("argv[0] %s is neither a clean absolute path nor a bare name", quote(name))
+	}
+	return nil
+}
+
+func (p Plan) validateEnv() error {
+	if len(p.Env) > yurt.MaxEnvCount {
+		return fmt.Errorf("env has %d entries; at most %d are allowed", len(p.Env), yurt.MaxEnvCount)
+	}
+	total := 0
+	for name, value := range p.Env {
+		total += len(name) + len(value)
+		if !validEnvName(name) {
+			return fmt.Errorf("env name %s is not made of letters, digits and underscores", quote(name))
+		}
+		if strings.ContainsRune(value, 0) {
+			return fmt.Errorf("env %s contains a NUL character", name)
+		}
+	}
+	if total > yurt.MaxEnvBytes {
+		return fmt.Errorf("env has %d bytes; at most %d are allowed", total, yurt.MaxEnvBytes)
+	}
+	return nil
+}
+
+func validEnvName(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z')
+		digit := r >= '0' && r <= '9'
+		if !letter && (!digit || i == 0) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func (p Plan) validateFiles() error {
+	if len(p.Files) > MaxPlanFiles {
+		return fmt.Errorf("plan has %d files; at most %d are allowed", len(p.Files), MaxPlanFiles)
+	}
+	total := 0
+	paths := make([]string, 0, len(p.Files))
+	for _, f := range p.Files {
+		total += len(f.Data)
+		if total > MaxPlanBytes {
+			return fmt.Errorf("files have more than %d bytes together", MaxPlanBytes)
+		}
+		if err := f.validate(); err != nil {
+			return err
+		}
+		paths = append(paths, f.Path)
+	}
+	return validateTree(paths)
+}
+
+func (f File) validate() error {
+	switch {
+	case len(f.Path) > yurt.MaxPathBytes:
+		return fmt.Errorf("a file's path has %d bytes; at most %d are allowed", len(f.Path), yurt.MaxPathBytes)
+	case !fs.ValidPath(f.Path) || f.Path == ".":
+		return fmt.Errorf("file path %s is not a clean relative path", quote(f.Path))
+	case !printable(f.Path):
+		return fmt.Errorf("file path %s contains control characters or is not UTF-8", quote(f.Path))
+	case f.Mode&^fs.ModePerm != 0:
+		return fmt.Errorf("file %s has mode %#o; only permission bits are allowed", quote(f.Path), uint32(f.Mode))
+	}
+	for part := range strings.SplitSeq(f.Path, "/") {
+		if len(part) > 255 {
+			return fmt.Errorf("file path %s has a name longer than 255 bytes", quote(f.Path))
+		}
+	}
+	return nil
+}
+
+// validateTree refuses a path that is given twice, or both as a file and as a
+// directory. With "/" read as the lowest byte, a directory sorts right before
+// what is in it.
+func validateTree(paths []string) error {
+	for i := range paths {
+		paths[i] = strings.ReplaceAll(paths[i], "/", "\x00")
+	}
+	slices.Sort(paths)
+	for i := 1; i < len(paths); i++ {
+		rest, inside := strings.CutPrefix(paths[i], paths[i-1])
+		if !inside {
+			continue
+		}
+		name := quote(strings.ReplaceAll(paths[i-1], "\x00", "/"))
+		if rest == "" {
+			return fmt.Errorf("file path %s is given twice", name)
+		}
+		if rest[0] == 0 {
+			return fmt.Errorf("file path %s is also a directory of the plan", name)
+		}
+	}
+	return nil
+}
+
+// validateInfo checks what a runtime says of itself.
+func validateInfo(info yurt.RuntimeInfo) error {
+	if !validName(info.Name) {
+		return fmt.Errorf("name %s is not made of lower-case letters, digits and -+.#_", quote(info.Name))
+	}
+	if len(info.Version) > maxNameBytes || !printable(info.Version) {
+		return fmt.Errorf("version %s is too long or contains control characters", quote(info.Version))
+	}
+	if len(info.Languages) == 0 {
+		return errors.New("it names no language")
+	}
+	for _, list := range [][]string{info.Languages, info.Extensions, info.Abilities} {
+		if len(list) > maxNames {
+			return fmt.Errorf("a list has %d entries; at most %d are allowed", len(list), maxNames)
+		}
+		for _, name := range list {
+			if !validName(name) {
+				return fmt.Errorf("%s is not made of lower-case letters, digits and -+.#_", quote(name))
+			}
+		}
+	}
+	return nil
+}
+
+// validName allows what names of languages are made of: python3, c++, c#, .tar.gz.
+func validName(name string) bool {
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-+.#_", r) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxNameBytes
+}
+
+func printable(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+// quote shows hostile text in a message: escaped and of bounded length.
+func quote(text string) string {
+	const limit = 100
+	if len(text) > limit {
+		return fmt.Sprintf("%q…", text[:limit])
+	}
+	return fmt.Sprintf("%q", text)
+}
