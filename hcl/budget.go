@@ -1,0 +1,224 @@
+package hcl
+
+import (
+	"math/big"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// valueCost is the least that a value counts in the budget, in bytes: about what
+// it takes in memory beside its text.
+const valueCost = 16
+
+// budget bounds the work of evaluating expressions. Values share structure, so a
+// few lines (a list of two of the list before, and so on) name more than fits in
+// any memory; it is spent on the values that an expression reads, before it is
+// evaluated, on what functions return, and on each turn of a `for`. A budget that
+// was exceeded stays so.
+type budget struct {
+	left     int
+	exceeded bool
+}
+
+func newBudget() *budget { return &budget{left: EvaluationBudget} }
+
+// spend takes n from what is left and reports whether there was as much.
+func (b *budget) spend(n int) bool {
+	if b.exceeded || n > b.left {
+		b.exceeded = true
+		return false
+	}
+	b.left -= n
+	return true
+}
+
+// read spends what the values cost that references read in ctx.
+func (b *budget) read(references []hcl.Traversal, ctx *hcl.EvalContext) bool {
+	for _, ref := range references {
+		v, diags := ref.TraverseAbs(ctx)
+		if diags.HasErrors() {
+			continue // evaluating will say so
+		}
+		if !b.spend(sizeOf(v, b.left)) {
+			return false
+		}
+	}
+	return true
+}
+
+// sizeOf returns what v costs, or something above limit as soon as that is certain.
+func sizeOf(v cty.Value, limit int) int {
+	v, _ = v.Unmark()
+	if v.IsNull() || !v.IsKnown() {
+		return typeSize(v.Type(), limit)
+	}
+	switch t := v.Type(); {
+	case t == cty.String:
+		return textSize(len(v.AsString()))
+	case t == cty.Number:
+		return numberSize(v.AsBigFloat())
+	case !v.CanIterateElements():
+		return valueCost
+	case v.LengthInt() == 0:
+		return typeSize(t, limit)
+	}
+	size := valueCost + unifyCost(v.LengthInt())
+	for it := v.ElementIterator(); size <= limit && it.Next(); {
+		key, element := it.Element()
+		if key.Type() == cty.String {
+			size += len(key.AsString())
+		}
+		size += sizeOf(element, limit-size)
+	}
+	return size
+}
+
+// typeSize is sizeOf for a type: that of an empty list can be as large as one likes.
+func typeSize(t cty.Type, limit int) int {
+	size := valueCost
+	switch {
+	case t.IsCollectionType():
+		size += typeSize(t.ElementType(), limit-size)
+	case t.IsTupleType():
+		elements := t.TupleElementTypes()
+		size += unifyCost(len(elements))
+		for _, element := range elements {
+			if size > limit {
+				break
+			}
+			size += typeSize(element, limit-size)
+		}
+	case t.IsObjectType():
+		attributes := t.AttributeTypes()
+		size += unifyCost(len(attributes))
+		for name, attribute := range attributes {
+			if size > limit {
+				break
+			}
+			size += len(name) + typeSize(attribute, limit-size)
+		}
+	}
+	return size
+}
+
+// unifyCost is what n values in one collection cost as such: to make a list of them
+// the library compares the type of each with that of each other.
+func unifyCost(n int) int { return saturate(n, n) / 4 }
+
+// textSize is what a text of n bytes costs: to make a number of it takes quadratic
+// time.
+func textSize(n int) int { return valueCost + n + saturate(n, n)>>17 }
+
+// numberSize counts a huge or tiny number by the digits that writing it out takes.
+func numberSize(n *big.Float) int {
+	exponent := n.MantExp(nil)
+	if exponent = max(exponent, -exponent); exponent > 4096 {
+		return valueCost + exponent
+	}
+	return valueCost
+}
+
+// metered is an expression that is evaluated once for each element of a `for`. It is
+// in parentheses so that those who walk the tree come to the expression itself.
+type metered struct {
+	*hclsyntax.ParenthesesExpr
+	budget     *budget
+	cost       int // of one evaluation, beside what it reads
+	references []hcl.Traversal
+}
+
+// Value implements hcl.Expression. Beyond the budget it is unknown, which ends
+// the loop's work but for counting to its end.
+func (m *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	if !m.budget.spend(m.cost) || !m.budget.read(m.references, ctx) {
+		return cty.DynamicVal, nil
+	}
+	return m.ParenthesesExpr.Value(ctx)
+}
+
+// meter makes every operator, and every part of every `for`, below node spend from
+// the budget, and spends at once what long lists cost. It reports the one with which
+// the budget is exceeded.
+func meter(node hclsyntax.Node, b *budget) hcl.Diagnostics {
+	return hclsyntax.Walk(node, &meterWalker{budget: b})
+}
+
+type meterWalker struct {
+	budget *budget
+	costs  []int // of what is below each node that is being walked
+}
+
+// Enter implements hclsyntax.Walker.
+func (w *meterWalker) Enter(hclsyntax.Node) hcl.Diagnostics {
+	w.costs = append(w.costs, 0)
+	return nil
+}
+
+// Exit implements hclsyntax.Walker. Inner loops are wrapped before outer ones.
+func (w *meterWalker) Exit(node hclsyntax.Node) hcl.Diagnostics {
+	last := len(w.costs) - 1
+	list := listCost(node)
+	cost := w.costs[last] + list + nodeCost(node)
+	w.costs = w.costs[:last]
+	if last > 0 {
+		w.costs[last-1] += cost
+	}
+	switch node := node.(type) {
+	case *hclsyntax.BinaryOpExpr:
+		node.Op = w.operation(node.Op)
+	case *hclsyntax.UnaryOpExpr:
+		node.Op = w.operation(node.Op)
+	case *hclsyntax.ForExpr:
+		w.loop(node, cost)
+	}
+	if !w.budget.exceeded && !w.budget.spend(list) {
+		return hcl.Diagnostics{tooMuchWork(node.Range())}
+	}
+	return nil
+}
+
+// listCost is what a list or a map that is written out costs beside its elements.
+func listCost(node hclsyntax.Node) int {
+	switch node := node.(type) {
+	case *hclsyntax.TupleConsExpr:
+		return unifyCost(len(node.Exprs))
+	case *hclsyntax.ObjectConsExpr:
+		return unifyCost(len(node.Items))
+	default:
+		return 0
+	}
+}
+
+// nodeCost is what one evaluation of node costs beside that of what is below it.
+func nodeCost(node hclsyntax.Node) int {
+	literal, ok := node.(*hclsyntax.LiteralValueExpr)
+	if !ok {
+		return valueCost
+	}
+	return sizeOf(literal.Val, EvaluationBudget)
+}
+
+func tooMuchWork(at hcl.Range) *hcl.Diagnostic {
+	return problem(&at, "Expression too large",
+		"The values that the expressions of this source make are together larger than is allowed (%d MiB); evaluation stopped here. Use fewer and smaller ones.", EvaluationBudget>>20)
+}
+
+// operation returns op, made to spend: a number in quotes can have any exponent,
+// and computing with it takes as much memory.
+func (w *meterWalker) operation(op *hclsyntax.Operation) *hclsyntax.Operation {
+	if op.Type != cty.Number {
+		return op
+	}
+	return &hclsyntax.Operation{Impl: meterFunction(op.Impl, nil, w.budget), Type: op.Type, ShortCircuit: op.ShortCircuit}
+}
+
+func (w *meterWalker) loop(loop *hclsyntax.ForExpr, cost int) {
+	for _, part := range []*hclsyntax.Expression{&loop.CollExpr, &loop.KeyExpr, &loop.ValExpr, &loop.CondExpr} {
+		if *part != nil {
+			inner := &hclsyntax.ParenthesesExpr{Expression: *part, SrcRange: (*part).Range()}
+			*part = &metered{ParenthesesExpr: inner, budget: w.budget, cost: cost, references: inner.Variables()}
+		}
+	}
+}

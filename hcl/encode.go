@@ -1,0 +1,135 @@
+package hcl
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Encode writes t as a template block: every field but those that are zero, in the
+// form of [Format], with what it inherited spelled out. Reading it gives
+// WithDefaults(t) again, provided that t is valid; as everywhere in HCL, text comes
+// back in Unicode's normal form C.
+func Encode(t yurt.Template) []byte {
+	file := hclwrite.NewEmptyFile()
+	body := file.Body().AppendNewBlock("template", []string{t.Name}).Body()
+	if t.Description != "" {
+		body.SetAttributeValue("description", cty.StringVal(t.Description))
+	}
+	body.SetAttributeValue("runtimes", texts(t.Runtimes))
+	if len(t.Env) > 0 {
+		env := make(map[string]cty.Value, len(t.Env))
+		for name, value := range t.Env {
+			env[name] = cty.StringVal(value)
+		}
+		body.SetAttributeValue("env", cty.ObjectVal(env))
+	}
+	if len(t.RootFS.HostPaths) > 0 {
+		body.AppendNewline()
+		host := body.AppendNewBlock("rootfs", nil).Body().AppendNewBlock("host", nil).Body()
+		host.SetAttributeRaw("paths", lines(t.RootFS.HostPaths))
+	}
+	encodeSettings(body, "resources", []setting{
+		{"cpu", number(t.Resources.CPU)},
+		{"memory", size(t.Resources.Memory)},
+		{"disk", size(t.Resources.Disk)},
+		{"pids", number(float64(t.Resources.PIDs))},
+	})
+	encodeSettings(body, "isolation", []setting{{"level", text(string(t.Isolation.Level))}})
+	encodeSettings(body, "network", []setting{{"mode", text(string(t.Network.Mode))}})
+	encodeSettings(body, "session", []setting{
+		{"timeout", duration(t.Session.Timeout)},
+		{"idle_timeout", duration(t.Session.IdleTimeout)},
+		{"execution_timeout", duration(t.Session.ExecutionTimeout)},
+		{"output_limit", size(t.Session.OutputLimit)},
+	})
+	return hclwrite.Format(file.Bytes())
+}
+
+// setting is an attribute to write; one that is null is left out.
+type setting struct {
+	name  string
+	value cty.Value
+}
+
+// encodeSettings appends a block with the settings, if there are any.
+func encodeSettings(parent *hclwrite.Body, name string, settings []setting) {
+	var body *hclwrite.Body
+	for _, s := range settings {
+		if s.value.IsNull() {
+			continue
+		}
+		if body == nil {
+			parent.AppendNewline()
+			body = parent.AppendNewBlock(name, nil).Body()
+		}
+		body.SetAttributeValue(s.name, s.value)
+	}
+}
+
+func texts(list []string) cty.Value {
+	values := make([]cty.Value, len(list))
+	for i, element := range list {
+		values[i] = cty.StringVal(element)
+	}
+	return cty.TupleVal(values)
+}
+
+// lines writes a list with one element a line.
+func lines(list []string) hclwrite.Tokens {
+	newline := &hclwrite.Token{Type: hclsyntax.TokenNewline, Bytes: []byte{'\n'}}
+	tokens := hclwrite.Tokens{{Type: hclsyntax.TokenOBrack, Bytes: []byte{'['}}, newline}
+	for _, element := range list {
+		tokens = append(tokens, hclwrite.TokensForValue(cty.StringVal(element))...)
+		tokens = append(tokens, &hclwrite.Token{Type: hclsyntax.TokenComma, Bytes: []byte{','}}, newline)
+	}
+	return append(tokens, &hclwrite.Token{Type: hclsyntax.TokenCBrack, Bytes: []byte{']'}})
+}
+
+func text(s string) cty.Value {
+	if s == "" {
+		return cty.NullVal(cty.String)
+	}
+	return cty.StringVal(s)
+}
+
+// number goes by the shortest text of n, so that 0.1 is written as that.
+func number(n float64) cty.Value {
+	v, err := cty.ParseNumberVal(strconv.FormatFloat(n, 'f', -1, 64))
+	if err != nil || n == 0 {
+		return cty.NullVal(cty.Number) // not a number, or infinite: no template has it
+	}
+	return v
+}
+
+func size(s yurt.Size) cty.Value {
+	if s == 0 {
+		return cty.NullVal(cty.String)
+	}
+	return cty.StringVal(s.String())
+}
+
+func duration(d yurt.Duration) cty.Value {
+	if d == 0 {
+		return cty.NullVal(cty.String)
+	}
+	return cty.StringVal(shortDuration(d.Std()))
+}
+
+// shortDuration writes "30m" where time.Duration writes "30m0s".
+func shortDuration(d time.Duration) string {
+	long := d.String()
+	if d%time.Minute == 0 {
+		long = strings.TrimSuffix(long, "0s")
+	}
+	if d%time.Hour == 0 {
+		long = strings.TrimSuffix(long, "0m")
+	}
+	return long
+}
