@@ -1,0 +1,173 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/yurtrun/yurt"
+)
+
+// SessionLabel is the label of a sandbox that names the session that owns it.
+const SessionLabel = "session"
+
+// Config is what a [Controller] is made of. Store and Placer are needed.
+type Config struct {
+	Store  Store
+	Placer Placer
+	// Templates are built in: always there, and not to be replaced.
+	Templates []yurt.Template
+	Clock     Clock                 // nil: the machine's
+	Logger    *slog.Logger          // nil: nothing is logged
+	Metrics   prometheus.Registerer // nil: nothing is measured
+}
+
+// Controller holds sessions. Make it with [New], let [Controller.Run] run while it
+// serves, and end it with [Controller.Close].
+type Controller struct {
+	store     Store
+	placer    Placer
+	templates map[string]yurt.Template
+	clock     Clock
+	log       *slog.Logger
+	metrics   *metrics
+	reaper    *reaper
+
+	ctx       context.Context // of everything that outlives a request
+	stop      context.CancelFunc
+	recovered chan struct{} // closed once the sessions of an earlier life are judged
+
+	mu      sync.Mutex
+	closed  bool
+	tasks   sync.WaitGroup
+	live    map[string]*liveExecution // executions that this controller follows, by id
+	placing map[string]chan struct{}  // sessions that this controller is placing; closed when placed or failed
+}
+
+// New returns a controller. It serves once [Controller.Run] has recovered the
+// sessions of an earlier life.
+func New(config Config) (*Controller, error) {
+	if config.Store == nil || config.Placer == nil {
+		return nil, errors.New("making a controller: it needs a store and a placer")
+	}
+	if config.Clock == nil {
+		config.Clock = SystemClock{}
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	templates := make(map[string]yurt.Template, len(config.Templates))
+	for _, t := range config.Templates {
+		templates[t.Name] = t
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	c := &Controller{
+		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
+		ctx: ctx, stop: stop, recovered: make(chan struct{}),
+		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
+		reaper: newReaper(),
+	}
+	metrics, err := newMetrics(config.Metrics, config.Store)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	c.metrics = metrics
+	return c, nil
+}
+
+// Run recovers the sessions of an earlier life, then ends sessions that run out or
+// lose their sandbox, until ctx is done. It is called once.
+func (c *Controller) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+
+	watchers := newNodeWatchers(c)
+	defer watchers.wait()
+	defer cancel() // before the wait: a watcher ends when its context does
+	if err := c.recoverSessions(ctx); err != nil {
+		return err
+	}
+	watchers.refresh(ctx)
+	close(c.recovered)
+	c.reap(ctx, watchers)
+	return nil
+}
+
+// Close ends everything that the controller does in the background and waits for
+// it. Sessions and executions go on at their nodes, for the next life.
+func (c *Controller) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.tasks.Wait()
+	return nil
+}
+
+// Ready returns nil when the controller can serve, and why not otherwise.
+func (c *Controller) Ready(ctx context.Context) error {
+	if err := c.serving(); err != nil {
+		return err
+	}
+	if err := c.store.Ping(ctx); err != nil {
+		return yurt.Errorf(yurt.CodeUnavailable, "the store does not answer: %w", err)
+	}
+	nodes, err := c.placer.Nodes(ctx)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeUnavailable, "listing the nodes: %w", err)
+	}
+	if len(nodes) == 0 {
+		return yurt.Errorf(yurt.CodeUnavailable, "no node is reachable")
+	}
+	return nil
+}
+
+// serving returns an error until the sessions of an earlier life are judged: before
+// that, a new one could be taken for a leftover.
+func (c *Controller) serving() error {
+	select {
+	case <-c.recovered:
+		return nil
+	default:
+		return yurt.Errorf(yurt.CodeUnavailable, "the controller is starting; try again in a moment")
+	}
+}
+
+// background runs task in a goroutine that Close waits for. The task has to end
+// soon after its context does. It reports false when the controller is closed.
+func (c *Controller) background(task func(ctx context.Context)) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return false
+	}
+	c.tasks.Go(func() { task(c.ctx) })
+	return true
+}
+
+// now is the time that records carry: UTC, without the monotonic reading, so that
+// it is the same before and after the store.
+func (c *Controller) now() time.Time { return c.clock.Now().UTC().Round(0) }
+
+// sleep waits for d, or less when ctx ends. It paces input and output, so it keeps
+// real time whatever the controller's clock says.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// detached returns a context for work that has to finish although its caller
+// leaves, bounded by limit.
+func detached(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}

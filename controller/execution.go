@@ -1,0 +1,240 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	startLimit     = time.Minute            // for a node to record an execution
+	defaultHandler = "handler"              // name of a handler that the request does not name
+	storePoll      = 500 * time.Millisecond // for the end of an execution that another controller follows
+)
+
+// ExecuteRequest says what to run: Code in a Language; or Command; or the Handler in
+// Code with an Event. What is nil or empty takes the template's default.
+type ExecuteRequest struct {
+	Code     string
+	Language string   // may be left out when the template has one runtime
+	Command  []string // argv; see [ShellCommand]
+	Handler  string
+	Event    json.RawMessage
+	Context  json.RawMessage // object whose fields override the handler's context
+
+	Stdin       []byte
+	Env         map[string]string
+	Cwd         string // relative to the workspace
+	Timeout     *yurt.Duration
+	OutputLimit *yurt.Size
+}
+
+// ShellCommand returns the argv that runs a line in the sandbox's shell.
+func ShellCommand(line string) []string {
+	if strings.TrimSpace(line) == "" {
+		return []string{}
+	}
+	return []string{"/bin/sh", "-c", line}
+}
+
+// kind tells from the fields that are set what the request runs.
+func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
+	handler := r.Handler != "" || r.Event != nil || r.Context != nil
+	switch {
+	case r.Command != nil && handler:
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "give either a command or a handler, not both")
+	case r.Command != nil:
+		return yurt.KindCommand, nil
+	case handler:
+		return yurt.KindHandler, nil
+	case r.Code != "":
+		return yurt.KindCode, nil
+	default:
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "there is nothing to run; give \"code\" with a \"language\", a \"command\", or \"code\" with a \"handler\" and its \"event\"")
+	}
+}
+
+// Execute starts req in the session and returns its record at once. It goes on when
+// the caller leaves. A session that has ended is a [yurt.CodeSessionEnded] error;
+// one that cannot run it now is [yurt.CodeIllegalTransition].
+func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
+	if err := c.serving(); err != nil {
+		return yurt.Execution{}, err
+	}
+	session, err := c.Session(ctx, sessionID)
+	if err != nil {
+		return yurt.Execution{}, err
+	}
+	spec, err := c.executionSpec(ctx, session, req)
+	if err != nil {
+		return yurt.Execution{}, err
+	}
+	if err := mayExecute(&session); err != nil { // what is wrong with the request comes first
+		return yurt.Execution{}, err
+	}
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err != nil {
+		return yurt.Execution{}, fmt.Errorf("reaching the session's node: %w", err)
+	}
+	record := yurt.Execution{
+		ID: spec.ID, SessionID: session.ID, Kind: spec.Kind, Language: spec.Language,
+		State: yurt.ExecutionRunning, CreatedAt: c.now(),
+	}
+	return record, c.start(ctx, node, session.SandboxID, record, spec)
+}
+
+// start records the execution, starts it at the node and follows it.
+func (c *Controller) start(ctx context.Context, node Node, sandboxID string, record yurt.Execution, spec yurt.ExecutionSpec) error {
+	work, cancel := detached(ctx, startLimit)
+	defer cancel()
+	live := c.register(sandboxID, node, record, spec.OutputLimit) // first, so that an end of the session finds it
+	_, err := c.store.BeginExecution(work, record, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		if err := mayExecute(s); err != nil {
+			return nil, err
+		}
+		s.ActiveAt = record.CreatedAt
+		if s.State == yurt.SessionRunning {
+			return nil, nil
+		}
+		change, err := s.Transition(yurt.SessionRunning, "execution "+record.ID+" started", record.CreatedAt)
+		return []yurt.Transition{change}, err
+	})
+	if err != nil {
+		c.drop(live)
+		return err
+	}
+	if err := node.StartExecution(work, sandboxID, spec); err != nil {
+		c.finish(live, live.explained(notStarted(err, c.now())), keepSession)
+		return startError(err)
+	}
+	if !c.background(func(context.Context) { c.follow(live) }) {
+		return yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down; execution %s goes on", record.ID)
+	}
+	return nil
+}
+
+// mayExecute says whether a session can begin an execution in its state.
+func mayExecute(s *yurt.Session) error {
+	switch {
+	case s.State.Ended():
+		return yurt.Errorf(yurt.CodeSessionEnded, "session %s has ended (%s: %s); create a new one", s.ID, s.State, s.Reason)
+	case s.State == yurt.SessionRunning && s.Mode == yurt.ModeEphemeral:
+		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is ephemeral and runs its one execution already; create another session, or one with mode %q", s.ID, yurt.ModePersistent)
+	case s.State != yurt.SessionReady && s.State != yurt.SessionRunning:
+		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is %s and cannot execute; wait until it is %s", s.ID, s.State, yurt.SessionReady)
+	}
+	return nil
+}
+
+// startError gives a failure to start the code that says so, unless it has one
+// that says more.
+func startError(err error) error {
+	if yurt.CodeOf(err) != yurt.CodeInternal {
+		return err
+	}
+	return yurt.Errorf(yurt.CodeSandboxFailed, "the execution could not be started: %w", err)
+}
+
+// executionSpec validates req and fills in the defaults of the session's template.
+func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, req ExecuteRequest) (yurt.ExecutionSpec, error) {
+	kind, err := req.kind()
+	if err != nil {
+		return yurt.ExecutionSpec{}, err
+	}
+	template, err := c.Template(ctx, session.TemplateID)
+	if err != nil {
+		return yurt.ExecutionSpec{}, err
+	}
+	defaults := yurt.DefaultSessionLimits()
+	spec := yurt.ExecutionSpec{
+		ID: yurt.NewExecutionID(), Kind: kind, Code: req.Code, Command: req.Command,
+		Event: req.Event, Context: req.Context, Stdin: req.Stdin, Env: req.Env, Cwd: req.Cwd,
+		Timeout:     valueOr(req.Timeout, template.Session.ExecutionTimeout, defaults.ExecutionTimeout),
+		OutputLimit: valueOr(req.OutputLimit, template.Session.OutputLimit, defaults.OutputLimit),
+	}
+	if kind == yurt.KindHandler {
+		spec.Handler = cmp.Or(req.Handler, defaultHandler)
+		if err := spec.TakeEventTimeout(); err != nil {
+			return yurt.ExecutionSpec{}, err
+		}
+	}
+	if kind != yurt.KindCommand {
+		if spec.Language, err = c.language(ctx, template, req.Language); err != nil {
+			return yurt.ExecutionSpec{}, err
+		}
+	}
+	if spec.Cwd != "" && !path.IsAbs(spec.Cwd) {
+		spec.Cwd = path.Join(yurt.WorkspaceDir, spec.Cwd)
+	}
+	return spec, spec.Validate()
+}
+
+// language returns the language to run in: the one that was asked for, which has
+// to belong to a runtime of the template, or that of the template's only runtime.
+func (c *Controller) language(ctx context.Context, template yurt.Template, asked string) (string, error) {
+	has := "it has " + strings.Join(template.Runtimes, ", ")
+	if len(template.Runtimes) == 0 {
+		has = "it has none, only commands"
+	}
+	if asked == "" {
+		if len(template.Runtimes) == 1 {
+			return template.Runtimes[0], nil
+		}
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "language", "give a language of template %s; %s", template.Name, has)
+	}
+	if err := yurt.ValidateName("language", asked); err != nil {
+		return "", err
+	}
+	if slices.Contains(template.Runtimes, asked) {
+		return asked, nil
+	}
+	runtimes, err := c.Runtimes(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range runtimes {
+		if slices.Contains(template.Runtimes, r.Name) && slices.Contains(r.Languages, asked) {
+			return asked, nil
+		}
+	}
+	return "", yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "template %s has no language %.40q; %s", template.Name, asked, has)
+}
+
+// Execution returns the record of an execution, with its result once it has ended.
+// An empty id means the session's latest.
+func (c *Controller) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
+	if _, err := c.Session(ctx, sessionID); err != nil {
+		return yurt.Execution{}, err
+	}
+	if id == "" {
+		return c.store.LatestExecution(ctx, sessionID)
+	}
+	if !yurt.ValidID(yurt.ExecutionIDPrefix, id) {
+		return yurt.Execution{}, yurt.Errorf(yurt.CodeExecutionNotFound, "there is no such execution; ids look like %sab12…", yurt.ExecutionIDPrefix)
+	}
+	return c.store.Execution(ctx, sessionID, id)
+}
+
+// WaitExecution returns the execution once it has ended, with its result.
+func (c *Controller) WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
+	for {
+		if live := c.liveExecution(sessionID, id); live != nil {
+			return c.waitLive(ctx, live)
+		}
+		record, err := c.Execution(ctx, sessionID, id)
+		if err != nil || record.State.Ended() {
+			return record, err
+		}
+		sleep(ctx, storePoll)
+		if ctx.Err() != nil {
+			return yurt.Execution{}, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	finishTries = 5           // to store a result
+	finishRetry = time.Second // between them
+	nodeRetry   = time.Second // towards a node that does not answer
+)
+
+// liveExecution is an execution that this controller follows until its end.
+type liveExecution struct {
+	record  yurt.Execution // as it began
+	sandbox string
+	node    Node
+	limit   yurt.Size // of each stream of output
+
+	ctx    context.Context // ends with a cause that is an *endCause, or with the controller
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed once the end is stored
+
+	mu       sync.Mutex
+	ending   *endCause // why its session ended while it ran
+	partial  *outputs  // what was collected of its output when that began
+	ended    yurt.Execution
+	watchers int
+}
+
+// endCause says why a session's end also ended an execution.
+type endCause struct{ errorType, reason string }
+
+func (e *endCause) Error() string { return e.reason }
+
+// register makes the record of an execution that is followed from now on.
+func (c *Controller) register(sandboxID string, node Node, record yurt.Execution, limit yurt.Size) *liveExecution {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	live := &liveExecution{
+		record: record, sandbox: sandboxID, node: node, limit: limit,
+		ctx: ctx, cancel: cancel, done: make(chan struct{}),
+	}
+	c.mu.Lock()
+	c.live[record.ID] = live
+	c.mu.Unlock()
+	return live
+}
+
+// drop ends the following of an execution and wakes those who wait for it.
+func (c *Controller) drop(live *liveExecution) {
+	close(live.done)
+	c.mu.Lock()
+	delete(c.live, live.record.ID)
+	c.mu.Unlock()
+	live.cancel(nil)
+}
+
+func (c *Controller) liveExecution(sessionID, id string) *liveExecution {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if live := c.live[id]; live != nil && live.record.SessionID == sessionID {
+		return live
+	}
+	return nil
+}
+
+func (c *Controller) liveExecutionsOf(sessionID string) []*liveExecution {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []*liveExecution
+	for _, live := range c.live {
+		if live.record.SessionID == sessionID {
+			list = append(list, live)
+		}
+	}
+	return list
+}
+
+// waitLive returns the execution once its end is stored.
+func (c *Controller) waitLive(ctx context.Context, live *liveExecution) (yurt.Execution, error) {
+	select {
+	case <-live.done:
+		live.mu.Lock()
+		defer live.mu.Unlock()
+		return live.ended, nil
+	case <-ctx.Done():
+		return yurt.Execution{}, ctx.Err()
+	case <-c.ctx.Done():
+		return yurt.Execution{}, yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down; execution %s goes on, ask for its result later", live.record.ID)
+	}
+}
+
+// endWith notes why the session ended, for the first caller.
+func (l *liveExecution) endWith(cause *endCause) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending == nil {
+		l.ending = cause
+	}
+}
+
+// follow waits for the end of an execution and stores it. When the controller is
+// closed first, the next life finds the execution unfinished and follows it.
+func (c *Controller) follow(live *liveExecution) {
+	if result := c.awaitResult(live); result != nil {
+		c.finish(live, result, afterExecution)
+		return
+	}
+	live.cancel(nil)
+}
+
+// awaitResult asks the node for the result, or makes one when the node has lost it.
+// It returns nil when the controller is closed.
+func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
+	for {
+		result, err := live.node.WaitExecution(live.ctx, live.sandbox, live.record.ID)
+		if err == nil {
+			return live.explained(result)
+		}
+		var cause *endCause
+		switch {
+		case errors.As(context.Cause(live.ctx), &cause):
+			return live.lost(cause, c.now())
+		case live.ctx.Err() != nil:
+			return nil
+		case yurt.CodeOf(err) == yurt.CodeUnavailable:
+			sleep(live.ctx, nodeRetry)
+		default:
+			return live.lost(live.cause(err), c.now())
+		}
+	}
+}
+
+// explained says in a result that the sandbox was taken away when that is so.
+func (l *liveExecution) explained(result *yurt.Result) *yurt.Result {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending == nil || result.Error == nil {
+		return result
+	}
+	switch result.Error.Type {
+	case yurt.ErrorTypeSandboxLost, yurt.ErrorTypeSandboxFailed, yurt.ErrorTypeSignaled:
+		result.Error = &yurt.ExecutionError{Type: l.ending.errorType, Message: l.ending.reason, Stacktrace: []string{}}
+	}
+	return result
+}
+
+// cause explains why the node has no result.
+func (l *liveExecution) cause(err error) *endCause {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ending != nil {
+		return l.ending
+	}
+	switch yurt.CodeOf(err) {
+	case yurt.CodeExecutionNotFound:
+		return &endCause{yurt.ErrorTypeSandboxLost, "it was interrupted by a restart and its node does not know it"}
+	case yurt.CodeSandboxNotFound:
+		return &endCause{yurt.ErrorTypeSandboxLost, "its sandbox is gone"}
+	default:
+		return &endCause{yurt.ErrorTypeSandboxLost, "its node lost it: " + err.Error()}
+	}
+}
+
+// lost is the result of an execution that nobody can tell the end of, with what was
+// collected of its output.
+func (l *liveExecution) lost(cause *endCause, now time.Time) *yurt.Result {
+	l.mu.Lock()
+	partial := l.partial
+	l.mu.Unlock()
+	result := failedResult(cause.errorType, cause.reason, l.record.CreatedAt, now)
+	if partial != nil {
+		partial.fill(result)
+	}
+	return result
+}
+
+// notStarted is the result of an execution that its node refused.
+func notStarted(err error, now time.Time) *yurt.Result {
+	errorType := yurt.ErrorTypeSandboxFailed
+	switch yurt.CodeOf(err) {
+	case yurt.CodeRuntimeUnavailable, yurt.CodeRuntimeIncompatible, yurt.CodeLanguageNotSupported:
+		errorType = yurt.ErrorTypeRuntimeUnavailable
+	case yurt.CodeSandboxNotFound:
+		errorType = yurt.ErrorTypeSandboxLost
+	}
+	return failedResult(errorType, "it could not be started: "+err.Error(), now, now)
+}
+
+func failedResult(errorType, message string, started, ended time.Time) *yurt.Result {
+	return &yurt.Result{
+		ExitCode:  yurt.ExecutionExitSignal + 9, // as if killed, which it was
+		Error:     &yurt.ExecutionError{Type: errorType, Message: message, Stacktrace: []string{}},
+		Metrics:   yurt.Metrics{DurationMS: float64(ended.Sub(started)) / float64(time.Millisecond)},
+		Artifacts: []yurt.Artifact{},
+		StartedAt: started,
+		EndedAt:   ended,
+	}
+}
+
+// afterEnd says what becomes of the session when an execution in it ended.
+type afterEnd int
+
+const (
+	afterExecution afterEnd = iota // an ephemeral session ends
+	keepSession                    // it never ran: the session stays as it was
+)
+
+// finish stores the result, moves the session on and tells everybody who waits.
+func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afterEnd) {
+	if result.Artifacts == nil {
+		result.Artifacts = []yurt.Artifact{}
+	}
+	session, ended := c.storeResult(live, result, after)
+	record := live.record
+	record.State, record.Result = result.State(), result
+	if !ended {
+		if first, err := c.store.Execution(context.WithoutCancel(live.ctx), record.SessionID, record.ID); err == nil && first.State.Ended() {
+			record = first // another result was stored before
+		}
+	}
+	live.mu.Lock()
+	live.ended = record
+	live.mu.Unlock()
+	if ended {
+		c.metrics.executionEnded(record)
+		c.log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
+			"exit_code", result.ExitCode, "error_type", errorTypeOf(result), "duration_ms", result.Metrics.DurationMS)
+		if session.State.Ended() {
+			c.destroyAfterWatchers(session, live)
+		} else {
+			c.reaper.arm(session)
+			c.reaper.forgetLater(live, c.clock.Now())
+		}
+	}
+	c.drop(live)
+}
+
+func errorTypeOf(result *yurt.Result) string {
+	if result.Error == nil {
+		return ""
+	}
+	return result.Error.Type
+}
+
+// storeResult stores the result and the step that the session takes with it. A
+// store that fails is tried again; when it stays broken the result is lost to all
+// but those who wait for it now, and the session is judged by the next sweep.
+func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, after afterEnd) (yurt.Session, bool) {
+	work, cancel := detached(live.ctx, startLimit)
+	defer cancel()
+	change := func(s *yurt.Session, running int) ([]yurt.Transition, error) {
+		return c.afterEnd(s, running, live.record.ID, after)
+	}
+	for try := 1; ; try++ {
+		session, ended, err := c.store.EndExecution(work, live.record.ID, result, change)
+		if err == nil {
+			return session, ended
+		}
+		c.log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
+		if try == finishTries {
+			return yurt.Session{}, false
+		}
+		sleep(c.ctx, finishRetry)
+	}
+}
+
+// afterEnd decides the step of a session in which an execution ended.
+func (c *Controller) afterEnd(s *yurt.Session, running int, executionID string, after afterEnd) ([]yurt.Transition, error) {
+	if s.State.Ended() {
+		return nil, nil
+	}
+	now := c.now()
+	s.ActiveAt = now
+	to, reason := yurt.SessionReady, "execution "+executionID+" ended"
+	switch {
+	case s.Mode == yurt.ModeEphemeral && after == afterExecution:
+		to, reason = yurt.SessionTerminated, "ephemeral: its one execution ended"
+	case running > 0 || s.State != yurt.SessionRunning:
+		return nil, nil
+	case after == keepSession:
+		reason = "execution " + executionID + " could not be started"
+	}
+	change, err := s.Transition(to, reason, now)
+	return []yurt.Transition{change}, err
+}

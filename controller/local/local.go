@@ -1,0 +1,52 @@
+package local
+
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// Executor is the node in this process: it makes sandboxes and is asked about them.
+type Executor interface {
+	controller.Node
+	// CreateSandbox returns a sandbox that is ready.
+	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
+}
+
+// Placer is a controller.Placer over one [Executor]. It is safe for concurrent use.
+type Placer struct {
+	name     string
+	executor Executor
+}
+
+var _ controller.Placer = (*Placer)(nil)
+
+// New returns a placer over executor, whose node has the given name. The name has to
+// stay the same over restarts: sessions are found again by it.
+func New(name string, executor Executor) *Placer {
+	return &Placer{name: name, executor: executor}
+}
+
+// Place implements controller.Placer.
+func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, yurt.Placement, error) {
+	sandbox, err := p.executor.CreateSandbox(ctx, spec)
+	if err != nil {
+		return yurt.Sandbox{}, yurt.Placement{}, err
+	}
+	sandbox.Node = p.name
+	return sandbox, yurt.Placement{Kind: yurt.PlacementCold, Node: p.name, Phases: sandbox.Phases}, nil
+}
+
+// Node implements controller.Placer.
+func (p *Placer) Node(_ context.Context, name string) (controller.Node, error) {
+	if name != p.name {
+		return nil, yurt.Errorf(yurt.CodeNotFound, "there is no node %q here, only %q", name, p.name)
+	}
+	return p.executor, nil
+}
+
+// Nodes implements controller.Placer.
+func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
+	return map[string]controller.Node{p.name: p.executor}, nil
+}

@@ -1,0 +1,68 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const watchRetry = time.Second // before a node whose watch broke is watched again
+
+// nodeWatchers watches every node for sandboxes that die.
+type nodeWatchers struct {
+	c     *Controller
+	tasks sync.WaitGroup
+
+	mu      sync.Mutex
+	watched map[string]bool // by node
+}
+
+func newNodeWatchers(c *Controller) *nodeWatchers {
+	return &nodeWatchers{c: c, watched: map[string]bool{}}
+}
+
+// refresh watches the nodes that are not watched yet, until ctx is done.
+func (w *nodeWatchers) refresh(ctx context.Context) {
+	nodes, err := w.c.placer.Nodes(ctx)
+	if err != nil {
+		w.c.log.Error("listing nodes", "error", err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, node := range nodes {
+		if w.watched[name] {
+			continue
+		}
+		w.watched[name] = true
+		w.tasks.Go(func() { w.watch(ctx, name, node) })
+	}
+}
+
+// watch follows one node until its watch breaks, and gives it back to refresh.
+func (w *nodeWatchers) watch(ctx context.Context, name string, node Node) {
+	for ctx.Err() == nil {
+		err := node.WatchSandboxes(ctx, func(dead yurt.Sandbox) { w.c.sandboxDied(dead) })
+		if ctx.Err() == nil {
+			w.c.log.Error("watching the sandboxes of a node", "node", name, "error", err)
+			sleep(ctx, watchRetry)
+		}
+	}
+}
+
+func (w *nodeWatchers) wait() { w.tasks.Wait() }
+
+// sandboxDied fails the session of a sandbox that died.
+func (c *Controller) sandboxDied(dead yurt.Sandbox) {
+	owner := dead.Labels[SessionLabel]
+	if owner == "" {
+		return
+	}
+	c.background(func(ctx context.Context) {
+		if err := c.failSession(ctx, owner, deathReason(dead)); err != nil {
+			c.log.Error("failing a session whose sandbox died", "session", owner, "sandbox", dead.ID, "error", err)
+		}
+	})
+}

@@ -1,0 +1,178 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	sweepInterval = time.Minute // between two comparisons of store and nodes
+	forgetAfter   = time.Minute // from the end of an execution, so that its stream can be replayed
+	reapBatch     = 64
+	storeBackoff  = time.Second // before a store that failed is asked again
+)
+
+// reaper knows when something falls due. It is a value of a [Controller], whose
+// Run does the work.
+type reaper struct {
+	wake chan struct{} // told when something falls due sooner than is waited for
+
+	mu      sync.Mutex
+	waiting time.Time // what is waited for; zero while due work is done
+	forget  []forgettable
+}
+
+// forgettable is an ended execution that its node still holds.
+type forgettable struct {
+	at        time.Time
+	node      Node
+	sandbox   string
+	execution string
+}
+
+func newReaper() *reaper { return &reaper{wake: make(chan struct{}, 1)} }
+
+// arm makes the reaper look at the session in time.
+func (r *reaper) arm(session yurt.Session) {
+	at, _ := session.Expiry()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting.IsZero() || at.Before(r.waiting) {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// forgetLater has the node forget the execution in a while. The delay is the same
+// for all, so the list stays in order.
+func (r *reaper) forgetLater(live *liveExecution, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget = append(r.forget, forgettable{now.Add(forgetAfter), live.node, live.sandbox, live.record.ID})
+}
+
+// takeForgettable returns what falls due by now.
+func (r *reaper) takeForgettable(now time.Time) []forgettable {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := 0
+	for n < len(r.forget) && !r.forget[n].at.After(now) {
+		n++
+	}
+	due := r.forget[:n:n]
+	r.forget = r.forget[n:]
+	return due
+}
+
+// waitUntil notes what is waited for and returns it: at, or sooner when something
+// is to be forgotten before.
+func (r *reaper) waitUntil(at time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.forget) > 0 && r.forget[0].at.Before(at) {
+		at = r.forget[0].at
+	}
+	r.waiting = at
+	return at
+}
+
+func (r *reaper) working() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waiting = time.Time{}
+}
+
+// reap does what falls due until ctx is done.
+func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
+	sweepAt := c.clock.Now().Add(sweepInterval)
+	for ctx.Err() == nil {
+		c.reaper.working()
+		now := c.clock.Now()
+		c.forgetDue(ctx, now)
+		next := c.expire(ctx, now)
+		if !now.Before(sweepAt) {
+			c.sweep(ctx, now)
+			watchers.refresh(ctx)
+			sweepAt = now.Add(sweepInterval)
+		}
+		if next.IsZero() || sweepAt.Before(next) {
+			next = sweepAt
+		}
+		c.waitUntil(ctx, next)
+	}
+}
+
+func (c *Controller) waitUntil(ctx context.Context, at time.Time) {
+	fired, stop := c.clock.After(c.reaper.waitUntil(at).Sub(c.clock.Now()))
+	defer stop()
+	select {
+	case <-fired:
+	case <-c.reaper.wake:
+	case <-ctx.Done():
+	}
+}
+
+// expire ends the sessions that have run out and returns when the next one does;
+// the zero time when there is none.
+func (c *Controller) expire(ctx context.Context, now time.Time) time.Time {
+	for {
+		expired, err := c.store.ExpiredSessions(ctx, now.UTC(), reapBatch)
+		if err != nil {
+			c.log.Error("finding expired sessions", "error", err)
+			return now.Add(storeBackoff)
+		}
+		if len(expired) == 0 {
+			break
+		}
+		for _, session := range expired {
+			if err := c.expireSession(ctx, session.ID, now); err != nil {
+				c.log.Error("ending an expired session", "session", session.ID, "error", err)
+				return now.Add(storeBackoff)
+			}
+		}
+	}
+	next, err := c.store.NextExpiry(ctx)
+	if err != nil {
+		c.log.Error("finding the next expiry", "error", err)
+		return now.Add(storeBackoff)
+	}
+	return next
+}
+
+// expireSession ends the session if it has still run out: it may have been used
+// since it was found.
+func (c *Controller) expireSession(ctx context.Context, id string, now time.Time) error {
+	reason, ended := "", false
+	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		var at time.Time
+		if at, reason = s.Expiry(); s.State.Ended() || at.After(now) {
+			ended = false
+			return nil, nil
+		}
+		ended = true
+		change, err := s.Transition(yurt.SessionTerminated, reason, c.now())
+		return []yurt.Transition{change}, err
+	})
+	if err != nil || !ended {
+		return err
+	}
+	c.log.Info("session expired", "session", id, "reason", reason)
+	c.metrics.expired.Inc()
+	c.teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
+	return nil
+}
+
+// forgetDue lets the nodes release executions whose replay time is over. Losing
+// one to an error costs the node a little memory until its sandbox is destroyed.
+func (c *Controller) forgetDue(ctx context.Context, now time.Time) {
+	for _, f := range c.reaper.takeForgettable(now) {
+		if err := f.node.ForgetExecution(ctx, f.sandbox, f.execution); err != nil && yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+			c.log.Debug("forgetting an execution", "execution", f.execution, "error", err)
+		}
+	}
+}

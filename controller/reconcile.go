@@ -1,0 +1,192 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// recoverSessions judges what an earlier life left behind: sessions without a
+// sandbox, sandboxes without a session, executions that nobody follows.
+func (c *Controller) recoverSessions(ctx context.Context) error {
+	return c.reconcile(ctx)
+}
+
+// sweep repairs what went wrong since the last one, and removes what is too old.
+func (c *Controller) sweep(ctx context.Context, now time.Time) {
+	if err := c.reconcile(ctx); err != nil {
+		c.log.Error("comparing sessions with sandboxes", "error", err)
+	}
+	purged, err := c.store.PurgeSessions(ctx, now.Add(-yurt.ResultRetention).UTC())
+	if err != nil {
+		c.log.Error("purging ended sessions", "error", err)
+	} else if purged > 0 {
+		c.log.Info("purged ended sessions", "count", purged)
+	}
+}
+
+// reconcile compares the sessions of the store with the sandboxes of the nodes.
+// Sessions are read first: one that is read has had its sandbox before the
+// sandboxes are listed, so a sandbox that is missing then is gone.
+func (c *Controller) reconcile(ctx context.Context) error {
+	sessions, err := c.store.Sessions(ctx, SessionQuery{Live: true})
+	if err != nil {
+		return fmt.Errorf("listing sessions: %w", err)
+	}
+	nodes, err := c.placer.Nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	listed := c.listSandboxes(ctx, nodes)
+	for _, session := range sessions {
+		if err := c.judgeSession(ctx, session, listed); err != nil {
+			return fmt.Errorf("judging session %s: %w", session.ID, err)
+		}
+	}
+	for name, sandboxes := range listed {
+		for _, sandbox := range sandboxes {
+			if err := c.judgeSandbox(ctx, name, nodes[name], sandbox); err != nil {
+				c.log.Error("judging a sandbox", "node", name, "sandbox", sandbox.ID, "error", err)
+			}
+		}
+	}
+	return nil
+}
+
+// listSandboxes returns the sandboxes by id, for each node that answers.
+func (c *Controller) listSandboxes(ctx context.Context, nodes map[string]Node) map[string]map[string]yurt.Sandbox {
+	listed := make(map[string]map[string]yurt.Sandbox, len(nodes))
+	for name, node := range nodes {
+		sandboxes, err := node.Sandboxes(ctx)
+		if err != nil {
+			c.log.Error("listing the sandboxes of a node", "node", name, "error", err)
+			continue
+		}
+		listed[name] = make(map[string]yurt.Sandbox, len(sandboxes))
+		for _, sandbox := range sandboxes {
+			listed[name][sandbox.ID] = sandbox
+		}
+	}
+	return listed
+}
+
+// judgeSandbox destroys a sandbox that belongs to a session which has ended or is
+// not there. One without a session's label is somebody else's.
+func (c *Controller) judgeSandbox(ctx context.Context, nodeName string, node Node, sandbox yurt.Sandbox) error {
+	owner := sandbox.Labels[SessionLabel]
+	if owner == "" {
+		return nil
+	}
+	session, err := c.store.Session(ctx, owner)
+	if err != nil && yurt.CodeOf(err) != yurt.CodeSessionNotFound {
+		return err
+	}
+	if err == nil && !session.State.Ended() && session.SandboxID == sandbox.ID {
+		return nil
+	}
+	if c.isBusy(owner) {
+		return nil // its teardown is under way
+	}
+	c.log.Warn("destroying a sandbox without a session", "node", nodeName, "sandbox", sandbox.ID, "session", owner)
+	work, cancel := detached(ctx, teardownLimit)
+	defer cancel()
+	return node.DestroySandbox(work, sandbox.ID)
+}
+
+// isBusy reports whether this controller places the session or follows executions
+// in it.
+func (c *Controller) isBusy(sessionID string) bool {
+	return c.isPlacing(sessionID) || len(c.liveExecutionsOf(sessionID)) > 0
+}
+
+// judgeSession fails a session whose sandbox is gone and follows the executions of
+// one whose sandbox lives.
+func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, listed map[string]map[string]yurt.Sandbox) error {
+	if session.State == yurt.SessionCreating {
+		if c.isPlacing(session.ID) {
+			return nil
+		}
+		return c.failStale(ctx, session, "it was interrupted by a restart while its sandbox was made")
+	}
+	sandboxes, reachable := listed[session.Placement.Node]
+	if !reachable {
+		return c.judgeUnreachable(ctx, session)
+	}
+	sandbox, ok := sandboxes[session.SandboxID]
+	switch {
+	case !ok:
+		return c.failStale(ctx, session, "its sandbox is gone from node "+session.Placement.Node)
+	case sandbox.State == yurt.SandboxDead:
+		return c.failSession(ctx, session.ID, deathReason(sandbox))
+	}
+	return c.adoptExecutions(ctx, session)
+}
+
+// judgeUnreachable leaves a session on a node that does not answer to its idle
+// timeout, unless nothing can be reached by that name at all.
+func (c *Controller) judgeUnreachable(ctx context.Context, session yurt.Session) error {
+	if _, err := c.placer.Node(ctx, session.Placement.Node); err != nil && yurt.CodeOf(err) != yurt.CodeUnavailable {
+		return c.failStale(ctx, session, "its node "+session.Placement.Node+" is gone")
+	}
+	return nil
+}
+
+// failStale fails a session and the executions in it that nobody follows.
+func (c *Controller) failStale(ctx context.Context, session yurt.Session, reason string) error {
+	if err := c.failSession(ctx, session.ID, reason); err != nil {
+		return err
+	}
+	unfinished, err := c.store.UnfinishedExecutions(ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	for _, record := range unfinished {
+		if c.liveExecution(session.ID, record.ID) != nil {
+			continue
+		}
+		result := failedResult(yurt.ErrorTypeSandboxLost, reason, record.CreatedAt, c.now())
+		if _, _, err := c.store.EndExecution(ctx, record.ID, result, keepEnded); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepEnded is the step that an ended session takes when an execution in it ends.
+func keepEnded(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil }
+
+// adoptExecutions follows the unfinished executions of a session that nobody
+// follows.
+func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session) error {
+	if session.State != yurt.SessionRunning {
+		return nil
+	}
+	unfinished, err := c.store.UnfinishedExecutions(ctx, session.ID)
+	if err != nil {
+		return err
+	}
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err != nil {
+		return err
+	}
+	for _, record := range unfinished {
+		// One that begins just now is registered before it is stored.
+		if c.liveExecution(session.ID, record.ID) != nil {
+			continue
+		}
+		live := c.register(session.SandboxID, node, record, yurt.DefaultOutputLimit)
+		c.log.Info("following an execution again", "session", session.ID, "execution", record.ID)
+		c.background(func(context.Context) { c.follow(live) })
+	}
+	return nil
+}
+
+// deathReason says why a sandbox died.
+func deathReason(sandbox yurt.Sandbox) string {
+	if sandbox.Reason == "" {
+		return "its sandbox died"
+	}
+	return "its sandbox died: " + sandbox.Reason
+}

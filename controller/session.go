@@ -1,0 +1,376 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	placeLimit    = 2 * time.Minute // for making a sandbox
+	teardownLimit = time.Minute     // for destroying one
+	maxKeyBytes   = 256             // of an Idempotency-Key
+)
+
+// CreateSessionRequest says what session to make. What is nil or empty takes the
+// template's default.
+type CreateSessionRequest struct {
+	TemplateID  string
+	Mode        yurt.Mode // default ephemeral
+	AgentID     string
+	Reuse       bool
+	Timeout     *yurt.Duration // lifetime
+	IdleTimeout *yurt.Duration
+	Env         map[string]string
+	Resources   ResourcesRequest
+	Network     *yurt.Network
+	Metadata    map[string]string
+	SnapshotID  string
+
+	// IdempotencyKey makes a repeated request answer with the first one's session.
+	IdempotencyKey string
+}
+
+// ResourcesRequest holds the limits that a session asks for itself.
+type ResourcesRequest struct {
+	CPU    *float64
+	Memory *yurt.Size
+	Disk   *yurt.Size
+	PIDs   *int
+}
+
+// CreateSession makes a session and returns it once its sandbox is ready. When the
+// caller leaves before that, the session is ended, unless an idempotency key lets
+// the caller find it again.
+func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
+	if err := c.serving(); err != nil {
+		return yurt.Session{}, err
+	}
+	session, template, err := c.newSession(ctx, req)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	key, err := idempotencyKey(req, session.ID)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	if key != nil {
+		if first, found, err := c.sessionOfKey(ctx, *key); found || err != nil {
+			return first, err
+		}
+	}
+	placed := c.beginPlacing(session.ID)
+	defer placed()
+	first := yurt.Transition{To: yurt.SessionCreating, Reason: session.Reason, At: session.CreatedAt}
+	if err := c.store.CreateSession(ctx, session, first, key); err != nil {
+		if errors.Is(err, ErrKeyTaken) {
+			existing, _, err := c.sessionOfKey(ctx, *key)
+			return existing, err
+		}
+		return yurt.Session{}, fmt.Errorf("storing the session: %w", err)
+	}
+	return c.place(ctx, session, template, key != nil)
+}
+
+// newSession validates req and fills in the defaults.
+func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, yurt.Template, error) {
+	if err := validateCreate(req); err != nil {
+		return yurt.Session{}, yurt.Template{}, err
+	}
+	template, err := c.Template(ctx, req.TemplateID)
+	if err != nil {
+		return yurt.Session{}, yurt.Template{}, inField(err, "template_id")
+	}
+	resources, err := req.Resources.merge(template.Resources)
+	if err != nil {
+		return yurt.Session{}, yurt.Template{}, err
+	}
+	defaults := yurt.DefaultSessionLimits()
+	timeout := valueOr(req.Timeout, template.Session.Timeout, defaults.Timeout)
+	idle := valueOr(req.IdleTimeout, template.Session.IdleTimeout, defaults.IdleTimeout)
+	if err := yurt.ValidateSessionTimeouts(timeout, idle); err != nil {
+		return yurt.Session{}, yurt.Template{}, err
+	}
+	now := c.now()
+	return yurt.Session{
+		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, yurt.ModeEphemeral),
+		State: yurt.SessionCreating, Reason: "asked for", AgentID: req.AgentID,
+		Metadata: req.Metadata, Env: req.Env, Resources: resources, Timeout: timeout, IdleTimeout: idle,
+		SandboxID: yurt.NewSandboxID(), CreatedAt: now, UpdatedAt: now, ActiveAt: now,
+	}, template, nil
+}
+
+func validateCreate(req CreateSessionRequest) error {
+	if err := yurt.ValidateName("template_id", req.TemplateID); err != nil {
+		return err
+	}
+	switch req.Mode {
+	case "", yurt.ModeEphemeral, yurt.ModePersistent:
+	default:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "mode", "give %q or %q", yurt.ModeEphemeral, yurt.ModePersistent)
+	}
+	if req.AgentID != "" {
+		if err := yurt.ValidateName("agent_id", req.AgentID); err != nil {
+			return err
+		}
+	}
+	switch {
+	case req.Reuse:
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "reuse", "this version cannot reuse a session; leave the field out")
+	case req.SnapshotID != "":
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "snapshot_id", "this version has no snapshots; leave the field out")
+	case req.Network != nil && req.Network.Mode != yurt.NetworkNone:
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this version has no network but %q for a sandbox", yurt.NetworkNone)
+	}
+	if err := yurt.ValidateEnv("env", req.Env); err != nil {
+		return err
+	}
+	return yurt.ValidateMetadata("metadata", req.Metadata)
+}
+
+// merge checks what was asked for and completes it from the template and then from
+// the defaults.
+func (r ResourcesRequest) merge(template yurt.Resources) (yurt.Resources, error) {
+	var asked yurt.Resources
+	err := cmp.Or(
+		take("resources.cpu", r.CPU, &asked.CPU),
+		take("resources.memory", r.Memory, &asked.Memory),
+		take("resources.disk", r.Disk, &asked.Disk),
+		take("resources.pids", r.PIDs, &asked.PIDs),
+	)
+	if err != nil {
+		return asked, err
+	}
+	if err := asked.Validate("resources"); err != nil {
+		return asked, err
+	}
+	return asked.Or(template).Or(yurt.DefaultResources()), nil
+}
+
+// take copies a limit that was asked for. Zero is what the domain calls "the
+// default", and therefore nothing that a user can ask for.
+func take[T comparable](field string, asked, into *T) error {
+	var zero T
+	switch {
+	case asked == nil:
+		return nil
+	case *asked == zero:
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, field, "zero is out of range; leave the field out for the default")
+	}
+	*into = *asked
+	return nil
+}
+
+// valueOr returns what was asked for, or the first default that is set.
+func valueOr[T comparable](asked *T, defaults ...T) T {
+	if asked != nil {
+		return *asked
+	}
+	return cmp.Or(defaults...)
+}
+
+// idempotencyKey ties req's key to the session, or returns nil when it has none.
+func idempotencyKey(req CreateSessionRequest, sessionID string) (*IdempotencyKey, error) {
+	if req.IdempotencyKey == "" {
+		return nil, nil
+	}
+	if len(req.IdempotencyKey) > maxKeyBytes {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "Idempotency-Key", "%d bytes are too long; at most %d are allowed", len(req.IdempotencyKey), maxKeyBytes)
+	}
+	data, err := json.Marshal(req) // maps marshal sorted: equal requests give equal bytes
+	if err != nil {
+		return nil, fmt.Errorf("hashing the request: %w", err)
+	}
+	hash := sha256.Sum256(data)
+	return &IdempotencyKey{Key: req.IdempotencyKey, RequestHash: hex.EncodeToString(hash[:]), SessionID: sessionID}, nil
+}
+
+// sessionOfKey returns the session that an earlier request with the same key made,
+// placed or failed.
+func (c *Controller) sessionOfKey(ctx context.Context, key IdempotencyKey) (yurt.Session, bool, error) {
+	first, ok, err := c.store.SessionByKey(ctx, key.Key)
+	if err != nil || !ok {
+		return yurt.Session{}, false, err
+	}
+	if first.RequestHash != key.RequestHash {
+		return yurt.Session{}, true, yurt.FieldErrorf(yurt.CodeIdempotencyConflict, "Idempotency-Key", "the key was used with another request, for session %s; use a new key for a new request", first.SessionID)
+	}
+	if err := c.awaitPlaced(ctx, first.SessionID); err != nil {
+		return yurt.Session{}, true, err
+	}
+	session, err := c.store.Session(ctx, first.SessionID)
+	return session, true, err
+}
+
+// beginPlacing notes that this controller is making the session, so that neither
+// sweep nor recovery takes it for one that a crash left behind.
+func (c *Controller) beginPlacing(id string) (placed func()) {
+	done := make(chan struct{})
+	c.mu.Lock()
+	c.placing[id] = done
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		delete(c.placing, id)
+		c.mu.Unlock()
+		close(done)
+	}
+}
+
+func (c *Controller) isPlacing(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.placing[id] != nil
+}
+
+func (c *Controller) awaitPlaced(ctx context.Context, id string) error {
+	c.mu.Lock()
+	done := c.placing[id]
+	c.mu.Unlock()
+	if done == nil {
+		return nil
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// place finds a sandbox for the session and makes it ready.
+func (c *Controller) place(ctx context.Context, session yurt.Session, template yurt.Template, findable bool) (yurt.Session, error) {
+	work, cancel := detached(ctx, placeLimit)
+	defer cancel()
+	env := maps.Clone(template.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, session.Env)
+	begin := c.clock.Now()
+	sandbox, placement, err := c.placer.Place(work, yurt.SandboxSpec{
+		ID: session.SandboxID, Template: template, Resources: session.Resources, Env: env,
+		Labels: map[string]string{SessionLabel: session.ID},
+	})
+	if err != nil {
+		reason := "no sandbox could be made: " + err.Error()
+		if failErr := c.failSession(work, session.ID, reason); failErr != nil {
+			c.log.Error("failing a session that could not be placed", "session", session.ID, "error", failErr)
+		}
+		return yurt.Session{}, placeError(err)
+	}
+	ready, err := c.markReady(work, session.ID, sandbox, placement)
+	if err != nil { // ended while it was made
+		session.Placement, session.SandboxID = placement, sandbox.ID
+		c.teardown(session, yurt.ErrorTypeSessionEnded, "")
+		return yurt.Session{}, err
+	}
+	c.metrics.sessionCreated(placement.Kind, c.clock.Now().Sub(begin))
+	c.log.Info("session ready", "session", ready.ID, "template", ready.TemplateID, "node", placement.Node, "placement", placement.Kind)
+	c.reaper.arm(ready)
+	if ctx.Err() != nil && !findable {
+		_, err := c.endSession(work, ready.ID, "the caller left before it was ready")
+		return yurt.Session{}, errors.Join(ctx.Err(), err)
+	}
+	return ready, nil
+}
+
+// placeError gives a failure to make a sandbox the code that says so, unless it
+// has one that says more.
+func placeError(err error) error {
+	if yurt.CodeOf(err) != yurt.CodeInternal {
+		return err
+	}
+	return yurt.Errorf(yurt.CodeSandboxFailed, "no sandbox could be made: %w", err)
+}
+
+func (c *Controller) markReady(ctx context.Context, id string, sandbox yurt.Sandbox, placement yurt.Placement) (yurt.Session, error) {
+	return c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		now := c.now()
+		change, err := s.Transition(yurt.SessionReady, "its sandbox is ready", now)
+		if err != nil {
+			return nil, err
+		}
+		s.SandboxID, s.Placement, s.ActiveAt = sandbox.ID, placement, now
+		return []yurt.Transition{change}, nil
+	})
+}
+
+// Session returns one session.
+func (c *Controller) Session(ctx context.Context, id string) (yurt.Session, error) {
+	if !yurt.ValidID(yurt.SessionIDPrefix, id) {
+		return yurt.Session{}, yurt.Errorf(yurt.CodeSessionNotFound, "there is no such session; ids look like %sab12…", yurt.SessionIDPrefix)
+	}
+	return c.store.Session(ctx, id)
+}
+
+// Transitions returns the story of a session, oldest first.
+func (c *Controller) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
+	if _, err := c.Session(ctx, id); err != nil {
+		return nil, err
+	}
+	return c.store.Transitions(ctx, id)
+}
+
+// EndSession ends the session and returns it; what runs in it ends with
+// [yurt.ErrorTypeSessionEnded] and keeps its output so far. The sandbox is
+// destroyed in the background. A session that has ended is a
+// [yurt.CodeSessionEnded] error.
+func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, error) {
+	if err := c.serving(); err != nil {
+		return yurt.Session{}, err
+	}
+	if _, err := c.Session(ctx, id); err != nil {
+		return yurt.Session{}, err
+	}
+	return c.endSession(ctx, id, "ended by its user")
+}
+
+func (c *Controller) endSession(ctx context.Context, id, reason string) (yurt.Session, error) {
+	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		change, err := s.Transition(yurt.SessionTerminated, reason, c.now())
+		return []yurt.Transition{change}, err
+	})
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	c.log.Info("session ended", "session", id, "reason", reason)
+	c.teardown(session, yurt.ErrorTypeSessionEnded, "the session ended while it ran: "+reason)
+	return session, nil
+}
+
+// failSession ends the session as failed, unless it has ended already, and clears
+// up after it.
+func (c *Controller) failSession(ctx context.Context, id, reason string) error {
+	failed := false
+	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		if failed = !s.State.Ended(); !failed {
+			return nil, nil
+		}
+		change, err := s.Transition(yurt.SessionFailed, reason, c.now())
+		return []yurt.Transition{change}, err
+	})
+	if err != nil || !failed {
+		return err
+	}
+	c.log.Warn("session failed", "session", id, "reason", reason)
+	c.teardown(session, yurt.ErrorTypeSandboxLost, reason)
+	return nil
+}
+
+// inField says of which field of the input a coded error is.
+func inField(err error, field string) error {
+	var coded *yurt.Error
+	if errors.As(err, &coded) {
+		return yurt.FieldErrorf(coded.Code, field, "%s", coded.Message)
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Store keeps what must survive the controller. Its methods may be called
+// concurrently, each is atomic and durable against the death of the process, and
+// times come back in UTC with nanoseconds. What is not there is a coded error
+// ([yurt.CodeSessionNotFound], [yurt.CodeExecutionNotFound],
+// [yurt.CodeTemplateNotFound]). Package controller/storetest holds every
+// implementation to this.
+type Store interface {
+	SessionStore
+	ExpiryStore
+	ExecutionStore
+	TemplateStore
+	// Ping returns nil when the store can serve.
+	Ping(ctx context.Context) error
+}
+
+// SessionChange decides a step of a session's life. It runs inside the store's
+// transaction, sees the session as it is then and how many of its executions have
+// not ended, and changes it in place. What it returns is appended to the session's
+// story; an error rolls everything back and is returned as it is. It must be quick
+// and must not call the store. It may run more than once.
+type SessionChange func(s *yurt.Session, running int) ([]yurt.Transition, error)
+
+// IdempotencyKey ties a client's key to the session that its first use made.
+type IdempotencyKey struct {
+	Key         string
+	RequestHash string // of the request that used it first
+	SessionID   string
+}
+
+// ErrKeyTaken is returned by [SessionStore.CreateSession] when another request
+// used the idempotency key first.
+var ErrKeyTaken = errors.New("the idempotency key is taken")
+
+// SessionStore keeps sessions.
+type SessionStore interface {
+	// CreateSession adds s with the first transition of its story. A key that is
+	// not nil is kept as long as the session, and is unique.
+	CreateSession(ctx context.Context, s yurt.Session, first yurt.Transition, key *IdempotencyKey) error
+	// SessionByKey returns what key was used for; ok is false when it was not.
+	SessionByKey(ctx context.Context, key string) (found IdempotencyKey, ok bool, err error)
+	Session(ctx context.Context, id string) (yurt.Session, error)
+	// Sessions returns what query asks for, newest first.
+	Sessions(ctx context.Context, query SessionQuery) ([]yurt.Session, error)
+	// ChangeSession applies change and returns the session after it.
+	ChangeSession(ctx context.Context, id string, change SessionChange) (yurt.Session, error)
+	// Transitions returns the story of a session, oldest first.
+	Transitions(ctx context.Context, id string) ([]yurt.Transition, error)
+	// CountSessions returns how many sessions are in each state.
+	CountSessions(ctx context.Context) (map[yurt.SessionState]int, error)
+}
+
+// SessionQuery says which sessions to list. Zero fields do not filter.
+type SessionQuery struct {
+	TemplateID string
+	State      yurt.SessionState
+	Live       bool // only those that have not ended
+	AgentID    string
+	Metadata   map[string]string // all of these must match
+	Before     Position          // only those that come after this one in the list
+	Limit      int               // at most so many; 0 is all
+}
+
+// Position is a place in a list that is ordered newest first, by time of creation
+// and then by id.
+type Position struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// IsZero reports whether p is the start of the list.
+func (p Position) IsZero() bool { return p.ID == "" }
+
+// ExpiryStore finds what has run out.
+type ExpiryStore interface {
+	// ExpiredSessions returns sessions that have a sandbox (neither being created
+	// nor ended) and whose [yurt.Session.Expiry] is not after now, soonest first.
+	ExpiredSessions(ctx context.Context, now time.Time, limit int) ([]yurt.Session, error)
+	// NextExpiry returns the soonest expiry of all sessions that have a sandbox, or
+	// the zero time.
+	NextExpiry(ctx context.Context) (time.Time, error)
+	// PurgeSessions removes sessions that ended before the given time, with all
+	// that belongs to them, and returns how many.
+	PurgeSessions(ctx context.Context, endedBefore time.Time) (int, error)
+}
+
+// ExecutionStore keeps executions and their results.
+type ExecutionStore interface {
+	// BeginExecution adds e, which has not ended, to its session, which change has
+	// to allow; change sees e counted as running.
+	BeginExecution(ctx context.Context, e yurt.Execution, change SessionChange) (yurt.Session, error)
+	// EndExecution stores the result of an execution and applies change to its
+	// session; change sees the execution no longer counted. The first result
+	// stays: ended is false, and nothing is done, when there is one already.
+	EndExecution(ctx context.Context, id string, result *yurt.Result, change SessionChange) (s yurt.Session, ended bool, err error)
+	// Execution returns an execution of a session with its result.
+	Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error)
+	// LatestExecution returns the execution of a session that began last.
+	LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error)
+	// Executions lists a session's executions, newest first, without results.
+	Executions(ctx context.Context, sessionID string, before Position, limit int) ([]yurt.Execution, error)
+	// UnfinishedExecutions returns the executions of a session that have not ended.
+	UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error)
+}
+
+// TemplateStore keeps the templates that users made.
+type TemplateStore interface {
+	// CreateTemplate adds t, or returns a [yurt.CodeTemplateExists] error.
+	CreateTemplate(ctx context.Context, t yurt.Template) error
+	Template(ctx context.Context, name string) (yurt.Template, error)
+	// Templates lists every template, by name.
+	Templates(ctx context.Context) ([]yurt.Template, error)
+}

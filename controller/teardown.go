@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	lostGrace    = 2 * time.Second // for a node to report the results of a sandbox that is gone
+	watcherGrace = 5 * time.Second // for watchers to read the rest before an ephemeral sandbox goes
+	collectQuiet = 10 * time.Millisecond
+	collectTries = 25 // times collectQuiet
+)
+
+// teardown destroys the sandbox of a session that has ended, in the background.
+// What runs in it ends with errorType and reason, and keeps its output so far. A
+// controller that is closed leaves it to the sweep of the next life.
+func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
+	if session.Placement.Node == "" {
+		return // not placed yet: who places it finds it ended and comes back
+	}
+	cause := &endCause{errorType, reason}
+	running := c.liveExecutionsOf(session.ID)
+	for _, live := range running {
+		live.endWith(cause)
+	}
+	c.background(func(ctx context.Context) {
+		work, cancel := detached(ctx, teardownLimit)
+		defer cancel()
+		if len(running) > 0 {
+			defer c.collectOutput(work, running)()
+		}
+		c.destroySandbox(work, session)
+		grace, stop := context.WithTimeout(work, lostGrace)
+		defer stop()
+		for _, live := range running {
+			select {
+			case <-live.done:
+			case <-grace.Done():
+				live.cancel(cause)
+			}
+		}
+	})
+}
+
+// destroySandbox asks the node to destroy the session's sandbox. A failure is left
+// to the sweep, which finds a sandbox whose session has ended.
+func (c *Controller) destroySandbox(ctx context.Context, session yurt.Session) {
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err == nil {
+		err = node.DestroySandbox(ctx, session.SandboxID)
+	}
+	if err != nil {
+		c.log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
+	}
+}
+
+// destroyAfterWatchers destroys the sandbox of an ephemeral session once those who
+// watch its execution have read the rest of it.
+func (c *Controller) destroyAfterWatchers(session yurt.Session, live *liveExecution) {
+	c.background(func(ctx context.Context) {
+		for deadline := time.Now().Add(watcherGrace); live.watched() && time.Now().Before(deadline) && ctx.Err() == nil; {
+			sleep(ctx, collectQuiet)
+		}
+		work, cancel := detached(ctx, teardownLimit)
+		defer cancel()
+		c.destroySandbox(work, session)
+	})
+}
+
+func (l *liveExecution) watched() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.watchers > 0
+}
+
+func (l *liveExecution) watch(by int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers += by
+}
+
+// collectOutput reads what the executions have written so far, and goes on reading
+// until stop is called. It returns once nothing new came for a moment.
+func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var (
+		readers sync.WaitGroup
+		events  atomic.Int64
+	)
+	for _, live := range running {
+		collected := &outputs{limit: int(live.limit)}
+		live.mu.Lock()
+		live.partial = collected
+		live.mu.Unlock()
+		readers.Go(func() {
+			// The error is the end of the sandbox, which is what is happening.
+			_ = live.node.WatchExecution(ctx, live.sandbox, live.record.ID, 0, func(e yurt.Event) error {
+				events.Add(1)
+				collected.add(e)
+				return nil
+			})
+		})
+	}
+	for seen, try := int64(-1), 0; seen != events.Load() && try < collectTries; try++ {
+		seen = events.Load()
+		sleep(ctx, collectQuiet)
+	}
+	return func() {
+		cancel()
+		readers.Wait()
+	}
+}
+
+// outputs collects the output of an execution up to a limit for each stream.
+type outputs struct {
+	mu             sync.Mutex
+	limit          int
+	stdout, stderr []byte
+	written        [2]int64
+	truncated      yurt.Truncated
+}
+
+func (o *outputs) add(e yurt.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch e.Type {
+	case yurt.EventStdout:
+		o.written[0] += int64(len(e.Data))
+		o.stdout, o.truncated.Stdout = appendUpTo(o.stdout, e.Data, o.limit)
+	case yurt.EventStderr:
+		o.written[1] += int64(len(e.Data))
+		o.stderr, o.truncated.Stderr = appendUpTo(o.stderr, e.Data, o.limit)
+	}
+}
+
+func appendUpTo(buf, data []byte, limit int) (result []byte, truncated bool) {
+	if room := limit - len(buf); len(data) > room {
+		return append(buf, data[:room]...), true
+	}
+	return append(buf, data...), false
+}
+
+// fill writes what was collected into the result.
+func (o *outputs) fill(result *yurt.Result) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	result.Stdout, result.Stderr, result.Truncated = string(o.stdout), string(o.stderr), o.truncated
+	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = o.written[0], o.written[1]
+}

@@ -1,0 +1,113 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/yurtrun/yurt"
+)
+
+// WatchExecution calls each with every event of the execution after seq, in order,
+// until the ended event. Any number may watch, at any time while the result is
+// kept, and leaving ends nothing.
+//
+// Once the node has forgotten the execution the events come from the stored result:
+// one each for what was written to stdout and stderr. Their numbers are not those of
+// the live stream, so a watcher that comes back then, with a seq it had from the
+// live stream, may get the ended event alone; that holds the whole output.
+func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, after uint64, each func(yurt.Event) error) error {
+	session, err := c.Session(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	record, err := c.Execution(ctx, sessionID, id)
+	if err != nil {
+		return err
+	}
+	w := &watcher{last: after, whole: after == 0, each: each}
+	if live := c.liveExecution(sessionID, record.ID); live != nil {
+		live.watch(+1)
+		defer live.watch(-1)
+	}
+	switch err := c.watchNode(ctx, session, record.ID, w); {
+	case w.ended:
+		return nil
+	case w.failed != nil || ctx.Err() != nil:
+		return cmp.Or(w.failed, ctx.Err())
+	case err != nil:
+		c.log.Debug("watching an execution at its node", "session", sessionID, "execution", record.ID, "error", err)
+	}
+	if record, err = c.WaitExecution(ctx, sessionID, record.ID); err != nil {
+		return err
+	}
+	return w.replay(record.Result)
+}
+
+// watchNode hands on the events that the node still has.
+func (c *Controller) watchNode(ctx context.Context, session yurt.Session, id string, w *watcher) error {
+	if session.Placement.Node == "" {
+		return nil
+	}
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err != nil {
+		return err
+	}
+	return node.WatchExecution(ctx, session.SandboxID, id, w.last, w.deliver)
+}
+
+// watcher is where one watcher is in the events of an execution.
+type watcher struct {
+	each   func(yurt.Event) error
+	last   uint64 // sequence number of the last event delivered
+	whole  bool   // it watches from the start, so that sent counts everything
+	sent   struct{ stdout, stderr int }
+	ended  bool
+	failed error // what each returned
+}
+
+func (w *watcher) deliver(e yurt.Event) error {
+	if e.Seq <= w.last {
+		return nil
+	}
+	if w.failed = w.each(e); w.failed != nil {
+		return w.failed
+	}
+	w.last = e.Seq
+	switch e.Type {
+	case yurt.EventStdout:
+		w.sent.stdout += len(e.Data)
+	case yurt.EventStderr:
+		w.sent.stderr += len(e.Data)
+	case yurt.EventEnded:
+		w.ended = true
+	}
+	return nil
+}
+
+// replay delivers from the stored result what the watcher has not had yet.
+func (w *watcher) replay(result *yurt.Result) error {
+	if result == nil {
+		return errors.New("replaying an execution: it ended without a result")
+	}
+	var events []yurt.Event
+	if w.last == 0 {
+		events = append(events, yurt.Event{Type: yurt.EventStarted, At: result.StartedAt})
+	}
+	if w.whole {
+		if rest := result.Stdout[min(w.sent.stdout, len(result.Stdout)):]; rest != "" {
+			events = append(events, yurt.Event{Type: yurt.EventStdout, At: result.EndedAt, Data: []byte(rest)})
+		}
+		if rest := result.Stderr[min(w.sent.stderr, len(result.Stderr)):]; rest != "" {
+			events = append(events, yurt.Event{Type: yurt.EventStderr, At: result.EndedAt, Data: []byte(rest)})
+		}
+	}
+	events = append(events, yurt.Event{Type: yurt.EventEnded, At: result.EndedAt, Result: result})
+	for _, e := range events {
+		e.Seq = w.last + 1
+		if err := w.deliver(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
