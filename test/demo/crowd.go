@@ -12,9 +12,9 @@ import (
 // crash kills the server where it stands, and starts it again.
 func (d *demo) crash(ctx context.Context) error {
 	d.heading("The server crashes, the session does not")
-	d.request(fmt.Sprintf("kill -9 %d && yurt dev", d.server.cmd.Process.Pid))
+	d.request(fmt.Sprintf("kill -9 %d && yurt dev", d.server.PID()))
 	listen := strings.TrimPrefix(d.base, "http://")
-	if err := d.server.kill(); err != nil {
+	if err := d.server.Kill(); err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -103,7 +103,7 @@ func (d *demo) finish(ctx context.Context, before inventory) error {
 		return err
 	}
 	d.answer(compact(object{"id": s.ID, "state": s.State, "reason": s.Reason}))
-	if err := d.server.stop(); err != nil {
+	if err := d.server.Stop(); err != nil {
 		return err
 	}
 	left, err := d.leftovers(before)

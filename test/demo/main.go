@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/yurtrun/yurt/test/devserver"
 )
 
 func main() {
@@ -29,8 +31,7 @@ type demo struct {
 	*screen
 	client
 	binary, stateDir string
-	log              *os.File
-	server           *server
+	server           *devserver.Server
 	session          session // of the steps that use one
 }
 
@@ -44,12 +45,7 @@ func run(ctx context.Context, ui *screen) (err error) {
 		return fmt.Errorf("making a state directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, removeState(stateDir)) }()
-	log, err := os.Create(filepath.Join(stateDir, "server.log"))
-	if err != nil {
-		return fmt.Errorf("making a log: %w", err)
-	}
-	defer log.Close()
-	d := &demo{screen: ui, binary: filepath.Join(filepath.Dir(self), "yurt"), stateDir: stateDir, log: log}
+	d := &demo{screen: ui, binary: filepath.Join(filepath.Dir(self), "yurt"), stateDir: stateDir}
 	before, err := takeInventory(stateDir)
 	if err != nil {
 		return err
@@ -95,19 +91,19 @@ func kernel() string {
 
 // start starts the server and points the client at it.
 func (d *demo) start(ctx context.Context, listen string) error {
-	server, err := startServer(ctx, d.binary, d.stateDir, listen, d.log)
+	server, err := devserver.Start(ctx, d.binary, d.stateDir, listen)
 	if err != nil {
 		return err
 	}
 	d.server = server
-	d.client = client{base: server.url, http: &http.Client{Timeout: time.Minute}}
+	d.client = client{base: server.URL, http: &http.Client{Timeout: time.Minute}}
 	return nil
 }
 
 // abandon ends what a failed step has left behind, and keeps the log in the error.
 func (d *demo) abandon() error {
-	tail := d.server.logTail()
-	if err := d.server.stop(); err != nil {
+	tail := d.server.LogTail()
+	if err := d.server.Stop(); err != nil {
 		return fmt.Errorf("%w\nthe server's log ended:\n%s", err, tail)
 	}
 	return fmt.Errorf("the server's log ended:\n%s", tail)

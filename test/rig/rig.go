@@ -1,0 +1,153 @@
+// Package rig gives tests the real parts of Yurt: built binaries, and executors on
+// state directories of their own. What it starts is gone when the test ends, and
+// the test fails if it is not.
+package rig
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+)
+
+// Binaries is where the built programs are.
+type Binaries struct {
+	Dir       string
+	Init      string
+	Launcher  string
+	PluginDir string
+	Yurt      string
+}
+
+// NeedsSandboxes skips the test in short mode, the quick inner loop, and fails it
+// where sandboxes cannot be made at all.
+func NeedsSandboxes(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("makes real sandboxes; run without -short")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("this test makes sandboxes and needs root")
+	}
+}
+
+// Root returns the directory of the module.
+func Root(t testing.TB) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("the source of the tests is not known")
+	}
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// Build builds the programs, which costs next to nothing when nothing changed.
+// Test packages that run at the same time share the result.
+func Build(t testing.TB) Binaries {
+	t.Helper()
+	root := Root(t)
+	dir := filepath.Join(root, "bin", "test")
+	b := Binaries{
+		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"),
+		PluginDir: filepath.Join(dir, "plugins"), Yurt: filepath.Join(dir, "yurt"),
+	}
+	if err := buildOnce(root, b); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func buildOnce(root string, b Binaries) error {
+	if err := os.MkdirAll(b.PluginDir, 0o755); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(b.Dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("waiting for another build: %w", err)
+	}
+	builds := []struct {
+		out, pkg, cgo string
+	}{
+		{b.Init, "./cmd/yurt-init", "0"},
+		{b.Launcher, "./cmd/yurt-launcher", "1"},
+		{filepath.Join(b.PluginDir, "yurt-runtime-python"), "./cmd/yurt-runtime-python", "0"},
+	}
+	for _, build := range builds {
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "seccomp", "-o", build.out, build.pkg)
+		cmd.Dir = root
+		cmd.Env = append(os.Environ(), "CGO_ENABLED="+build.cgo)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("building %s: %w\n%s", build.pkg, err, out)
+		}
+	}
+	return nil
+}
+
+// Logger logs to the test.
+func Logger(t testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
+}
+
+// Config is that of an executor on a new state directory.
+func Config(t testing.TB, b Binaries) executor.Config {
+	t.Helper()
+	return executor.Config{
+		StateDir: t.TempDir(), Node: "test", InitPath: b.Init, LauncherPath: b.Launcher,
+		PluginDir: b.PluginDir, Logger: Logger(t),
+	}
+}
+
+// Executor starts an executor, and at the end of the test destroys all that it made.
+func Executor(t testing.TB) *executor.Executor {
+	t.Helper()
+	NeedsSandboxes(t)
+	return Start(t, Config(t, Build(t)))
+}
+
+// Start starts an executor with the configuration.
+func Start(t testing.TB, config executor.Config) *executor.Executor {
+	t.Helper()
+	e, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// The test's own context is done by now.
+		if err := e.DestroyAll(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("destroying the test's sandboxes: %v", err)
+		}
+		if err := e.Close(); err != nil {
+			t.Errorf("closing the executor: %v", err)
+		}
+	})
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// Template is a plain template that runs commands and Python.
+func Template() yurt.Template {
+	return yurt.Template{
+		Name: "test", RootFS: yurt.RootFS{HostPaths: yurt.DefaultHostPaths()}, Runtimes: []string{"python"},
+		Resources: yurt.DefaultResources(), Session: yurt.DefaultSessionLimits(),
+		Isolation: yurt.Isolation{Level: yurt.IsolationNamespaces}, Network: yurt.Network{Mode: yurt.NetworkNone},
+	}
+}
+
+// Spec is a sandbox of [Template].
+func Spec() yurt.SandboxSpec {
+	return yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: Template(), Resources: yurt.DefaultResources()}
+}
