@@ -1,0 +1,170 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+// adoptAll takes over the sandboxes that an earlier executor left, and removes
+// what was half made or is dead.
+func (e *Executor) adoptAll(ctx context.Context) error {
+	entries, err := os.ReadDir(filepath.Join(e.config.StateDir, "sandboxes"))
+	if err != nil {
+		return fmt.Errorf("looking for sandboxes: %w", err)
+	}
+	var known []string
+	for _, entry := range entries {
+		if !yurt.ValidID(yurt.SandboxIDPrefix, entry.Name()) {
+			continue // not ours
+		}
+		if err := e.adopt(ctx, entry.Name()); err != nil {
+			e.logger.Warn("sandbox not taken over, removing it", "sandbox", entry.Name(), "reason", err)
+			if err := e.removeRemains(entry.Name()); err != nil {
+				return err
+			}
+			continue
+		}
+		known = append(known, entry.Name())
+	}
+	return e.removeStrayGroups(known)
+}
+
+// adopt takes over one sandbox, or says why it cannot.
+func (e *Executor) adopt(ctx context.Context, id string) error {
+	var record sandboxRecord
+	if err := readRecord(filepath.Join(e.config.StateDir, "sandboxes", id, recordFile), &record); err != nil {
+		return err
+	}
+	switch {
+	case record.Version > recordVersion:
+		return fmt.Errorf("it was made by a newer version (record %d, this one knows %d)", record.Version, recordVersion)
+	case record.Spec.ID != id:
+		return errors.New("its record is another's")
+	case !record.Made:
+		return errors.New("it was half made")
+	case !record.Init.alive():
+		return errors.New("its init process has ended")
+	}
+	s := e.newSandbox(record, e.cgroups.Open(id))
+	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	if err := s.init.Ping(ctx); err != nil {
+		return err
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	e.ids.keep(record.IDBase)
+	e.adoptRuns(ctx, s)
+	e.mu.Lock()
+	e.sandboxes[id] = s
+	e.mu.Unlock()
+	if err := e.watchInit(s); err != nil {
+		e.mu.Lock()
+		delete(e.sandboxes, id)
+		e.mu.Unlock()
+		return err
+	}
+	return nil
+}
+
+// removeRemains ends and removes what is left of a sandbox.
+func (e *Executor) removeRemains(id string) error {
+	if err := destroyGroup(e.cgroups.Open(id)); err != nil {
+		return fmt.Errorf("removing sandbox %s: %w", id, err)
+	}
+	if err := os.RemoveAll(filepath.Join(e.config.StateDir, "sandboxes", id)); err != nil {
+		return fmt.Errorf("removing sandbox %s: %w", id, err)
+	}
+	return nil
+}
+
+// removeStrayGroups ends what runs in cgroups of ours that no sandbox has.
+func (e *Executor) removeStrayGroups(known []string) error {
+	names, err := e.cgroups.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if err := e.removeRemains(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// adoptRuns goes on with the executions of a sandbox.
+func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) {
+	entries, err := os.ReadDir(s.path(runsDir))
+	if err != nil {
+		e.logger.Warn("executions not taken over", "sandbox", s.id, "error", err)
+		return
+	}
+	for _, entry := range entries {
+		if err := e.adoptRun(ctx, s, entry.Name()); err != nil {
+			e.logger.Warn("execution not taken over", "sandbox", s.id, "execution", entry.Name(), "error", err)
+			os.RemoveAll(filepath.Join(s.path(runsDir), entry.Name()))
+		}
+	}
+}
+
+// adoptRun goes on with one execution where its log ends.
+func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
+	var record runRecord
+	if err := readRecord(filepath.Join(s.path(runsDir), id, runRecFile), &record); err != nil {
+		return err
+	}
+	r := newRun(s, record)
+	var chunks uint64
+	var last runlog.Entry
+	log, err := runlog.Open(r.path(runLogFile), func(entry runlog.Entry) {
+		switch entry.Kind {
+		case runlog.Started:
+			r.startedAt = entry.At
+		case runlog.Ended:
+		default:
+			chunks++
+		}
+		last = entry
+	})
+	if err != nil {
+		return err
+	}
+	r.log = log
+	if last.Kind == runlog.Ended {
+		return s.adoptEnded(r, last)
+	}
+	out, err := s.init.Attach(ctx, id, chunks)
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	s.mu.Lock()
+	s.runs[id] = r
+	s.mu.Unlock()
+	e.goes(func() { e.follow(r, out, chunks) })
+	return nil
+}
+
+// adoptEnded takes over an execution that has its result.
+func (s *sandbox) adoptEnded(r *run, last runlog.Entry) error {
+	result, err := decodeResult(last.Data)
+	if err != nil {
+		return errors.Join(err, r.log.Close())
+	}
+	r.result = result
+	close(r.done)
+	s.mu.Lock()
+	s.runs[r.record.ID] = r
+	s.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,12 @@
+// Package cgroup puts limits on sandboxes and kills and measures the runs in them,
+// on cgroup v1, on v1 beside an empty v2 tree, and on v2 alone.
+//
+// A sandbox has a [Group], split in two so that user code cannot starve its init:
+// "init" holds yurt-init with memory and pids of its own, "runs" carries the
+// limits that were asked for, and below it each run has a [Leaf]. Processes are
+// born in their leaf, never moved there: there is no instant at which user code is
+// outside its limits, and the slow, kernel-wide lock of a move is not taken.
+//
+// A limit that cannot be enforced here is an error, never ignored. The package
+// touches nothing outside the parent directory that it is given.
+package cgroup

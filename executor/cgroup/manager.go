@@ -1,0 +1,280 @@
+package cgroup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Limits are what the runs of a sandbox may use together.
+type Limits struct {
+	CPU    float64 // cores
+	Memory int64   // bytes, swap included
+	PIDs   int
+}
+
+// What yurt-init may use for itself, beside the limits of its runs.
+const (
+	initMemory = 128 << 20 // bytes; the output that it holds for the host counts here
+	initPIDs   = 64        // threads
+)
+
+// cpuPeriod is the period of the CPU quota, in microseconds: the kernel's default.
+const cpuPeriod = 100_000
+
+// Group is the cgroup of one sandbox. Its methods are for one goroutine at a time,
+// but for NewLeaf, which any may call.
+type Group interface {
+	// BirthFiles are the v1 tasks files that the launching thread enters, so that
+	// init is born in its place. On v2 there are none; see BirthPath.
+	BirthFiles() ([]*os.File, error)
+	// BirthPath is the v2 cgroup, below the mount, that init is born in; "" on v1.
+	BirthPath() string
+	// HomeFiles are the v1 tasks files of init's forking thread, those of the
+	// hierarchies in which a run has a leaf first. On v2 there are none.
+	HomeFiles() ([]*os.File, error)
+	// Settle puts init into its place, once it is born, and the limits in force.
+	Settle(initPID int) error
+	// NewLeaf makes the cgroup of one run.
+	NewLeaf(name string) (Leaf, error)
+	// Leaf returns the cgroup of a run that was made earlier.
+	Leaf(name string) Leaf
+	// Destroy kills what is left inside, init included, and removes the group.
+	Destroy(ctx context.Context) error
+}
+
+// Leaf is the cgroup of one run.
+type Leaf interface {
+	// Files are what yurt-init needs for the run to be born here. The caller
+	// closes them.
+	Files() ([]*os.File, error)
+	// Kill ends every process inside, however it tries to get away. It returns
+	// when none is left.
+	Kill(ctx context.Context) error
+	// Usage says what the run has used.
+	Usage() (Usage, error)
+	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
+	Remove() error
+}
+
+// ErrBusy says that processes are still in the cgroup.
+var ErrBusy = errors.New("cgroup is not empty")
+
+// Usage is what a run has used.
+type Usage struct {
+	CPU        time.Duration
+	MemoryPeak int64 // bytes; 0 where the kernel does not say
+	OOMKills   int64 // processes that were killed for want of memory
+}
+
+// Manager makes groups below one parent directory in each hierarchy.
+type Manager struct {
+	parent string
+	v2     string            // mount point; "" if v1 controllers are in use
+	v1     map[string]string // controller → mount point
+}
+
+// required are the controllers without which no sandbox is made.
+func required() []string { return []string{"memory", "cpu", "pids"} }
+
+// Open finds the hierarchies of this host. parent is the name, below their roots,
+// of the directory that all groups go to.
+func Open(parent string) (*Manager, error) {
+	mounts, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("reading cgroup mounts: %w", err)
+	}
+	defer mounts.Close()
+	m := &Manager{parent: parent, v1: make(map[string]string)}
+	if err := m.findMounts(mounts); err != nil {
+		return nil, err
+	}
+	return m, m.check()
+}
+
+// findMounts fills in the mount points. The format is that of proc(5).
+func (m *Manager) findMounts(mountinfo io.Reader) error {
+	lines := bufio.NewScanner(mountinfo)
+	for lines.Scan() {
+		before, after, ok := strings.Cut(lines.Text(), " - ")
+		fields, tail := strings.Fields(before), strings.Fields(after)
+		if !ok || len(fields) < 5 || len(tail) < 3 || fields[3] != "/" {
+			continue
+		}
+		switch tail[0] {
+		case "cgroup2":
+			m.v2 = fields[4]
+		case "cgroup":
+			for _, option := range strings.Split(tail[2], ",") {
+				if slices.Contains([]string{"memory", "cpu", "cpuacct", "pids", "freezer", "devices"}, option) {
+					m.v1[option] = fields[4]
+				}
+			}
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("reading cgroup mounts: %w", err)
+	}
+	if m.v1["memory"] != "" {
+		m.v2 = "" // hybrid: the controllers are on v1
+	}
+	return nil
+}
+
+func (m *Manager) check() error {
+	if m.v2 != "" {
+		data, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
+		if err != nil {
+			return fmt.Errorf("reading cgroup controllers: %w", err)
+		}
+		have := strings.Fields(string(data))
+		for _, c := range required() {
+			if !slices.Contains(have, c) {
+				return yurt.Errorf(yurt.CodeLimitNotEnforceable, "this host has no cgroup v2 controller %q at %s, so its limit cannot be enforced; enable it and start again", c, m.v2)
+			}
+		}
+		return nil
+	}
+	for _, c := range append(required(), "cpuacct", "freezer") {
+		if m.v1[c] == "" {
+			return yurt.Errorf(yurt.CodeLimitNotEnforceable, "this host has no cgroup controller %q, so sandboxes cannot be limited; mount it below /sys/fs/cgroup and start again", c)
+		}
+	}
+	return nil
+}
+
+// Version returns 1 or 2.
+func (m *Manager) Version() int {
+	if m.v2 != "" {
+		return 2
+	}
+	return 1
+}
+
+// Create makes the group of a new sandbox and sets its limits.
+func (m *Manager) Create(name string, limits Limits) (Group, error) {
+	if m.Version() == 2 {
+		return m.createV2(name, limits)
+	}
+	return m.createV1(name, limits)
+}
+
+// Open returns the group of a sandbox that was made earlier.
+func (m *Manager) Open(name string) Group {
+	if m.Version() == 2 {
+		return m.groupV2(name, Limits{})
+	}
+	return m.groupV1(name)
+}
+
+// Names lists the groups below the parent.
+func (m *Manager) Names() ([]string, error) {
+	dir := filepath.Join(m.v2, m.parent)
+	if m.Version() == 1 {
+		dir = filepath.Join(m.v1["memory"], m.parent)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("listing cgroups: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// RemoveParent removes the parent directories if they are empty.
+func (m *Manager) RemoveParent() {
+	roots := []string{m.v2}
+	if m.Version() == 1 {
+		roots = slices.Collect(maps.Values(m.v1))
+	}
+	for _, root := range roots {
+		os.Remove(filepath.Join(root, m.parent)) // fails while another executor uses it, as it should
+	}
+}
+
+// write sets one control file. These files take a value whole or not at all.
+func write(dir, file, value string) error {
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600); err != nil {
+		return fmt.Errorf("setting %s to %q: %w", file, value, err)
+	}
+	return nil
+}
+
+func writeInt(dir, file string, value int64) error {
+	return write(dir, file, strconv.FormatInt(value, 10))
+}
+
+func readInt(dir, file string) (int64, error) {
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", file, err)
+	}
+	value, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return value, nil
+}
+
+// readField returns the value of one line "key value" of a control file.
+func readField(dir, file, key string) (int64, error) {
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return 0, fmt.Errorf("reading %s: %w", file, err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == key {
+			return strconv.ParseInt(value, 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("reading %s: no %s", file, key)
+}
+
+// pids lists the processes in the directory, without those below it.
+func pids(dir string) ([]int, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return nil, err
+	}
+	var list []int
+	for _, field := range strings.Fields(string(data)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, fmt.Errorf("reading cgroup.procs: %w", err)
+		}
+		list = append(list, pid)
+	}
+	return list, nil
+}
+
+// remove removes the directory. A process that was killed leaves its cgroup a
+// moment after it is gone, so it is tried until ctx is done.
+func remove(ctx context.Context, dir string) error {
+	for {
+		err := os.Remove(dir)
+		if err == nil || errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("removing a cgroup: %w", err)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}

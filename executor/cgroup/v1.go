@@ -1,0 +1,323 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// leafControllers are those in which every run has a cgroup of its own: what it
+// takes to measure and to kill it.
+func leafControllers() []string { return []string{"memory", "cpuacct", "freezer"} }
+
+// sharedControllers are those whose limits hold for all runs of a sandbox together.
+func sharedControllers() []string { return []string{"cpu", "pids", "devices"} }
+
+// groupV1 is a directory of the same name in each hierarchy.
+type groupV1 struct {
+	leafDirs   []string // of this sandbox in the hierarchies with leaves, each once
+	sharedDirs []string // in the others
+	dir        map[string]string
+}
+
+func (m *Manager) groupV1(name string) *groupV1 {
+	g := &groupV1{dir: make(map[string]string)}
+	add := func(list []string, controller string) []string {
+		mount := m.v1[controller]
+		if mount == "" {
+			return list
+		}
+		dir := filepath.Join(mount, m.parent, name)
+		g.dir[controller] = dir
+		// cpu and cpuacct are often one hierarchy, under two names.
+		if slices.ContainsFunc(g.all(), func(have string) bool { return sameDir(have, dir) }) {
+			return list
+		}
+		return append(list, dir)
+	}
+	for _, c := range leafControllers() {
+		g.leafDirs = add(g.leafDirs, c)
+	}
+	for _, c := range sharedControllers() {
+		g.sharedDirs = add(g.sharedDirs, c)
+	}
+	return g
+}
+
+func sameDir(a, b string) bool {
+	if a == b {
+		return true
+	}
+	// The mounts exist even where the groups do not yet.
+	rootA, errA := os.Stat(filepath.Dir(filepath.Dir(a)))
+	rootB, errB := os.Stat(filepath.Dir(filepath.Dir(b)))
+	return errA == nil && errB == nil && os.SameFile(rootA, rootB)
+}
+
+func (g *groupV1) all() []string { return append(slices.Clone(g.leafDirs), g.sharedDirs...) }
+
+func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
+	g := m.groupV1(name)
+	defer func() {
+		if err != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			err = errors.Join(err, g.Destroy(ctx))
+		}
+	}()
+	// Before there is anything below it: the kernel refuses later.
+	if err := limitDevicesV1(g.dir["devices"]); err != nil {
+		return nil, err
+	}
+	for _, dir := range g.all() {
+		for _, sub := range []string{"init", "runs"} {
+			if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+				return nil, fmt.Errorf("making a cgroup: %w", err)
+			}
+		}
+	}
+	return g, g.limit(limits)
+}
+
+func (g *groupV1) limit(limits Limits) error {
+	memory, cpu, pids := g.dir["memory"], g.dir["cpu"], g.dir["pids"]
+	return errors.Join(
+		limitMemoryV1(filepath.Join(memory, "runs"), limits.Memory),
+		limitMemoryV1(filepath.Join(memory, "init"), initMemory),
+		// The quota holds for init too: the output it handles is the runs' doing.
+		writeInt(cpu, "cpu.cfs_period_us", cpuPeriod),
+		writeInt(cpu, "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)),
+		// One more, for the forking thread of init, which lives among the runs.
+		writeInt(filepath.Join(pids, "runs"), "pids.max", int64(limits.PIDs)+1),
+		writeInt(filepath.Join(pids, "init"), "pids.max", initPIDs),
+	)
+}
+
+// limitMemoryV1 bounds memory, and swap with it where the kernel accounts for swap.
+func limitMemoryV1(dir string, bytes int64) error {
+	if err := writeInt(dir, "memory.limit_in_bytes", bytes); err != nil {
+		return err
+	}
+	err := writeInt(dir, "memory.memsw.limit_in_bytes", bytes)
+	if errors.Is(err, os.ErrNotExist) {
+		return writeInt(dir, "memory.swappiness", 0)
+	}
+	return err
+}
+
+// limitDevicesV1 denies all devices but the harmless ones that every sandbox has.
+func limitDevicesV1(dir string) error {
+	if dir == "" {
+		return nil // the nodes themselves cannot be made in a user namespace
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making a cgroup: %w", err)
+	}
+	if err := write(dir, "devices.deny", "a"); err != nil {
+		return err
+	}
+	for _, device := range []string{"1:3", "1:5", "1:7", "1:8", "1:9", "5:0", "5:2", "136:*"} {
+		if err := write(dir, "devices.allow", "c "+device+" rw"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Settle does nothing: init was born in its place, under the limits.
+func (g *groupV1) Settle(int) error { return nil }
+
+func (g *groupV1) BirthPath() string { return "" }
+
+func (g *groupV1) BirthFiles() ([]*os.File, error) { return openTasks(g.all(), "init") }
+
+func (g *groupV1) HomeFiles() ([]*os.File, error) { return openTasks(g.all(), "runs") }
+
+// openTasks opens the files through which a thread enters the directories. What
+// counts on v1 is who opened such a file, not who writes to it.
+func openTasks(dirs []string, sub string) ([]*os.File, error) {
+	files := make([]*os.File, 0, len(dirs))
+	for _, dir := range dirs {
+		f, err := os.OpenFile(filepath.Join(dir, sub, "tasks"), os.O_WRONLY, 0)
+		if err != nil {
+			closeAll(files)
+			return nil, fmt.Errorf("opening a cgroup: %w", err)
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+func (g *groupV1) NewLeaf(name string) (Leaf, error) {
+	leaf := g.leaf(name)
+	for _, dir := range leaf.dirs {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, errors.Join(fmt.Errorf("making a cgroup: %w", err), leaf.Remove())
+		}
+	}
+	return leaf, nil
+}
+
+func (g *groupV1) Leaf(name string) Leaf { return g.leaf(name) }
+
+func (g *groupV1) leaf(name string) *leafV1 {
+	at := func(controller string) string { return filepath.Join(g.dir[controller], "runs", name) }
+	leaf := &leafV1{memory: at("memory"), cpu: at("cpuacct"), freezer: at("freezer"), group: g}
+	for _, dir := range g.leafDirs {
+		leaf.dirs = append(leaf.dirs, filepath.Join(dir, "runs", name))
+	}
+	return leaf
+}
+
+// isInit reports whether pid is yurt-init, whose forking thread passes through the
+// leaves and which no kill of a run may hit.
+func (g *groupV1) isInit(pid int) bool {
+	inits, err := pids(filepath.Join(g.dir["freezer"], "init"))
+	return err == nil && slices.Contains(inits, pid)
+}
+
+func (g *groupV1) Destroy(ctx context.Context) error {
+	freezer := g.dir["freezer"]
+	var errs []error
+	// Init first: with it the kernel ends every process of its pid namespace.
+	errs = append(errs, killTree(ctx, filepath.Join(freezer, "init")), killTree(ctx, filepath.Join(freezer, "runs")))
+	for _, dir := range g.all() {
+		errs = append(errs, removeTree(ctx, dir))
+	}
+	return errors.Join(errs...)
+}
+
+// killTree kills everything in the freezer directory and below it.
+func killTree(ctx context.Context, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("killing a cgroup: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := killTree(ctx, filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return killV1(ctx, dir, func(int) bool { return false })
+}
+
+// removeTree removes the directory and those below it, which hold no process.
+func removeTree(ctx context.Context, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("removing a cgroup: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := removeTree(ctx, filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return remove(ctx, dir)
+}
+
+// leafV1 is the cgroup of one run, a directory in each of leafControllers.
+type leafV1 struct {
+	dirs                 []string
+	memory, cpu, freezer string
+	group                *groupV1
+}
+
+func (l *leafV1) Files() ([]*os.File, error) { return openTasks(l.dirs, "") }
+
+func (l *leafV1) Kill(ctx context.Context) error { return killV1(ctx, l.freezer, l.group.isInit) }
+
+// killV1 kills every process in the freezer directory. They are frozen first, so
+// that one which forks faster than it is killed has no time to.
+func killV1(ctx context.Context, freezer string, spare func(pid int) bool) error {
+	for {
+		list, err := pids(freezer)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("killing a cgroup: %w", err)
+		}
+		list = slices.DeleteFunc(list, spare)
+		if len(list) == 0 {
+			return nil
+		}
+		if err := killFrozen(freezer, spare); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("killing a cgroup: %d processes are still there: %w", len(list), ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// killFrozen sends SIGKILL to all while they are frozen; it takes effect on thawing.
+func killFrozen(freezer string, spare func(pid int) bool) error {
+	if err := write(freezer, "freezer.state", "FROZEN"); err != nil {
+		return err
+	}
+	defer write(freezer, "freezer.state", "THAWED")
+	list, err := pids(freezer)
+	if err != nil {
+		return fmt.Errorf("killing a cgroup: %w", err)
+	}
+	for _, pid := range list {
+		if !spare(pid) {
+			syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
+		}
+	}
+	return nil
+}
+
+func (l *leafV1) Usage() (Usage, error) {
+	nanos, err := readInt(l.cpu, "cpuacct.usage")
+	if err != nil {
+		return Usage{}, err
+	}
+	peak, err := readInt(l.memory, "memory.max_usage_in_bytes")
+	if err != nil {
+		return Usage{}, err
+	}
+	kills, err := readField(l.memory, "memory.oom_control", "oom_kill")
+	if err != nil {
+		return Usage{}, err
+	}
+	return Usage{CPU: time.Duration(nanos), MemoryPeak: peak, OOMKills: kills}, nil
+}
+
+func (l *leafV1) Remove() error {
+	for _, dir := range l.dirs {
+		err := os.Remove(dir)
+		switch {
+		case err == nil || errors.Is(err, os.ErrNotExist):
+		case errors.Is(err, syscall.EBUSY):
+			return fmt.Errorf("%s: %w", strings.TrimSuffix(dir, "/"), ErrBusy)
+		default:
+			return fmt.Errorf("removing a cgroup: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// groupV2 is one directory of the unified hierarchy.
+type groupV2 struct {
+	path   string // below the mount
+	dir    string
+	limits Limits
+}
+
+func (m *Manager) groupV2(name string, limits Limits) *groupV2 {
+	path := filepath.Join("/", m.parent, name)
+	return &groupV2{path: path, dir: filepath.Join(m.v2, path), limits: limits}
+}
+
+func (m *Manager) createV2(name string, limits Limits) (Group, error) {
+	parent := filepath.Join(m.v2, m.parent)
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return nil, fmt.Errorf("making a cgroup: %w", err)
+	}
+	for _, dir := range []string{m.v2, parent} {
+		if err := enable(dir); err != nil {
+			return nil, err
+		}
+	}
+	g := m.groupV2(name, limits)
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a cgroup: %w", err)
+	}
+	// The quota holds for init too: the output it handles is the runs' doing.
+	quota := fmt.Sprintf("%d %d", int64(limits.CPU*cpuPeriod), int64(cpuPeriod))
+	if err := write(g.dir, "cpu.max", quota); err != nil {
+		return nil, errors.Join(err, os.Remove(g.dir))
+	}
+	return g, nil
+}
+
+// enable hands the controllers that limits need to the directories below dir.
+func enable(dir string) error {
+	if err := write(dir, "cgroup.subtree_control", "+memory +cpu +pids"); err != nil {
+		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "limits cannot be enforced below %s: %w", dir, err)
+	}
+	return nil
+}
+
+func (g *groupV2) BirthPath() string { return g.path }
+
+func (g *groupV2) BirthFiles() ([]*os.File, error) { return nil, nil }
+
+func (g *groupV2) HomeFiles() ([]*os.File, error) { return nil, nil }
+
+// Settle moves init, born at the top so that its cgroup namespace is rooted
+// there, into its place. Controllers can be handed on only from a directory
+// without processes, so the limits follow; no user code exists before.
+func (g *groupV2) Settle(initPID int) error {
+	initDir, runs := filepath.Join(g.dir, "init"), filepath.Join(g.dir, "runs")
+	for _, dir := range []string{initDir, runs} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return fmt.Errorf("making a cgroup: %w", err)
+		}
+	}
+	if err := writeInt(initDir, "cgroup.procs", int64(initPID)); err != nil {
+		return err
+	}
+	if err := errors.Join(enable(g.dir), enable(runs)); err != nil {
+		return err
+	}
+	if err := g.letFork(initPID); err != nil {
+		return err
+	}
+	return errors.Join(
+		limitMemoryV2(initDir, initMemory),
+		writeInt(initDir, "pids.max", initPIDs),
+		limitMemoryV2(runs, g.limits.Memory),
+		writeInt(runs, "pids.max", int64(g.limits.PIDs)),
+	)
+}
+
+func limitMemoryV2(dir string, bytes int64) error {
+	if err := writeInt(dir, "memory.max", bytes); err != nil {
+		return err
+	}
+	err := writeInt(dir, "memory.swap.max", 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a kernel without swap
+	}
+	return err
+}
+
+// letFork lets init start processes in the cgroups of runs: the kernel wants it to
+// own cgroup.procs there, see NewLeaf, and at the common ancestor.
+func (g *groupV2) letFork(initPID int) error {
+	// Not the owner of /proc/PID, which is root for a process that is not dumpable.
+	uid, err := statusField(initPID, "Uid:")
+	if err != nil {
+		return err
+	}
+	gid, err := statusField(initPID, "Gid:")
+	if err != nil {
+		return err
+	}
+	return os.Chown(filepath.Join(g.dir, "cgroup.procs"), uid, gid)
+}
+
+// statusField returns the effective id in a line of /proc/PID/status.
+func statusField(pid int, key string) (int, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("finding the owner of init: %w", err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == key {
+			return strconv.Atoi(fields[2])
+		}
+	}
+	return 0, fmt.Errorf("finding the owner of init: no %s in its status", key)
+}
+
+func (g *groupV2) NewLeaf(name string) (Leaf, error) {
+	leaf := &leafV2{filepath.Join(g.dir, "runs", name)}
+	if err := os.Mkdir(leaf.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a cgroup: %w", err)
+	}
+	var top syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(g.dir, "cgroup.procs"), &top); err != nil {
+		return nil, errors.Join(err, leaf.Remove())
+	}
+	if err := os.Chown(filepath.Join(leaf.dir, "cgroup.procs"), int(top.Uid), int(top.Gid)); err != nil {
+		return nil, errors.Join(err, leaf.Remove())
+	}
+	return leaf, nil
+}
+
+func (g *groupV2) Leaf(name string) Leaf { return &leafV2{filepath.Join(g.dir, "runs", name)} }
+
+func (g *groupV2) Destroy(ctx context.Context) error {
+	if err := killV2(ctx, g.dir); err != nil {
+		return err
+	}
+	return removeTree(ctx, g.dir)
+}
+
+// leafV2 is the cgroup of one run.
+type leafV2 struct{ dir string }
+
+func (l *leafV2) Files() ([]*os.File, error) {
+	dir, err := os.Open(l.dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening a cgroup: %w", err)
+	}
+	return []*os.File{dir}, nil
+}
+
+func (l *leafV2) Kill(ctx context.Context) error { return killV2(ctx, l.dir) }
+
+// killV2 kills everything in the directory and below it, and waits for the end.
+func killV2(ctx context.Context, dir string) error {
+	err := write(dir, "cgroup.kill", "1")
+	if errors.Is(err, os.ErrNotExist) {
+		if _, statErr := os.Stat(dir); errors.Is(statErr, os.ErrNotExist) {
+			return nil
+		}
+		return yurt.Errorf(yurt.CodeNotSupported, "this kernel has no cgroup.kill; Linux 5.14 or newer is needed on cgroup v2")
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		populated, err := readField(dir, "cgroup.events", "populated")
+		if err != nil || populated == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("killing a cgroup: %w", ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (l *leafV2) Usage() (Usage, error) {
+	micros, err := readField(l.dir, "cpu.stat", "usage_usec")
+	if err != nil {
+		return Usage{}, err
+	}
+	kills, err := readField(l.dir, "memory.events", "oom_kill")
+	if err != nil {
+		return Usage{}, err
+	}
+	peak, err := readInt(l.dir, "memory.peak")
+	if errors.Is(err, os.ErrNotExist) {
+		peak, err = 0, nil // Linux before 5.19
+	}
+	return Usage{CPU: time.Duration(micros) * time.Microsecond, MemoryPeak: peak, OOMKills: kills}, err
+}
+
+func (l *leafV2) Remove() error {
+	err := os.Remove(l.dir)
+	switch {
+	case err == nil || errors.Is(err, os.ErrNotExist):
+		return nil
+	case errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("%s: %w", l.dir, ErrBusy)
+	default:
+		return fmt.Errorf("removing a cgroup: %w", err)
+	}
+}

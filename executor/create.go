@@ -1,0 +1,272 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/executor/rootfs"
+)
+
+const (
+	// initTimeout bounds how long yurt-init may take to answer.
+	initTimeout = 10 * time.Second
+	// destroyTimeout bounds how long it may take to end a sandbox's processes.
+	destroyTimeout = 10 * time.Second
+	// maxOpenFiles is how many a process in a sandbox may have open.
+	maxOpenFiles = 4096
+)
+
+// CreateSandbox makes a sandbox and returns when it is ready. When it fails or ctx
+// ends, nothing is left behind. The answer says how long each phase took.
+func (e *Executor) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, err error) {
+	if err := e.admit(spec); err != nil {
+		return yurt.Sandbox{}, err
+	}
+	layout, err := rootfs.FromHost(spec.Template.RootFS.HostPaths)
+	if err != nil {
+		return yurt.Sandbox{}, err
+	}
+	phases := newPhases()
+	undo := &rollback{}
+	defer func() {
+		if err != nil {
+			err = undo.run(err)
+		}
+	}()
+
+	base, err := e.ids.take()
+	if err != nil {
+		return yurt.Sandbox{}, err
+	}
+	undo.add(func() error { e.ids.free(base); return nil })
+	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now()}
+	s := e.newSandbox(record, nil)
+	if err := s.makeDir(); err != nil {
+		return yurt.Sandbox{}, err
+	}
+	undo.add(func() error { return os.RemoveAll(s.dir) })
+	s.group, err = e.cgroups.Create(s.id, limitsOf(spec.Resources))
+	if err != nil {
+		return yurt.Sandbox{}, err
+	}
+	undo.add(func() error { return destroyGroup(s.group) }) // with whatever runs in it
+	phases.mark("cgroup")
+
+	if err := e.launchInit(ctx, s, layout, phases); err != nil {
+		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.id, err)
+	}
+	undo.add(func() error { s.release(); return nil })
+	if err := e.register(s, phases); err != nil {
+		return yurt.Sandbox{}, err
+	}
+	return s.view(e.config.Node), nil
+}
+
+// admit refuses what this node cannot make.
+func (e *Executor) admit(spec yurt.SandboxSpec) error {
+	if !yurt.ValidID(yurt.SandboxIDPrefix, spec.ID) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not a sandbox id", spec.ID)
+	}
+	if level := spec.Template.Isolation.Level; level != yurt.IsolationNamespaces {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "isolation.level", "this node cannot isolate at level %q; it knows %q", level, yurt.IsolationNamespaces)
+	}
+	if mode := spec.Template.Network.Mode; mode != yurt.NetworkNone {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this node has no network mode %q; it knows %q", mode, yurt.NetworkNone)
+	}
+	if err := admitResources(spec.Resources); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.closed:
+		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	case e.sandboxes[spec.ID] != nil:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "sandbox %s exists already", spec.ID)
+	case len(e.sandboxes) >= e.config.MaxSandboxes:
+		return yurt.Errorf(yurt.CodeOverloaded, "this node has %d sandboxes, as many as it may; try again when some have ended", len(e.sandboxes))
+	}
+	return nil
+}
+
+// admitResources refuses limits that this host cannot hold: beyond what it has, a
+// limit is none.
+func admitResources(r yurt.Resources) error {
+	if err := r.Validate("resources"); err != nil {
+		return err
+	}
+	if r.CPU == 0 || r.Memory == 0 || r.Disk == 0 || r.PIDs == 0 {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "resources", "a sandbox needs a limit for each of cpu, memory, disk and pids")
+	}
+	if r.CPU > float64(runtime.NumCPU()) {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.cpu", "%v cores were asked for, the node has %d", r.CPU, runtime.NumCPU())
+	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return fmt.Errorf("reading the host's memory: %w", err)
+	}
+	total := yurt.Size(info.Totalram) * yurt.Size(info.Unit)
+	if r.Memory > total {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.memory", "%s was asked for, the node has %s", r.Memory, total)
+	}
+	if r.Disk > total {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, and workspaces are held in memory, of which the node has %s", r.Disk, total)
+	}
+	return nil
+}
+
+func limitsOf(r yurt.Resources) cgroup.Limits {
+	return cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs}
+}
+
+// makeDir makes the sandbox's directory, with a record that says it is half made.
+func (s *sandbox) makeDir() error {
+	if err := os.Mkdir(s.dir, 0o700); err != nil {
+		return fmt.Errorf("making the sandbox's directory: %w", err)
+	}
+	for _, name := range []string{engineDir, runsDir} {
+		if err := os.Mkdir(s.path(name), 0o700); err != nil {
+			return fmt.Errorf("making the sandbox's directory: %w", err)
+		}
+	}
+	return writeRecord(s.path(recordFile), s.record)
+}
+
+// launchInit starts the sandbox's init and returns when it answers.
+func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout rootfs.Layout, phases *phases) error {
+	files, births, homes, err := e.initFiles(s)
+	if err != nil {
+		return err
+	}
+	defer closeAll(files)
+	spec := oci.Spec(oci.Options{
+		IDBase: s.record.IDBase, Layout: layout,
+		Disk: s.record.Spec.Resources.Disk, Memory: s.record.Spec.Resources.Memory,
+		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(homes), MaxFiles: maxOpenFiles,
+	})
+	reply, err := e.launcher.Create(ctx, launch.CreateRequest{
+		ID: s.id, StateDir: s.path(engineDir), Spec: spec, Layout: layout, Births: births, Homes: homes,
+	}, files)
+	if err != nil {
+		return err
+	}
+	phases.add(reply.Phases)
+	phases.mark("launch")
+	if s.record.Init, err = identify(reply.PID); err != nil {
+		return fmt.Errorf("%w: %s", err, s.lastWords())
+	}
+	if err := s.group.Settle(reply.PID); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	if err := s.init.Ping(ctx); err != nil {
+		return fmt.Errorf("%w: %s", err, s.lastWords())
+	}
+	phases.mark("init")
+	return s.open()
+}
+
+func initArgs(homes int) []string {
+	return []string{
+		"-listen-fd=" + strconv.Itoa(launch.InitListenFD),
+		"-filter-fd=" + strconv.Itoa(launch.InitFilterFD),
+		"-homes-fd=" + strconv.Itoa(launch.InitHomesFD),
+		"-homes=" + strconv.Itoa(homes),
+	}
+}
+
+// initFiles opens what the launcher hands to init, in the order of [launch.CreateRequest].
+func (e *Executor) initFiles(s *sandbox) (files []*os.File, births, homes int, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(files)
+		}
+	}()
+	listener, err := initd.Listen(s.path(socketFile))
+	if err != nil {
+		return files, 0, 0, err
+	}
+	files = append(files, listener)
+	filter, err := dup(e.filter)
+	if err != nil {
+		return files, 0, 0, err
+	}
+	files = append(files, filter)
+	words, err := os.OpenFile(s.path(initLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return files, 0, 0, fmt.Errorf("making init's log: %w", err)
+	}
+	files = append(files, words)
+	birthFiles, err := s.group.BirthFiles()
+	if err != nil {
+		return files, 0, 0, err
+	}
+	files = append(files, birthFiles...)
+	homeFiles, err := s.group.HomeFiles()
+	if err != nil {
+		return files, 0, 0, err
+	}
+	return append(files, homeFiles...), len(birthFiles), len(homeFiles), nil
+}
+
+func dup(file *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+	if err != nil {
+		return nil, fmt.Errorf("duplicating a descriptor: %w", err)
+	}
+	return os.NewFile(uintptr(fd), file.Name()), nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+// register makes a new sandbox known, on disk first.
+func (e *Executor) register(s *sandbox, phases *phases) error {
+	s.record.Made, s.record.Phases = true, phases.done()
+	if err := writeRecord(s.path(recordFile), s.record); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	}
+	e.sandboxes[s.id] = s
+	e.mu.Unlock()
+	return e.watchInit(s)
+}
+
+// destroyGroup ends everything in the cgroup of a sandbox.
+func destroyGroup(group cgroup.Group) error {
+	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
+	defer cancel()
+	return group.Destroy(ctx)
+}
+
+// rollback undoes the steps that were taken, last first.
+type rollback struct{ steps []func() error }
+
+func (r *rollback) add(step func() error) { r.steps = append(r.steps, step) }
+
+func (r *rollback) run(err error) error {
+	for i := len(r.steps) - 1; i >= 0; i-- {
+		err = errors.Join(err, r.steps[i]())
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/cgroup"
+)
+
+// FindingState says whether a mechanism protects sandboxes on this host.
+type FindingState string
+
+// The states of a finding.
+const (
+	InForce  FindingState = "in_force"
+	Degraded FindingState = "degraded" // in force, less well than it could be
+	Missing  FindingState = "missing"
+)
+
+// Finding says of one mechanism whether it is in force here, and what follows.
+type Finding struct {
+	Mechanism   string       `json:"mechanism"`
+	State       FindingState `json:"state"`
+	Detail      string       `json:"detail"`
+	Consequence string       `json:"consequence,omitempty"` // of its not being in force
+	Required    bool         `json:"required"`              // no sandbox is made without it
+}
+
+// Doctor looks at what this host can and cannot do to isolate sandboxes. It changes
+// nothing.
+func Doctor(context.Context) []Finding {
+	findings := []Finding{checkRoot()}
+	findings = append(findings, checkNamespaces()...)
+	findings = append(findings, checkSeccomp(), checkCgroups(), checkSwap(), checkQuota(), checkTimeNamespace(), checkLandlock(), checkLSM(), checkGVisor())
+	return findings
+}
+
+func finding(mechanism string, ok bool, otherwise FindingState, detail, consequence string) Finding {
+	if ok {
+		return Finding{Mechanism: mechanism, State: InForce, Detail: detail}
+	}
+	return Finding{Mechanism: mechanism, State: otherwise, Detail: detail, Consequence: consequence}
+}
+
+func checkRoot() Finding {
+	f := finding("root", os.Geteuid() == 0, Missing, fmt.Sprintf("running as uid %d", os.Geteuid()),
+		"sandboxes cannot be set up; run yurt as root (user code inside never is)")
+	f.Required = true
+	return f
+}
+
+func checkNamespaces() []Finding {
+	kinds := []struct{ name, file, what string }{
+		{"user", "user", "root inside would be root outside"},
+		{"pid", "pid", "processes would see and signal the host's"},
+		{"network", "net", "sandboxes would reach the host's network"},
+		{"mount", "mnt", "sandboxes would see the host's files"},
+		{"ipc", "ipc", "sandboxes would share memory and queues with the host"},
+		{"uts", "uts", "sandboxes would see and change the host's name"},
+		{"cgroup", "cgroup", "sandboxes would see the host's cgroups"},
+	}
+	findings := make([]Finding, 0, len(kinds))
+	for _, k := range kinds {
+		_, err := os.Stat("/proc/self/ns/" + k.file)
+		ok := err == nil
+		detail := "the kernel has it"
+		if !ok {
+			detail = "the kernel has none"
+		}
+		if k.name == "user" {
+			if limit, err := os.ReadFile("/proc/sys/user/max_user_namespaces"); err == nil && strings.TrimSpace(string(limit)) == "0" {
+				ok, detail = false, "user.max_user_namespaces is 0"
+			}
+		}
+		f := finding(k.name+" namespace", ok, Missing, detail, "no sandbox is made: "+k.what)
+		f.Required = true
+		findings = append(findings, f)
+	}
+	return findings
+}
+
+func checkSeccomp() Finding {
+	actions, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
+	f := finding("seccomp", err == nil && strings.Contains(string(actions), "kill_process"), Missing,
+		"system call allow-list, native architecture only", "no sandbox is made: user code could use every system call")
+	f.Required = true
+	return f
+}
+
+func checkCgroups() Finding {
+	manager, err := cgroup.Open("yurt-doctor")
+	f := Finding{Mechanism: "cgroup limits", Required: true}
+	if err != nil {
+		f.State, f.Detail, f.Consequence = Missing, err.Error(), "no sandbox is made: its memory, CPU and processes could not be limited"
+		return f
+	}
+	f.State, f.Detail = InForce, fmt.Sprintf("memory, cpu and pids on cgroup v%d", manager.Version())
+	return f
+}
+
+func checkSwap() Finding {
+	swaps, err := os.ReadFile("/proc/swaps")
+	if err == nil && strings.Count(string(swaps), "\n") <= 1 {
+		return Finding{Mechanism: "swap limit", State: InForce, Detail: "the host has no swap"}
+	}
+	for _, file := range []string{"/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", "/sys/fs/cgroup/system.slice/memory.swap.max"} {
+		if _, err := os.Stat(file); err == nil {
+			return Finding{Mechanism: "swap limit", State: InForce, Detail: "swap counts towards the memory limit"}
+		}
+	}
+	return Finding{
+		Mechanism: "swap limit", State: Degraded, Detail: "the kernel does not account for swap",
+		Consequence: "sandboxes are asked not to swap, which the kernel may disregard under pressure; boot with swapaccount=1",
+	}
+}
+
+func checkQuota() Finding {
+	return Finding{
+		Mechanism: "disk quota", State: InForce,
+		Detail: "workspaces are sized file systems in memory: they count towards the memory limit and end with the host's power",
+	}
+}
+
+func checkTimeNamespace() Finding {
+	_, err := os.Stat("/proc/self/ns/time")
+	detail := "the kernel has it; this version of Yurt does not use it"
+	if err != nil {
+		detail = "the kernel has none"
+	}
+	return Finding{Mechanism: "time namespace", State: Missing, Detail: detail, Consequence: "sandboxes see how long the host has been up"}
+}
+
+func checkLandlock() Finding {
+	const version = 1 // LANDLOCK_CREATE_RULESET_VERSION
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
+	detail := fmt.Sprintf("the kernel has it (ABI %d); this version of Yurt does not use it", abi)
+	if errno != 0 {
+		detail = "the kernel has none"
+	}
+	return Finding{
+		Mechanism: "landlock", State: Missing, Detail: detail,
+		Consequence: "file access is confined by mounts and permissions alone, without this further layer",
+	}
+}
+
+func checkLSM() Finding {
+	list, err := os.ReadFile("/sys/kernel/security/lsm")
+	detail := "the host has neither AppArmor nor SELinux"
+	if err == nil && (strings.Contains(string(list), "apparmor") || strings.Contains(string(list), "selinux")) {
+		detail = "the host has " + strings.TrimSpace(string(list)) + "; this version of Yurt sets no label"
+	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
+		detail = "not known: " + err.Error()
+	}
+	return Finding{
+		Mechanism: "mandatory access control", State: Missing, Detail: detail,
+		Consequence: "a flaw in another layer is not caught by a label",
+	}
+}
+
+func checkGVisor() Finding {
+	return Finding{
+		Mechanism: "gVisor", State: Missing, Detail: "this version of Yurt has no level gvisor",
+		Consequence: "sandboxes share the host's kernel: a flaw in the kernel can let code out",
+	}
+}

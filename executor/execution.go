@@ -1,0 +1,172 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+// maxRuns bounds the executions that a sandbox knows at once, ended ones that were
+// not forgotten included.
+const maxRuns = 4096
+
+// StartExecution begins an execution and returns once it runs, or has failed to,
+// which its result then says. It goes on when the caller leaves. Errors are about
+// the request or the node; what the user's code does is never one.
+func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
+	if !yurt.ValidID(yurt.ExecutionIDPrefix, spec.ID) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not an execution id", spec.ID)
+	}
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	s, err := e.find(sandboxID)
+	if err != nil {
+		return err
+	}
+	if err := s.usable(); err != nil {
+		return err
+	}
+	phases := newPhases()
+	job, err := e.planJob(ctx, s, spec)
+	if err != nil {
+		return err
+	}
+	phases.mark("plan")
+	r, err := s.addRun(spec, job, phases)
+	if err != nil {
+		return err
+	}
+	return e.launchRun(ctx, r, job)
+}
+
+// addRun makes the run known and its log, before anything happens inside.
+func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, error) {
+	r := newRun(s, runRecord{
+		Version: recordVersion, ID: spec.ID, Kind: spec.Kind, Format: j.format, Limit: spec.OutputLimit,
+		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()),
+	})
+	r.phases = phases
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.ending || s.dead != "":
+		return nil, yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is gone", s.id)
+	case s.runs[spec.ID] != nil:
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "execution %s exists already", spec.ID)
+	case len(s.runs) >= maxRuns:
+		return nil, yurt.Errorf(yurt.CodeOverloaded, "sandbox %s has %d executions, as many as it may; wait for some to end", s.id, maxRuns)
+	}
+	if err := os.Mkdir(r.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("keeping execution %s: %w", spec.ID, err)
+	}
+	log, err := runlog.Create(r.path(runLogFile))
+	if err == nil {
+		r.log = log
+		err = log.Append(runlog.Entry{Kind: runlog.Started, At: r.startedAt})
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("keeping execution %s: %w", spec.ID, err), os.RemoveAll(r.dir))
+	}
+	s.runs[spec.ID] = r
+	return r, nil
+}
+
+// WatchExecution calls each with every event after seq, in order, until the ended
+// event, ctx is done or each returns an error. Any number may watch.
+func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error {
+	r, err := e.findRun(sandboxID, executionID)
+	if err != nil {
+		return err
+	}
+	seq := uint64(0)
+	err = r.log.Follow(ctx, func(entry runlog.Entry) error {
+		event := yurt.Event{At: entry.At}
+		switch entry.Kind {
+		case runlog.Started:
+			event.Type = yurt.EventStarted
+		case runlog.Stdout:
+			event.Type, event.Data = yurt.EventStdout, entry.Data
+		case runlog.Stderr:
+			event.Type, event.Data = yurt.EventStderr, entry.Data
+		case runlog.Ended:
+			result, err := decodeResult(entry.Data)
+			if err != nil {
+				return err
+			}
+			event.Type, event.Result = yurt.EventEnded, result
+		default:
+			return nil // not for watchers, and not counted
+		}
+		seq++
+		event.Seq = seq
+		if seq <= after {
+			return nil
+		}
+		return each(event)
+	})
+	if errors.Is(err, runlog.ErrClosed) {
+		return notFound(executionID)
+	}
+	return err
+}
+
+// WaitExecution returns the result once the execution has ended.
+func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
+	r, err := e.findRun(sandboxID, executionID)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.done:
+		return r.result, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.ctx.Done():
+		return nil, yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down; the execution goes on, ask again")
+	}
+}
+
+// ForgetExecution releases what the node keeps of an ended execution. One that is
+// not known is no error.
+func (e *Executor) ForgetExecution(_ context.Context, sandboxID, executionID string) error {
+	r, err := e.findRun(sandboxID, executionID)
+	if err != nil {
+		return nil
+	}
+	select {
+	case <-r.done:
+	default:
+		return yurt.Errorf(yurt.CodeExecutionRunning, "execution %s is still running", executionID)
+	}
+	r.sandbox.mu.Lock()
+	delete(r.sandbox.runs, executionID)
+	r.sandbox.mu.Unlock()
+	r.log.Close()
+	if err := os.RemoveAll(r.dir); err != nil {
+		return fmt.Errorf("forgetting execution %s: %w", executionID, err)
+	}
+	return nil
+}
+
+func (e *Executor) findRun(sandboxID, executionID string) (*run, error) {
+	s, err := e.find(sandboxID)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.runs[executionID]; r != nil {
+		return r, nil
+	}
+	return nil, notFound(executionID)
+}
+
+func notFound(executionID string) error {
+	return yurt.Errorf(yurt.CodeExecutionNotFound, "this node knows no execution %s", executionID)
+}

@@ -1,0 +1,174 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// Config is what an [Executor] needs.
+type Config struct {
+	StateDir     string // one executor at a time; made if it is not there
+	Node         string // name of this node
+	InitPath     string // the binary yurt-init
+	LauncherPath string // the binary yurt-launcher
+	PluginDir    string // language runtimes
+	// Transient ends every sandbox when the executor is gone, however it went.
+	Transient bool
+	// MaxSandboxes bounds how many exist at once; 0 means 1000.
+	MaxSandboxes int
+	Logger       *slog.Logger
+}
+
+// Executor is the owner of a node's sandboxes.
+type Executor struct {
+	config   Config
+	logger   *slog.Logger
+	launcher *launch.Launcher
+	cgroups  *cgroup.Manager
+	runtimes *plugins.Host
+	lock     *os.File
+	filter   *os.File // the compiled seccomp filter
+	ids      *idRanges
+
+	mu        sync.Mutex
+	sandboxes map[string]*sandbox
+	deaths    map[chan yurt.Sandbox]struct{} // watchers
+	closed    bool
+
+	wait sync.WaitGroup // every goroutine that the executor started
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+// New returns an executor on the state directory, which it locks. Start comes next.
+func New(config Config) (*Executor, error) {
+	if config.MaxSandboxes == 0 {
+		config.MaxSandboxes = 1000
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	for _, path := range []string{config.InitPath, config.LauncherPath} {
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			return nil, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
+		}
+	}
+	state, err := filepath.Abs(config.StateDir)
+	if err != nil {
+		return nil, fmt.Errorf("finding the state directory: %w", err)
+	}
+	config.StateDir = state
+	groups, err := cgroup.Open(cgroupParent(state))
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockState(state)
+	if err != nil {
+		return nil, err
+	}
+	e := &Executor{
+		config: config, logger: config.Logger, cgroups: groups, lock: lock, ids: newIDRanges(),
+		launcher:  launch.New(config.LauncherPath, config.InitPath, config.Transient, config.Logger),
+		runtimes:  plugins.NewHost(config.PluginDir, config.Logger),
+		sandboxes: make(map[string]*sandbox),
+		deaths:    make(map[chan yurt.Sandbox]struct{}),
+	}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// lockState makes the state directory and makes sure that it is ours alone.
+func lockState(dir string) (*os.File, error) {
+	if os.Geteuid() != 0 {
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "sandboxes"), 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the state directory: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		err = yurt.Errorf(yurt.CodeUnavailable, "another yurt uses the state directory %s; stop it or give another directory", dir)
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// Start readies the executor and takes over what an earlier one left in the state
+// directory. No other method may be called before it has returned.
+func (e *Executor) Start(ctx context.Context) error {
+	program, err := e.launcher.Filter(ctx)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "compiling the seccomp filter: %w", err)
+	}
+	if e.filter, err = sealedFile("yurt-seccomp", program); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "keeping the seccomp filter: %w", err)
+	}
+	if _, err := e.runtimes.Discover(ctx); err != nil {
+		return fmt.Errorf("looking for language runtimes: %w", err)
+	}
+	return e.adoptAll(ctx)
+}
+
+// Close lets go of everything and leaves the sandboxes running, unless they are
+// transient, for the next executor on the same state directory.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.stop()
+	e.wait.Wait()
+	for _, s := range e.list() {
+		s.release()
+	}
+	e.runtimes.Close()
+	err := e.launcher.Close()
+	if e.filter != nil {
+		err = errors.Join(err, e.filter.Close())
+	}
+	e.cgroups.RemoveParent()
+	return errors.Join(err, e.lock.Close())
+}
+
+// Runtimes lists the language runtimes that are installed and work.
+func (e *Executor) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
+	return e.runtimes.Runtimes(ctx)
+}
+
+// goes starts a goroutine that Close waits for; it must end when e.ctx does.
+func (e *Executor) goes(do func()) {
+	e.wait.Go(do)
+}
+
+func (e *Executor) list() []*sandbox {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	list := make([]*sandbox, 0, len(e.sandboxes))
+	for _, s := range e.sandboxes {
+		list = append(list, s)
+	}
+	return list
+}
+
+func (e *Executor) find(id string) (*sandbox, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if s := e.sandboxes[id]; s != nil {
+		return s, nil
+	}
+	return nil, yurt.Errorf(yurt.CodeSandboxNotFound, "this node has no sandbox %s", id)
+}

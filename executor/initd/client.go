@@ -1,0 +1,231 @@
+package initd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// socketPath returns a path to the socket at name that is short enough for a
+// socket address, whatever directory it is in. It holds while dir is open.
+func socketPath(dir *os.File, name string) string {
+	return filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), filepath.Base(name))
+}
+
+// Listen makes the socket at path, to be handed to yurt-init.
+func Listen(path string) (*os.File, error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("listening for yurt-init: %w", err)
+	}
+	defer dir.Close()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketPath(dir, path), Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listening at %s: %w", path, err)
+	}
+	listener.SetUnlinkOnClose(false)
+	defer listener.Close()
+	return listener.File()
+}
+
+// Client talks to the yurt-init behind one socket. Its methods may be called
+// concurrently.
+type Client struct {
+	path string
+}
+
+// NewClient returns a client of the yurt-init that listens at path.
+func NewClient(path string) *Client { return &Client{path: path} }
+
+func (c *Client) dial(ctx context.Context) (*net.UnixConn, error) {
+	dir, err := os.Open(filepath.Dir(c.path))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to yurt-init: %w", err)
+	}
+	defer dir.Close()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", socketPath(dir, c.path))
+	if err != nil {
+		return nil, fmt.Errorf("connecting to yurt-init: %w", err)
+	}
+	return conn.(*net.UnixConn), nil
+}
+
+// call sends one request that is answered with KindOK.
+func (c *Client) call(ctx context.Context, kind Kind, message any) error {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := WriteMessage(conn, kind, message); err != nil {
+		return fmt.Errorf("asking yurt-init: %w", err)
+	}
+	frame, err := NewReader(conn).Next()
+	if err != nil {
+		return fmt.Errorf("waiting for yurt-init: %w", errors.Join(ctx.Err(), err))
+	}
+	return frame.expect(KindOK)
+}
+
+// expect returns the failure in the frame, or an error if it is not of the kind.
+func (f Frame) expect(kind Kind) error {
+	switch f.Kind {
+	case kind:
+		return nil
+	case KindError:
+		failure := new(Failure)
+		if err := f.Decode(failure); err != nil {
+			return err
+		}
+		return failure
+	default:
+		return fmt.Errorf("expected a %q frame, got %q", kind, f.Kind)
+	}
+}
+
+// Ping returns when yurt-init answers.
+func (c *Client) Ping(ctx context.Context) error { return c.call(ctx, KindPing, nil) }
+
+// Forget lets yurt-init drop what it keeps of an ended process.
+func (c *Client) Forget(ctx context.Context, id string) error {
+	return c.call(ctx, KindForget, ProcessRequest{ID: id})
+}
+
+// Signal sends a signal to the process and its process group.
+func (c *Client) Signal(ctx context.Context, id string, signal syscall.Signal) error {
+	return c.call(ctx, KindSignal, SignalRequest{ID: id, Signal: int(signal)})
+}
+
+// Start starts a process and returns its output. The files are passed as they
+// are and stay the caller's to close.
+func (c *Client) Start(ctx context.Context, req StartRequest, files []*os.File) (*Output, Begun, error) {
+	out, err := c.open(ctx, KindStart, req, files)
+	if err != nil {
+		return nil, Begun{}, err
+	}
+	var begun Begun
+	if err := out.greet(ctx, &begun); err != nil {
+		out.Close()
+		return nil, Begun{}, err
+	}
+	return out, begun, nil
+}
+
+// Attach returns the output of a process after the given chunk.
+func (c *Client) Attach(ctx context.Context, id string, after uint64) (*Output, error) {
+	out, err := c.open(ctx, KindAttach, AttachRequest{ID: id, After: after}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var begun Begun
+	if err := out.greet(ctx, &begun); err != nil {
+		out.Close()
+		return nil, err
+	}
+	out.seq = after
+	return out, nil
+}
+
+func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.File) (*Output, error) {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	frame, err := EncodeMessage(kind, message)
+	if err == nil {
+		err = writeWithFiles(conn, frame, files)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("asking yurt-init: %w", err)
+	}
+	return &Output{conn: conn, reader: NewReader(conn)}, nil
+}
+
+// writeWithFiles sends the descriptors with the first byte of the frame.
+func writeWithFiles(conn *net.UnixConn, frame []byte, files []*os.File) error {
+	if len(files) == 0 {
+		_, err := conn.Write(frame)
+		return err
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	n, _, err := conn.WriteMsgUnix(frame, syscall.UnixRights(fds...), nil)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write(frame[n:])
+	return err
+}
+
+// Output is the output of one process, as it comes. Next is for one goroutine,
+// Ack and Close for any.
+type Output struct {
+	conn   *net.UnixConn
+	reader *Reader
+	seq    uint64
+
+	mu sync.Mutex // serialises writes
+}
+
+func (o *Output) greet(ctx context.Context, begun *Begun) error {
+	stop := context.AfterFunc(ctx, func() { o.conn.SetDeadline(time.Unix(1, 0)) })
+	frame, err := o.reader.Next()
+	if !stop() {
+		return fmt.Errorf("waiting for yurt-init: %w", ctx.Err())
+	}
+	if err != nil {
+		return fmt.Errorf("waiting for yurt-init: %w", err)
+	}
+	if err := frame.expect(KindBegun); err != nil {
+		return err
+	}
+	return frame.Decode(begun)
+}
+
+// Next returns the next chunk, or how the process ended. The chunk's data is
+// valid until the call after. Any error ends the output.
+func (o *Output) Next() (Chunk, *Exit, error) {
+	frame, err := o.reader.Next()
+	if err != nil {
+		return Chunk{}, nil, fmt.Errorf("reading output: %w", err)
+	}
+	if frame.Kind == KindExit {
+		exit := new(Exit)
+		if err := frame.Decode(exit); err != nil {
+			return Chunk{}, nil, err
+		}
+		return Chunk{}, exit, nil
+	}
+	chunk, err := frame.Chunk()
+	if err != nil {
+		return Chunk{}, nil, err
+	}
+	if chunk.Seq != o.seq+1 {
+		return Chunk{}, nil, fmt.Errorf("chunk %d came after chunk %d", chunk.Seq, o.seq)
+	}
+	o.seq = chunk.Seq
+	return chunk, nil, nil
+}
+
+// Ack tells yurt-init that every chunk up to seq is kept and may be dropped.
+func (o *Output) Ack(seq uint64) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return WriteMessage(o.conn, KindAck, Ack{Seq: seq})
+}
+
+// Close ends the connection; the process goes on.
+func (o *Output) Close() error { return o.conn.Close() }

@@ -1,0 +1,138 @@
+package initd
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// Stream tells which descriptor of a process a chunk was written to.
+type Stream byte
+
+// The streams.
+const (
+	Stdout  Stream = 1
+	Stderr  Stream = 2
+	Control Stream = 3 // descriptor 3: a run's result
+)
+
+// Streams is how many streams a process has.
+const Streams = 3
+
+// StartRequest asks for a process. The descriptors that come with it are, in
+// order: stdin if HasStdin, then the cgroup descriptors of the run.
+type StartRequest struct {
+	ID           string   `json:"id"`
+	Argv         []string `json:"argv"`
+	Env          []string `json:"env"`
+	Dir          string   `json:"dir"`
+	UID          uint32   `json:"uid"`
+	GID          uint32   `json:"gid"`
+	HasStdin     bool     `json:"has_stdin,omitempty"`     // otherwise /dev/null
+	HasControl   bool     `json:"has_control,omitempty"`   // give it descriptor 3
+	OutputLimit  int64    `json:"output_limit"`            // bytes of each of stdout and stderr that are kept
+	ControlLimit int64    `json:"control_limit,omitempty"` // bytes of descriptor 3 that are kept
+}
+
+// AttachRequest asks for the output of a process after a chunk.
+type AttachRequest struct {
+	ID    string `json:"id"`
+	After uint64 `json:"after"`
+}
+
+// ProcessRequest names a process.
+type ProcessRequest struct {
+	ID string `json:"id"`
+}
+
+// SignalRequest asks for a signal to the process and its process group.
+type SignalRequest struct {
+	ID     string `json:"id"`
+	Signal int    `json:"signal"`
+}
+
+// Begun says that the process was started.
+type Begun struct {
+	PID int `json:"pid"` // inside the sandbox
+}
+
+// Ack says that the host has kept every chunk up to Seq.
+type Ack struct {
+	Seq uint64 `json:"seq"`
+}
+
+// Exit says how the process ended, after its last chunk.
+type Exit struct {
+	Code   int            `json:"code"`             // exit code; -1 if a signal ended it
+	Signal int            `json:"signal,omitempty"` // the signal that ended it
+	Bytes  [Streams]int64 `json:"bytes"`            // written to stdout, stderr and control, also beyond the limits
+}
+
+// Reasons of [Failure].
+const (
+	ReasonBadRequest = "bad_request"
+	ReasonNotFound   = "not_found"   // no such process
+	ReasonNoCommand  = "no_command"  // argv[0] is not there or cannot be executed
+	ReasonNoDir      = "no_dir"      // the working directory is not there
+	ReasonFork       = "fork"        // the process could not be started
+	ReasonCgroup     = "join_cgroup" // the process would have been outside its limits
+)
+
+// Failure says why a request was refused.
+type Failure struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Message }
+
+// Chunk is a piece of output. Seq counts a process's chunks from 1 without gaps.
+type Chunk struct {
+	Seq    uint64
+	Stream Stream
+	Data   []byte
+}
+
+// AppendChunk appends the encoded chunk, frame and all, to buf.
+func AppendChunk(buf []byte, c Chunk) []byte {
+	buf = append(buf, byte(KindChunk))
+	buf = binary.BigEndian.AppendUint32(buf, uint32(chunkHeader+len(c.Data)))
+	buf = binary.BigEndian.AppendUint64(buf, c.Seq)
+	buf = append(buf, byte(c.Stream))
+	return append(buf, c.Data...)
+}
+
+// Chunk reads the frame as a chunk, whose data is the frame's own bytes.
+func (f Frame) Chunk() (Chunk, error) {
+	if f.Kind != KindChunk {
+		return Chunk{}, fmt.Errorf("expected a chunk, got a %q frame", f.Kind)
+	}
+	if len(f.Payload) <= chunkHeader || len(f.Payload) > chunkHeader+MaxChunk {
+		return Chunk{}, fmt.Errorf("a chunk frame of %d bytes is out of bounds", len(f.Payload))
+	}
+	c := Chunk{
+		Seq:    binary.BigEndian.Uint64(f.Payload),
+		Stream: Stream(f.Payload[8]),
+		Data:   f.Payload[chunkHeader:],
+	}
+	if c.Stream < Stdout || c.Stream > Control {
+		return Chunk{}, fmt.Errorf("chunk of unknown stream %d", c.Stream)
+	}
+	return c, nil
+}
+
+// Validate checks what a start request must have.
+func (r *StartRequest) Validate() error {
+	switch {
+	case r.ID == "":
+		return errors.New("id is empty")
+	case len(r.Argv) == 0 || r.Argv[0] == "":
+		return errors.New("argv is empty")
+	case r.UID == 0 || r.GID == 0:
+		return errors.New("a process may not run as uid or gid 0")
+	case r.OutputLimit < 0 || r.ControlLimit < 0:
+		return errors.New("limits may not be negative")
+	}
+	return nil
+}

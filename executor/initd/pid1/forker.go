@@ -1,0 +1,135 @@
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+// forker starts processes from one thread of its own, for two reasons. That thread
+// has no capability left in its bounding set, so no child can have one. And on
+// cgroup v1 it is the thread that enters a run's cgroups, so that the child is
+// born in them and no instant exists in which it is outside its limits.
+type forker struct {
+	homes    []*os.File // v1: where the thread is between forks; those of leaves first
+	requests chan forkRequest
+}
+
+type forkRequest struct {
+	start  initd.StartRequest
+	stdio  []uintptr // descriptors 0 to 3 of the child
+	leaves []*os.File
+	reply  chan<- forkReply
+}
+
+type forkReply struct {
+	pid int
+	err error
+}
+
+// newForker starts the thread, which enters its homes and gives up its
+// capabilities, or says why it could not.
+func newForker(homes []*os.File) (*forker, error) {
+	f := &forker{homes: homes, requests: make(chan forkRequest)}
+	ready := make(chan error)
+	go f.run(ready)
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *forker) run(ready chan<- error) {
+	// Never unlocked: what is done to this thread must not reach another goroutine.
+	runtime.LockOSThread()
+	if err := join(f.homes); err != nil {
+		ready <- err
+		return
+	}
+	if err := dropBounding(); err != nil {
+		ready <- err
+		return
+	}
+	ready <- nil
+	for req := range f.requests {
+		pid, err := f.forkInto(req)
+		req.reply <- forkReply{pid, err}
+	}
+}
+
+// fork starts the process, inside the cgroups that leaves stand for.
+func (f *forker) fork(start initd.StartRequest, stdio []uintptr, leaves []*os.File) (int, error) {
+	reply := make(chan forkReply, 1)
+	f.requests <- forkRequest{start, stdio, leaves, reply}
+	r := <-reply
+	return r.pid, r.err
+}
+
+func (f *forker) forkInto(req forkRequest) (pid int, err error) {
+	attr := &syscall.SysProcAttr{
+		Setsid:     true,
+		Credential: &syscall.Credential{Uid: req.start.UID, Gid: req.start.GID},
+	}
+	switch {
+	case len(f.homes) > 0: // cgroup v1
+		if len(req.leaves) > len(f.homes) {
+			return 0, refusal(initd.ReasonCgroup, errors.New("more cgroups than this sandbox has"))
+		}
+		defer func() {
+			// A thread that cannot go home would keep the run's cgroup alive, and
+			// the next run would be born in it: there is no going on from that.
+			if back := join(f.homes[:len(req.leaves)]); back != nil {
+				panic(back)
+			}
+		}()
+		if err := join(req.leaves); err != nil {
+			return 0, refusal(initd.ReasonCgroup, err)
+		}
+	case len(req.leaves) == 1: // cgroup v2
+		attr.UseCgroupFD, attr.CgroupFD = true, int(req.leaves[0].Fd())
+	default:
+		return 0, refusal(initd.ReasonCgroup, errors.New("a run needs a cgroup"))
+	}
+	path, err := lookPath(req.start)
+	if err != nil {
+		return 0, err
+	}
+	pid, err = syscall.ForkExec(path, req.start.Argv, &syscall.ProcAttr{
+		Dir: req.start.Dir, Env: req.start.Env, Files: req.stdio, Sys: attr,
+	})
+	if err != nil {
+		return 0, forkError(req.start, err)
+	}
+	return pid, nil
+}
+
+// join moves the calling thread into the cgroups whose tasks files are given.
+func join(tasks []*os.File) error {
+	for _, file := range tasks {
+		// The raw call, since the file's own Write may hand over to another thread.
+		if _, err := syscall.Write(int(file.Fd()), []byte("0")); err != nil {
+			return fmt.Errorf("entering a cgroup: %w", err)
+		}
+	}
+	return nil
+}
+
+func forkError(start initd.StartRequest, err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.ENOTDIR):
+		if info, statErr := os.Stat(start.Dir); statErr != nil || !info.IsDir() {
+			return refusal(initd.ReasonNoDir, fmt.Errorf("working directory %s: no such directory", start.Dir))
+		}
+		return refusal(initd.ReasonNoCommand, fmt.Errorf("%s: %w", start.Argv[0], err))
+	default:
+		return refusal(initd.ReasonFork, fmt.Errorf("starting %s: %w", start.Argv[0], err))
+	}
+}
+
+func refusal(reason string, err error) error {
+	return &initd.Failure{Reason: reason, Message: err.Error()}
+}

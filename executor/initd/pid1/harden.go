@@ -1,0 +1,75 @@
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxFilter bounds the filter, in bytes: the kernel takes 4096 instructions of 8.
+const maxFilter = 4096 * 8
+
+// harden puts every thread of this process, and so all that they will ever start,
+// under the seccomp filter, and makes the process opaque to the others.
+func harden(filter *os.File) error {
+	defer filter.Close()
+	// From the start whatever its offset, which all sandboxes share.
+	program, err := io.ReadAll(io.NewSectionReader(filter, 0, maxFilter+1))
+	if err != nil {
+		return fmt.Errorf("reading the seccomp filter: %w", err)
+	}
+	if len(program) == 0 || len(program) > maxFilter || len(program)%8 != 0 {
+		return fmt.Errorf("a seccomp filter of %d bytes is not valid", len(program))
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("becoming undumpable: %w", err)
+	}
+	noNewPrivs, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err != nil || noNewPrivs != 1 {
+		return errors.New("no-new-privileges is not set")
+	}
+	return loadFilter(program)
+}
+
+func loadFilter(program []byte) error {
+	fprog := unix.SockFprog{
+		Len:    uint16(len(program) / 8),
+		Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0])),
+	}
+	tid, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
+		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
+	runtime.KeepAlive(program)
+	if errno != 0 {
+		return fmt.Errorf("loading the seccomp filter: %w", errno)
+	}
+	if tid != 0 {
+		return fmt.Errorf("loading the seccomp filter: thread %d could not follow", tid)
+	}
+	return nil
+}
+
+// dropBounding takes every capability from the bounding set of the calling
+// thread, so that whatever it starts can never hold one.
+func dropBounding() error {
+	for capability := uintptr(0); capability <= 63; capability++ {
+		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) {
+			return nil // beyond the kernel's last capability
+		}
+		if err != nil {
+			return fmt.Errorf("reading capability %d: %w", capability, err)
+		}
+		if set == 0 {
+			continue
+		}
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil {
+			return fmt.Errorf("dropping capability %d: %w", capability, err)
+		}
+	}
+	return nil
+}

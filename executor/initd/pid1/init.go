@@ -1,0 +1,95 @@
+package pid1
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// options are the descriptors that the host hands over, as flags.
+type options struct {
+	listen int // the listening socket
+	filter int // the compiled seccomp filter
+	homes  int // the first of the cgroup files of the thread that forks
+	nhomes int
+}
+
+func parseOptions(args []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("yurt-init", flag.ContinueOnError)
+	flags.IntVar(&o.listen, "listen-fd", -1, "descriptor of the listening socket")
+	flags.IntVar(&o.filter, "filter-fd", -1, "descriptor of the seccomp filter")
+	flags.IntVar(&o.homes, "homes-fd", -1, "first descriptor of the cgroup files")
+	flags.IntVar(&o.nhomes, "homes", 0, "number of cgroup files")
+	if err := flags.Parse(args); err != nil {
+		return options{}, err
+	}
+	if o.listen < 0 || o.filter < 0 {
+		return options{}, errors.New("yurt-init is started by Yurt, as the first process of a sandbox; it is no command to run by hand")
+	}
+	return o, nil
+}
+
+// Run is the life of yurt-init. It returns only when it cannot go on.
+func Run(ctx context.Context, args []string) error {
+	o, err := parseOptions(args)
+	if err != nil {
+		return err
+	}
+	// Nothing handed over may reach a child.
+	for fd := 3; fd < max(o.listen, o.filter, o.homes+o.nhomes-1)+1; fd++ {
+		syscall.CloseOnExec(fd)
+	}
+	homes := make([]*os.File, o.nhomes)
+	for i := range homes {
+		homes[i] = os.NewFile(uintptr(o.homes+i), "cgroup")
+	}
+	forker, err := newForker(homes) // before the filter: it drops capabilities for good
+	if err != nil {
+		return err
+	}
+	if err := harden(os.NewFile(uintptr(o.filter), "filter")); err != nil {
+		return err
+	}
+	listener, err := net.FileListener(os.NewFile(uintptr(o.listen), "listen"))
+	if err != nil {
+		return fmt.Errorf("taking over the socket: %w", err)
+	}
+	defer listener.Close()
+	table := newTable(forker)
+	go reap(ctx, table)
+	return serve(listener, table)
+}
+
+// reap waits for every child, ours and those that were orphaned to us.
+func reap(ctx context.Context, t *table) {
+	// Notify rather than Ignore: an ignored signal would stay ignored in children.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGCHLD)
+	ignored := make(chan os.Signal, 1)
+	signal.Notify(ignored, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	for {
+		for {
+			var status syscall.WaitStatus
+			pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+			if errors.Is(err, syscall.EINTR) {
+				continue
+			}
+			if pid <= 0 || err != nil {
+				break
+			}
+			t.exited(pid, status)
+		}
+		select {
+		case <-signals:
+		case <-ignored:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package pid1
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+// maxUnacked bounds the output that is kept until the host has it, in bytes for
+// each process. Beyond it the process waits in its next write, as it would on a
+// full pipe; the host keeps up unless it is being restarted.
+const maxUnacked = 1 << 20
+
+// process is one process and the output that the host does not have yet.
+type process struct {
+	id      string
+	pid     int
+	readers []*streamReader
+
+	mu      sync.Mutex
+	changed *sync.Cond // a chunk came, chunks were acknowledged, the process ended or was released
+	chunks  []initd.Chunk
+	size    int // bytes in chunks
+	last    uint64
+	exit    *initd.Exit
+	gone    bool // released: nobody will read chunks any more
+}
+
+// childFiles are the child's ends of its descriptors.
+type childFiles struct {
+	files []*os.File
+}
+
+func (c *childFiles) fds() []uintptr {
+	fds := make([]uintptr, len(c.files))
+	for i, f := range c.files {
+		fds[i] = f.Fd()
+	}
+	return fds
+}
+
+func (c *childFiles) close() {
+	for _, f := range c.files {
+		f.Close()
+	}
+}
+
+// newProcess makes the pipes of a process that is to be started.
+func newProcess(req initd.StartRequest, stdin *os.File) (_ *process, child *childFiles, err error) {
+	p := &process{id: req.ID}
+	p.changed = sync.NewCond(&p.mu)
+	child = &childFiles{}
+	defer func() {
+		if err != nil {
+			child.close()
+			p.discard()
+		}
+	}()
+	if stdin == nil {
+		if stdin, err = os.Open(os.DevNull); err != nil {
+			return nil, nil, fmt.Errorf("opening stdin: %w", err)
+		}
+	}
+	child.files = append(child.files, stdin)
+	limits := []int64{req.OutputLimit, req.OutputLimit}
+	if req.HasControl {
+		limits = append(limits, req.ControlLimit)
+	}
+	for i, limit := range limits {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, nil, fmt.Errorf("making a pipe: %w", err)
+		}
+		child.files = append(child.files, w)
+		p.readers = append(p.readers, newStreamReader(p, initd.Stream(i+1), r, limit))
+	}
+	return p, child, nil
+}
+
+// pump starts the readers of the process's output.
+func (p *process) pump() {
+	for _, r := range p.readers {
+		go r.run()
+	}
+}
+
+// discard closes what newProcess made, when there is no process after all.
+func (p *process) discard() {
+	for _, r := range p.readers {
+		r.pipe.Close()
+	}
+}
+
+// finish records how the process ended once all that it wrote is numbered.
+func (p *process) finish(status syscall.WaitStatus) {
+	exit := &initd.Exit{Code: status.ExitStatus()}
+	if status.Signaled() {
+		exit.Signal = int(status.Signal())
+	}
+	for i, r := range p.readers {
+		exit.Bytes[i] = r.drain()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exit = exit
+	p.changed.Broadcast()
+}
+
+// add numbers a chunk and keeps it, waiting for room first.
+func (p *process) add(stream initd.Stream, data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.size >= maxUnacked && !p.gone {
+		p.changed.Wait()
+	}
+	if p.gone {
+		return
+	}
+	p.last++
+	p.chunks = append(p.chunks, initd.Chunk{Seq: p.last, Stream: stream, Data: data})
+	p.size += len(data)
+	p.changed.Broadcast()
+}
+
+// ack drops the chunks up to seq.
+func (p *process) ack(seq uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.chunks) > 0 && p.chunks[0].Seq <= seq {
+		p.size -= len(p.chunks[0].Data)
+		p.chunks[0].Data = nil
+		p.chunks = p.chunks[1:]
+	}
+	p.changed.Broadcast()
+}
+
+// release frees the output and whoever waits for room.
+func (p *process) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone, p.chunks, p.size = true, nil, 0
+	p.changed.Broadcast()
+}
+
+// wait returns the chunks after seq once there are any, or how the process ended
+// when all chunks were sent. It returns neither when stopped says so.
+func (p *process) wait(seq uint64, stopped func() bool) ([]initd.Chunk, *initd.Exit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		if stopped() || p.gone {
+			return nil, nil
+		}
+		if p.last > seq && len(p.chunks) > 0 {
+			first := p.chunks[0].Seq
+			skip := 0
+			if seq >= first {
+				skip = int(seq - first + 1)
+			}
+			return append([]initd.Chunk(nil), p.chunks[skip:]...), nil
+		}
+		if p.exit != nil {
+			return nil, p.exit
+		}
+		p.changed.Wait()
+	}
+}
+
+// wake lets wait look at its stopped function again.
+func (p *process) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed.Broadcast()
+}

@@ -1,0 +1,211 @@
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+// serve answers the host's connections, each in a goroutine of its own.
+func serve(listener net.Listener, t *table) error {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return fmt.Errorf("accepting the host: %w", err)
+		}
+		go func() {
+			defer conn.Close()
+			s := &session{conn: conn.(*net.UnixConn), table: t}
+			s.reader = initd.NewReader(&s.in)
+			s.in.conn = s.conn
+			s.handle()
+		}()
+	}
+}
+
+// session is one connection of the host: one request and what follows from it.
+type session struct {
+	conn   *net.UnixConn
+	in     receiver
+	reader *initd.Reader
+	table  *table
+}
+
+func (s *session) handle() {
+	frame, err := s.reader.Next()
+	files := s.in.takeFiles()
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	if err != nil {
+		return // the host is trusted: it went away
+	}
+	switch frame.Kind {
+	case initd.KindPing:
+		initd.WriteMessage(s.conn, initd.KindOK, nil)
+	case initd.KindForget:
+		var req initd.ProcessRequest
+		s.reply(frame.Decode(&req), func() error { return s.table.forget(req.ID) })
+	case initd.KindSignal:
+		var req initd.SignalRequest
+		s.reply(frame.Decode(&req), func() error { return s.table.signal(req) })
+	case initd.KindStart:
+		s.start(frame, files)
+	case initd.KindAttach:
+		s.attach(frame)
+	default:
+		s.fail(refusal(initd.ReasonBadRequest, fmt.Errorf("unknown request %q", frame.Kind)))
+	}
+}
+
+func (s *session) start(frame initd.Frame, files []*os.File) {
+	var req initd.StartRequest
+	if err := frame.Decode(&req); err != nil {
+		s.fail(refusal(initd.ReasonBadRequest, err))
+		return
+	}
+	p, err := s.table.start(req, files)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.stream(p, 0)
+}
+
+func (s *session) attach(frame initd.Frame) {
+	var req initd.AttachRequest
+	if err := frame.Decode(&req); err != nil {
+		s.fail(refusal(initd.ReasonBadRequest, err))
+		return
+	}
+	p, err := s.table.find(req.ID)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	p.ack(req.After)
+	s.stream(p, req.After)
+}
+
+// stream sends the process's output after seq and then its end, and takes the
+// host's acknowledgements meanwhile.
+func (s *session) stream(p *process, seq uint64) {
+	if initd.WriteMessage(s.conn, initd.KindBegun, initd.Begun{PID: p.pid}) != nil {
+		return
+	}
+	var stopped atomic.Bool
+	acks := make(chan struct{})
+	go func() {
+		defer close(acks)
+		s.takeAcks(p)
+		stopped.Store(true)
+		p.wake()
+	}()
+	s.sendOutput(p, seq, stopped.Load)
+	// The host closes when it has the end; until then its last acks may come.
+	s.conn.CloseWrite()
+	<-acks
+}
+
+func (s *session) takeAcks(p *process) {
+	for {
+		frame, err := s.reader.Next()
+		if err != nil {
+			return
+		}
+		var ack initd.Ack
+		if frame.Kind != initd.KindAck || frame.Decode(&ack) != nil {
+			return
+		}
+		p.ack(ack.Seq)
+	}
+}
+
+func (s *session) sendOutput(p *process, seq uint64, stopped func() bool) {
+	var buf []byte
+	for {
+		chunks, exit := p.wait(seq, stopped)
+		if exit != nil {
+			initd.WriteMessage(s.conn, initd.KindExit, exit)
+			return
+		}
+		if len(chunks) == 0 {
+			return
+		}
+		buf = buf[:0]
+		for _, c := range chunks {
+			buf = initd.AppendChunk(buf, c)
+			seq = c.Seq
+		}
+		if _, err := s.conn.Write(buf); err != nil {
+			return
+		}
+	}
+}
+
+func (s *session) reply(err error, do func() error) {
+	if err == nil {
+		err = do()
+	}
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	initd.WriteMessage(s.conn, initd.KindOK, nil)
+}
+
+func (s *session) fail(err error) {
+	failure := new(initd.Failure)
+	if !errors.As(err, &failure) {
+		failure = &initd.Failure{Reason: initd.ReasonBadRequest, Message: err.Error()}
+	}
+	initd.WriteMessage(s.conn, initd.KindError, failure)
+}
+
+// receiver reads from the connection and keeps the descriptors that come along.
+type receiver struct {
+	conn  *net.UnixConn
+	files []*os.File
+}
+
+// maxFiles bounds the descriptors of one request.
+const maxFiles = 16
+
+func (r *receiver) Read(buf []byte) (int, error) {
+	oob := make([]byte, syscall.CmsgSpace(maxFiles*4))
+	n, oobn, _, _, err := r.conn.ReadMsgUnix(buf, oob)
+	if err != nil {
+		return n, err
+	}
+	if n == 0 && oobn == 0 {
+		return 0, net.ErrClosed
+	}
+	messages, err := syscall.ParseSocketControlMessage(oob[:oobn])
+	if err != nil {
+		return n, fmt.Errorf("reading descriptors: %w", err)
+	}
+	for _, m := range messages {
+		fds, err := syscall.ParseUnixRights(&m)
+		if err != nil {
+			return n, fmt.Errorf("reading descriptors: %w", err)
+		}
+		for _, fd := range fds {
+			syscall.CloseOnExec(fd)
+			r.files = append(r.files, os.NewFile(uintptr(fd), "passed"))
+		}
+	}
+	return n, nil
+}
+
+func (r *receiver) takeFiles() []*os.File {
+	files := r.files
+	r.files = nil
+	return files
+}

@@ -1,0 +1,122 @@
+package pid1
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+// maxProcesses bounds how many processes are known at once, ended ones that the
+// host did not forget yet included.
+const maxProcesses = 4096
+
+// table is every process that the host started here and did not forget.
+type table struct {
+	forker *forker
+
+	mu    sync.Mutex
+	byID  map[string]*process
+	byPID map[int]*process // running ones
+}
+
+func newTable(f *forker) *table {
+	return &table{forker: f, byID: make(map[string]*process), byPID: make(map[int]*process)}
+}
+
+// start starts a process. files are stdin, if it has one, and its cgroup.
+func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error) {
+	if err := req.Validate(); err != nil {
+		return nil, refusal(initd.ReasonBadRequest, err)
+	}
+	var stdin *os.File
+	if req.HasStdin {
+		if len(files) == 0 {
+			return nil, refusal(initd.ReasonBadRequest, fmt.Errorf("stdin of %s did not come along", req.ID))
+		}
+		stdin, files = files[0], files[1:]
+	}
+	p, stdio, err := newProcess(req, stdin)
+	if err != nil {
+		return nil, refusal(initd.ReasonFork, err)
+	}
+	defer stdio.close()
+	if err := t.fork(p, req, stdio, files); err != nil {
+		p.discard()
+		return nil, err
+	}
+	p.pump()
+	return p, nil
+}
+
+// fork holds the lock until the process is in the table, so that its end, which
+// the reaper may see at once, finds it there.
+func (t *table) fork(p *process, req initd.StartRequest, stdio *childFiles, leaves []*os.File) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byID[req.ID] != nil {
+		return refusal(initd.ReasonBadRequest, fmt.Errorf("process %s exists already", req.ID))
+	}
+	if len(t.byID) >= maxProcesses {
+		return refusal(initd.ReasonFork, fmt.Errorf("%d processes exist already", maxProcesses))
+	}
+	pid, err := t.forker.fork(req, stdio.fds(), leaves)
+	if err != nil {
+		return err
+	}
+	p.pid = pid
+	t.byID[req.ID], t.byPID[pid] = p, p
+	return nil
+}
+
+func (t *table) exited(pid int, status syscall.WaitStatus) {
+	t.mu.Lock()
+	p := t.byPID[pid]
+	delete(t.byPID, pid)
+	t.mu.Unlock()
+	if p != nil {
+		go p.finish(status)
+	}
+}
+
+func (t *table) find(id string) (*process, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.byID[id]; p != nil {
+		return p, nil
+	}
+	return nil, refusal(initd.ReasonNotFound, fmt.Errorf("no process %s", id))
+}
+
+// forget drops an ended process.
+func (t *table) forget(id string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.byID[id]
+	if p == nil {
+		return refusal(initd.ReasonNotFound, fmt.Errorf("no process %s", id))
+	}
+	if t.byPID[p.pid] == p {
+		return refusal(initd.ReasonBadRequest, fmt.Errorf("process %s is running", id))
+	}
+	delete(t.byID, id)
+	p.release()
+	return nil
+}
+
+// signal sends a signal to the process and its group, while it is certain that
+// the number is still its own.
+func (t *table) signal(req initd.SignalRequest) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.byID[req.ID]
+	if p == nil || t.byPID[p.pid] != p {
+		return refusal(initd.ReasonNotFound, fmt.Errorf("no running process %s", req.ID))
+	}
+	if err := syscall.Kill(-p.pid, syscall.Signal(req.Signal)); err != nil {
+		return refusal(initd.ReasonFork, fmt.Errorf("signalling %s: %w", req.ID, err))
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package launch
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Launcher is a running launcher process. Its methods may be called concurrently.
+type Launcher struct {
+	path      string
+	initBin   string
+	transient bool
+	logger    *slog.Logger
+
+	mu      sync.Mutex
+	process *process // nil until needed, and after it died
+	closed  bool
+}
+
+// New returns a Launcher that will run the binary at path and give sandboxes the
+// yurt-init at initBin. The process is started when it is first needed, and again
+// if it died. Transient sandboxes end when this process is gone, however it went.
+func New(path, initBin string, transient bool, logger *slog.Logger) *Launcher {
+	return &Launcher{path: path, initBin: initBin, transient: transient, logger: logger}
+}
+
+// Create makes a sandbox. The files are passed as they are and stay the caller's.
+func (l *Launcher) Create(ctx context.Context, req CreateRequest, files []*os.File) (Reply, error) {
+	return l.call(ctx, Request{Create: &req}, files)
+}
+
+// Filter returns the compiled seccomp filter of the default profile.
+func (l *Launcher) Filter(ctx context.Context) ([]byte, error) {
+	reply, err := l.call(ctx, Request{Filter: &FilterRequest{}}, nil)
+	return reply.Filter, err
+}
+
+// Close stops the launcher; sandboxes live on.
+func (l *Launcher) Close() error {
+	l.mu.Lock()
+	p := l.process
+	l.process, l.closed = nil, true
+	l.mu.Unlock()
+	if p == nil {
+		return nil
+	}
+	return p.close()
+}
+
+func (l *Launcher) call(ctx context.Context, req Request, files []*os.File) (Reply, error) {
+	p, err := l.running()
+	if err != nil {
+		return Reply{}, err
+	}
+	reply, err := p.call(ctx, req, files)
+	if err != nil {
+		return Reply{}, err
+	}
+	if reply.Error != "" {
+		return Reply{}, errors.New(reply.Error)
+	}
+	return reply, nil
+}
+
+// running returns the process, starting one if there is none.
+func (l *Launcher) running() (*process, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errors.New("the launcher is closed")
+	}
+	if l.process != nil && l.process.alive() {
+		return l.process, nil
+	}
+	p, err := l.start()
+	if err != nil {
+		return nil, fmt.Errorf("starting the launcher: %w", err)
+	}
+	l.process = p
+	return p, nil
+}
+
+// process is one life of the launcher.
+type process struct {
+	conn *net.UnixConn
+	cmd  *exec.Cmd
+	done chan struct{} // closed when no more replies come
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[uint64]chan<- Reply
+}
+
+func (l *Launcher) start() (*process, error) {
+	sealed, err := sealedCopy(l.path)
+	if err != nil {
+		return nil, err
+	}
+	defer sealed.Close()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	cmd := exec.Command("/proc/self/fd/"+strconv.Itoa(SelfFD), "-init", l.initBin, fmt.Sprintf("-transient=%t", l.transient))
+	cmd.Args[0] = "yurt-launcher"
+	cmd.ExtraFiles = []*os.File{theirs, sealed}
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GOMAXPROCS=" + os.Getenv("GOMAXPROCS")}
+	cmd.Stderr = logWriter{l.logger}
+	// A mount namespace of its own, with what is mounted now and later on the host;
+	// a session of its own, so that no terminal's signal reaches what it starts.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	p := &process{conn: ours, cmd: cmd, done: make(chan struct{}), waiting: make(map[uint64]chan<- Reply)}
+	go p.receive()
+	return p, nil
+}
+
+func socketPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a socket pair: %w", err)
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "launcher")
+	ours := os.NewFile(uintptr(fds[0]), "launcher")
+	defer ours.Close()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, nil, errors.Join(err, theirs.Close())
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}
+
+// sealedCopy copies the binary into memory that nobody can write to any more, so
+// that what a sandbox may find of it cannot be changed for the others.
+func sealedCopy(path string) (*os.File, error) {
+	src, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	fd, err := unix.MemfdCreate("yurt-launcher", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) { // Linux before 6.3 knows no MFD_EXEC and needs none
+		fd, err = unix.MemfdCreate("yurt-launcher", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("copying %s into memory: %w", path, err)
+	}
+	file := os.NewFile(uintptr(fd), "yurt-launcher")
+	if _, err := io.Copy(file, src); err != nil {
+		return nil, errors.Join(fmt.Errorf("copying %s into memory: %w", path, err), file.Close())
+	}
+	seals := unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+		return nil, errors.Join(fmt.Errorf("sealing the copy of %s: %w", path, err), file.Close())
+	}
+	return file, nil
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+func (p *process) call(ctx context.Context, req Request, files []*os.File) (Reply, error) {
+	answer := make(chan Reply, 1)
+	if err := p.send(req, files, answer); err != nil {
+		return Reply{}, fmt.Errorf("asking the launcher: %w", err)
+	}
+	select {
+	case reply := <-answer:
+		return reply, nil
+	case <-p.done:
+		return Reply{}, errors.New("the launcher died; its log says why")
+	case <-ctx.Done():
+		return Reply{}, ctx.Err()
+	}
+}
+
+func (p *process) send(req Request, files []*os.File, answer chan<- Reply) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last++
+	req.ID = p.last
+	data, err := json.Marshal(req)
+	if err != nil {
+		return err
+	}
+	if len(data) > MaxMessage {
+		return fmt.Errorf("a request of %d bytes exceeds %d", len(data), MaxMessage)
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = syscall.UnixRights(fds...)
+	}
+	if _, _, err := p.conn.WriteMsgUnix(data, rights, nil); err != nil {
+		return err
+	}
+	p.waiting[req.ID] = answer
+	return nil
+}
+
+// receive hands out the replies until the launcher is gone.
+func (p *process) receive() {
+	defer func() {
+		p.conn.Close()
+		p.cmd.Wait() // its exit status says nothing that its log does not
+		close(p.done)
+	}()
+	buf := make([]byte, MaxMessage)
+	for {
+		n, err := p.conn.Read(buf)
+		if err != nil || n == 0 {
+			return
+		}
+		var reply Reply
+		if json.Unmarshal(buf[:n], &reply) != nil {
+			return
+		}
+		p.mu.Lock()
+		answer := p.waiting[reply.ID]
+		delete(p.waiting, reply.ID)
+		p.mu.Unlock()
+		if answer != nil {
+			answer <- reply
+		}
+	}
+}
+
+// close ends the launcher, which leaves when its connection does.
+func (p *process) close() error {
+	err := p.conn.Close()
+	<-p.done
+	return err
+}
+
+// logWriter passes on what the launcher says of itself.
+type logWriter struct{ logger *slog.Logger }
+
+func (w logWriter) Write(data []byte) (int, error) {
+	w.logger.Warn("launcher", "says", string(data))
+	return len(data), nil
+}

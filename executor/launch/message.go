@@ -1,0 +1,54 @@
+package launch
+
+import (
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/yurtrun/yurt/executor/rootfs"
+)
+
+// MaxMessage bounds a message in either direction, in bytes.
+const MaxMessage = 128 << 10
+
+// Descriptors that the launcher is started with.
+const (
+	ControlFD = 3 // its end of the connection
+	SelfFD    = 4 // the sealed copy that it runs from
+)
+
+// Request is one thing to do. Exactly one of its parts is set.
+type Request struct {
+	ID     uint64         `json:"id"`
+	Create *CreateRequest `json:"create,omitempty"`
+	Filter *FilterRequest `json:"filter,omitempty"`
+}
+
+// CreateRequest asks for a sandbox. With it come, in order: the listening socket,
+// the seccomp filter, the file for init's standard error, the cgroup files that
+// init is born into, and those of its forking thread.
+type CreateRequest struct {
+	ID       string        `json:"id"`
+	StateDir string        `json:"state_dir"` // for the engine's own files; removed by the caller
+	Spec     *specs.Spec   `json:"spec"`
+	Layout   rootfs.Layout `json:"layout"`
+	Births   int           `json:"births"`
+	Homes    int           `json:"homes"`
+}
+
+// Descriptors of yurt-init in a sandbox that the launcher made.
+const (
+	InitListenFD = 3
+	InitFilterFD = 4
+	InitHomesFD  = 5
+)
+
+// FilterRequest asks for the compiled seccomp filter of the default profile.
+type FilterRequest struct{}
+
+// Reply answers the request of the same ID.
+type Reply struct {
+	ID     uint64             `json:"id"`
+	Error  string             `json:"error,omitempty"`
+	PID    int                `json:"pid,omitempty"`       // of the sandbox's init, on the host
+	Phases map[string]float64 `json:"phases_ms,omitempty"` // milliseconds
+	Filter []byte             `json:"filter,omitempty"`
+}

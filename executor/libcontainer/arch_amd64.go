@@ -1,0 +1,7 @@
+//go:build cgo && seccomp
+
+package libcontainer
+
+import "golang.org/x/sys/unix"
+
+const nativeArch = unix.AUDIT_ARCH_X86_64

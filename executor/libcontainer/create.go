@@ -1,0 +1,124 @@
+//go:build linux && cgo && seccomp
+
+package libcontainer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"time"
+
+	// Device rules of cgroups are a part of their own, which libcontainer needs.
+	_ "github.com/opencontainers/cgroups/devices"
+	"github.com/opencontainers/runc/libcontainer"
+	"github.com/opencontainers/runc/libcontainer/configs"
+	"github.com/opencontainers/runc/libcontainer/specconv"
+
+	"github.com/yurtrun/yurt/executor/launch"
+)
+
+// passed are the descriptors of a create request, in their order.
+type passed struct {
+	listen, filter, stderr *os.File
+	births, homes          []*os.File
+}
+
+func unpack(req *launch.CreateRequest, files []*os.File) (passed, error) {
+	if req.Spec == nil || req.Spec.Root == nil || len(files) != 3+req.Births+req.Homes {
+		return passed{}, errors.New("the request is not complete")
+	}
+	return passed{
+		listen: files[0], filter: files[1], stderr: files[2],
+		births: files[3 : 3+req.Births], homes: files[3+req.Births:],
+	}, nil
+}
+
+// create makes one sandbox: its root file system, its namespaces and mounts, and
+// yurt-init running in it.
+func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Reply, error) {
+	began := time.Now()
+	p, err := unpack(req, files)
+	if err != nil {
+		return launch.Reply{}, err
+	}
+	if req.Spec.Root.Path, err = s.skeletons.path(req.Layout); err != nil {
+		return launch.Reply{}, err
+	}
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
+		CgroupName:      req.ID,
+		Spec:            req.Spec,
+		RootlessCgroups: req.Births > 0, // not ours to make, see isolate
+	})
+	if err != nil {
+		return launch.Reply{}, fmt.Errorf("configuring the sandbox: %w", err)
+	}
+	container, err := libcontainer.Create(req.StateDir, req.ID, config)
+	if err != nil {
+		return launch.Reply{}, fmt.Errorf("preparing the sandbox: %w", err)
+	}
+	process, err := initProcess(req, p)
+	if err != nil {
+		return launch.Reply{}, err
+	}
+	prepared := time.Now()
+	if err := runIn(p.births, func() error { return container.Run(process) }); err != nil {
+		return launch.Reply{}, fmt.Errorf("starting the sandbox: %w", err)
+	}
+	pid, err := process.Pid()
+	if err != nil {
+		return launch.Reply{}, fmt.Errorf("starting the sandbox: %w", err)
+	}
+	s.reap(process)
+	return launch.Reply{PID: pid, Phases: map[string]float64{
+		"configure": millis(prepared.Sub(began)),
+		"namespace": millis(time.Since(prepared)),
+	}}, nil
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func initProcess(req *launch.CreateRequest, p passed) (*libcontainer.Process, error) {
+	spec := req.Spec.Process
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", os.DevNull, err)
+	}
+	rlimits := make([]configs.Rlimit, 0, len(spec.Rlimits))
+	for _, r := range spec.Rlimits {
+		limit, err := rlimit(r)
+		if err != nil {
+			return nil, err
+		}
+		rlimits = append(rlimits, limit)
+	}
+	return &libcontainer.Process{
+		Args:       spec.Args,
+		Env:        spec.Env,
+		Cwd:        spec.Cwd,
+		Stdin:      null,
+		Stdout:     p.stderr,
+		Stderr:     p.stderr,
+		ExtraFiles: append([]*os.File{p.listen, p.filter}, p.homes...),
+		Rlimits:    rlimits,
+		Init:       true,
+	}, nil
+}
+
+// runIn runs do on a thread that is in the cgroups whose tasks files are given, so
+// that what it starts is born there. The thread is not used again.
+func runIn(tasks []*os.File, do func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		for _, file := range tasks {
+			if _, err := syscall.Write(int(file.Fd()), []byte("0")); err != nil {
+				done <- fmt.Errorf("entering a cgroup: %w", err)
+				return
+			}
+		}
+		done <- do()
+	}()
+	return <-done
+}

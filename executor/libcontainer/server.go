@@ -1,0 +1,159 @@
+//go:build linux && cgo && seccomp
+
+package libcontainer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"github.com/moby/sys/mountinfo"
+	"github.com/opencontainers/runc/libcontainer"
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/launch"
+)
+
+// maxFiles bounds the descriptors of one request; the kernel takes no more than 253.
+const maxFiles = 64
+
+// Serve answers the executor's requests until it goes away. initBin is the
+// yurt-init that sandboxes get; transient ones are killed at the end.
+func Serve(initBin string, transient bool) error {
+	syscall.CloseOnExec(launch.ControlFD)
+	syscall.CloseOnExec(launch.SelfFD)
+	conn, err := net.FileConn(os.NewFile(launch.ControlFD, "control"))
+	if err != nil {
+		return fmt.Errorf("yurt-launcher is started by Yurt; it is no command to run by hand: %w", err)
+	}
+	if err := isolate(); err != nil {
+		return err
+	}
+	s := &server{conn: conn.(*net.UnixConn), inits: make(map[*libcontainer.Process]struct{})}
+	if s.skeletons, err = newSkeletons(initBin); err != nil {
+		return err
+	}
+	err = s.serve()
+	if transient {
+		s.killAll()
+	}
+	return err
+}
+
+// isolate makes this process's mount namespace follow the host's without the
+// host ever following it, and cgroup v1 read-only in it: what libcontainer would do
+// to those cgroups, the executor has done already.
+func isolate() error {
+	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("separating from the host's mounts: %w", err)
+	}
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup"))
+	if err != nil {
+		return fmt.Errorf("reading mounts: %w", err)
+	}
+	for _, m := range mounts {
+		flags := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)
+		if err := unix.Mount("", m.Mountpoint, "", flags, ""); err != nil {
+			return fmt.Errorf("making %s read-only: %w", m.Mountpoint, err)
+		}
+	}
+	return nil
+}
+
+// server is the connection to the executor and what is made once for all sandboxes.
+type server struct {
+	conn      *net.UnixConn
+	skeletons *skeletons
+
+	mu    sync.Mutex
+	inits map[*libcontainer.Process]struct{} // that run
+}
+
+// reap waits for a sandbox's init. The executor notices its end by itself.
+func (s *server) reap(init *libcontainer.Process) {
+	s.mu.Lock()
+	s.inits[init] = struct{}{}
+	s.mu.Unlock()
+	go func() {
+		init.Wait() // how it ended says nothing: nobody but the executor ends it in an orderly way
+		s.mu.Lock()
+		delete(s.inits, init)
+		s.mu.Unlock()
+	}()
+}
+
+// killAll ends every sandbox; with its init the kernel ends the rest of it.
+func (s *server) killAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for init := range s.inits {
+		init.Signal(syscall.SIGKILL)
+	}
+}
+
+func (s *server) serve() error {
+	data := make([]byte, launch.MaxMessage)
+	oob := make([]byte, syscall.CmsgSpace(maxFiles*4))
+	for {
+		n, oobn, _, _, err := s.conn.ReadMsgUnix(data, oob)
+		if err != nil || n == 0 {
+			return nil // the executor is gone, and with it the reason to be here
+		}
+		files, err := receivedFiles(oob[:oobn])
+		if err != nil {
+			return err
+		}
+		var req launch.Request
+		if err := json.Unmarshal(data[:n], &req); err != nil {
+			return fmt.Errorf("reading a request: %w", err)
+		}
+		go s.handle(req, files)
+	}
+}
+
+func receivedFiles(oob []byte) ([]*os.File, error) {
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, fmt.Errorf("reading descriptors: %w", err)
+	}
+	var files []*os.File
+	for _, m := range messages {
+		fds, err := syscall.ParseUnixRights(&m)
+		if err != nil {
+			return nil, fmt.Errorf("reading descriptors: %w", err)
+		}
+		for _, fd := range fds {
+			files = append(files, os.NewFile(uintptr(fd), "passed"))
+		}
+	}
+	return files, nil
+}
+
+func (s *server) handle(req launch.Request, files []*os.File) {
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
+	var reply launch.Reply
+	var err error
+	switch {
+	case req.Create != nil:
+		reply, err = s.create(req.Create, files)
+	case req.Filter != nil:
+		reply.Filter, err = compileFilter()
+	default:
+		err = errors.New("unknown request")
+	}
+	if err != nil {
+		reply = launch.Reply{Error: err.Error()}
+	}
+	reply.ID = req.ID
+	if data, err := json.Marshal(reply); err == nil {
+		s.conn.Write(data) // fails only when the executor is gone, which ends serve
+	}
+}

@@ -1,0 +1,115 @@
+package executor
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// recordVersion is the version of what is written. An executor reads its own and
+// older ones, and ends sandboxes whose record is newer.
+const recordVersion = 1
+
+// sandboxRecord is what is kept of a sandbox on disk.
+type sandboxRecord struct {
+	Version   int                `json:"version"`
+	Spec      yurt.SandboxSpec   `json:"spec"`
+	IDBase    uint32             `json:"id_base"`
+	CreatedAt time.Time          `json:"created_at"`
+	Made      bool               `json:"made"` // all that follows is set
+	Init      processIdentity    `json:"init"`
+	Phases    map[string]float64 `json:"phases_ms"`
+}
+
+// runRecord is what is kept of a running execution on disk, beside its log.
+type runRecord struct {
+	Version  int                  `json:"version"`
+	ID       string               `json:"id"`
+	Kind     yurt.ExecutionKind   `json:"kind"`
+	Format   plugins.ResultFormat `json:"format"`
+	Limit    yurt.Size            `json:"output_limit"`
+	Timeout  yurt.Duration        `json:"timeout"`
+	Deadline time.Time            `json:"deadline"`
+	Phases   map[string]float64   `json:"phases_ms"`
+}
+
+// processIdentity names a process for good: its number is used again after it, the
+// moment at which it began in this boot is not.
+type processIdentity struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // clock ticks since boot
+	Boot  string `json:"boot"`
+}
+
+func identify(pid int) (processIdentity, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return processIdentity{}, fmt.Errorf("identifying the boot: %w", err)
+	}
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return processIdentity{}, fmt.Errorf("identifying process %d: %w", pid, err)
+	}
+	// The command, in parentheses, may hold anything; the start is field 22, the
+	// 20th after it.
+	_, after, ok := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')'):]), ") ")
+	fields := strings.Fields(after)
+	if !ok || len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		return processIdentity{}, fmt.Errorf("identifying process %d: it has ended", pid)
+	}
+	start, err := strconv.ParseUint(fields[19], 10, 64)
+	if err != nil {
+		return processIdentity{}, fmt.Errorf("identifying process %d: %w", pid, err)
+	}
+	return processIdentity{PID: pid, Start: start, Boot: strings.TrimSpace(string(boot))}, nil
+}
+
+// alive reports whether the process of this identity is there.
+func (p processIdentity) alive() bool {
+	now, err := identify(p.PID)
+	return err == nil && now == p
+}
+
+// writeRecord replaces the file at path; readers see the old record or the new one.
+func writeRecord(path string, record any) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, data, 0o600); err != nil {
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(fmt.Errorf("writing a record: %w", err), os.Remove(temp))
+	}
+	return nil
+}
+
+func readRecord(path string, record any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	if err := json.Unmarshal(data, record); err != nil {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	return nil
+}
+
+// cgroupParent names the directory of this executor's cgroups, so that several on
+// one machine never touch each other's.
+func cgroupParent(stateDir string) string {
+	sum := sha256.Sum256([]byte(stateDir))
+	return "yurt-" + hex.EncodeToString(sum[:6])
+}

@@ -1,0 +1,143 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// end keeps the result, and lets those who wait have it.
+func (r *run) end(result *yurt.Result) {
+	result.StartedAt, result.EndedAt = r.startedAt, time.Now()
+	result.Metrics.DurationMS = millis(result.EndedAt.Sub(result.StartedAt))
+	if r.phases != nil {
+		result.Metrics.Phases = r.phases.done()
+	}
+	if result.Artifacts == nil {
+		result.Artifacts = []yurt.Artifact{}
+	}
+	if result.Error != nil && result.Error.Stacktrace == nil {
+		result.Error.Stacktrace = []string{}
+	}
+	// The log lacks the entry only if the disk is full or it was closed; those who
+	// wait get the result all the same, watchers end with an error.
+	if data, err := json.Marshal(result); err == nil {
+		if r.log.Append(runlog.Entry{Kind: runlog.Ended, At: result.EndedAt, Data: data}) != nil {
+			r.log.Close()
+		}
+	}
+	r.result = result
+	close(r.done)
+}
+
+// decodeResult reads the data of an ended entry.
+func decodeResult(data []byte) (*yurt.Result, error) {
+	result := new(yurt.Result)
+	if err := json.Unmarshal(data, result); err != nil {
+		return nil, fmt.Errorf("reading a result: %w", err)
+	}
+	return result, nil
+}
+
+// assemble makes the result of a run that ended, or whose sandbox was lost.
+func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
+	result, control := r.readOutput()
+	usage, err := r.leaf.Usage()
+	if err == nil {
+		result.Metrics.CPUMS, result.Metrics.MemoryPeakBytes = millis(usage.CPU), usage.MemoryPeak
+	}
+	if exit == nil {
+		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: fmt.Sprintf("the sandbox ended while this ran: %v", lost)}
+		return result
+	}
+	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = exit.Bytes[0], exit.Bytes[1]
+	result.Truncated = yurt.Truncated{Stdout: exit.Bytes[0] > int64(r.record.Limit), Stderr: exit.Bytes[1] > int64(r.record.Limit)}
+	result.ExitCode = exit.Code
+	if exit.Signal != 0 {
+		result.ExitCode = yurt.ExecutionExitSignal + exit.Signal
+	}
+	r.judge(result, exit, control, usage)
+	return result
+}
+
+// readOutput returns a result with the output in it, and what was written to the
+// control descriptor.
+func (r *run) readOutput() (*yurt.Result, []byte) {
+	var stdout, stderr, control strings.Builder
+	// Everything is there: this reads to the end without waiting, and stops there.
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.log.Follow(ctx, func(e runlog.Entry) error {
+		switch e.Kind {
+		case runlog.Stdout:
+			stdout.Write(e.Data)
+		case runlog.Stderr:
+			stderr.Write(e.Data)
+		case runlog.Control:
+			control.Write(e.Data)
+		}
+		return nil
+	})
+	return &yurt.Result{
+		Stdout: strings.ToValidUTF8(stdout.String(), "�"),
+		Stderr: strings.ToValidUTF8(stderr.String(), "�"),
+	}, []byte(control.String())
+}
+
+// judge says what, if anything, went wrong: Yurt's own reasons first, then what
+// the language reports, then the bare exit status.
+func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage cgroup.Usage) {
+	failed := exit.Code != 0
+	switch {
+	case r.timedOut.Load():
+		result.ExitCode = yurt.ExecutionExitTimeout
+		result.Error = &yurt.ExecutionError{
+			Type:    yurt.ErrorTypeTimeout,
+			Message: fmt.Sprintf("it ran longer than its timeout of %s and was ended with all its processes; output until then is kept", r.record.Timeout),
+		}
+	case usage.OOMKills > 0 && failed:
+		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
+		result.Error = &yurt.ExecutionError{
+			Type:    yurt.ErrorTypeOutOfMemory,
+			Message: fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", r.sandbox.record.Spec.Resources.Memory),
+		}
+	case r.record.Format == plugins.ResultEnvelope && exit.Bytes[2] > yurt.MaxResultBytes+envelopeRoom:
+		result.Error = &yurt.ExecutionError{
+			Type:    yurt.ErrorTypeResultTooLarge,
+			Message: fmt.Sprintf("the result exceeds %s; write it to a file in the workspace instead", yurt.Size(yurt.MaxResultBytes)),
+		}
+	case r.record.Format == plugins.ResultEnvelope && len(control) > 0:
+		r.judgeEnvelope(result, control)
+	case exit.Signal != 0:
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSignaled, Message: "it was ended by signal " + syscall.Signal(exit.Signal).String()}
+	case r.record.Kind == yurt.KindHandler:
+		result.Error = &yurt.ExecutionError{
+			Type:    yurt.ErrorTypeNonZeroExit,
+			Message: fmt.Sprintf("the process exited with %d before the handler returned", exit.Code),
+		}
+	}
+	if result.Error != nil && result.ExitCode == 0 {
+		result.ExitCode = 1
+	}
+}
+
+// judgeEnvelope takes the result from what the language's harness wrote, which user
+// code may have written just as well.
+func (r *run) judgeEnvelope(result *yurt.Result, control []byte) {
+	value, failure, err := plugins.DecodeEnvelope(control)
+	if err != nil {
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeNotSerializable, Message: fmt.Sprintf("the result could not be read: %v", err)}
+		return
+	}
+	result.Result, result.Error = value, failure
+}

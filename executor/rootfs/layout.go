@@ -1,0 +1,115 @@
+package rootfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Paths inside every sandbox.
+const (
+	InitPath = "/.yurt-init" // the binary of its first process
+	RunDir   = "/run/yurt"   // a directory for each execution, read-only to user code
+)
+
+// The user that code runs as inside every sandbox.
+const (
+	UserID   = 1000
+	GroupID  = 1000
+	UserName = "user"
+)
+
+// Layout is the skeleton of a root file system and what is bound over it. All
+// paths are absolute inside the sandbox. Parents come before what is in them.
+type Layout struct {
+	Dirs  []string `json:"dirs"`
+	Links []Link   `json:"links"`
+	Files []File   `json:"files"`
+	Binds []string `json:"binds"` // of the host, to the same path, read-only
+}
+
+// Link is a symbolic link.
+type Link struct {
+	Path   string `json:"path"`
+	Target string `json:"target"`
+}
+
+// File is a small regular file that is made for the sandbox.
+type File struct {
+	Path string `json:"path"`
+	Data string `json:"data"`
+}
+
+// FromHost lays out a root file system of the host's own directories. Paths that
+// do not exist on this host are left out, as an architecture's /lib32 may be.
+func FromHost(paths []string) (Layout, error) {
+	l := Layout{Files: etcFiles()}
+	l.dir("/etc")
+	for _, path := range paths {
+		if err := l.host(path); err != nil {
+			return Layout{}, err
+		}
+	}
+	for _, dir := range []string{"/proc", "/dev", "/tmp", RunDir, yurt.WorkspaceDir} {
+		l.dir(dir)
+	}
+	return l, nil
+}
+
+// host adds one path of the host: a link is made again, anything else bound.
+func (l *Layout) host(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("laying out the root file system: %w", err)
+	}
+	l.dir(filepath.Dir(path))
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(path)
+		if err != nil {
+			return fmt.Errorf("laying out the root file system: %w", err)
+		}
+		l.Links = append(l.Links, Link{path, target})
+	case info.IsDir():
+		l.dir(path)
+		l.Binds = append(l.Binds, path)
+	case info.Mode().IsRegular():
+		l.Files = append(l.Files, File{Path: path})
+		l.Binds = append(l.Binds, path)
+	default:
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is neither a directory nor a regular file", path)
+	}
+	return nil
+}
+
+// dir adds a directory and its parents.
+func (l *Layout) dir(path string) {
+	if path == "/" || slices.Contains(l.Dirs, path) {
+		return
+	}
+	l.dir(filepath.Dir(path))
+	l.Dirs = append(l.Dirs, path)
+}
+
+// etcFiles is the /etc of every sandbox: enough for names to resolve, and nothing
+// that tells of the host.
+func etcFiles() []File {
+	return []File{
+		{"/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" +
+			UserName + ":x:1000:1000:sandbox user:" + yurt.WorkspaceDir + ":/bin/sh\n" +
+			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+		{"/etc/group", "root:x:0:\ntty:x:5:\n" + UserName + ":x:1000:\nnogroup:x:65534:\n"},
+		{"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"},
+		{"/etc/hostname", "sandbox\n"},
+		{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"},
+		{"/etc/resolv.conf", ""},
+	}
+}

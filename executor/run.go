@@ -1,0 +1,231 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// run is the live handle of an execution; what must last is in its record and log.
+type run struct {
+	sandbox   *sandbox
+	record    runRecord
+	dir       string // of its files on the host
+	log       *runlog.Log
+	leaf      cgroup.Leaf
+	startedAt time.Time
+	phases    *phases
+	timedOut  atomic.Bool
+
+	done   chan struct{} // closed when result is set
+	result *yurt.Result
+}
+
+func newRun(s *sandbox, record runRecord) *run {
+	return &run{
+		sandbox: s, record: record, dir: filepath.Join(s.path(runsDir), record.ID),
+		leaf: s.group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
+	}
+}
+
+func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
+
+// launchRun starts the run's process and follows it in the background. A command
+// that cannot be started is a result; a sandbox that cannot start one is an error.
+func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
+	out, err := r.start(ctx, j)
+	if err == nil {
+		r.phases.mark("start")
+		e.goes(func() { e.follow(r, out, 0) })
+		return nil
+	}
+	r.clean()
+	if result := failedStart(err, j); result != nil {
+		r.end(result)
+		return nil
+	}
+	// Nothing began: the execution never was.
+	r.sandbox.mu.Lock()
+	delete(r.sandbox.runs, r.record.ID)
+	r.sandbox.mu.Unlock()
+	r.log.Close()
+	return errors.Join(startError(r, err), os.RemoveAll(r.dir))
+}
+
+// start has the process started, in its own cgroup, with its files in place.
+func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
+	s := r.sandbox
+	if err := s.writeFiles(r.record.ID, j.files); err != nil {
+		return nil, err
+	}
+	if _, err := s.group.NewLeaf(r.record.ID); err != nil {
+		return nil, err
+	}
+	files, err := r.leaf.Files()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { closeAll(files) }()
+	if len(j.stdin) > 0 {
+		stdin, err := sealedFile("stdin", j.stdin)
+		if err != nil {
+			return nil, err
+		}
+		files = append([]*os.File{stdin}, files...)
+	}
+	// On disk before it runs, so that a restarted executor knows of it.
+	if err := writeRecord(r.path(runRecFile), r.record); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	out, _, err := s.init.Start(ctx, initd.StartRequest{
+		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: rootfs.UserID, GID: rootfs.GroupID,
+		HasStdin: len(j.stdin) > 0, HasControl: j.format == plugins.ResultEnvelope,
+		OutputLimit: int64(r.record.Limit), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
+	}, files)
+	return out, err
+}
+
+// envelopeRoom is what an envelope may add to the value in it, in bytes.
+const envelopeRoom = 1 << 20
+
+// startError says why a run could not be started when that is not its own doing.
+func startError(r *run, err error) error {
+	failure := new(initd.Failure)
+	if errors.As(err, &failure) && failure.Reason == initd.ReasonNoDir {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "cwd", "%s", failure.Message)
+	}
+	if code := yurt.CodeOf(err); code != yurt.CodeInternal {
+		return err
+	}
+	return yurt.Errorf(yurt.CodeSandboxFailed, "starting an execution in sandbox %s: %w", r.sandbox.id, err)
+}
+
+// failedStart returns the result of a run whose command could not be started, or
+// nil if that is not the reason.
+func failedStart(err error, j job) *yurt.Result {
+	failure := new(initd.Failure)
+	if !errors.As(err, &failure) {
+		return nil
+	}
+	kind, code := yurt.ErrorTypeSandboxFailed, 126
+	switch failure.Reason {
+	case initd.ReasonNoCommand:
+		kind, code = yurt.ErrorTypeCommandNotFound, 127
+	case initd.ReasonFork:
+	default:
+		return nil
+	}
+	message := fmt.Sprintf("%s cannot be started: %s", j.argv[0], failure.Message)
+	return &yurt.Result{ExitCode: code, Error: &yurt.ExecutionError{Type: kind, Message: message}}
+}
+
+// follow keeps the run's output until it ends, and then its result. seq is the
+// last chunk that the log has.
+func (e *Executor) follow(r *run, out *initd.Output, seq uint64) {
+	stop := context.AfterFunc(e.ctx, func() { out.Close() })
+	defer stop()
+	defer out.Close()
+	timer := time.AfterFunc(time.Until(r.record.Deadline), func() {
+		r.timedOut.Store(true)
+		e.kill(r)
+	})
+	defer timer.Stop()
+	exit, err := r.collect(out, seq)
+	if e.ctx.Err() != nil {
+		return // the next executor goes on
+	}
+	if err == nil {
+		ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+		r.sandbox.init.Forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
+		cancel()
+	}
+	r.end(r.assemble(exit, err))
+	r.clean()
+}
+
+// kill ends every process of the run, whatever it did to get away.
+func (e *Executor) kill(r *run) {
+	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
+	defer cancel()
+	if err := r.leaf.Kill(ctx); err != nil && e.ctx.Err() == nil {
+		e.logger.Error("killing an execution", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
+	}
+}
+
+// ackEvery is how many bytes of output yurt-init holds at most before it hears that
+// the log has them; less often is faster.
+const ackEvery = 128 << 10
+
+// collect writes chunks to the log until the process has ended.
+func (r *run) collect(out *initd.Output, seq uint64) (*initd.Exit, error) {
+	unacked := 0
+	limits := r.newBudget()
+	for {
+		chunk, exit, err := out.Next()
+		if err != nil || exit != nil {
+			return exit, err
+		}
+		if seq = chunk.Seq; !limits.take(chunk) {
+			return nil, errors.New("the sandbox sent more output than was asked for")
+		}
+		if err := r.log.Append(entryOf(chunk)); err != nil {
+			return nil, err
+		}
+		if unacked += len(chunk.Data); unacked >= ackEvery {
+			if err := out.Ack(seq); err != nil {
+				return nil, fmt.Errorf("acknowledging output: %w", err)
+			}
+			unacked = 0
+		}
+	}
+}
+
+func entryOf(chunk initd.Chunk) runlog.Entry {
+	kind := runlog.Control
+	switch chunk.Stream {
+	case initd.Stdout:
+		kind = runlog.Stdout
+	case initd.Stderr:
+		kind = runlog.Stderr
+	}
+	return runlog.Entry{Kind: kind, At: time.Now(), Data: chunk.Data}
+}
+
+// budget holds the sandbox to the limits that its init was given, lest a hostile
+// one fill the host's disk.
+type budget struct{ left [initd.Streams]int64 }
+
+func (r *run) newBudget() *budget {
+	return &budget{[initd.Streams]int64{int64(r.record.Limit), int64(r.record.Limit), yurt.MaxResultBytes + envelopeRoom}}
+}
+
+func (b *budget) take(chunk initd.Chunk) bool {
+	left := &b.left[chunk.Stream-1]
+	*left -= int64(len(chunk.Data))
+	return *left >= 0
+}
+
+// clean removes what the run leaves inside the sandbox. Its cgroup stays while
+// processes that it left behind are in it; it goes with the sandbox then.
+func (r *run) clean() {
+	r.sandbox.plans.RemoveAll(r.record.ID)
+	for range 20 { // a killed process leaves its cgroup a moment after it is gone
+		if err := r.leaf.Remove(); !errors.Is(err, cgroup.ErrBusy) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,182 @@
+package runlog
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// Kind tells what an entry is. Values are part of the file format.
+type Kind byte
+
+// The kinds of entry.
+const (
+	Started Kind = 1
+	Stdout  Kind = 2
+	Stderr  Kind = 3
+	Control Kind = 4 // a run's result; not shown to watchers
+	Ended   Kind = 5 // its data is the result as JSON; the last entry
+)
+
+// Entry is one record of the log.
+type Entry struct {
+	Kind Kind
+	At   time.Time
+	Data []byte
+}
+
+const (
+	entryHeader = 1 + 8 + 4
+	// maxEntry bounds an entry's data, in bytes: an ended one holds a whole result.
+	maxEntry = 128 << 20
+)
+
+// Log is the log of one execution. Append is for one goroutine, the rest for any.
+type Log struct {
+	file *os.File
+
+	mu    sync.Mutex
+	size  int64         // bytes that readers may read
+	ended bool          // the last entry is there
+	more  chan struct{} // closed, and replaced, when there is more or it is closed
+	gone  bool
+}
+
+// Create makes the log at path, which must not exist.
+func Create(path string) (*Log, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("making a log: %w", err)
+	}
+	return &Log{file: file, more: make(chan struct{})}, nil
+}
+
+// Open opens the log at path again and cuts off an entry that was not written whole.
+// It calls each with every entry that is there.
+func Open(path string, each func(Entry)) (*Log, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening a log: %w", err)
+	}
+	l := &Log{file: file, more: make(chan struct{})}
+	for {
+		entry, next, err := l.read(l.size, -1)
+		if err != nil {
+			break // what comes next is not whole
+		}
+		l.size, l.ended = next, entry.Kind == Ended
+		each(entry)
+	}
+	if err := file.Truncate(l.size); err != nil {
+		return nil, errors.Join(fmt.Errorf("mending a log: %w", err), file.Close())
+	}
+	return l, nil
+}
+
+// Append adds an entry, which is complete in the file when it returns.
+func (l *Log) Append(e Entry) error {
+	if len(e.Data) > maxEntry {
+		return fmt.Errorf("an entry of %d bytes exceeds %d", len(e.Data), maxEntry)
+	}
+	buf := make([]byte, 0, entryHeader+len(e.Data))
+	buf = append(buf, byte(e.Kind))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(e.At.UnixNano()))
+	buf = binary.BigEndian.AppendUint32(buf, uint32(len(e.Data)))
+	buf = append(buf, e.Data...)
+	if _, err := l.file.WriteAt(buf, l.size); err != nil {
+		return fmt.Errorf("writing a log: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.size += int64(len(buf))
+	l.ended = e.Kind == Ended
+	close(l.more)
+	l.more = make(chan struct{})
+	return nil
+}
+
+// Close ends every reader that waits for more. The file stays.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return nil
+	}
+	l.gone = true
+	close(l.more)
+	return l.file.Close()
+}
+
+// ErrClosed says that the log was closed before its last entry came.
+var ErrClosed = errors.New("log is closed")
+
+// state returns how far the log goes, and what is closed when that changes.
+func (l *Log) state() (size int64, ended, gone bool, more <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.size, l.ended, l.gone, l.more
+}
+
+// Follow calls each with every entry from the first on, in order, waiting for more
+// until the ended one. It ends early when ctx is done, each returns an error, or
+// the log is closed ([ErrClosed]).
+func (l *Log) Follow(ctx context.Context, each func(Entry) error) error {
+	at := int64(0)
+	for {
+		size, ended, gone, more := l.state()
+		for at < size {
+			entry, next, err := l.read(at, size)
+			if errors.Is(err, os.ErrClosed) {
+				return ErrClosed
+			}
+			if err != nil {
+				return err
+			}
+			if err := each(entry); err != nil {
+				return err
+			}
+			at = next
+		}
+		switch {
+		case ended:
+			return nil
+		case gone:
+			return ErrClosed
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// read returns the entry at the offset and the offset of the next. An entry that
+// goes beyond size, if that is not negative, is not valid.
+func (l *Log) read(at, size int64) (Entry, int64, error) {
+	var header [entryHeader]byte
+	if n, err := l.file.ReadAt(header[:], at); n < entryHeader {
+		return Entry{}, 0, fmt.Errorf("reading a log: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	length := int64(binary.BigEndian.Uint32(header[9:]))
+	next := at + entryHeader + length
+	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Ended) {
+		return Entry{}, 0, fmt.Errorf("reading a log: the entry at %d is not valid", at)
+	}
+	e := Entry{Kind: Kind(header[0]), At: time.Unix(0, int64(binary.BigEndian.Uint64(header[1:])))}
+	if size < 0 { // the length is not known to be true yet
+		if info, err := l.file.Stat(); err != nil || next > info.Size() {
+			return Entry{}, 0, fmt.Errorf("reading a log: %w", errors.Join(err, io.ErrUnexpectedEOF))
+		}
+	}
+	e.Data = make([]byte, length)
+	if n, err := l.file.ReadAt(e.Data, at+entryHeader); int64(n) < length {
+		return Entry{}, 0, fmt.Errorf("reading a log: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	}
+	return e, next, nil
+}

@@ -1,0 +1,126 @@
+package executor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/workspace"
+)
+
+// sandbox is the live handle of a sandbox; what must last is in its record.
+type sandbox struct {
+	id     string
+	dir    string // of its files on the host
+	record sandboxRecord
+	group  cgroup.Group
+	init   *initd.Client
+	files  *workspace.Dir // /workspace, as the sandbox's user
+	plans  *workspace.Dir // where executions' own files go, as the sandbox's root
+
+	mu     sync.Mutex
+	runs   map[string]*run
+	dead   string // why its init is gone; "" while it is there
+	ending bool   // being destroyed: nothing new is started
+}
+
+// Names of files in a sandbox's directory.
+const (
+	recordFile = "sandbox.json"
+	socketFile = "init.sock"
+	initLog    = "init.log"
+	engineDir  = "engine"
+	runsDir    = "runs"
+	runRecFile = "run.json"
+	runLogFile = "log"
+)
+
+func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group) *sandbox {
+	id := record.Spec.ID
+	dir := filepath.Join(e.config.StateDir, "sandboxes", id)
+	return &sandbox{
+		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run),
+		init: initd.NewClient(filepath.Join(dir, socketFile)),
+	}
+}
+
+func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }
+
+// open opens the directories inside, once init is there.
+func (s *sandbox) open() (err error) {
+	base := int(s.record.IDBase)
+	pid := s.record.Init.PID
+	if s.files, err = workspace.Open(pid, yurt.WorkspaceDir, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+		return err
+	}
+	s.plans, err = workspace.Open(pid, rootfs.RunDir, base, base)
+	return err
+}
+
+// release closes what the handle holds; the sandbox lives on.
+func (s *sandbox) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.runs {
+		r.log.Close()
+	}
+	for _, d := range []*workspace.Dir{s.files, s.plans} {
+		if d != nil {
+			d.Close()
+		}
+	}
+}
+
+// usable returns an error if the sandbox cannot be used.
+func (s *sandbox) usable() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.dead != "":
+		return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone: %s", s.id, s.dead)
+	case s.ending:
+		return yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is being destroyed", s.id)
+	}
+	return nil
+}
+
+// view is what the node says of the sandbox.
+func (s *sandbox) view(node string) yurt.Sandbox {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	view := yurt.Sandbox{
+		ID: s.id, Template: s.record.Spec.Template.Name, Node: node, State: yurt.SandboxReady,
+		PID: s.record.Init.PID, CreatedAt: s.record.CreatedAt,
+		Labels: s.record.Spec.Labels, Phases: s.record.Phases,
+	}
+	if s.dead != "" {
+		view.State, view.Reason = yurt.SandboxDead, s.dead
+	}
+	return view
+}
+
+// lastWords returns the end of what yurt-init wrote to its standard error, bounded:
+// it comes from inside the sandbox.
+func (s *sandbox) lastWords() string {
+	const limit = 500
+	file, err := os.Open(s.path(initLog))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	buf := make([]byte, limit)
+	n, err := file.ReadAt(buf, max(0, info.Size()-limit))
+	if n == 0 && err != nil {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.TrimSpace(string(buf[:n])), "�")
+}

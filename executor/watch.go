@@ -1,0 +1,113 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Sandboxes lists every sandbox of this node, dead ones that were not destroyed
+// yet included.
+func (e *Executor) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
+	list := e.list()
+	views := make([]yurt.Sandbox, 0, len(list))
+	for _, s := range list {
+		views = append(views, s.view(e.config.Node))
+	}
+	return views, nil
+}
+
+// WatchSandboxes calls died for each sandbox whose init goes without the sandbox
+// having been destroyed, those that are dead already first, until ctx is done.
+func (e *Executor) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error {
+	deaths := make(chan yurt.Sandbox, 64)
+	e.mu.Lock()
+	e.deaths[deaths] = struct{}{}
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		delete(e.deaths, deaths)
+		e.mu.Unlock()
+	}()
+	for _, s := range e.list() {
+		if view := s.view(e.config.Node); view.State == yurt.SandboxDead {
+			died(view)
+		}
+	}
+	for {
+		select {
+		case view := <-deaths:
+			died(view)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.ctx.Done():
+			return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+		}
+	}
+}
+
+// watchInit notices the end of the sandbox's init, whoever caused it.
+func (e *Executor) watchInit(s *sandbox) error {
+	fd, err := unix.PidfdOpen(s.record.Init.PID, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "watching sandbox %s: %w", s.id, err)
+	}
+	pidfd := os.NewFile(uintptr(fd), "pidfd")
+	if !s.record.Init.alive() { // it ended, and its number may be another's by now
+		pidfd.Close()
+		return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s ended at once: %s", s.id, s.lastWords())
+	}
+	stop := context.AfterFunc(e.ctx, func() { pidfd.Close() })
+	e.goes(func() {
+		defer stop()
+		defer pidfd.Close()
+		if awaitExit(pidfd) == nil {
+			e.initDied(s)
+		}
+	})
+	return nil
+}
+
+// awaitExit returns nil when the process has ended, using no thread meanwhile.
+func awaitExit(pidfd *os.File) error {
+	raw, err := pidfd.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("watching a process: %w", err)
+	}
+	return raw.Read(func(fd uintptr) bool {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, 0)
+		return n > 0 && err == nil
+	})
+}
+
+// initDied marks the sandbox dead and tells the watchers. What its init leaves
+// behind dies with it; the rest is removed when the sandbox is destroyed.
+func (e *Executor) initDied(s *sandbox) {
+	s.mu.Lock()
+	if s.ending {
+		s.mu.Unlock()
+		return
+	}
+	s.dead = "its init process ended"
+	s.mu.Unlock()
+	if words := s.lastWords(); words != "" {
+		s.mu.Lock()
+		s.dead += ": " + words
+		s.mu.Unlock()
+	}
+	view := s.view(e.config.Node)
+	e.logger.Warn("sandbox died", "sandbox", s.id, "reason", view.Reason)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for deaths := range e.deaths {
+		select {
+		case deaths <- view:
+		default: // a watcher that is so far behind asks for the list
+		}
+	}
+}
