@@ -1,0 +1,392 @@
+"""Runs one piece of user code in a sandbox and hands over what came of it.
+
+    python3 harness.py spec.json
+
+Beside the specification lie main.py, the user's code, and report.py, which explains
+failures and is read only when there is one. The outcome goes to descriptor 3, once:
+{"result": value} or {"error": {"type", "message", "stacktrace"}}.
+
+Every run pays for what this file imports and for its length, since a script is
+compiled each time. So it imports what the interpreter has loaded anyway, and uses
+the C part of json directly: the json package costs 6 ms, asyncio 50 ms. Needs
+CPython 3.8 or later.
+"""
+
+import os
+import sys
+import time
+
+STARTED = time.monotonic()
+HERE = os.path.dirname(os.path.abspath(__file__))
+WORKSPACE = os.getcwd()
+FILENAME = "main.py"  # what the user's code is called in tracebacks
+HANDLER_MODULE = "handler"
+EXIT_INTERRUPTED = 130  # as a shell reports SIGINT
+
+# Attributes of the objects inside a handler's context.
+IDENTITY = ("cognito_identity_id", "cognito_identity_pool_id")
+CLIENT_CONTEXT = ("client", "custom", "env")
+CLIENT = ("installation_id", "app_title", "app_version_name", "app_version_code", "app_package_name")
+
+
+class Channel:
+    """The descriptor that takes the outcome. It sends once, and only in the process
+    that made it: a fork that falls off the end of the user's code has no say."""
+
+    FD = 3
+
+    def __init__(self):
+        self.owner = os.getpid()
+        try:
+            os.set_inheritable(self.FD, False)
+            self.file = self._file()
+        except OSError:
+            self.file = None  # run by hand
+
+    def _file(self):
+        stat = os.fstat(self.FD)
+        return stat.st_dev, stat.st_ino
+
+    def send(self, data):
+        """Writes data. The user's code may have closed the descriptor, or opened a
+        file that took its number: then there is nobody to tell."""
+        file, self.file = self.file, None
+        if file is None or os.getpid() != self.owner:
+            return
+        try:
+            if self._file() == file:
+                while data:
+                    data = data[os.write(self.FD, data) :]
+        except OSError:
+            pass
+
+
+class Failure(Exception):
+    """What went wrong in a way that is no exception of the user's code."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+class SourceKeeper:
+    """Shows the user's code to whatever asks for its lines, such as traceback and
+    inspect. They look in linecache, which costs too much to import without need, so
+    this waits in the import system until somebody imports it. The file is not found
+    by its name: the working directory may hold another main.py, or none."""
+
+    def __init__(self, source):
+        self.text = source.decode("utf-8", "replace")
+
+    def install(self):
+        if "linecache" in sys.modules:
+            self.fill(sys.modules["linecache"])
+        else:
+            sys.meta_path.insert(0, self)
+
+    def fill(self, linecache):
+        lines = self.text.splitlines(True)
+        # No time of modification: linecache then never checks the file.
+        linecache.cache[FILENAME] = (len(self.text), None, lines, FILENAME)
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "linecache":
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                self.loader, spec.loader = spec.loader, self
+                return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        self.fill(module)
+
+    def get_source(self, name):
+        return self.text
+
+
+class Context:
+    """The second argument of a handler, with the fields that AWS Lambda documents."""
+
+    def __init__(self, fields, timeout):
+        self.__dict__.update(fields)
+        self.identity = Record(self.identity or {}, IDENTITY)
+        if self.client_context is not None:
+            self.client_context = Record(self.client_context, CLIENT_CONTEXT)
+            if isinstance(self.client_context.client, dict):
+                self.client_context.client = Record(self.client_context.client, CLIENT)
+        self._deadline = STARTED + timeout
+
+    def get_remaining_time_in_millis(self):
+        """Milliseconds until the execution is ended, never below zero."""
+        return max(0, int((self._deadline - time.monotonic()) * 1000))
+
+    def log(self, message):
+        """Writes message to standard output, as AWS Lambda writes it to the log."""
+        sys.stdout.write(str(message))
+
+    def __repr__(self):
+        return "Context(%s)" % ", ".join("%s=%r" % item for item in self.__dict__.items() if item[0][0] != "_")
+
+
+class Record:
+    """An object made of a JSON object; names that it lacks are None."""
+
+    def __init__(self, fields, names):
+        self.__dict__.update(dict.fromkeys(names))
+        self.__dict__.update(fields)
+
+    def __repr__(self):
+        return "Record(%r)" % self.__dict__
+
+
+def decode(text):
+    """json.loads without importing json. The text is compact and valid."""
+    try:
+        from _json import make_scanner
+    except ImportError:
+        return stdlib("json").loads(text)
+
+    class Options:
+        strict = True
+        object_hook = object_pairs_hook = None
+        parse_float = float
+        parse_int = int
+        parse_constant = float
+
+    return make_scanner(Options)(text, 0)[0]
+
+
+def encode(value):
+    """Strict json.dumps to bytes, without importing json: raises TypeError, ValueError
+    or RecursionError for what JSON cannot hold."""
+    try:
+        return _encode(value, "encode_basestring").encode()
+    except UnicodeEncodeError:  # half a surrogate pair; in ASCII it can be written
+        return _encode(value, "encode_basestring_ascii").encode()
+
+
+def _encode(value, strings):
+    try:
+        import _json
+
+        encoder = _json.make_encoder({}, _refuse, getattr(_json, strings), None, ":", ",", False, False, False)
+        return "".join(encoder(value, 0))
+    except (ImportError, AttributeError):
+        ascii_only = strings.endswith("ascii")
+        return stdlib("json").dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
+
+
+def _refuse(value):
+    raise TypeError(type(value).__name__)
+
+
+def string_keys(value):
+    """Whether every key in value, which has no cycles, is a string. json would make
+    strings of numbers, and two keys may then become one."""
+    stack = [[value]]
+    while stack:
+        for node in stack.pop():
+            if isinstance(node, dict):
+                for key in node:
+                    if not isinstance(key, str):
+                        return False
+                stack.append(node.values())
+            elif isinstance(node, (list, tuple)):
+                stack.append(node)
+    return True
+
+
+def stdlib(name):
+    """Imports a module of the standard library, whatever files of the same name lie
+    in the working directory."""
+    if name in sys.modules:
+        return sys.modules[name]
+    path = sys.path
+    sys.path = path[1:]
+    try:
+        __import__(name)
+        return sys.modules[name]
+    finally:
+        sys.path = path
+
+
+def load_report():
+    """The module that explains failures. It is given this one."""
+    module = type(sys)("report")
+    module.__file__ = os.path.join(HERE, "report.py")
+    module.harness = HARNESS
+    with open(module.__file__, "rb") as file:
+        exec(compile(file.read(), module.__file__, "exec"), module.__dict__)
+    return module
+
+
+def run_code(source, spec):
+    """Runs the source as a script is run."""
+    execute(source, "__main__")
+    return b"null"
+
+
+def run_handler(source, spec):
+    """Calls the handler of the source and returns its result in JSON."""
+    module = execute(source, HANDLER_MODULE)
+    function = getattr(module, spec["handler"].rpartition(".")[2], None)
+    if not callable(function):
+        raise Failure("HandlerNotFound", load_report().handler_not_found(module, spec["handler"], function))
+    args = [spec["event"]]
+    if takes_context(function):
+        args.append(Context(spec["context"], spec["timeout"]))
+    result = function(*args)
+    if hasattr(type(result), "__await__"):
+        result = stdlib("asyncio").run(finish(result))
+    return encode_result(result, spec["max_result"])
+
+
+async def finish(awaitable):
+    return await awaitable
+
+
+def encode_result(result, limit):
+    try:
+        data = encode(result)
+        exact = string_keys(result)
+    except (TypeError, ValueError, RecursionError):
+        exact = False
+    if not exact:
+        raise Failure("ResultNotSerializable", load_report().not_serializable(result))
+    if len(data) > limit:
+        text = "the result has %d bytes of JSON; at most %d are allowed: write it to a file instead"
+        raise Failure("ResultTooLarge", text % (len(data), limit))
+    return data
+
+
+def execute(source, name):
+    """Executes the source as the module name, and returns the module."""
+    module = type(sys)(name)
+    keeper = SourceKeeper(source)
+    module.__file__ = os.path.join(WORKSPACE, FILENAME)
+    module.__loader__ = keeper
+    module.__builtins__ = __builtins__
+    keeper.install()
+    sys.modules[name] = module
+    exec(compile_source(source), module.__dict__)
+    return module
+
+
+def compile_source(source):
+    try:
+        return compile(source, FILENAME, "exec", dont_inherit=True)
+    except ValueError as error:  # NUL characters, before Python 3.12
+        raise SyntaxError(str(error)) from None
+
+
+def takes_context(function):
+    """Whether a handler can be called with two arguments, or else with the event alone."""
+    bound = hasattr(function, "__self__")
+    while True:
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return load_report().takes_context(function)
+        inner = getattr(function, "__wrapped__", None)
+        # A decorator that takes *args passes on what the function inside it takes.
+        if not code.co_flags & 0x04 or inner is None:
+            return code.co_flags & 0x04 or code.co_argcount - bound >= 2
+        function = inner
+
+
+def exit_code(exit):
+    """What sys.exit(code) means; a message is printed, as Python does."""
+    code = exit.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    try:
+        print(code, file=sys.stderr)
+    except Exception:
+        pass
+    return 1
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # closed, replaced, or nobody reads it
+            pass
+
+
+def run(spec, source):
+    """Runs the code and returns its exit code and the envelope of its outcome."""
+    handler = spec["kind"] == "handler"
+    try:
+        result = (run_handler if handler else run_code)(source, spec)
+        return 0, b'{"result":' + result + b"}"
+    except SystemExit as exit:
+        code = exit_code(exit)
+        if not handler:
+            return code, b'{"result":null}'
+        failure = Failure("SystemExit", "the handler exited with code %d instead of returning" % code)
+        return code, load_report().envelope(failure)
+    except BaseException as error:
+        code = EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+        return code, explain(error)
+
+
+def explain(error):
+    """The envelope of an error, after showing it on standard error. It answers
+    whatever state the user's code has left the interpreter in."""
+    try:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+        report = load_report()
+        report.show(error)
+        return report.envelope(error)
+    except BaseException:
+        name = "".join(c for c in type(error).__name__ if c.isalnum() or c == "_")
+        return b'{"error":{"type":"%s","message":"","stacktrace":[]}}' % name.encode()
+
+
+def leave(code, handler):
+    """Ends the process as Python does. A handler's own threads are not waited for:
+    it has returned, and AWS Lambda does not wait either."""
+    threading = sys.modules.get("threading")
+    if handler and threading is not None:
+        others = [t for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()]
+        if others:
+            stdlib("atexit")._run_exitfuncs()
+            flush()
+            os._exit(code)
+    sys.exit(code)
+
+
+def main():
+    channel = Channel()
+    with open(sys.argv[1], "rb") as file:
+        spec = file.read()
+    with open(os.path.join(HERE, FILENAME), "rb") as file:
+        source = file.read()
+    sys.argv[:] = [FILENAME]
+    if sys.path[:1] == [HERE]:
+        del sys.path[0]
+    sys.path.insert(0, WORKSPACE)
+    try:
+        spec = decode(spec.decode())
+    except (ValueError, RecursionError) as error:
+        channel.send(explain(Failure("InvalidEvent", "the event cannot be read: %s" % error)))
+        sys.exit(1)
+    code, envelope = run(spec, source)
+    flush()
+    channel.send(envelope)
+    leave(code, spec["kind"] == "handler")
+
+
+# The user's code takes the name __main__; this keeps the module that had it alive.
+HARNESS = sys.modules[__name__]
+SELF = main.__code__.co_filename
+main()

@@ -1,0 +1,131 @@
+package python
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"path"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// Version is the version of this runtime, not of Python.
+const Version = "0.1.0"
+
+const (
+	interpreter    = "/usr/bin/python3"
+	defaultHandler = "handler"
+)
+
+//go:embed harness.py
+var harness []byte
+
+//go:embed report.py
+var report []byte
+
+// Runtime plans runs of Python. It has no state; the zero value is ready, and safe
+// for concurrent use.
+type Runtime struct{}
+
+var _ plugins.Runtime = Runtime{}
+
+// Describe implements [plugins.Runtime].
+func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
+	return yurt.RuntimeInfo{
+		Name:       "python",
+		Version:    Version,
+		Languages:  []string{"python", "py", "python3"},
+		Extensions: []string{".py"},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler)},
+	}, nil
+}
+
+// Plan implements [plugins.Runtime].
+func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, error) {
+	spec, err := newSpec(req)
+	if err != nil {
+		return plugins.Plan{}, err
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return plugins.Plan{}, yurt.Errorf(yurt.CodeInternal, "writing the specification of the run: %w", err)
+	}
+	return plugins.Plan{
+		Files: []plugins.File{
+			{Path: "harness.py", Data: harness, Mode: 0o644},
+			{Path: "report.py", Data: report, Mode: 0o644},
+			{Path: "main.py", Data: []byte(req.Code), Mode: 0o644},
+			{Path: "spec.json", Data: data, Mode: 0o644},
+		},
+		Argv: []string{interpreter, path.Join(req.Dir, "harness.py"), path.Join(req.Dir, "spec.json")},
+		// In the environment rather than in argv, so that Python processes that the
+		// code starts have the same, and that a user can ask for something else.
+		Env: map[string]string{
+			"PYTHONUNBUFFERED": "1", // output appears at once, and is kept when a timeout ends the run
+			"PYTHONUTF8":       "1", // whatever the locale
+		},
+		Result: plugins.ResultEnvelope,
+	}, nil
+}
+
+// spec is what harness.py reads.
+type spec struct {
+	Kind      yurt.ExecutionKind         `json:"kind"`
+	Handler   string                     `json:"handler,omitempty"`
+	Event     json.RawMessage            `json:"event,omitempty"`
+	Context   map[string]json.RawMessage `json:"context,omitempty"`
+	Timeout   float64                    `json:"timeout,omitempty"` // seconds
+	MaxResult int                        `json:"max_result,omitempty"`
+}
+
+func newSpec(req plugins.PlanRequest) (spec, error) {
+	switch req.Kind {
+	case yurt.KindCode:
+		return spec{Kind: req.Kind}, nil
+	case yurt.KindHandler:
+	default:
+		return spec{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "%q is not something that Python can run; give %q or %q", req.Kind, yurt.KindCode, yurt.KindHandler)
+	}
+	event, err := compactEvent(req.Event)
+	if err != nil {
+		return spec{}, err
+	}
+	handler := req.Handler
+	if handler == "" {
+		handler = defaultHandler
+	}
+	timeout := req.Timeout.Std()
+	if timeout <= 0 {
+		timeout = yurt.DefaultExecutionTimeout
+	}
+	fields, err := contextFields(req, handler)
+	if err != nil {
+		return spec{}, err
+	}
+	return spec{
+		Kind:      req.Kind,
+		Handler:   handler,
+		Event:     event,
+		Context:   fields,
+		Timeout:   timeout.Seconds(),
+		MaxResult: yurt.MaxResultBytes,
+	}, nil
+}
+
+// compactEvent returns the event without white space; no event is an empty object.
+func compactEvent(event []byte) (json.RawMessage, error) {
+	if len(bytes.TrimSpace(event)) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	if !utf8.Valid(event) {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "event", "the event is not UTF-8, as JSON must be")
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, event); err != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "event", "the event is not valid JSON: %w", err)
+	}
+	return compact.Bytes(), nil
+}
