@@ -41,11 +41,14 @@ type Controller struct {
 	stop      context.CancelFunc
 	recovered chan struct{} // closed once the sessions of an earlier life are judged
 
-	mu      sync.Mutex
-	closed  bool
-	tasks   sync.WaitGroup
-	live    map[string]*liveExecution // executions that this controller follows, by id
-	placing map[string]chan struct{}  // sessions that this controller is placing; closed when placed or failed
+	mu        sync.Mutex
+	closing   bool // no new requests
+	closed    bool // no new tasks
+	tasks     sync.WaitGroup
+	teardowns int                       // tasks that clear up after a session
+	tornDown  *sync.Cond                // told when there is none left
+	live      map[string]*liveExecution // executions that this controller follows, by id
+	placing   map[string]chan struct{}  // sessions that this controller is placing; closed when placed or failed
 }
 
 // New returns a controller. It serves once [Controller.Run] has recovered the
@@ -64,19 +67,18 @@ func New(config Config) (*Controller, error) {
 	for _, t := range config.Templates {
 		templates[t.Name] = t
 	}
+	metrics, err := newMetrics(config.Metrics, config.Store)
+	if err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
 		ctx: ctx, stop: stop, recovered: make(chan struct{}),
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
-		reaper: newReaper(),
+		reaper: newReaper(), metrics: metrics,
 	}
-	metrics, err := newMetrics(config.Metrics, config.Store)
-	if err != nil {
-		stop()
-		return nil, err
-	}
-	c.metrics = metrics
+	c.tornDown = sync.NewCond(&c.mu)
 	return c, nil
 }
 
@@ -99,10 +101,15 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close ends everything that the controller does in the background and waits for
-// it. Sessions and executions go on at their nodes, for the next life.
+// Close takes no new requests, waits until the sessions that have ended are cleared
+// up, and then ends everything that the controller does in the background. Sessions
+// and executions that live go on at their nodes, for the next life.
 func (c *Controller) Close() error {
 	c.mu.Lock()
+	c.closing = true
+	for c.teardowns > 0 {
+		c.tornDown.Wait()
+	}
 	c.closed = true
 	c.mu.Unlock()
 	c.stop()
@@ -131,6 +138,12 @@ func (c *Controller) Ready(ctx context.Context) error {
 // serving returns an error until the sessions of an earlier life are judged: before
 // that, a new one could be taken for a leftover.
 func (c *Controller) serving() error {
+	c.mu.Lock()
+	closing := c.closing
+	c.mu.Unlock()
+	if closing {
+		return yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down")
+	}
 	select {
 	case <-c.recovered:
 		return nil
@@ -149,6 +162,25 @@ func (c *Controller) background(task func(ctx context.Context)) bool {
 	}
 	c.tasks.Go(func() { task(c.ctx) })
 	return true
+}
+
+// clearUp runs a task that clears up after a session. Close waits for it to end on
+// its own.
+func (c *Controller) clearUp(task func(ctx context.Context)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return // the next life finds what is left
+	}
+	c.teardowns++
+	c.tasks.Go(func() {
+		task(c.ctx)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.teardowns--; c.teardowns == 0 {
+			c.tornDown.Broadcast()
+		}
+	})
 }
 
 // now is the time that records carry: UTC, without the monotonic reading, so that

@@ -222,6 +222,15 @@ func (c *Controller) Execution(ctx context.Context, sessionID, id string) (yurt.
 	return c.store.Execution(ctx, sessionID, id)
 }
 
+// Executions lists a session's executions, newest first, without their results: at
+// most limit, of those that come after before.
+func (c *Controller) Executions(ctx context.Context, sessionID string, before Position, limit int) ([]yurt.Execution, error) {
+	if _, err := c.Session(ctx, sessionID); err != nil {
+		return nil, err
+	}
+	return c.store.Executions(ctx, sessionID, before, limit)
+}
+
 // WaitExecution returns the execution once it has ended, with its result.
 func (c *Controller) WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
 	for {

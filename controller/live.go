@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -145,7 +147,9 @@ func (l *liveExecution) explained(result *yurt.Result) *yurt.Result {
 	}
 	switch result.Error.Type {
 	case yurt.ErrorTypeSandboxLost, yurt.ErrorTypeSandboxFailed, yurt.ErrorTypeSignaled:
-		result.Error = &yurt.ExecutionError{Type: l.ending.errorType, Message: l.ending.reason, Stacktrace: []string{}}
+		explained := *result // the node's own stays as it is
+		explained.Error = &yurt.ExecutionError{Type: l.ending.errorType, Message: l.ending.reason, Stacktrace: []string{}}
+		return &explained
 	}
 	return result
 }
@@ -213,9 +217,7 @@ const (
 
 // finish stores the result, moves the session on and tells everybody who waits.
 func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afterEnd) {
-	if result.Artifacts == nil {
-		result.Artifacts = []yurt.Artifact{}
-	}
+	result = wellFormed(result)
 	session, ended := c.storeResult(live, result, after)
 	record := live.record
 	record.State, record.Result = result.State(), result
@@ -239,6 +241,25 @@ func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afte
 		}
 	}
 	c.drop(live)
+}
+
+// wellFormed returns the result with what every reader may rely on: empty lists, and
+// a value that is JSON or null.
+func wellFormed(result *yurt.Result) *yurt.Result {
+	r := *result
+	if r.Artifacts == nil {
+		r.Artifacts = []yurt.Artifact{}
+	}
+	if r.Error != nil && r.Error.Stacktrace == nil {
+		failure := *r.Error
+		failure.Stacktrace = []string{}
+		r.Error = &failure
+	}
+	if len(r.Result) > 0 && !json.Valid(r.Result) {
+		r.Result = nil
+		r.Error = cmp.Or(r.Error, &yurt.ExecutionError{Type: yurt.ErrorTypeNotSerializable, Message: "the result is not JSON", Stacktrace: []string{}})
+	}
+	return &r
 }
 
 func errorTypeOf(result *yurt.Result) string {

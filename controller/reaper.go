@@ -11,6 +11,7 @@ import (
 const (
 	sweepInterval = time.Minute // between two comparisons of store and nodes
 	forgetAfter   = time.Minute // from the end of an execution, so that its stream can be replayed
+	maxRemembered = 512         // ended executions that the nodes hold; beyond, the oldest go sooner
 	reapBatch     = 64
 	storeBackoff  = time.Second // before a store that failed is asked again
 )
@@ -41,10 +42,7 @@ func (r *reaper) arm(session yurt.Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waiting.IsZero() || at.Before(r.waiting) {
-		select {
-		case r.wake <- struct{}{}:
-		default:
-		}
+		r.notify()
 	}
 }
 
@@ -53,14 +51,24 @@ func (r *reaper) arm(session yurt.Session) {
 func (r *reaper) forgetLater(live *liveExecution, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forget = append(r.forget, forgettable{now.Add(forgetAfter), live.node, live.sandbox, live.record.ID})
+	if r.forget = append(r.forget, forgettable{now.Add(forgetAfter), live.node, live.sandbox, live.record.ID}); len(r.forget) > maxRemembered {
+		r.notify()
+	}
 }
 
-// takeForgettable returns what falls due by now.
+// notify wakes the reaper, or has it look again when it is awake.
+func (r *reaper) notify() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// takeForgettable returns what falls due by now, and what is too much.
 func (r *reaper) takeForgettable(now time.Time) []forgettable {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := 0
+	n := max(0, len(r.forget)-maxRemembered)
 	for n < len(r.forget) && !r.forget[n].at.After(now) {
 		n++
 	}
@@ -167,12 +175,13 @@ func (c *Controller) expireSession(ctx context.Context, id string, now time.Time
 	return nil
 }
 
-// forgetDue lets the nodes release executions whose replay time is over. Losing
-// one to an error costs the node a little memory until its sandbox is destroyed.
+// forgetDue lets the nodes release executions whose replay time is over; those who
+// watch one still get the rest from the stored result. Losing one to an error costs
+// the node a little memory until its sandbox is destroyed.
 func (c *Controller) forgetDue(ctx context.Context, now time.Time) {
-	for _, f := range c.reaper.takeForgettable(now) {
-		if err := f.node.ForgetExecution(ctx, f.sandbox, f.execution); err != nil && yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
-			c.log.Debug("forgetting an execution", "execution", f.execution, "error", err)
+	for _, due := range c.reaper.takeForgettable(now) {
+		if err := due.node.ForgetExecution(ctx, due.sandbox, due.execution); err != nil && yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+			c.log.Debug("forgetting an execution", "execution", due.execution, "error", err)
 		}
 	}
 }

@@ -45,6 +45,9 @@ func (c *Controller) reconcile(ctx context.Context) error {
 			return fmt.Errorf("judging session %s: %w", session.ID, err)
 		}
 	}
+	if err := c.endOrphans(ctx); err != nil {
+		return err
+	}
 	for name, sandboxes := range listed {
 		for _, sandbox := range sandboxes {
 			if err := c.judgeSandbox(ctx, name, nodes[name], sandbox); err != nil {
@@ -108,7 +111,7 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, lis
 		if c.isPlacing(session.ID) {
 			return nil
 		}
-		return c.failStale(ctx, session, "it was interrupted by a restart while its sandbox was made")
+		return c.failSession(ctx, session.ID, "it was interrupted by a restart while its sandbox was made")
 	}
 	sandboxes, reachable := listed[session.Placement.Node]
 	if !reachable {
@@ -117,7 +120,7 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, lis
 	sandbox, ok := sandboxes[session.SandboxID]
 	switch {
 	case !ok:
-		return c.failStale(ctx, session, "its sandbox is gone from node "+session.Placement.Node)
+		return c.failSession(ctx, session.ID, "its sandbox is gone from node "+session.Placement.Node)
 	case sandbox.State == yurt.SandboxDead:
 		return c.failSession(ctx, session.ID, deathReason(sandbox))
 	}
@@ -128,25 +131,34 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, lis
 // timeout, unless nothing can be reached by that name at all.
 func (c *Controller) judgeUnreachable(ctx context.Context, session yurt.Session) error {
 	if _, err := c.placer.Node(ctx, session.Placement.Node); err != nil && yurt.CodeOf(err) != yurt.CodeUnavailable {
-		return c.failStale(ctx, session, "its node "+session.Placement.Node+" is gone")
+		return c.failSession(ctx, session.ID, "its node "+session.Placement.Node+" is gone")
 	}
 	return nil
 }
 
-// failStale fails a session and the executions in it that nobody follows.
-func (c *Controller) failStale(ctx context.Context, session yurt.Session, reason string) error {
-	if err := c.failSession(ctx, session.ID, reason); err != nil {
-		return err
-	}
-	unfinished, err := c.store.UnfinishedExecutions(ctx, session.ID)
+// endOrphans ends the executions that nobody follows although their session has
+// ended: what a crash left between the two.
+func (c *Controller) endOrphans(ctx context.Context) error {
+	unfinished, err := c.store.UnfinishedExecutions(ctx, "")
 	if err != nil {
-		return err
+		return fmt.Errorf("listing unfinished executions: %w", err)
 	}
 	for _, record := range unfinished {
-		if c.liveExecution(session.ID, record.ID) != nil {
+		if c.liveExecution(record.SessionID, record.ID) != nil {
 			continue
 		}
-		result := failedResult(yurt.ErrorTypeSandboxLost, reason, record.CreatedAt, c.now())
+		session, err := c.store.Session(ctx, record.SessionID)
+		if err != nil {
+			return err
+		}
+		if !session.State.Ended() {
+			continue
+		}
+		errorType := yurt.ErrorTypeSessionEnded
+		if session.State == yurt.SessionFailed {
+			errorType = yurt.ErrorTypeSandboxLost
+		}
+		result := failedResult(errorType, "its session ended while it ran: "+session.Reason, record.CreatedAt, c.now())
 		if _, _, err := c.store.EndExecution(ctx, record.ID, result, keepEnded); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -310,6 +311,17 @@ func (c *Controller) Session(ctx context.Context, id string) (yurt.Session, erro
 		return yurt.Session{}, yurt.Errorf(yurt.CodeSessionNotFound, "there is no such session; ids look like %sab12…", yurt.SessionIDPrefix)
 	}
 	return c.store.Session(ctx, id)
+}
+
+// Sessions lists sessions, newest first, ended ones included while they are kept.
+func (c *Controller) Sessions(ctx context.Context, query SessionQuery) ([]yurt.Session, error) {
+	if query.State != "" && !slices.Contains(yurt.SessionStates(), query.State) {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "state", "there is no such state; give one of %v", yurt.SessionStates())
+	}
+	if err := yurt.ValidateMetadata("metadata", query.Metadata); err != nil {
+		return nil, err
+	}
+	return c.store.Sessions(ctx, query)
 }
 
 // Transitions returns the story of a session, oldest first.

@@ -108,7 +108,8 @@ type ExecutionStore interface {
 	LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error)
 	// Executions lists a session's executions, newest first, without results.
 	Executions(ctx context.Context, sessionID string, before Position, limit int) ([]yurt.Execution, error)
-	// UnfinishedExecutions returns the executions of a session that have not ended.
+	// UnfinishedExecutions returns the executions that have not ended: those of a
+	// session, or all when sessionID is empty.
 	UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error)
 }
 

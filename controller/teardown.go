@@ -28,7 +28,7 @@ func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
 	for _, live := range running {
 		live.endWith(cause)
 	}
-	c.background(func(ctx context.Context) {
+	c.clearUp(func(ctx context.Context) {
 		work, cancel := detached(ctx, teardownLimit)
 		defer cancel()
 		if len(running) > 0 {
@@ -62,7 +62,7 @@ func (c *Controller) destroySandbox(ctx context.Context, session yurt.Session) {
 // destroyAfterWatchers destroys the sandbox of an ephemeral session once those who
 // watch its execution have read the rest of it.
 func (c *Controller) destroyAfterWatchers(session yurt.Session, live *liveExecution) {
-	c.background(func(ctx context.Context) {
+	c.clearUp(func(ctx context.Context) {
 		for deadline := time.Now().Add(watcherGrace); live.watched() && time.Now().Before(deadline) && ctx.Err() == nil; {
 			sleep(ctx, collectQuiet)
 		}

@@ -114,7 +114,12 @@ func (s *Store) Executions(ctx context.Context, sessionID string, before control
 
 // UnfinishedExecutions implements controller.ExecutionStore.
 func (s *Store) UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error) {
-	return s.queryExecutions(ctx, " WHERE session_id = ? AND result IS NULL", sessionID)
+	var where conditions
+	where.add("result IS NULL")
+	if sessionID != "" {
+		where.add("session_id = ?", sessionID)
+	}
+	return s.queryExecutions(ctx, where.sql(), where.args...)
 }
 
 func (s *Store) queryExecutions(ctx context.Context, tail string, args ...any) ([]yurt.Execution, error) {

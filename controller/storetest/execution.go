@@ -133,7 +133,10 @@ func testExecutions(t *testing.T, store controller.Store) {
 	before := execution(s.ID, 1)
 	wantEqual(t, "second page", ids(store.Executions(ctx, s.ID, controller.Position{CreatedAt: before.CreatedAt, ID: before.ID}, 3)), []string{"exe_000"})
 	if got := len(ids(store.UnfinishedExecutions(ctx, s.ID))); got != 3 {
-		t.Errorf("%d executions are unfinished, want 3", got)
+		t.Errorf("%d executions of the session are unfinished, want 3", got)
+	}
+	if got := len(ids(store.UnfinishedExecutions(ctx, ""))); got != 4 {
+		t.Errorf("%d executions are unfinished, want 4", got)
 	}
 	latest, err := store.LatestExecution(ctx, s.ID)
 	if err != nil || latest.ID != "exe_003" {
