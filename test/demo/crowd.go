@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/yurtrun/yurt/test/leftovers"
 )
 
 // crash kills the server where it stands, and starts it again.
@@ -95,50 +97,47 @@ func (d *demo) timings(name string, guests []guest, of func(guest) time.Duration
 }
 
 // finish ends the session and the server, and looks for anything left.
-func (d *demo) finish(ctx context.Context, before inventory) error {
+func (d *demo) finish(ctx context.Context) error {
 	d.heading("And nothing is left")
+	during, err := leftovers.Of(d.stateDir)
+	if err != nil {
+		return err
+	}
+	if err := want(len(during.Processes) > 1 && len(during.Cgroups) > 0, "the running server was not found, so nothing could be said of what it leaves"); err != nil {
+		return err
+	}
 	d.request("curl -X DELETE " + d.base + "/api/v1/sessions/" + d.session.ID)
 	s, err := d.end(ctx, d.session.ID)
 	if err != nil {
 		return err
 	}
 	d.answer(compact(object{"id": s.ID, "state": s.State, "reason": s.Reason}))
+	d.request(fmt.Sprintf("kill -INT %d", d.server.PID()))
 	if err := d.server.Stop(); err != nil {
 		return err
 	}
-	left, err := d.leftovers(before)
+	left, err := leftovers.Gone(ctx, d.stateDir, 2*time.Second)
 	if err != nil {
 		return err
 	}
-	for _, kind := range []string{"processes", "mounts", "cgroups"} {
-		d.answer(fmt.Sprintf("%-10s %d left", kind, len(left[kind])))
+	d.answer(fmt.Sprintf("%-12s %8s %8s", "", "before", "after"))
+	d.answer(fmt.Sprintf("%-12s %8d %8d", "processes", len(during.Processes), len(left.Processes)))
+	d.answer(fmt.Sprintf("%-12s %8d %8d", "cgroups", len(during.Cgroups), len(left.Cgroups)))
+	d.answer(fmt.Sprintf("%-12s %8d %8d", "directories", len(during.Directories), len(left.Directories)))
+	d.answer(fmt.Sprintf("%-12s %8d %8d", "mounts", len(during.Mounts), len(left.Mounts)))
+	if err := want(left.Count() == 0, "this is left:\n%s", left); err != nil {
+		return err
 	}
-	for kind, items := range left {
-		if len(items) > 0 {
-			return fmt.Errorf("these %s are left:\n%s", kind, strings.Join(items, "\n"))
-		}
-	}
-	d.proved("no process, mount or cgroup of Yurt is on this machine that was not before")
+	d.proved("the machine is as it was")
+	d.farewell()
+	return nil
+}
+
+func (d *demo) farewell() {
 	d.line("")
 	d.line("   " + d.paint(bold, fmt.Sprintf("Done in %.0f s.", time.Since(d.begun).Seconds())) + " Your turn:")
 	d.line("     bin/yurt dev                              the same server, on http://127.0.0.1:8700/docs")
 	d.line("     bin/yurt run handler.py --event '{}'      a file of yours, with no server at all")
 	d.line("     bin/yurt doctor                           what this machine can isolate, and what it cannot")
 	d.line("")
-	return nil
-}
-
-// leftovers compares the machine with how it was. Processes that were killed take a
-// moment to be gone, so it looks again for up to two seconds.
-func (d *demo) leftovers(before inventory) (map[string][]string, error) {
-	for deadline := time.Now().Add(2 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		now, err := takeInventory(d.stateDir)
-		if err != nil {
-			return nil, err
-		}
-		left := now.since(before)
-		if len(left["processes"])+len(left["mounts"])+len(left["cgroups"]) == 0 || time.Now().After(deadline) {
-			return left, nil
-		}
-	}
 }

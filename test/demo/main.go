@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/test/devserver"
+	"github.com/yurtrun/yurt/test/leftovers"
 )
 
 func main() {
@@ -46,10 +47,6 @@ func run(ctx context.Context, ui *screen) (err error) {
 	}
 	defer func() { err = errors.Join(err, removeState(stateDir)) }()
 	d := &demo{screen: ui, binary: filepath.Join(filepath.Dir(self), "yurt"), stateDir: stateDir}
-	before, err := takeInventory(stateDir)
-	if err != nil {
-		return err
-	}
 	d.title()
 	if err := d.start(ctx, "127.0.0.1:0"); err != nil {
 		return err
@@ -59,17 +56,17 @@ func run(ctx context.Context, ui *screen) (err error) {
 			return errors.Join(err, d.abandon())
 		}
 	}
-	return d.finish(ctx, before)
+	return d.finish(ctx)
 }
 
 // removeState removes the state directory, unless something is mounted below it: to
 // remove through a mount would be to remove what is mounted.
 func removeState(dir string) error {
-	mounts, err := matchingLines("/proc/self/mountinfo", func(line string) bool { return strings.Contains(line, dir) })
+	left, err := leftovers.Of(dir)
 	if err != nil {
 		return err
 	}
-	if len(mounts) > 0 {
+	if len(left.Mounts) > 0 {
 		return fmt.Errorf("%s is kept, as file systems are still mounted below it", dir)
 	}
 	return os.RemoveAll(dir)

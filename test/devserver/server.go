@@ -47,6 +47,7 @@ func Start(ctx context.Context, binary, stateDir, listen string) (*Server, error
 		return nil, fmt.Errorf("making a log: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, binary, "dev", "--listen", listen, "--state-dir", stateDir)
+	cmd.Env = append(os.Environ(), "YURT_STATE_DIR="+stateDir) // marks its helpers, see package leftovers
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopLimit
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C reaches it through ctx alone

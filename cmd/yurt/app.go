@@ -1,0 +1,140 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// app is what every command has at hand: where to read and write, and the flags
+// that all share. It is set up once, before the command runs.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) (string, bool)
+
+	args   []string // of the command line, without the program
+	json   bool   // --json
+	server string // --server
+}
+
+// env returns a variable of the environment, or fallback when it is not set.
+func (a *app) env(name, fallback string) string {
+	if value, ok := a.getenv(name); ok && value != "" {
+		return value
+	}
+	return fallback
+}
+
+// asksForJSON reports whether --json is among the arguments, before those that are
+// another program's.
+func (a *app) asksForJSON() bool {
+	for _, arg := range a.args {
+		switch arg {
+		case "--json":
+			return true
+		case "--":
+			return false
+		}
+	}
+	return false
+}
+
+// printJSON writes v, indented, to standard output.
+func (a *app) printJSON(v any) error {
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
+	}
+	return nil
+}
+
+// printf writes to standard output. That a reader has gone away is no failure of
+// the command: whoever pipes into head wants no more.
+func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
+
+// readInput reads a file of the user's, or standard input for "-", of at most
+// limit bytes. A file that cannot be read is [yurt.CodeFileNotFound].
+func (a *app) readInput(name string, limit int64) ([]byte, error) {
+	in := a.stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, unreadable(name, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err != nil {
+		return nil, unreadable(name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, yurt.Errorf(yurt.CodeFileTooLarge, "%s is larger than %s; give a smaller file", name, yurt.Size(limit))
+	}
+	return data, nil
+}
+
+func unreadable(name string, err error) error {
+	var path *os.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return yurt.Errorf(yurt.CodeFileNotFound, "there is no file %s; check the name and the directory you are in", name)
+	}
+	return yurt.Errorf(yurt.CodeFileNotFound, "%s cannot be read: %w; give a readable file", name, err)
+}
+
+// readValue returns the text of a flag that takes a value, "@file" or "-".
+func (a *app) readValue(text string, limit int64) ([]byte, error) {
+	if text == "-" {
+		return a.readInput("-", limit)
+	}
+	if name, ok := strings.CutPrefix(text, "@"); ok {
+		return a.readInput(name, limit)
+	}
+	return []byte(text), nil
+}
+
+// parseEnv reads the values of --env: NAME=VALUE, or NAME alone for the value that
+// it has here.
+func (a *app) parseEnv(settings []string) (map[string]string, error) {
+	env := make(map[string]string, len(settings))
+	for _, setting := range settings {
+		name, value, ok := strings.Cut(setting, "=")
+		if !ok {
+			if value, ok = a.getenv(name); !ok {
+				return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--env", "%s is not set here; give a value as %s=VALUE", name, name)
+			}
+		}
+		env[name] = value
+	}
+	return env, yurt.ValidateEnv("--env", env)
+}
+
+// stateDir is where Yurt keeps what outlives a process, unless it is told.
+func (a *app) stateDir() (string, error) {
+	if dir := a.env("YURT_STATE_DIR", ""); dir != "" {
+		return dir, nil
+	}
+	if base := a.env("XDG_STATE_HOME", ""); filepath.IsAbs(base) {
+		return filepath.Join(base, "yurt"), nil
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/yurt", nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", yurt.Errorf(yurt.CodeInvalidArgument, "there is no home directory to keep state in; give --state-dir")
+	}
+	return filepath.Join(home, ".local", "state", "yurt"), nil
+}

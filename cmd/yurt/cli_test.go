@@ -1,0 +1,123 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+func TestDefinesHandler(t *testing.T) {
+	tests := []struct {
+		code string
+		want bool
+	}{
+		{"def handler(event):\n    pass\n", true},
+		{"import os\nasync def handler(event, context):\n    pass\n", true},
+		{"async  def handler (event): ...", true},
+		{"handler = make()\n", true},
+		{"handler: Callable = make()\n", true},
+		{"from app import handler\n", true},
+		{"from app import helper, handler\n", true},
+		{"exports.handler = async (event) => 1\n", true},
+		{"export const handler = async (event) => 1\n", true},
+		{"export async function handler(event) {}\n", true},
+		{"print('hello')\n", false},
+		{"def handlers(): pass\n", false},
+		{"def my_handler(event): pass\n", false},
+		{"class A:\n    def handler(self): pass\n", false},
+		{"# def handler(event):\n", false},
+		{"if handler == 1: pass\n", false},
+		{"handler == 1\n", false},
+		{"from app import handlers\n", false},
+		{"", false},
+	}
+	for _, tt := range tests {
+		if got := definesHandler(tt.code); got != tt.want {
+			t.Errorf("definesHandler(%q) = %t, want %t", tt.code, got, tt.want)
+		}
+	}
+}
+
+func TestCheckLoopback(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:8700", "127.1.2.3:0", "[::1]:8700", "localhost:65535", defaultListen} {
+		if err := checkLoopback(address); err != nil {
+			t.Errorf("checkLoopback(%q) = %v, want nil", address, err)
+		}
+	}
+	for _, address := range []string{
+		"", "8700", ":8700", "0.0.0.0:8700", "[::]:8700", "192.168.1.2:80", "example.com:80", "localhost.example.com:80",
+		"127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", "[::ffff:10.0.0.1]:80",
+	} {
+		if err := checkLoopback(address); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+			t.Errorf("checkLoopback(%q) = %v, want an invalid argument", address, err)
+		}
+	}
+}
+
+func TestCommandOf(t *testing.T) {
+	tests := []struct {
+		words []string
+		want  yurtclient.Command
+	}{
+		{[]string{"ls"}, yurtclient.Command{Argv: []string{"ls"}}},
+		{[]string{"--", "ls"}, yurtclient.Command{Argv: []string{"ls"}}},
+		{[]string{"ls", "-l", "a b"}, yurtclient.Command{Argv: []string{"ls", "-l", "a b"}}},
+		{[]string{"ls -l"}, yurtclient.Command{Shell: "ls -l"}},
+		{[]string{"--", "ls|wc"}, yurtclient.Command{Shell: "ls|wc"}},
+		{[]string{"echo", "--", "x"}, yurtclient.Command{Argv: []string{"echo", "--", "x"}}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, commandOf(tt.words)); diff != "" {
+			t.Errorf("commandOf(%q): %s", tt.words, diff)
+		}
+	}
+}
+
+func TestParseEnv(t *testing.T) {
+	a := &app{getenv: func(name string) (string, bool) { return "here", name == "SET" }}
+	got, err := a.parseEnv([]string{"A=1", "B=", "C=x=y", "SET", "A=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"A": "2", "B": "", "C": "x=y", "SET": "here"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{"UNSET", "=x", "A B=c"} {
+		if _, err := a.parseEnv([]string{bad}); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+			t.Errorf("parseEnv(%q) = %v, want an invalid argument", bad, err)
+		}
+	}
+}
+
+func TestStateDir(t *testing.T) {
+	tests := []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"YURT_STATE_DIR": "/a", "XDG_STATE_HOME": "/x"}, "/a"},
+		{map[string]string{"XDG_STATE_HOME": "/x"}, "/x/yurt"},
+		{map[string]string{"XDG_STATE_HOME": "x", "YURT_STATE_DIR": "b"}, "b"},
+	}
+	for _, tt := range tests {
+		a := &app{getenv: func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }}
+		if got, err := a.stateDir(); got != tt.want || err != nil {
+			t.Errorf("stateDir with %v = %q, %v; want %q", tt.env, got, err, tt.want)
+		}
+	}
+}
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 0: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m", 59 * time.Minute: "59m",
+		3*time.Hour + time.Minute: "3h", 49 * time.Hour: "2d",
+	} {
+		if got := ago(now.Add(-d), now); got != want {
+			t.Errorf("ago(%s) = %q, want %q", d, got, want)
+		}
+	}
+}

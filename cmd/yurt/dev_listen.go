@@ -1,0 +1,33 @@
+package main
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/yurtrun/yurt"
+)
+
+// defaultListen is the address of the development server.
+const defaultListen = "127.0.0.1:8700"
+
+// checkLoopback refuses an address that anyone but this machine could reach: the
+// development server asks for no key, and whoever reaches it runs code here.
+func checkLoopback(address string) error {
+	const field = "--listen"
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "%q is not an address; give host:port such as %s", address, defaultListen)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "%q is not a port; give 0 to 65535, where 0 means any that is free", port)
+	}
+	if host == "localhost" {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() {
+		return nil
+	}
+	return yurt.FieldErrorf(yurt.CodeInvalidArgument, field,
+		"%q can be reached from other machines, and yurt dev asks nobody for a key; listen on 127.0.0.1, [::1] or localhost", address)
+}

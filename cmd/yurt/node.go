@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// removalLimit bounds how long yurt run waits for its sandbox to be gone.
+const removalLimit = 20 * time.Second
+
+// localNode names the one node there is. It is not the host's name, which may change:
+// sessions are found again by it.
+const localNode = "local"
+
+// privateNode is an executor of one run: on a state directory of its own, and gone
+// with it.
+type privateNode struct {
+	*executor.Executor
+	stateDir string
+	stderr   io.Writer
+}
+
+// startPrivateNode starts an executor whose sandboxes end with this process,
+// however that ends. The caller calls remove.
+func (a *app) startPrivateNode(ctx context.Context) (*privateNode, error) {
+	stateDir, err := os.MkdirTemp("", "yurt-run-")
+	if err != nil {
+		return nil, fmt.Errorf("making a state directory: %w", err)
+	}
+	node, err := newExecutor(stateDir, true, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(stateDir))
+	}
+	private := &privateNode{Executor: node, stateDir: stateDir, stderr: a.stderr}
+	if err := node.Start(ctx); err != nil {
+		private.remove(ctx)
+		return nil, err
+	}
+	return private, nil
+}
+
+// remove ends the sandbox and removes the state directory, also when ctx has ended.
+func (n *privateNode) remove(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
+	defer cancel()
+	err := errors.Join(n.DestroyAll(ctx), n.Close())
+	if err == nil {
+		err = os.RemoveAll(n.stateDir)
+	}
+	if err != nil {
+		fmt.Fprintf(n.stderr, "yurt: the sandbox could not be removed cleanly, see %s: %v\n", n.stateDir, err)
+	}
+}
+
+// newExecutor makes an executor with the helpers that lie beside this binary.
+func newExecutor(stateDir string, transient bool, logger *slog.Logger) (*executor.Executor, error) {
+	binaries, err := findBinaries()
+	if err != nil {
+		return nil, err
+	}
+	return executor.New(executor.Config{
+		StateDir: stateDir, Node: localNode, Transient: transient, Logger: logger,
+		InitPath: binaries.Init, LauncherPath: binaries.Launcher, PluginDir: binaries.PluginDir,
+	})
+}
+
+func findBinaries() (executor.Binaries, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return executor.Binaries{}, fmt.Errorf("finding the helpers of yurt: %w", err)
+	}
+	return executor.FindBinaries(self)
+}
+
+// localRuntimes lists the language runtimes that lie beside this binary.
+func localRuntimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
+	binaries, err := findBinaries()
+	if err != nil {
+		return nil, err
+	}
+	host := plugins.NewHost(binaries.PluginDir, slog.New(slog.DiscardHandler))
+	defer host.Close()
+	if _, err := host.Discover(ctx); err != nil {
+		return nil, err
+	}
+	return host.Runtimes(ctx)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
+)
+
+// exitError ends the program with an exit code and no message: what there was to
+// say has been said, by the user's own program or by the command.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// problem is an error under --json, in the shape that the REST API gives (RFC 9457).
+type problem struct {
+	Title  string    `json:"title"`
+	Status int       `json:"status"`
+	Detail string    `json:"detail"`
+	Code   yurt.Code `json:"code"`
+	Field  string    `json:"field,omitempty"`
+}
+
+// report tells the user what went wrong and returns the exit code for it.
+func (a *app) report(err error) int {
+	var exit exitError
+	switch {
+	case err == nil:
+		return yurt.ExitOK
+	case errors.As(err, &exit):
+		return int(exit)
+	}
+	var template *hcl.Error
+	if errors.As(err, &template) && !a.json {
+		fmt.Fprintln(a.stderr, strings.TrimRight(template.Text(a.colorful()), "\n"))
+		return yurt.CodeOf(err).ExitCode()
+	}
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) && !a.json {
+		worst := yurt.ExitOK
+		for _, err := range several.Unwrap() {
+			worst = max(worst, a.report(err))
+		}
+		return worst
+	}
+	code := yurt.CodeOf(err)
+	switch {
+	case a.json:
+		a.reportProblem(err, code)
+	case code == yurt.CodeCanceled:
+		fmt.Fprintln(a.stderr, "yurt: interrupted")
+	default:
+		fmt.Fprintln(a.stderr, "yurt: "+strings.TrimRight(err.Error(), "\n"))
+	}
+	var initial initError
+	if errors.As(err, &initial) {
+		return yurt.ExitSandboxFailed
+	}
+	return code.ExitCode()
+}
+
+// colorful reports whether a person reads standard error who does not mind colours.
+func (a *app) colorful() bool {
+	if _, plain := a.getenv("NO_COLOR"); plain {
+		return false
+	}
+	file, ok := a.stderr.(*os.File)
+	return ok && isatty.IsTerminal(file.Fd())
+}
+
+func (a *app) reportProblem(err error, code yurt.Code) {
+	p := problem{Title: http.StatusText(code.HTTPStatus()), Status: code.HTTPStatus(), Detail: err.Error(), Code: code}
+	var coded *yurt.Error
+	if errors.As(err, &coded) {
+		p.Field = coded.Field
+	}
+	encoder := json.NewEncoder(a.stderr)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(p); err != nil {
+		fmt.Fprintln(a.stderr, "yurt: "+err.Error())
+	}
+}

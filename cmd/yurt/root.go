@@ -1,0 +1,101 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+func newRootCommand(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "yurt",
+		Short: "Run untrusted code in sandboxes",
+		Long: `Yurt runs untrusted code in sandboxes.
+
+Try it with no server:      yurt run handler.py --event '{"name": "world"}'
+Serve the REST API:         yurt dev
+Ask what this host can do:  yurt doctor`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddGroup(
+		&cobra.Group{ID: groupRun, Title: "Run code:"},
+		&cobra.Group{ID: groupServer, Title: "Use a server:"},
+		&cobra.Group{ID: groupHost, Title: "Know this host:"},
+	)
+	root.AddCommand(
+		newRunCommand(a),
+		newDevCommand(a),
+		newSessionCommand(a),
+		newTemplateCommand(a),
+		newRuntimeCommand(a),
+		newDoctorCommand(a),
+		newVersionCommand(a),
+	)
+	return a.finish(root)
+}
+
+// The groups that the help text lists commands in.
+const (
+	groupRun    = "run"
+	groupServer = "server"
+	groupHost   = "host"
+)
+
+// finish gives a top command what every one of them has.
+func (a *app) finish(top *cobra.Command) *cobra.Command {
+	top.SilenceErrors = true // report prints them
+	top.SilenceUsage = true
+	top.PersistentFlags().BoolVar(&a.json, "json", false, "print JSON, errors included")
+	top.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		a.json = a.json || a.asksForJSON() // parsing stopped before it came to --json
+		return yurt.Errorf(yurt.CodeInvalidArgument, "%s; see %q", err.Error(), cmd.CommandPath()+" --help")
+	})
+	return top
+}
+
+// arguments makes a check of positional arguments that says which are wanted.
+func arguments(least, most int, want string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) >= least && (most < 0 || len(args) <= most) {
+			return nil
+		}
+		return yurt.Errorf(yurt.CodeInvalidArgument, "%s takes %s, and was given %s; see %q",
+			cmd.CommandPath(), want, counted(args), cmd.CommandPath()+" --help")
+	}
+}
+
+// noArguments is for commands that have subcommands or nothing to be told.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		message := "there is no command " + cmd.CommandPath() + " " + args[0]
+		cmd.SuggestionsMinimumDistance = 2 // letters that may be wrong
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			message += "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return yurt.Errorf(yurt.CodeInvalidArgument, "%s; see %q", message, cmd.CommandPath()+" --help")
+	}
+	return arguments(0, 0, "no arguments")(cmd, args)
+}
+
+func counted(args []string) string {
+	if len(args) == 0 {
+		return "none"
+	}
+	return strings.Join(args, " ")
+}
+
+// parent makes a command that only holds others.
+func parent(use, short, group string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, GroupID: group, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(children...)
+	return cmd
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+// sandboxRunName is the name under which the binary is "yurt run".
+const sandboxRunName = "sandbox-run"
+
+// runFlags are the flags of yurt run, as they were given.
+type runFlags struct {
+	event, context string
+	eventGiven     bool
+	handler        string
+	language       string
+	template       string
+	timeout        string
+	env            []string
+	profile        bool
+}
+
+func newRunCommand(a *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:     "run FILE",
+		Short:   "Run a handler or a script in a sandbox of its own, with no server",
+		GroupID: groupRun,
+		Long: `Run FILE ("-" for standard input) in a fresh sandbox on this machine, and remove the
+sandbox again.
+
+A file that defines a function named "handler" is run as a Lambda-style handler:
+it is called with the event, and what it returns is printed as JSON. Any other file
+is run as a script, unless --event or --handler says that it is a handler.
+
+Exit codes: 0 success, 1 general error, 2 file not found or unreadable, 3 syntax
+error or handler not defined, 4 execution timeout, 5 the sandbox could not be made.`,
+		Example: `  yurt run handler.py --event '{"name": "world"}'
+  yurt run handler.py --event @event.json --timeout 10s --profile
+  yurt run handler.py --handler lambda_handler --context '{"function_name": "hello"}'
+  yurt run script.py --env HOME --timeout 1m
+  echo 'print(6 * 7)' | yurt run - --language python --json`,
+		Args: arguments(1, 1, "one FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.eventGiven = cmd.Flags().Changed("event")
+			return a.runFile(cmd.Context(), args[0], f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.event, "event", "e", "", "the event: JSON, @FILE, or - for standard input (default {})")
+	flags.StringVar(&f.context, "context", "", "fields for the handler's context: a JSON object or @FILE")
+	flags.StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\")")
+	flags.StringVarP(&f.language, "language", "l", "", "language of FILE (default: from its extension)")
+	flags.StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the first that has the language)")
+	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
+	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
+	flags.BoolVar(&f.profile, "profile", false, "say where the time went, and how much memory it took")
+	return cmd
+}
+
+// newSandboxRunCommand is yurt run as a program of its own.
+func newSandboxRunCommand(a *app) *cobra.Command {
+	cmd := newRunCommand(a)
+	cmd.Use, cmd.GroupID, cmd.Version = sandboxRunName+" FILE", "", version
+	cmd.CompletionOptions.DisableDefaultCmd = true
+	return a.finish(cmd)
+}
+
+// runFile is one life of a sandbox, from the file to the exit code.
+func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
+	request, err := a.readRun(file, f)
+	if err != nil {
+		return err
+	}
+	profile := newProfile()
+	node, err := a.startPrivateNode(ctx)
+	if err != nil {
+		return initFailure(err)
+	}
+	defer node.remove(ctx)
+
+	template, spec, err := request.complete(ctx, node)
+	if err != nil {
+		return err
+	}
+	sandbox, err := node.CreateSandbox(ctx, yurt.SandboxSpec{
+		ID:        yurt.NewSandboxID(),
+		Template:  template,
+		Resources: template.Resources.Or(yurt.DefaultResources()),
+	})
+	if err != nil {
+		return initFailure(err)
+	}
+	profile.sandboxReady(sandbox)
+
+	result, err := a.execute(ctx, node, sandbox.ID, spec)
+	if err != nil {
+		return err
+	}
+	profile.ended(result)
+	return a.printRun(spec, result, profile, f.profile)
+}
+
+// execute runs spec and returns its result. What it prints is passed on as it
+// comes, unless the result is to be printed as JSON, which holds it.
+func (a *app) execute(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec) (*yurt.Result, error) {
+	if err := node.StartExecution(ctx, sandboxID, spec); err != nil {
+		return nil, err
+	}
+	var result *yurt.Result
+	err := node.WatchExecution(ctx, sandboxID, spec.ID, 0, func(event yurt.Event) error {
+		if event.Type == yurt.EventEnded {
+			result = event.Result
+		}
+		if a.json {
+			return nil
+		}
+		return a.passOn(event)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if result == nil {
+		return nil, yurt.Errorf(yurt.CodeInternal, "the execution ended and left no result")
+	}
+	return result, nil
+}
+
+// initError is an error that kept a sandbox from being made. Whatever its code, the
+// exit code says that the user's own code never ran.
+type initError struct{ error }
+
+func (e initError) Unwrap() error { return e.error }
+
+func initFailure(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	if yurt.CodeOf(err) == yurt.CodeInternal {
+		err = yurt.Errorf(yurt.CodeSandboxFailed, "the sandbox could not be made: %w; run \"yurt doctor\" to see what this host lacks", err)
+	}
+	return initError{err}
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// passOn writes what the program printed to the same stream of ours.
+func (a *app) passOn(event yurt.Event) error {
+	out := a.stdout
+	switch event.Type {
+	case yurt.EventStdout:
+	case yurt.EventStderr:
+		out = a.stderr
+	default:
+		return nil
+	}
+	if _, err := out.Write(event.Data); err != nil {
+		return fmt.Errorf("passing on output: %w", err)
+	}
+	return nil
+}
+
+// profile says where the time of yurt run went, as its caller saw it.
+type profile struct {
+	begun         time.Time
+	WallMS        float64            `json:"wall_ms"` // from reading the file to the result
+	SandboxMS     float64            `json:"sandbox_ms"`
+	ExecutionMS   float64            `json:"execution_ms"`
+	CPUMS         float64            `json:"cpu_ms"`
+	MemoryPeak    int64              `json:"memory_peak_bytes"`
+	SandboxPhases map[string]float64 `json:"sandbox_phases_ms,omitempty"`
+	RunPhases     map[string]float64 `json:"execution_phases_ms,omitempty"`
+}
+
+func newProfile() *profile { return &profile{begun: time.Now()} }
+
+func (p *profile) sandboxReady(sandbox yurt.Sandbox) {
+	p.SandboxMS = milliseconds(time.Since(p.begun))
+	p.SandboxPhases = sandbox.Phases
+}
+
+func (p *profile) ended(result *yurt.Result) {
+	p.WallMS = milliseconds(time.Since(p.begun))
+	p.ExecutionMS = result.Metrics.DurationMS
+	p.CPUMS = result.Metrics.CPUMS
+	p.MemoryPeak = result.Metrics.MemoryPeakBytes
+	p.RunPhases = result.Metrics.Phases
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// printRun shows the result, and returns the exit code as an error unless it is 0.
+func (a *app) printRun(spec yurt.ExecutionSpec, result *yurt.Result, p *profile, profiled bool) error {
+	var err error
+	if a.json {
+		err = a.printResultJSON(result, p, profiled)
+	} else {
+		a.printResult(spec, result)
+		if profiled {
+			a.printProfile(p)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if code := result.CLIExitCode(); code != yurt.ExitOK {
+		return exitError(code)
+	}
+	return nil
+}
+
+func (a *app) printResultJSON(result *yurt.Result, p *profile, profiled bool) error {
+	shown := struct {
+		*yurt.Result
+		Profile *profile `json:"profile,omitempty"`
+	}{Result: result}
+	if profiled {
+		shown.Profile = p
+	}
+	return a.printJSON(shown)
+}
+
+// printResult shows what the program did not print itself: the value that a
+// handler returned, why it failed, and that output was cut.
+func (a *app) printResult(spec yurt.ExecutionSpec, result *yurt.Result) {
+	if result.Stdout != "" && !strings.HasSuffix(result.Stdout, "\n") && spec.Kind == yurt.KindHandler {
+		a.printf("\n")
+	}
+	if spec.Kind == yurt.KindHandler && result.Error == nil {
+		a.printf("%s\n", indented(result.Result))
+	}
+	a.printCuts(spec.OutputLimit, result)
+	if result.Error != nil {
+		a.printExecutionError(result)
+	}
+}
+
+func indented(value json.RawMessage) []byte {
+	var out bytes.Buffer
+	if len(value) == 0 || json.Indent(&out, value, "", "  ") != nil {
+		return []byte("null")
+	}
+	return out.Bytes()
+}
+
+func (a *app) printCuts(limit yurt.Size, result *yurt.Result) {
+	cut := func(stream string, was bool, written int64) {
+		if !was {
+			return
+		}
+		at := ""
+		if limit > 0 {
+			at = " at " + limit.String()
+		}
+		fmt.Fprintf(a.stderr, "yurt: %s was cut%s; the program wrote %d bytes\n", stream, at, written)
+	}
+	cut("standard output", result.Truncated.Stdout, result.Metrics.StdoutBytes)
+	cut("standard error", result.Truncated.Stderr, result.Metrics.StderrBytes)
+}
+
+// printExecutionError shows the error in Python's order, outermost line first and
+// the error itself last, unless the program has printed it so.
+func (a *app) printExecutionError(result *yurt.Result) {
+	e := result.Error
+	if saysAll(result.Stderr, e) {
+		return
+	}
+	if result.Stderr != "" && !strings.HasSuffix(result.Stderr, "\n") {
+		fmt.Fprintln(a.stderr)
+	}
+	for _, line := range e.Stacktrace {
+		fmt.Fprintln(a.stderr, strings.TrimRight(line, "\n"))
+	}
+	fmt.Fprintln(a.stderr, "yurt: "+e.Type+": "+e.Message)
+}
+
+// saysAll reports whether printed text names the error and each line of its stack.
+func saysAll(printed string, e *yurt.ExecutionError) bool {
+	missing := func(frame string) bool { return !strings.Contains(printed, strings.TrimRight(frame, "\n")) }
+	return !missing(e.Type+": ") && !slices.ContainsFunc(e.Stacktrace, missing)
+}
+
+// printProfile writes to standard error, so that it does not mix with the result.
+func (a *app) printProfile(p *profile) {
+	line := func(name, value string) { fmt.Fprintf(a.stderr, "  %-24s %s\n", name, value) }
+	phases := func(of map[string]float64) {
+		names := make([]string, 0, len(of))
+		for name := range of {
+			names = append(names, name)
+		}
+		slices.SortFunc(names, func(x, y string) int { return strings.Compare(x, y) })
+		for _, name := range names {
+			line("  "+name, inMS(of[name]))
+		}
+	}
+	fmt.Fprintln(a.stderr, "profile")
+	line("wall", inMS(p.WallMS))
+	line("sandbox made after", inMS(p.SandboxMS))
+	phases(p.SandboxPhases)
+	line("execution", inMS(p.ExecutionMS))
+	phases(p.RunPhases)
+	line("CPU", inMS(p.CPUMS))
+	line("peak memory", strconv.FormatFloat(float64(p.MemoryPeak)/(1<<20), 'f', 1, 64)+" MiB")
+}
+
+func inMS(ms float64) string { return strconv.FormatFloat(ms, 'f', 2, 64) + " ms" }

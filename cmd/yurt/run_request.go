@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+)
+
+// defaultHandler is the function that is called when no other is named.
+const defaultHandler = "handler"
+
+// runRequest is what yurt run was asked, read and checked as far as that goes
+// without a node.
+type runRequest struct {
+	extension string // of the file, with its dot
+	language  string // as given, or ""
+	template  string // as given, or ""
+	timeout   yurt.Duration
+	spec      yurt.ExecutionSpec // lacks what the template and the runtimes say
+}
+
+func (a *app) readRun(file string, f runFlags) (runRequest, error) {
+	request := runRequest{extension: strings.ToLower(filepath.Ext(file)), language: f.language, template: f.template}
+	code, err := a.readInput(file, yurt.MaxCodeBytes)
+	if err != nil {
+		return request, err
+	}
+	if !utf8.Valid(code) {
+		return request, yurt.Errorf(yurt.CodeFileNotFound, "%s is not a text file: it is not valid UTF-8", file)
+	}
+	request.spec = yurt.ExecutionSpec{ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Code: string(code)}
+	if f.timeout != "" {
+		if request.timeout, err = yurt.ParseDuration(f.timeout); err != nil {
+			return request, yurt.FieldErrorf(yurt.CodeOf(err), "--timeout", "%w", err)
+		}
+	}
+	if request.spec.Env, err = a.parseEnv(f.env); err != nil {
+		return request, err
+	}
+	if !f.eventGiven && f.handler == "" && !definesHandler(request.spec.Code) {
+		return request, nil
+	}
+	return request, a.readHandler(&request.spec, f)
+}
+
+// readHandler makes spec the call of a handler.
+func (a *app) readHandler(spec *yurt.ExecutionSpec, f runFlags) error {
+	spec.Kind, spec.Handler, spec.Event = yurt.KindHandler, f.handler, json.RawMessage("{}")
+	if spec.Handler == "" {
+		spec.Handler = defaultHandler
+	}
+	if f.eventGiven {
+		event, err := a.readValue(f.event, yurt.MaxEventBytes)
+		if err != nil {
+			return err
+		}
+		if !json.Valid(event) {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--event", "this is not JSON; give a value such as '{\"name\": \"world\"}', or @FILE")
+		}
+		spec.Event = event
+	}
+	if f.context == "" {
+		return nil
+	}
+	fields, err := a.readValue(f.context, yurt.MaxEventBytes)
+	if err != nil {
+		return err
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(fields, &object); err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--context", "this is not a JSON object; give one such as '{\"function_name\": \"hello\"}', or @FILE")
+	}
+	spec.Context = fields
+	return nil
+}
+
+// definesHandler reports whether source text seems to define the default handler
+// at its top level. It looks at lines alone, in the ways that the languages with
+// handlers write it; --handler settles it where that is not enough.
+func definesHandler(code string) bool {
+	return regexp.MustCompile(`(?m)^(` +
+		`(async\s+)?def\s+handler\s*\(|` + // Python
+		`handler\s*(:[^=\n]+)?=[^=]|` +
+		`from\s+\S+\s+import\s+(.*\W)?handler\s*$|` +
+		`(module\.)?exports\.handler\s*=|` + // JavaScript
+		`export\s+(async\s+)?(function|const|let)\s+handler\b` +
+		`)`).MatchString(code)
+}
+
+// runNode is what yurt run needs of a node.
+type runNode interface {
+	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
+	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
+	StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error
+	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
+}
+
+// complete fills in what the installed runtimes and the templates say.
+func (r runRequest) complete(ctx context.Context, node runNode) (yurt.Template, yurt.ExecutionSpec, error) {
+	spec := r.spec
+	runtimes, err := node.Runtimes(ctx)
+	if err != nil {
+		return yurt.Template{}, spec, err
+	}
+	runtime, err := r.runtime(runtimes)
+	if err != nil {
+		return yurt.Template{}, spec, err
+	}
+	template, err := findTemplate(r.template, runtime.Name)
+	if err != nil {
+		return yurt.Template{}, spec, err
+	}
+	limits := template.Session
+	spec.Language = r.language
+	if spec.Language == "" {
+		spec.Language = runtime.Name
+	}
+	spec.OutputLimit = limits.OutputLimit
+	spec.Timeout = limits.ExecutionTimeout
+	if r.timeout != 0 {
+		spec.Timeout = r.timeout
+	}
+	if err := spec.TakeEventTimeout(); err != nil {
+		return template, spec, err
+	}
+	return template, spec, spec.Validate()
+}
+
+// runtime finds the runtime of the language, by name or by extension.
+func (r runRequest) runtime(runtimes []yurt.RuntimeInfo) (yurt.RuntimeInfo, error) {
+	var known []string
+	for _, runtime := range runtimes {
+		known = append(known, runtime.Name)
+		byName := slices.Contains(runtime.Languages, r.language) || runtime.Name == r.language
+		byExtension := r.language == "" && slices.Contains(runtime.Extensions, r.extension)
+		if byName || byExtension {
+			return runtime, nil
+		}
+	}
+	have := "no language runtime is installed"
+	if len(known) > 0 {
+		have = "installed are " + strings.Join(known, ", ")
+	}
+	if r.language == "" {
+		return yurt.RuntimeInfo{}, yurt.Errorf(yurt.CodeLanguageNotSupported,
+			"the extension %q says nothing about the language; give --language (%s)", r.extension, have)
+	}
+	return yurt.RuntimeInfo{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "--language", "there is no runtime for %q (%s)", r.language, have)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+func newRuntimeCommand(a *app) *cobra.Command {
+	cmd := parent("runtime", "Look at the language runtimes", groupServer, newRuntimeListCommand(a))
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+func newRuntimeListCommand(a *app) *cobra.Command {
+	var local bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the language runtimes that are installed",
+		Example: "  yurt runtime list\n  yurt runtime list --local",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runtimes, err := a.runtimes(cmd.Context(), local)
+			if err != nil {
+				return err
+			}
+			return a.printRuntimes(runtimes)
+		},
+	}
+	cmd.Flags().BoolVar(&local, "local", false, "those beside this binary, without asking a server")
+	return cmd
+}
+
+func (a *app) printRuntimes(runtimes []yurt.RuntimeInfo) error {
+	if a.json {
+		return a.printJSON(append([]yurt.RuntimeInfo{}, runtimes...)) // never null
+	}
+	rows := make([][]string, len(runtimes))
+	for i, r := range runtimes {
+		rows[i] = []string{
+			r.Name, r.Version, strings.Join(r.Languages, ", "), strings.Join(r.Extensions, ", "), strings.Join(r.Abilities, ", "),
+		}
+	}
+	a.printTable([]string{"name", "version", "languages", "extensions", "can run"}, rows)
+	return nil
+}
+
+func (a *app) runtimes(ctx context.Context, local bool) ([]yurt.RuntimeInfo, error) {
+	if !local {
+		client, err := a.client()
+		if err != nil {
+			return nil, err
+		}
+		return client.Runtimes(ctx)
+	}
+	return localRuntimes(ctx)
+}

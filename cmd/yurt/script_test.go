@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/yurtrun/yurt/test/devserver"
+)
+
+// binDir is where `make build` puts what the scripts run: the real binaries.
+const binDir = "../../bin"
+
+// TestMain builds the binaries, which takes no time when they are up to date.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if out, err := exec.Command("make", "-C", "../..", "build").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building what the scripts run: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestScripts runs what needs no sandbox.
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+// TestSandboxScripts runs what makes sandboxes.
+func TestSandboxScripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes sandboxes")
+	}
+	if os.Geteuid() != 0 {
+		t.Fatal("these scripts make sandboxes, which needs root; run them as root, or run `make check` for what does not")
+	}
+	runScripts(t, "testdata/sandbox")
+}
+
+func runScripts(t *testing.T, dir string) {
+	t.Helper()
+	bin, err := filepath.Abs(binDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 dir,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+":/usr/bin:/bin")
+			env.Setenv("BIN", bin)
+			env.Setenv("YURT_STATE_DIR", filepath.Join(env.WorkDir, "state"))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "server": server, "keep": keep},
+	})
+}
+
+// exits runs a program and wants its exit code: exits 3 yurt run broken.py
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM [ARGUMENT]...")
+	}
+	code := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := err.(*exec.ExitError) //nolint:errorlint // testscript wraps nothing
+		if !ok {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		code = exit.ExitCode()
+	}
+	if fmt.Sprint(code) != args[0] {
+		ts.Fatalf("%s ended with exit code %d, want %s", args[1], code, args[0])
+	}
+}
+
+// server starts a development server that ends with the script, and makes it the one
+// that yurt uses: server
+func server(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: server")
+	}
+	binary := filepath.Join(ts.Getenv("BIN"), "yurt")
+	running, err := devserver.Start(context.Background(), binary, ts.Getenv("YURT_STATE_DIR"), "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(running.Stop()) })
+	ts.Setenv("YURT_SERVER", running.URL)
+}
+
+// keep puts what the last program printed, without its newline, into a variable:
+// keep ID
+func keep(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: keep VARIABLE")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+// defaultServer is where yurt dev listens.
+const defaultServer = "http://" + defaultListen
+
+func newSessionCommand(a *app) *cobra.Command {
+	cmd := parent("session", "Create sessions on a server, and run things in them", groupServer,
+		newSessionCreateCommand(a),
+		newSessionListCommand(a),
+		newSessionShowCommand(a),
+		newSessionExecCommand(a),
+		newSessionCodeCommand(a),
+		newSessionStopCommand(a),
+	)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+// addServerFlag lets cmd and all below it be told which server to use.
+func (a *app) addServerFlag(cmd *cobra.Command) {
+	cmd.PersistentFlags().StringVar(&a.server, "server", a.env("YURT_SERVER", defaultServer), "the server's address; also in YURT_SERVER")
+}
+
+// client returns a client of the server that the flags name.
+func (a *app) client() (*yurtclient.Client, error) { return yurtclient.New(a.server) }
+
+// sessionRunFlags are the flags that exec and code share.
+type sessionRunFlags struct {
+	timeout string
+	env     []string
+	cwd     string
+	stdin   bool
+}
+
+func (f *sessionRunFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's)")
+	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
+	flags.StringVar(&f.cwd, "cwd", "", "directory to run in (default "+yurt.WorkspaceDir+")")
+}
+
+// apply fills in what the flags say.
+func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
+	var err error
+	if f.timeout != "" {
+		if req.Timeout, err = yurt.ParseDuration(f.timeout); err != nil {
+			return yurt.FieldErrorf(yurt.CodeOf(err), "--timeout", "%w", err)
+		}
+	}
+	if req.Env, err = a.parseEnv(f.env); err != nil {
+		return err
+	}
+	req.Cwd = f.cwd
+	if f.stdin {
+		input, err := a.readInput("-", yurt.MaxStdinBytes)
+		if err != nil {
+			return err
+		}
+		req.Stdin = string(input)
+	}
+	return nil
+}
+
+// runInSession carries out req. Output is passed on as it comes, and the exit code
+// is that of what ran; under --json the execution is printed instead.
+func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	execution, err := client.ExecuteStream(ctx, sessionID, req, func(event yurt.Event) error {
+		if a.json {
+			return nil
+		}
+		return a.passOn(event)
+	})
+	if err != nil {
+		if ctx.Err() != nil && execution.ID != "" && !a.json {
+			fmt.Fprintf(a.stderr, "yurt: no longer watching; execution %s goes on in session %s until it ends or times out\n", execution.ID, sessionID)
+		}
+		return err
+	}
+	result := execution.Result
+	if a.json {
+		if err := a.printJSON(execution); err != nil {
+			return err
+		}
+	} else {
+		a.printResult(yurt.ExecutionSpec{Kind: yurt.KindCommand, OutputLimit: req.OutputLimit}, result)
+	}
+	if result.ExitCode != 0 {
+		return exitError(result.ExitCode)
+	}
+	if result.Error != nil {
+		return exitError(result.CLIExitCode())
+	}
+	return nil
+}

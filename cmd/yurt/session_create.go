@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+type sessionCreateFlags struct {
+	template, mode, agent string
+	timeout, idleTimeout  string
+	cpu                   float64
+	memory, disk          string
+	pids                  int
+	env, metadata         []string
+}
+
+func newSessionCreateCommand(a *app) *cobra.Command {
+	var f sessionCreateFlags
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Create a session and print its id",
+		Long: `Create a session and print its id, once its sandbox is ready.
+
+The id alone goes to standard output. Unless told otherwise the session is
+persistent: it takes any number of executions until it is stopped or times out.`,
+		Example: `  id=$(yurt session create)
+  yurt session create --template shell-basic --memory 128Mi --timeout 10m
+  yurt session create --mode ephemeral --env API_URL=http://example.com --metadata ticket=42`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.createSession(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.template, "template", "t", "python-basic", "what its sandbox is made from")
+	flags.StringVar(&f.mode, "mode", string(yurt.ModePersistent), "persistent, or ephemeral for one execution")
+	flags.StringVar(&f.agent, "agent", "", "the agent it belongs to")
+	flags.StringVar(&f.timeout, "timeout", "", "how long it may live, such as 1h (default: the template's)")
+	flags.StringVar(&f.idleTimeout, "idle-timeout", "", "how long it may go unused, such as 10m (default: the template's)")
+	flags.Float64Var(&f.cpu, "cpu", 0, "CPU limit in cores, such as 0.5 (default: the template's)")
+	flags.StringVar(&f.memory, "memory", "", "memory limit, such as 512Mi (default: the template's)")
+	flags.StringVar(&f.disk, "disk", "", "size of "+yurt.WorkspaceDir+", such as 256Mi (default: the template's)")
+	flags.IntVar(&f.pids, "pids", 0, "limit of processes and threads (default: the template's)")
+	flags.StringArrayVar(&f.env, "env", nil, "a variable for everything in it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
+	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE to find it by; may be repeated")
+	return cmd
+}
+
+func (a *app) createSession(ctx context.Context, f sessionCreateFlags) error {
+	req, err := f.request(a)
+	if err != nil {
+		return err
+	}
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	session, err := client.CreateSession(ctx, req)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(session)
+	}
+	a.printf("%s\n", session.ID)
+	return nil
+}
+
+func (f sessionCreateFlags) request(a *app) (yurtclient.CreateSessionRequest, error) {
+	req := yurtclient.CreateSessionRequest{TemplateID: f.template, Mode: yurt.Mode(f.mode), AgentID: f.agent}
+	resources := yurtclient.Resources{CPU: f.cpu, PIDs: f.pids}
+	parse := func(flag, text string, into func(string) error) error {
+		if text == "" {
+			return nil
+		}
+		if err := into(text); err != nil {
+			return yurt.FieldErrorf(yurt.CodeOf(err), flag, "%w", err)
+		}
+		return nil
+	}
+	duration := func(into *yurt.Duration) func(string) error {
+		return func(text string) (err error) { *into, err = yurt.ParseDuration(text); return err }
+	}
+	size := func(into *yurt.Size) func(string) error {
+		return func(text string) (err error) { *into, err = yurt.ParseSize(text); return err }
+	}
+	for _, flag := range []struct {
+		name, text string
+		into       func(string) error
+	}{
+		{"--timeout", f.timeout, duration(&req.Timeout)},
+		{"--idle-timeout", f.idleTimeout, duration(&req.IdleTimeout)},
+		{"--memory", f.memory, size(&resources.Memory)},
+		{"--disk", f.disk, size(&resources.Disk)},
+	} {
+		if err := parse(flag.name, flag.text, flag.into); err != nil {
+			return req, err
+		}
+	}
+	if resources != (yurtclient.Resources{}) {
+		req.Resources = &resources
+	}
+	var err error
+	if req.Metadata, err = parsePairs("--metadata", f.metadata); err != nil {
+		return req, err
+	}
+	req.Env, err = a.parseEnv(f.env)
+	return req, err
+}
+
+func parsePairs(flag string, settings []string) (map[string]string, error) {
+	pairs := make(map[string]string, len(settings))
+	for _, setting := range settings {
+		key, value, ok := strings.Cut(setting, "=")
+		if !ok || key == "" {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, flag, "%s is not KEY=VALUE", fmt.Sprintf("%q", setting))
+		}
+		pairs[key] = value
+	}
+	return pairs, nil
+}

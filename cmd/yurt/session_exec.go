@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+func newSessionExecCommand(a *app) *cobra.Command {
+	var f sessionRunFlags
+	cmd := &cobra.Command{
+		Use:   "exec [flags] ID [--] COMMAND [ARGUMENT]...",
+		Short: "Run a command in a session, and pass its output on as it comes",
+		Long: `Run a command in a session. What it prints is passed on as it comes, and its exit
+code becomes that of this program.
+
+Several words are a program and its arguments. A single argument that holds a space
+or anything that a shell gives a meaning to is a line for the sandbox's shell.`,
+		Example: `  yurt session exec $id -- ls -l /workspace
+  yurt session exec $id 'for i in 1 2 3; do echo $i; sleep 1; done'
+  yurt session exec --stdin $id -- wc -l < access.log`,
+		Args: arguments(2, -1, "a session ID and a command"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			req := yurtclient.ExecuteRequest{Command: commandOf(args[1:])}
+			if err := f.apply(a, &req); err != nil {
+				return err
+			}
+			return a.runInSession(cmd.Context(), args[0], req)
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "give it our standard input, read to its end first")
+	cmd.Flags().SetInterspersed(false) // what follows the ID is the command's
+	return cmd
+}
+
+// commandOf tells a program with arguments from a line for the shell.
+func commandOf(words []string) yurtclient.Command {
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
+	}
+	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n|&;<>()$`\\\"'*?[]#~{}=!") {
+		return yurtclient.Command{Shell: words[0]}
+	}
+	return yurtclient.Command{Argv: words}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+func newSessionShowCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show one session",
+		Example: "  yurt session show ses_4q7kz2m5x3nd6w7v2yj5p4hb2e",
+		Args:    arguments(1, 1, "one session ID"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.showSession(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) showSession(ctx context.Context, id string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	session, err := client.Session(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(session)
+	}
+	for _, fact := range sessionFacts(session, time.Now()) {
+		a.printf("%-13s %s\n", fact[0], fact[1])
+	}
+	return nil
+}
+
+// sessionFacts says what a person wants to know of a session, in that order.
+func sessionFacts(s yurt.Session, now time.Time) [][2]string {
+	facts := [][2]string{
+		{"id", s.ID},
+		{"template", s.TemplateID},
+		{"mode", string(s.Mode)},
+		{"state", string(s.State) + " (" + s.Reason + ")"},
+		{"created", s.CreatedAt.Local().Format(time.DateTime) + ", " + ago(s.CreatedAt, now) + " ago"},
+	}
+	add := func(name, value string) {
+		if value != "" {
+			facts = append(facts, [2]string{name, value})
+		}
+	}
+	if s.EndedAt != nil {
+		add("ended", s.EndedAt.Local().Format(time.DateTime)+", "+ago(*s.EndedAt, now)+" ago")
+	} else {
+		at, reason := s.Expiry()
+		add("ends", at.Local().Format(time.DateTime)+" if not used or raised: "+reason)
+	}
+	add("agent", s.AgentID)
+	add("limits", strconv.FormatFloat(s.Resources.CPU, 'g', -1, 64)+" CPU, "+s.Resources.Memory.String()+" memory, "+
+		s.Resources.Disk.String()+" disk, "+strconv.Itoa(s.Resources.PIDs)+" processes")
+	if s.Placement.Kind != "" {
+		add("placement", string(s.Placement.Kind)+" on "+s.Placement.Node)
+	}
+	add("sandbox", s.SandboxID)
+	for _, phase := range slices.Sorted(maps.Keys(s.Placement.Phases)) {
+		add("  "+phase, inMS(s.Placement.Phases[phase]))
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
+		add("metadata", key+"="+s.Metadata[key])
+	}
+	return facts
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
+)
+
+func newTemplateCommand(a *app) *cobra.Command {
+	cmd := parent("template", "Check template files, and look at the templates there are", groupServer,
+		newTemplateValidateCommand(a),
+		newTemplateListCommand(a),
+		newTemplateShowCommand(a),
+	)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+// localFlag is how list and show are told to ask no server.
+func localFlag(cmd *cobra.Command, into *bool) {
+	cmd.Flags().BoolVar(into, "local", false, "the templates built into this binary, without asking a server")
+}
+
+func (a *app) templates(ctx context.Context, local bool) ([]yurt.Template, error) {
+	if local {
+		return hcl.Defaults()
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, err
+	}
+	return client.Templates(ctx)
+}
+
+// findTemplate returns the template that name means: a built-in one, one of an HCL
+// file, or for "" the first built-in one that has the runtime.
+func findTemplate(name, runtime string) (yurt.Template, error) {
+	if strings.HasSuffix(name, ".hcl") {
+		return templateOfFile(name)
+	}
+	builtin, err := hcl.Defaults()
+	if err != nil {
+		return yurt.Template{}, err
+	}
+	var names []string
+	for _, t := range builtin {
+		names = append(names, t.Name)
+		if t.Name == name || name == "" && slices.Contains(t.Runtimes, runtime) {
+			return t, nil
+		}
+	}
+	if name == "" {
+		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateNotFound, "no built-in template has the runtime %s; give --template with an .hcl file that has it", runtime)
+	}
+	return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateNotFound, "--template",
+		"there is no template %q; built in are %s, and an .hcl file can define another", name, strings.Join(names, ", "))
+}
+
+func templateOfFile(name string) (yurt.Template, error) {
+	templates, err := hcl.ParseFiles(name)
+	if err != nil {
+		return yurt.Template{}, err
+	}
+	if len(templates) != 1 {
+		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateInvalid, "--template", "%s defines %d templates; give a file that defines one", name, len(templates))
+	}
+	return templates[0], nil
+}

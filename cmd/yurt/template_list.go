@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+func newTemplateListCommand(a *app) *cobra.Command {
+	var local bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List templates",
+		Example: "  yurt template list\n  yurt template list --local",
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listTemplates(cmd.Context(), local) },
+	}
+	localFlag(cmd, &local)
+	return cmd
+}
+
+func (a *app) listTemplates(ctx context.Context, local bool) error {
+	templates, err := a.templates(ctx, local)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(append([]yurt.Template{}, templates...)) // never null
+	}
+	rows := make([][]string, len(templates))
+	for i, t := range templates {
+		rows[i] = []string{
+			t.Name, strings.Join(t.Runtimes, ", "), strconv.FormatFloat(t.Resources.CPU, 'g', -1, 64),
+			t.Resources.Memory.String(), string(t.Isolation.Level), string(t.Network.Mode), t.Description,
+		}
+	}
+	a.printTable([]string{"name", "runtimes", "cpu", "memory", "isolation", "network", "description"}, rows)
+	return nil
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
+)
+
+func newTemplateShowCommand(a *app) *cobra.Command {
+	var local bool
+	cmd := &cobra.Command{
+		Use:   "show NAME",
+		Short: "Show one template, complete with its defaults",
+		Long: `Show one template as HCL, complete with its defaults: what is printed can be saved to a
+file, changed, and be a template of its own.`,
+		Example: "  yurt template show python-basic\n  yurt template show --local shell-basic > mine.hcl",
+		Args:    arguments(1, 1, "one template NAME"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.showTemplate(cmd.Context(), args[0], local) },
+	}
+	localFlag(cmd, &local)
+	return cmd
+}
+
+func (a *app) showTemplate(ctx context.Context, name string, local bool) error {
+	template, err := a.template(ctx, name, local)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(template)
+	}
+	a.printf("%s", hcl.Encode(template))
+	return nil
+}
+
+func (a *app) template(ctx context.Context, name string, local bool) (yurt.Template, error) {
+	if local {
+		return findTemplate(name, "")
+	}
+	client, err := a.client()
+	if err != nil {
+		return yurt.Template{}, err
+	}
+	return client.Template(ctx, name)
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
+)
+
+func newTemplateValidateCommand(a *app) *cobra.Command {
+	var variables []string
+	cmd := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check template files, and show what is wrong with them",
+		Long: `Check template files without a server. The files are one whole: they share variables
+and locals, and one may extend what another defines. A directory stands for the .hcl
+files in it.
+
+What is wrong is shown with file, line, column and source line, and is exit code 1.
+Under --json the findings go to standard output.`,
+		Example: "  yurt template validate templates/\n  yurt template validate base.hcl mine.hcl --var version=3.12",
+		Args:    arguments(1, -1, "one FILE or more"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			values, err := parsePairs("--var", variables)
+			if err != nil {
+				return err
+			}
+			return a.validateTemplates(&hcl.Parser{Variables: values}, args)
+		},
+	}
+	cmd.Flags().StringArrayVar(&variables, "var", nil, "a value for a variable: NAME=VALUE; may be repeated")
+	return cmd
+}
+
+// validation is what yurt template validate --json prints.
+type validation struct {
+	Valid       bool             `json:"valid"`
+	Templates   []string         `json:"templates"`
+	Diagnostics []hcl.Diagnostic `json:"diagnostics"`
+	Omitted     int              `json:"omitted,omitempty"`
+}
+
+func (a *app) validateTemplates(parser *hcl.Parser, files []string) error {
+	templates, err := parser.ParseFiles(files...)
+	v := validation{Valid: err == nil, Templates: []string{}, Diagnostics: []hcl.Diagnostic{}}
+	var wrong *hcl.Error
+	if errors.As(err, &wrong) && a.json {
+		v.Diagnostics, v.Omitted = wrong.Diagnostics, wrong.Omitted
+		return errors.Join(a.printJSON(v), exitError(yurt.CodeOf(wrong).ExitCode()))
+	}
+	if err != nil {
+		return err
+	}
+	for _, t := range templates {
+		v.Templates = append(v.Templates, t.Name)
+	}
+	if a.json {
+		return a.printJSON(v)
+	}
+	a.printf("%s valid: %s\n", counting(len(v.Templates), "template is", "templates are"), strings.Join(v.Templates, ", "))
+	return nil
+}

@@ -1,0 +1,144 @@
+// Package leftovers finds what a server has on the machine: its processes, those in
+// its sandboxes, its mounts, cgroups and sandbox directories. Tests and the demo use
+// it to show that nothing stays behind, and while the server runs that it would be
+// found.
+package leftovers
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Inventory is what is there at one moment.
+type Inventory struct {
+	Processes   []Process
+	Mounts      []string // lines of mountinfo
+	Cgroups     []string // directories
+	Directories []string // of sandboxes, in the state directory
+}
+
+// Process is one process.
+type Process struct {
+	PID int
+	Exe string
+}
+
+// Count returns how many things are there altogether.
+func (i Inventory) Count() int {
+	return len(i.Processes) + len(i.Mounts) + len(i.Cgroups) + len(i.Directories)
+}
+
+// String lists what is there, a line each.
+func (i Inventory) String() string {
+	var b strings.Builder
+	for _, p := range i.Processes {
+		fmt.Fprintf(&b, "process %d %s\n", p.PID, p.Exe)
+	}
+	for _, list := range []struct {
+		kind  string
+		items []string
+	}{{"mount", i.Mounts}, {"cgroup", i.Cgroups}, {"directory", i.Directories}} {
+		for _, item := range list.items {
+			fmt.Fprintf(&b, "%s %s\n", list.kind, item)
+		}
+	}
+	return b.String()
+}
+
+// Of returns what the server on stateDir has now. A server has to be started with
+// its state directory among its arguments or in its environment, which its helpers
+// inherit; package devserver does both.
+func Of(stateDir string) (Inventory, error) {
+	var (
+		i   Inventory
+		err error
+	)
+	sum := sha256.Sum256([]byte(stateDir))
+	group := "yurt-" + hex.EncodeToString(sum[:6]) // as package executor names it
+	if i.Processes, err = processes(stateDir, group); err != nil {
+		return i, err
+	}
+	if i.Mounts, err = mounts(stateDir); err != nil {
+		return i, err
+	}
+	i.Cgroups = cgroups(group)
+	i.Directories, err = filepath.Glob(filepath.Join(stateDir, "sandboxes", "*"))
+	return i, err
+}
+
+// Gone waits until nothing is left of the server on stateDir, or returns what is
+// after the given time: what was killed takes a moment to be gone.
+func Gone(ctx context.Context, stateDir string, within time.Duration) (Inventory, error) {
+	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+		left, err := Of(stateDir)
+		if err != nil || left.Count() == 0 || time.Now().After(deadline) || ctx.Err() != nil {
+			return left, err
+		}
+	}
+}
+
+// processes finds those in the server's cgroups, and those that were told of its
+// state directory.
+func processes(stateDir, group string) ([]Process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("looking for processes: %w", err)
+	}
+	var found []Process
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		dir := filepath.Join("/proc", entry.Name())
+		exe, err := os.Readlink(filepath.Join(dir, "exe"))
+		if err != nil {
+			continue // a kernel thread, or gone meanwhile
+		}
+		if mentions(filepath.Join(dir, "cgroup"), group) || mentions(filepath.Join(dir, "cmdline"), stateDir) || mentions(filepath.Join(dir, "environ"), stateDir) {
+			found = append(found, Process{PID: pid, Exe: exe})
+		}
+	}
+	return found, nil
+}
+
+// mentions reports whether a file of a process holds the text; a process that is
+// gone meanwhile mentions nothing.
+func mentions(file, text string) bool {
+	data, err := os.ReadFile(file)
+	return err == nil && bytes.Contains(data, []byte(text))
+}
+
+func mounts(stateDir string) ([]string, error) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, fmt.Errorf("looking for mounts: %w", err)
+	}
+	var found []string
+	for line := range strings.Lines(string(data)) {
+		if strings.Contains(line, stateDir) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found, nil
+}
+
+func cgroups(group string) []string {
+	var found []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.Contains(path, group) {
+			found = append(found, path)
+		}
+		return nil // what cannot be read has gone meanwhile
+	})
+	return found
+}
