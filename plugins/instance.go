@@ -40,7 +40,7 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 		"LANG=C.UTF-8",
 		logLevelEnv + "=" + h.log.GetLevel().String(),
 	}
-	proc, err := newProcess(h.starter, path, env)
+	proc, err := newProcess(h.starter, path, BinaryPrefix+name, env)
 	if err != nil {
 		return nil, err
 	}

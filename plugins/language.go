@@ -34,6 +34,9 @@ func (d described) has(language string) bool {
 // answer does not depend on which runtimes happen to be running.
 func (h *Host) find(ctx context.Context, language string) (*installed, error) {
 	language = strings.ToLower(strings.TrimSpace(language))
+	if h.ctx.Err() != nil {
+		return nil, closedError()
+	}
 	if r := h.findKnown(language); r != nil && r.unchanged() {
 		return r, nil
 	}

@@ -53,9 +53,9 @@ var _ runner.Runner = (*process)(nil)
 // errStopped is the reason of a kill that needs no explanation.
 var errStopped = errors.New("was stopped")
 
-// newProcess prepares path to be started with the given environment and nothing
-// else of the host's.
-func newProcess(s *starter, path string, env []string) (*process, error) {
+// newProcess prepares path to be started under the given name, with the given
+// environment and nothing else of the host's.
+func newProcess(s *starter, path, name string, env []string) (*process, error) {
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("making a pipe for a plugin: %w", err)
@@ -66,7 +66,7 @@ func newProcess(s *starter, path string, env []string) (*process, error) {
 	}
 	cmd := &exec.Cmd{
 		Path:   path,
-		Args:   []string{path},
+		Args:   []string{name},
 		Env:    env,
 		Dir:    "/",
 		Stdout: outW,

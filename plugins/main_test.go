@@ -1,0 +1,289 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/proto"
+)
+
+// hostDirEnv makes the test binary play a host, see TestRuntimesDieWithHost.
+const hostDirEnv = "YURT_TEST_HOST_DIR"
+
+// TestMain lets the test binary play every part: under the name of a runtime it is
+// that runtime.
+func TestMain(m *testing.M) {
+	if name, ok := strings.CutPrefix(filepath.Base(os.Args[0]), BinaryPrefix); ok {
+		play(name)
+		return
+	}
+	if dir := os.Getenv(hostDirEnv); dir != "" {
+		playHost(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// play is a runtime whose name says how it behaves.
+func play(name string) {
+	switch kind, _, _ := strings.Cut(name, "-"); kind {
+	case "crash":
+		fmt.Fprintln(os.Stderr, "cannot find\x1b[31m my libraries")
+		os.Exit(3)
+	case "quit":
+	case "garbage":
+		fmt.Println("Hello, world!")
+		time.Sleep(time.Hour)
+	case "flood":
+		_, _ = io.Copy(os.Stdout, zeros{})
+	case "hang":
+		time.Sleep(time.Hour)
+	case "deaf": // a handshake, and nobody who answers
+		listener, err := net.Listen("unix", filepath.Join(os.Getenv(plugin.EnvUnixSocketDir), "s"))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("1|1|unix|%s|grpc|\n", listener.Addr())
+		time.Sleep(time.Hour)
+	case "netrpc":
+		fmt.Println("1|1|unix|/nowhere|netrpc|")
+		time.Sleep(time.Hour)
+	case "core":
+		fmt.Println("2|1|unix|/nowhere|grpc|")
+		time.Sleep(time.Hour)
+	case "future":
+		serveRaw(7, versions(obedient{name})[1])
+	case "empty":
+		serveRaw(1, plugin.PluginSet{pluginName: &unregistered{}})
+	case "hostile":
+		serveRaw(1, plugin.PluginSet{pluginName: &hostile{name: name}})
+	default:
+		Serve(obedient{name})
+	}
+}
+
+func serveRaw(version int, set plugin.PluginSet) {
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig:  handshake(),
+		VersionedPlugins: map[int]plugin.PluginSet{version: set},
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(options, serverOptions()...)...)
+		},
+		Logger: hclog.NewNullLogger(),
+	})
+}
+
+type zeros struct{}
+
+func (zeros) Read(into []byte) (int, error) { clear(into); return len(into), nil }
+
+// obedient is a runtime that does what the code says.
+type obedient struct{ name string }
+
+func (o obedient) Describe(ctx context.Context) (yurt.RuntimeInfo, error) {
+	info := yurt.RuntimeInfo{
+		Name: o.name, Version: "1.2.3", Languages: []string{o.name, "alias-" + o.name},
+		Extensions: []string{"." + o.name}, Abilities: []string{"code"},
+	}
+	switch kind, _, _ := strings.Cut(o.name, "-"); kind {
+	case "mute":
+		<-ctx.Done()
+	case "nameless":
+		info.Name = "\x1b[2J"
+	case "sorry":
+		return yurt.RuntimeInfo{}, errors.New("license expired")
+	}
+	return info, nil
+}
+
+func (o obedient) Plan(_ context.Context, req PlanRequest) (Plan, error) {
+	switch verb, arg, _ := strings.Cut(req.Code, " "); verb {
+	case "crash":
+		fmt.Fprintln(os.Stderr, "dying words") // by way of go-plugin
+		time.Sleep(50 * time.Millisecond)
+		os.Exit(3)
+	case "hang":
+		time.Sleep(time.Hour)
+	case "panic":
+		panic("oh no")
+	case "child": // a descendant that keeps the pipes open
+		cmd := exec.Command("/bin/sleep", "3600")
+		cmd.Stdout, cmd.Stderr = os.NewFile(1, ""), os.NewFile(2, "")
+		if err := cmd.Start(); err != nil {
+			return Plan{}, err
+		}
+		return Plan{Argv: []string{fmt.Sprint(cmd.Process.Pid)}}, nil
+	case "refuse":
+		return Plan{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "no %s please", arg)
+	case "fail":
+		return Plan{}, errors.New("disk on fire")
+	case "bad":
+		return Plan{}, nil // no argv
+	case "env":
+		return Plan{Argv: append([]string{"env"}, os.Environ()...)}, nil
+	case "pid":
+		return Plan{Argv: []string{fmt.Sprint(os.Getpid())}}, nil
+	case "print":
+		fmt.Println("on standard output") // must not break the protocol
+	case "large":
+		return Plan{Argv: []string{"a"}, Files: []File{{Path: "f", Data: make([]byte, MaxPlanBytes), Mode: 0o600}}}, nil
+	case "log":
+		hclog.Default().Warn("from the runtime", "key", "value")
+	}
+	return Plan{
+		Argv:   []string{"/bin/echo", req.ExecutionID, req.Language, string(req.Event), string(req.Context), req.Handler, req.Timeout.String(), req.MemoryLimit.String()},
+		Files:  []File{{Path: "code", Data: []byte(req.Code), Mode: 0o640}},
+		Env:    map[string]string{"DIR": req.Dir},
+		Result: ResultEnvelope,
+	}, nil
+}
+
+// hostile bypasses the checks of the SDK.
+type hostile struct {
+	plugin.NetRPCUnsupportedPlugin
+	proto.UnimplementedRuntimeServer
+	name string
+}
+
+func (h *hostile) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
+	proto.RegisterRuntimeServer(server, h)
+	return nil
+}
+
+func (h *hostile) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("unused")
+}
+
+func (h *hostile) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeResponse, error) {
+	return &proto.DescribeResponse{Name: h.name, Languages: []string{h.name}, Abilities: []string{"code"}}, nil
+}
+
+func (h *hostile) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanResponse, error) {
+	if string(req.GetCode()) == "huge" {
+		return &proto.PlanResponse{Argv: []string{"a"}, Files: []*proto.File{{Path: "f", Data: make([]byte, maxResponseBytes)}}}, nil
+	}
+	return &proto.PlanResponse{Argv: []string{"a"}, Files: []*proto.File{{Path: "../../etc/cron.d/x", Data: []byte("x"), Mode: 0o644}}}, nil
+}
+
+// unregistered serves a plugin of the right name without the protocol's service.
+type unregistered struct{ plugin.NetRPCUnsupportedPlugin }
+
+func (unregistered) GRPCServer(*plugin.GRPCBroker, *grpc.Server) error { return nil }
+
+func (unregistered) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errors.New("unused")
+}
+
+// playHost starts a runtime, prints its pid and waits to be killed.
+func playHost(dir string) {
+	h := NewHost(dir, slog.New(slog.DiscardHandler))
+	plan, err := h.Plan(context.Background(), PlanRequest{Kind: yurt.KindCode, Language: "good", Code: "pid"})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println(plan.Argv[0])
+	time.Sleep(time.Hour)
+}
+
+// pluginDir makes a plugin directory with the given runtimes, played by this binary.
+func pluginDir(t testing.TB, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		addRuntime(t, dir, name)
+	}
+	return dir
+}
+
+func addRuntime(t testing.TB, dir, name string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, BinaryPrefix+name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newHost makes a host whose temporary directory must be empty in the end.
+func newHost(t testing.TB, dir string, opts ...Option) *Host {
+	t.Helper()
+	return newLoggedHost(t, dir, slog.DiscardHandler, opts...)
+}
+
+func newLoggedHost(t testing.TB, dir string, logs slog.Handler, opts ...Option) *Host {
+	t.Helper()
+	// Not t.TempDir: its names are too long for a socket.
+	temp, err := os.MkdirTemp("", "yurt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := NewHost(dir, slog.New(logs), append([]Option{WithTempDir(temp)}, opts...)...)
+	t.Cleanup(func() {
+		h.Close()
+		if left, _ := filepath.Glob(temp + "/*"); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		os.RemoveAll(temp)
+	})
+	return h
+}
+
+func request(language, code string) PlanRequest {
+	return PlanRequest{Kind: yurt.KindCode, Language: language, Code: code, Dir: "/run/x"}
+}
+
+func mustPlan(t testing.TB, h *Host, language, code string) Plan {
+	t.Helper()
+	plan, err := h.Plan(t.Context(), request(language, code))
+	if err != nil {
+		t.Fatalf("planning %s %q: %v", language, code, err)
+	}
+	return plan
+}
+
+// wantError checks the code of an error and parts of its message.
+func wantError(t testing.TB, err error, code yurt.Code, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want %s", code)
+	}
+	if got := yurt.CodeOf(err); got != code {
+		t.Errorf("code %s, want %s: %v", got, code, err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error has no %q: %v", part, err)
+		}
+	}
+	if strings.ContainsRune(err.Error(), '\x1b') || len(err.Error()) > 2000 {
+		t.Errorf("error is not fit to be shown: %.2000q", err.Error())
+	}
+}
+
+func keys[V any](m map[string]V) []string {
+	var list []string
+	for name := range maps.Keys(m) {
+		list = append(list, name)
+	}
+	return list
+}
