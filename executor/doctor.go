@@ -17,9 +17,9 @@ type FindingState string
 
 // The states of a finding.
 const (
-	InForce  FindingState = "in_force"
-	Degraded FindingState = "degraded" // in force, less well than it could be
-	Missing  FindingState = "missing"
+	StateInForce  FindingState = "in_force"
+	StateDegraded FindingState = "degraded" // in force, less well than it could be
+	StateMissing  FindingState = "missing"
 )
 
 // Finding says of one mechanism whether it is in force here, and what follows.
@@ -42,13 +42,13 @@ func Doctor(context.Context) []Finding {
 
 func finding(mechanism string, ok bool, otherwise FindingState, detail, consequence string) Finding {
 	if ok {
-		return Finding{Mechanism: mechanism, State: InForce, Detail: detail}
+		return Finding{Mechanism: mechanism, State: StateInForce, Detail: detail}
 	}
 	return Finding{Mechanism: mechanism, State: otherwise, Detail: detail, Consequence: consequence}
 }
 
 func checkRoot() Finding {
-	f := finding("root", os.Geteuid() == 0, Missing, fmt.Sprintf("running as uid %d", os.Geteuid()),
+	f := finding("root", os.Geteuid() == 0, StateMissing, fmt.Sprintf("running as uid %d", os.Geteuid()),
 		"sandboxes cannot be set up; run yurt as root (user code inside never is)")
 	f.Required = true
 	return f
@@ -77,7 +77,7 @@ func checkNamespaces() []Finding {
 				ok, detail = false, "user.max_user_namespaces is 0"
 			}
 		}
-		f := finding(k.name+" namespace", ok, Missing, detail, "no sandbox is made: "+k.what)
+		f := finding(k.name+" namespace", ok, StateMissing, detail, "no sandbox is made: "+k.what)
 		f.Required = true
 		findings = append(findings, f)
 	}
@@ -86,7 +86,7 @@ func checkNamespaces() []Finding {
 
 func checkSeccomp() Finding {
 	actions, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
-	f := finding("seccomp", err == nil && strings.Contains(string(actions), "kill_process"), Missing,
+	f := finding("seccomp", err == nil && strings.Contains(string(actions), "kill_process"), StateMissing,
 		"system call allow-list, native architecture only", "no sandbox is made: user code could use every system call")
 	f.Required = true
 	return f
@@ -96,32 +96,32 @@ func checkCgroups() Finding {
 	manager, err := cgroup.Open("yurt-doctor")
 	f := Finding{Mechanism: "cgroup limits", Required: true}
 	if err != nil {
-		f.State, f.Detail, f.Consequence = Missing, err.Error(), "no sandbox is made: its memory, CPU and processes could not be limited"
+		f.State, f.Detail, f.Consequence = StateMissing, err.Error(), "no sandbox is made: its memory, CPU and processes could not be limited"
 		return f
 	}
-	f.State, f.Detail = InForce, fmt.Sprintf("memory, cpu and pids on cgroup v%d", manager.Version())
+	f.State, f.Detail = StateInForce, fmt.Sprintf("memory, cpu and pids on cgroup v%d", manager.Version())
 	return f
 }
 
 func checkSwap() Finding {
 	swaps, err := os.ReadFile("/proc/swaps")
 	if err == nil && strings.Count(string(swaps), "\n") <= 1 {
-		return Finding{Mechanism: "swap limit", State: InForce, Detail: "the host has no swap"}
+		return Finding{Mechanism: "swap limit", State: StateInForce, Detail: "the host has no swap"}
 	}
 	for _, file := range []string{"/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", "/sys/fs/cgroup/system.slice/memory.swap.max"} {
 		if _, err := os.Stat(file); err == nil {
-			return Finding{Mechanism: "swap limit", State: InForce, Detail: "swap counts towards the memory limit"}
+			return Finding{Mechanism: "swap limit", State: StateInForce, Detail: "swap counts towards the memory limit"}
 		}
 	}
 	return Finding{
-		Mechanism: "swap limit", State: Degraded, Detail: "the kernel does not account for swap",
+		Mechanism: "swap limit", State: StateDegraded, Detail: "the kernel does not account for swap",
 		Consequence: "sandboxes are asked not to swap, which the kernel may disregard under pressure; boot with swapaccount=1",
 	}
 }
 
 func checkQuota() Finding {
 	return Finding{
-		Mechanism: "disk quota", State: InForce,
+		Mechanism: "disk quota", State: StateInForce,
 		Detail: "workspaces are sized file systems in memory: they count towards the memory limit and end with the host's power",
 	}
 }
@@ -132,7 +132,7 @@ func checkTimeNamespace() Finding {
 	if err != nil {
 		detail = "the kernel has none"
 	}
-	return Finding{Mechanism: "time namespace", State: Missing, Detail: detail, Consequence: "sandboxes see how long the host has been up"}
+	return Finding{Mechanism: "time namespace", State: StateMissing, Detail: detail, Consequence: "sandboxes see how long the host has been up"}
 }
 
 func checkLandlock() Finding {
@@ -143,7 +143,7 @@ func checkLandlock() Finding {
 		detail = "the kernel has none"
 	}
 	return Finding{
-		Mechanism: "landlock", State: Missing, Detail: detail,
+		Mechanism: "landlock", State: StateMissing, Detail: detail,
 		Consequence: "file access is confined by mounts and permissions alone, without this further layer",
 	}
 }
@@ -157,14 +157,14 @@ func checkLSM() Finding {
 		detail = "not known: " + err.Error()
 	}
 	return Finding{
-		Mechanism: "mandatory access control", State: Missing, Detail: detail,
+		Mechanism: "mandatory access control", State: StateMissing, Detail: detail,
 		Consequence: "a flaw in another layer is not caught by a label",
 	}
 }
 
 func checkGVisor() Finding {
 	return Finding{
-		Mechanism: "gVisor", State: Missing, Detail: "this version of Yurt has no level gvisor",
+		Mechanism: "gVisor", State: StateMissing, Detail: "this version of Yurt has no level gvisor",
 		Consequence: "sandboxes share the host's kernel: a flaw in the kernel can let code out",
 	}
 }

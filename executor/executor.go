@@ -28,7 +28,7 @@ type Config struct {
 	Transient bool
 	// MaxSandboxes bounds how many exist at once; 0 means 1000.
 	MaxSandboxes int
-	Logger       *slog.Logger
+	Logger       *slog.Logger `json:"-"`
 }
 
 // Executor is the owner of a node's sandboxes.
@@ -70,7 +70,7 @@ func New(config Config) (*Executor, error) {
 		return nil, fmt.Errorf("finding the state directory: %w", err)
 	}
 	config.StateDir = state
-	groups, err := cgroup.Open(cgroupParent(state))
+	groups, err := cgroup.Open(CgroupName(state))
 	if err != nil {
 		return nil, err
 	}

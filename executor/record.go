@@ -107,9 +107,10 @@ func readRecord(path string, record any) error {
 	return nil
 }
 
-// cgroupParent names the directory of this executor's cgroups, so that several on
-// one machine never touch each other's.
-func cgroupParent(stateDir string) string {
+// CgroupName names the directory, in each cgroup hierarchy, of the executor on the
+// state directory, an absolute path. Several executors on one machine never touch
+// each other's.
+func CgroupName(stateDir string) string {
 	sum := sha256.Sum256([]byte(stateDir))
 	return "yurt-" + hex.EncodeToString(sum[:6])
 }

@@ -96,7 +96,8 @@ func (l *Launcher) running() (*process, error) {
 type process struct {
 	conn *net.UnixConn
 	cmd  *exec.Cmd
-	done chan struct{} // closed when no more replies come
+	done chan struct{} // closed when no more replies come, after end is set
+	end  error         // how it ended
 
 	mu      sync.Mutex
 	last    uint64
@@ -189,7 +190,7 @@ func (p *process) call(ctx context.Context, req Request, files []*os.File) (Repl
 	case reply := <-answer:
 		return reply, nil
 	case <-p.done:
-		return Reply{}, errors.New("the launcher died; its log says why")
+		return Reply{}, fmt.Errorf("the launcher ended: %w", p.end)
 	case <-ctx.Done():
 		return Reply{}, ctx.Err()
 	}
@@ -224,20 +225,25 @@ func (p *process) send(req Request, files []*os.File, answer chan<- Reply) error
 
 // receive hands out the replies until the launcher is gone.
 func (p *process) receive() {
-	defer func() {
-		p.conn.Close()
-		p.cmd.Wait() // its exit status says nothing that its log does not
-		close(p.done)
-	}()
+	defer close(p.done)
+	err := p.receiveReplies()
+	p.conn.Close()
+	p.end = errors.Join(err, p.cmd.Wait())
+}
+
+func (p *process) receiveReplies() error {
 	buf := make([]byte, MaxMessage)
 	for {
 		n, err := p.conn.Read(buf)
-		if err != nil || n == 0 {
-			return
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return io.EOF
 		}
 		var reply Reply
-		if json.Unmarshal(buf[:n], &reply) != nil {
-			return
+		if err := json.Unmarshal(buf[:n], &reply); err != nil {
+			return fmt.Errorf("reading a reply: %w", err)
 		}
 		p.mu.Lock()
 		answer := p.waiting[reply.ID]
@@ -251,9 +257,9 @@ func (p *process) receive() {
 
 // close ends the launcher, which leaves when its connection does.
 func (p *process) close() error {
-	err := p.conn.Close()
+	p.conn.CloseWrite() // if that fails it has ended already
 	<-p.done
-	return err
+	return nil
 }
 
 // logWriter passes on what the launcher says of itself.

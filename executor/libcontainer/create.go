@@ -15,6 +15,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer"
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"github.com/opencontainers/runc/libcontainer/specconv"
+	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/yurtrun/yurt/executor/launch"
 )
@@ -58,7 +59,12 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("preparing the sandbox: %w", err)
 	}
-	process, err := initProcess(req, p)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return launch.Reply{}, fmt.Errorf("opening %s: %w", os.DevNull, err)
+	}
+	defer null.Close()
+	process, err := initProcess(req.Spec.Process, p, null)
 	if err != nil {
 		return launch.Reply{}, err
 	}
@@ -79,12 +85,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func initProcess(req *launch.CreateRequest, p passed) (*libcontainer.Process, error) {
-	spec := req.Spec.Process
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", os.DevNull, err)
-	}
+func initProcess(spec *specs.Process, p passed, stdin *os.File) (*libcontainer.Process, error) {
 	rlimits := make([]configs.Rlimit, 0, len(spec.Rlimits))
 	for _, r := range spec.Rlimits {
 		limit, err := rlimit(r)
@@ -97,7 +98,7 @@ func initProcess(req *launch.CreateRequest, p passed) (*libcontainer.Process, er
 		Args:       spec.Args,
 		Env:        spec.Env,
 		Cwd:        spec.Cwd,
-		Stdin:      null,
+		Stdin:      stdin,
 		Stdout:     p.stderr,
 		Stderr:     p.stderr,
 		ExtraFiles: append([]*os.File{p.listen, p.filter}, p.homes...),

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -100,8 +101,11 @@ func (s *server) serve() error {
 	oob := make([]byte, syscall.CmsgSpace(maxFiles*4))
 	for {
 		n, oobn, _, _, err := s.conn.ReadMsgUnix(data, oob)
-		if err != nil || n == 0 {
+		if errors.Is(err, io.EOF) {
 			return nil // the executor is gone, and with it the reason to be here
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for a request: %w", err)
 		}
 		files, err := receivedFiles(oob[:oobn])
 		if err != nil {

@@ -174,7 +174,7 @@ func explain(name string, err error) error {
 		return yurt.FieldErrorf(yurt.CodeFileNotFound, "path", "there is no file %s", name)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return yurt.FieldErrorf(yurt.CodeWorkspaceFull, "path", "no space is left in the workspace for %s; delete files, or ask for more resources.disk", name)
-	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO):
+	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO), errors.Is(err, fs.ErrExist):
 		return yurt.FieldErrorf(yurt.CodeNotAFile, "path", "%s, or a directory it is in, is not what the path needs it to be: %w", name, err)
 	case errors.Is(err, fs.ErrPermission):
 		return yurt.FieldErrorf(yurt.CodeInvalidPath, "path", "the sandbox's user may not use %s; change its mode", name)

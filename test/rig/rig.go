@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -131,11 +132,32 @@ func Start(t testing.TB, config executor.Config) *executor.Executor {
 		if err := e.Close(); err != nil {
 			t.Errorf("closing the executor: %v", err)
 		}
+		checkNothingLeft(t, config.StateDir)
 	})
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return e
+}
+
+// checkNothingLeft fails the test if the executor on the state directory left a
+// cgroup, a mount or a sandbox's files behind. A process it left would be in one of
+// its cgroups, which would still be there.
+func checkNothingLeft(t testing.TB, stateDir string) {
+	t.Helper()
+	for _, pattern := range []string{
+		"/sys/fs/cgroup/" + executor.CgroupName(stateDir), "/sys/fs/cgroup/*/" + executor.CgroupName(stateDir),
+		filepath.Join(stateDir, "sandboxes", "*"),
+	} {
+		left, err := filepath.Glob(pattern)
+		if err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v %v", left, err)
+		}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), stateDir) {
+		t.Errorf("a mount was left behind below %s: %v", stateDir, err)
+	}
 }
 
 // Template is a plain template that runs commands and Python.
@@ -150,4 +172,12 @@ func Template() yurt.Template {
 // Spec is a sandbox of [Template].
 func Spec() yurt.SandboxSpec {
 	return yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: Template(), Resources: yurt.DefaultResources()}
+}
+
+// Kill kills a process that the test's own executor started.
+func Kill(t testing.TB, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("killing process %d: %v", pid, err)
+	}
 }

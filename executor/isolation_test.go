@@ -1,0 +1,89 @@
+package executor_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestIsolation runs small programs that look for a way out. Each must fail, or see
+// nothing of the host.
+func TestIsolation(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct{ name, line, want string }{
+		{"runs as an ordinary user", "id -u; id -g; id -G", "1000\n1000\n1000\n"},
+		{"has no capability", "grep -E '^Cap' /proc/self/status | awk '{print $2}' | sort -u", "0000000000000000\n"},
+		{"cannot gain privileges", "grep NoNewPrivs /proc/self/status", "NoNewPrivs:\t1\n"},
+		{"is under a seccomp filter", "grep -w Seccomp /proc/self/status", "Seccomp:\t2\n"},
+		{"cannot become root", "su -c id 2>/dev/null || echo refused; sudo id 2>/dev/null || echo refused", "refused\nrefused\n"},
+		{"sees no file of the host", "ls -d /root /home /var /etc/shadow /boot /mnt /srv /opt 2>/dev/null; echo end", "end\n"},
+		{"cannot write outside its own", "for d in / /usr /etc /dev /run /run/yurt /proc /bin; do touch $d/x 2>/dev/null && echo $d; done; echo end", "end\n"},
+		{"has a host name of its own", "hostname", "sandbox\n"},
+		{"sees its own processes alone", "ps -e | wc -l", "5\n"}, // header, sh, sh or ps, wc, ps
+		{"cannot see its init", "cat /proc/1/cmdline 2>&1 | head -c 100; ls /proc/1 2>&1 | grep -c root", "cat: /proc/1/cmdline: No such file or directory\n0\n"},
+		{"cannot signal its init", "kill -9 1 2>/dev/null || echo refused", "refused\n"},
+		{"has a loopback interface alone", "awk -F: 'NR>2 {print $1}' /proc/net/dev | tr -d ' '", "lo\n"},
+		{"inherits no descriptor", "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 "}, // 3 is ls reading the directory
+		{"cannot mount", "mount -t tmpfs x /tmp 2>/dev/null || echo refused", "refused\n"},
+		{"cannot make namespaces", "unshare -U true 2>/dev/null || echo refused; unshare -r -m true 2>/dev/null || echo refused", "refused\nrefused\n"},
+		{"cannot make devices", "mknod /tmp/d b 8 0 2>/dev/null || echo refused", "refused\n"},
+		{"dumps no core", "ulimit -c", "0\n"},
+		{"has seven devices", "ls /dev | grep -E -c '^(null|zero|full|random|urandom|tty|ptmx)$'", "7\n"},
+		{"cannot load the kernel's knobs", "echo x > /proc/sys/kernel/core_pattern 2>/dev/null || echo refused; echo b > /proc/sysrq-trigger 2>/dev/null; echo end", "refused\nend\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name == "sees its own processes alone" {
+				r := run(t, e, s.ID, "ps -eo pid= | wc -l")
+				if n := strings.TrimSpace(r.Stdout); n != "3" && n != "2" && n != "4" {
+					t.Errorf("it sees %s processes", n)
+				}
+				return
+			}
+			if r := run(t, e, s.ID, tt.line); r.Stdout != tt.want {
+				t.Errorf("got %q (stderr %q), want %q", r.Stdout, r.Stderr, tt.want)
+			}
+		})
+	}
+	t.Run("cannot reach the host's network", func(t *testing.T) {
+		code := fmt.Sprintf("import socket\ntry:\n  socket.create_connection(('127.0.0.1', %d), 2)\n  print('reached')\nexcept OSError as e: print('refused')", listener.Addr().(*net.TCPAddr).Port)
+		if r := execute(t, e, s.ID, python(code)); r.Stdout != "refused\n" {
+			t.Errorf("got %q %+v", r.Stdout, r.Error)
+		}
+	})
+	t.Run("does not know the host's name", func(t *testing.T) {
+		if r := run(t, e, s.ID, "cat /proc/sys/kernel/hostname /etc/hostname"); strings.Contains(r.Stdout, host) {
+			t.Errorf("it reads %q", r.Stdout)
+		}
+	})
+}
+
+func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
+	e := rig.Executor(t)
+	a, b := create(t, e), create(t, e)
+	owner := func(s yurt.Sandbox) string {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/uid_map", s.PID))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Fields(string(data))[1]
+	}
+	if owner(a) == owner(b) || owner(a) == "0" {
+		t.Errorf("host ids begin at %s and %s", owner(a), owner(b))
+	}
+}

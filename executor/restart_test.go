@@ -1,0 +1,165 @@
+package executor_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// hostEnv makes the test binary play an executor of its own, to be killed.
+const hostEnv = "YURT_TEST_EXECUTOR"
+
+func TestMain(m *testing.M) {
+	if config := os.Getenv(hostEnv); config != "" {
+		if err := playExecutor(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// playExecutor makes a sandbox, starts an execution in it that prints numbers, says
+// so, and waits to be killed.
+func playExecutor(encoded string) error {
+	var config executor.Config
+	if err := json.Unmarshal([]byte(encoded), &config); err != nil {
+		return err
+	}
+	e, err := executor.New(config)
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if err := e.Start(ctx); err != nil {
+		return err
+	}
+	s, err := e.CreateSandbox(ctx, rig.Spec())
+	if err != nil {
+		return err
+	}
+	spec := command("i=0; while [ $i -lt 300 ]; do echo $i; i=$((i+1)); sleep 0.01; done")
+	if err := e.StartExecution(ctx, s.ID, spec); err != nil {
+		return err
+	}
+	fmt.Println(s.ID, spec.ID)
+	select {}
+}
+
+func TestKilledExecutorIsFollowedByAnother(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	sandboxID, executionID := killMidway(t, config)
+
+	e := rig.Start(t, config)
+	sandboxes, err := e.Sandboxes(t.Context())
+	if err != nil || len(sandboxes) != 1 || sandboxes[0].ID != sandboxID || sandboxes[0].State != yurt.SandboxReady {
+		t.Fatalf("it found %+v, %v", sandboxes, err)
+	}
+	r, err := e.WaitExecution(t.Context(), sandboxID, executionID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for i := range 300 {
+		fmt.Fprintln(&want, i)
+	}
+	if r.Stdout != want.String() || r.ExitCode != 0 {
+		t.Errorf("exit %d, output lost or doubled: %d bytes of %d, %q…", r.ExitCode, len(r.Stdout), want.Len(), r.Stdout[:min(80, len(r.Stdout))])
+	}
+	if r := run(t, e, sandboxID, "echo works on"); r.Stdout != "works on\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// killMidway runs an executor in a process of its own and kills it while its
+// execution prints.
+func killMidway(t *testing.T, config executor.Config) (sandboxID, executionID string) {
+	t.Helper()
+	config.Logger = nil
+	encoded, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), hostEnv+"="+string(encoded))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the executor did not get far: %v", err)
+	}
+	time.Sleep(500 * time.Millisecond)
+	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if _, err := fmt.Sscan(line, &sandboxID, &executionID); err != nil {
+		t.Fatal(err)
+	}
+	return sandboxID, executionID
+}
+
+func TestWhatIsDeadOrHalfMadeIsRemoved(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	sandboxID, _ := killMidway(t, config)
+	path := config.StateDir + "/sandboxes/" + sandboxID + "/sandbox.json"
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As if the kill had come before the record was complete.
+	half := strings.Replace(string(data), `"made":true`, `"made":false`, 1)
+	if half == string(data) {
+		t.Fatal("the record does not say whether the sandbox is made")
+	}
+	if err := os.WriteFile(path, []byte(half), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var record struct {
+		Init struct {
+			PID int `json:"pid"`
+		} `json:"init"`
+	}
+	if err := json.Unmarshal(data, &record); err != nil {
+		t.Fatal(err)
+	}
+	e := rig.Start(t, config)
+	if sandboxes, err := e.Sandboxes(t.Context()); err != nil || len(sandboxes) != 0 {
+		t.Errorf("it kept %+v, %v", sandboxes, err)
+	}
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d/root/.yurt-init", record.Init.PID)); err == nil {
+		t.Error("its init still runs")
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("its files are still there")
+	}
+}
+
+func TestOneExecutorAStateDirectory(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	rig.Start(t, config)
+	if _, err := executor.New(config); yurt.CodeOf(err) != yurt.CodeUnavailable {
+		t.Errorf("a second one on the same directory: %v", err)
+	}
+}
