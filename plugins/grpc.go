@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -105,16 +106,21 @@ func serverOptions() []grpc.ServerOption {
 
 // errorToWire keeps the code and the field of a [yurt.Error].
 func errorToWire(err error) error {
-	wire := &proto.Error{Code: string(yurt.CodeOf(err)), Message: cut(err.Error(), maxErrorMessageBytes)}
+	wire := &proto.Error{Code: string(yurt.CodeOf(err)), Message: wireText(err.Error())}
 	var coded *yurt.Error
 	if errors.As(err, &coded) {
-		wire.Message, wire.Field = cut(coded.Message, maxErrorMessageBytes), coded.Field
+		wire.Message, wire.Field = wireText(coded.Message), wireText(coded.Field)
 	}
-	st := status.New(yurt.CodeOf(err).GRPC(), cut(err.Error(), 1<<10))
+	st := status.New(yurt.CodeOf(err).GRPC(), "see the details")
 	if detailed, detailErr := st.WithDetails(wire); detailErr == nil {
 		st = detailed
 	}
 	return st.Err()
+}
+
+// wireText makes text fit for a message: protobuf refuses what is not UTF-8.
+func wireText(text string) string {
+	return cut(strings.ToValidUTF8(text, "\ufffd"), maxErrorMessageBytes)
 }
 
 // errorFromWire returns the error that a runtime itself gave, or nil when the
@@ -143,6 +149,15 @@ func knownCode(code yurt.Code) bool {
 		if code == known {
 			return true
 		}
+	}
+	return false
+}
+
+// connectionLost reports whether the other side may not have answered at all.
+func connectionLost(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.Canceled, codes.DeadlineExceeded:
+		return true
 	}
 	return false
 }

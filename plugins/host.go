@@ -183,6 +183,9 @@ func (h *Host) Broken() map[string]error {
 // is not allowed ([yurt.CodeRuntimeIncompatible]); or what the runtime itself found
 // wrong with the request. The plan has been validated.
 func (h *Host) Plan(ctx context.Context, req PlanRequest) (Plan, error) {
+	if err := req.validate(); err != nil {
+		return Plan{}, err
+	}
 	r, err := h.find(ctx, req.Language)
 	if err != nil {
 		return Plan{}, err
@@ -194,6 +197,7 @@ func (h *Host) Plan(ctx context.Context, req PlanRequest) (Plan, error) {
 	if !slices.Contains(info.Abilities, string(req.Kind)) {
 		return Plan{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "runtime %s cannot run %s; it runs %s", info.Name, quote(string(req.Kind)), strings.Join(info.Abilities, ", "))
 	}
+	req.Language = strings.ToValidUTF8(req.Language, "\ufffd")
 	return r.plan(ctx, req)
 }
 

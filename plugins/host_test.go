@@ -235,10 +235,19 @@ func TestCallErrors(t *testing.T) {
 		t.Errorf("broken: %v", h.Broken())
 	}
 
+	req := request("good", "ok")
+	req.Handler = "\xff"
+	_, err = h.Plan(t.Context(), req)
+	wantError(t, err, yurt.CodeInvalidArgument, "handler")
+	_, err = h.Plan(t.Context(), request("good", strings.Repeat("x", yurt.MaxCodeBytes+1)))
+	wantError(t, err, yurt.CodeBodyTooLarge, "code has 4194305 bytes; at most 4194304 are allowed")
+
 	_, err = h.Plan(t.Context(), request("hostile", ""))
 	wantError(t, err, yurt.CodeRuntimeIncompatible, "breaks the protocol", "../../etc/cron.d/x")
 	_, err = h.Plan(t.Context(), request("hostile", "huge"))
 	wantError(t, err, yurt.CodeRuntimeIncompatible, "too large")
+	_, err = h.Plan(t.Context(), request("hostile", "binary"))
+	wantError(t, err, yurt.CodeRuntimeIncompatible, "cannot be read")
 	if again := mustPlan(t, h, "good", "pid").Argv[0]; again != pid {
 		t.Errorf("the runtime was started again: process %s, then %s", pid, again)
 	}

@@ -100,10 +100,12 @@ func (r *installed) explain(ctx context.Context, inst *instance, err error) erro
 	case unimplemented(err):
 		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not know the call Plan of protocol version %s; rebuild it", r.name, spokenVersions())
 	case refusedSize(err):
-		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s and Yurt exchanged a message that is too large: %w", r.name, err)
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s and Yurt exchanged a message that is too large: %s", r.name, brief(err))
+	case !connectionLost(err):
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s gave an answer that cannot be read: %s", r.name, brief(err))
 	case ctx.Err() != nil:
 		inst.process.kill(hung(r.host.opts.callTimeout))
-	default: // the connection is lost, and a runtime without one is of no use
+	default: // a runtime without a connection is of no use
 		inst.process.kill(errors.New("lost its connection and was killed"))
 	}
 	<-inst.process.exited

@@ -176,7 +176,10 @@ func (h *hostile) Describe(context.Context, *proto.DescribeRequest) (*proto.Desc
 }
 
 func (h *hostile) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanResponse, error) {
-	if string(req.GetCode()) == "huge" {
+	switch string(req.GetCode()) {
+	case "binary":
+		return &proto.PlanResponse{Argv: []string{"\xff"}}, nil
+	case "huge":
 		return &proto.PlanResponse{Argv: []string{"a"}, Files: []*proto.File{{Path: "f", Data: make([]byte, maxResponseBytes)}}}, nil
 	}
 	return &proto.PlanResponse{Argv: []string{"a"}, Files: []*proto.File{{Path: "../../etc/cron.d/x", Data: []byte("x"), Mode: 0o644}}}, nil

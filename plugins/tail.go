@@ -72,3 +72,6 @@ func clean(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "�"))
 }
+
+// brief shows an error that may hold what a runtime sent.
+func brief(err error) string { return cut(clean(err.Error()), 500) }

@@ -50,8 +50,8 @@ func (p Plan) validateArgv() error {
 		if len(arg) > yurt.MaxArgBytes {
 			return fmt.Errorf("argv[%d] has %d bytes; at most %d are allowed", i, len(arg), yurt.MaxArgBytes)
 		}
-		if strings.ContainsRune(arg, 0) {
-			return fmt.Errorf("argv[%d] contains a NUL character", i)
+		if !plainText(arg) {
+			return fmt.Errorf("argv[%d] contains a NUL character or is not UTF-8", i)
 		}
 	}
 	return validateCommand(p.Argv[0])
@@ -83,8 +83,8 @@ func (p Plan) validateEnv() error {
 		if !validEnvName(name) {
 			return fmt.Errorf("env name %s is not made of letters, digits and underscores", quote(name))
 		}
-		if strings.ContainsRune(value, 0) {
-			return fmt.Errorf("env %s contains a NUL character", name)
+		if !plainText(value) {
+			return fmt.Errorf("env %s contains a NUL character or is not UTF-8", name)
 		}
 	}
 	if total > yurt.MaxEnvBytes {
@@ -198,6 +198,34 @@ func validName(name string) bool {
 		}
 	}
 	return name != "" && len(name) <= maxNameBytes
+}
+
+// validate checks what the host itself relies on. The rest is up to the runtime.
+func (req PlanRequest) validate() error {
+	for _, part := range []struct {
+		field     string
+		size, max int
+	}{
+		{"code", len(req.Code), yurt.MaxCodeBytes},
+		{"event", len(req.Event), yurt.MaxEventBytes},
+		{"context", len(req.Context), yurt.MaxEventBytes},
+		{"handler", len(req.Handler), yurt.MaxPathBytes},
+	} {
+		if part.size > part.max {
+			return yurt.FieldErrorf(yurt.CodeBodyTooLarge, part.field, "%s has %d bytes; at most %d are allowed", part.field, part.size, part.max)
+		}
+	}
+	if !printable(req.Handler) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "handler", "%s is not the name of a function: it contains control characters or is not UTF-8", quote(req.Handler))
+	}
+	if !printable(req.ExecutionID + req.Dir + string(req.Kind)) {
+		return yurt.Errorf(yurt.CodeInternal, "the request to the runtime contains control characters")
+	}
+	return nil
+}
+
+func plainText(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
 }
 
 func printable(text string) bool {
