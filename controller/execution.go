@@ -161,6 +161,9 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 	}
 	if kind == yurt.KindHandler {
 		spec.Handler = cmp.Or(req.Handler, defaultHandler)
+		if spec.Event == nil {
+			spec.Event = json.RawMessage("{}")
+		}
 		if err := spec.TakeEventTimeout(); err != nil {
 			return yurt.ExecutionSpec{}, err
 		}

@@ -1,0 +1,49 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+)
+
+// adapter puts huma's operations onto the standard mux. In a path that ends in
+// "/files/{path}" the last parameter takes the rest of the path, which OpenAPI has
+// no way to say.
+type adapter struct{ mux *http.ServeMux }
+
+// Handle implements huma.Adapter.
+func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
+	path := op.Path
+	if head, ok := strings.CutSuffix(path, "/files/{path}"); ok {
+		path = head + "/files/{path...}"
+	}
+	a.mux.HandleFunc(op.Method+" "+path, func(w http.ResponseWriter, r *http.Request) {
+		handler(&operationContext{humaContext: humago.NewContext(op, r, w)})
+	})
+}
+
+// ServeHTTP implements huma.Adapter.
+func (a *adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+
+// humaContext has another name, since a field cannot be called as the method Context.
+type humaContext = huma.Context
+
+// operationContext is huma's context of one request with a status that the
+// transformation of an error can set: huma decides on the status before that.
+type operationContext struct {
+	humaContext
+	status int // 0: what huma says
+}
+
+// Unwrap lets humago find the request.
+func (c *operationContext) Unwrap() huma.Context { return c.humaContext }
+
+// SetStatus implements huma.Context.
+func (c *operationContext) SetStatus(code int) {
+	if c.status != 0 {
+		code = c.status
+	}
+	c.humaContext.SetStatus(code)
+}

@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+const (
+	prefix = "/api/v1"
+	// defaultHeartbeat keeps proxies from closing a quiet stream.
+	defaultHeartbeat = 15 * time.Second
+)
+
+// Config is what an [API] is made of. Controller is needed.
+type Config struct {
+	Controller *controller.Controller
+
+	// ParseTemplateHCL reads the templates of an HCL source; ParseTemplateJSON reads
+	// the one of a JSON source. Without one of them, templates cannot be made from
+	// that form.
+	ParseTemplateHCL  func(filename string, src []byte) ([]yurt.Template, error)
+	ParseTemplateJSON func(src []byte) (yurt.Template, error)
+
+	Version string               // of the program, for /version and the OpenAPI document
+	Commit  string               // it was built from; may be empty
+	Logger  *slog.Logger         // nil: nothing is logged
+	Metrics *prometheus.Registry // what /metrics shows; nil: one of its own
+
+	// LoopbackOnly refuses requests whose Host is not of this machine and those that
+	// a page of another origin makes. It protects a server without keys from web
+	// pages that its user visits.
+	LoopbackOnly bool
+
+	// Heartbeat is the longest silence on an event stream; 0 means 15 seconds.
+	Heartbeat time.Duration
+}
+
+// API serves the controller over HTTP. It is an http.Handler, safe for concurrent
+// use.
+type API struct {
+	config  Config
+	ctl     *controller.Controller
+	log     *slog.Logger
+	metrics *metrics
+	mux     *http.ServeMux
+	huma    huma.API
+
+	drainOnce sync.Once
+	draining  chan struct{}
+}
+
+// New returns the API of a controller.
+func New(config Config) (*API, error) {
+	if config.Controller == nil {
+		return nil, errors.New("making the API: it needs a controller")
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Metrics == nil {
+		config.Metrics = prometheus.NewRegistry()
+	}
+	if config.Heartbeat <= 0 {
+		config.Heartbeat = defaultHeartbeat
+	}
+	metrics, err := newMetrics(config.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	a := &API{
+		config: config, ctl: config.Controller, log: config.Logger, metrics: metrics,
+		mux: http.NewServeMux(), draining: make(chan struct{}),
+	}
+	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux})
+	a.registerSessions()
+	a.registerExecute()
+	a.registerExecutions()
+	a.registerFiles()
+	a.registerTemplates()
+	a.registerSystem()
+	return a, a.handlePages()
+}
+
+// handlePages adds what is no operation of the API: the documents about it, the
+// metrics, and the answer to everything unknown.
+func (a *API) handlePages() error {
+	spec, err := json.Marshal(a.huma.OpenAPI())
+	if err != nil {
+		return fmt.Errorf("writing the OpenAPI document: %w", err)
+	}
+	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/openapi+json")
+		_, _ = w.Write(spec) // a client that left misses nothing
+	})
+	a.mux.Handle("GET /metrics", promhttp.HandlerFor(a.config.Metrics, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
+	}))
+	a.handleDocs()
+	a.mux.HandleFunc("/", a.unknownRoute)
+	return nil
+}
+
+// Drain ends every event stream, and every request that waits for an execution,
+// with word that the server goes down. The executions go on. Call it when the server
+// begins to shut down; it returns at once.
+func (a *API) Drain() { a.drainOnce.Do(func() { close(a.draining) }) }
+
+// untilDrain returns a context that also ends when the server drains; then its
+// cause is errDraining.
+func (a *API) untilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-a.draining:
+			cancel(errDraining)
+		case <-stop:
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		close(stop)
+		cancel(nil)
+	}
+}
+
+var errDraining = errors.New("the server is shutting down")

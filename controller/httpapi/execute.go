@@ -1,0 +1,146 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// executeBody is the body of POST /sessions/{id}/execute.
+type executeBody struct {
+	Code     string       `json:"code,omitempty" doc:"Source text: of a snippet, or of a handler." example:"print(6 * 7)"`
+	Language string       `json:"language,omitempty" doc:"Of the code. May be left out when the template has one runtime." example:"python"`
+	Command  commandParam `json:"command,omitempty"`
+	Handler  string       `json:"handler,omitempty" doc:"Name of the function in the code to call with the event. Default handler, when there is an event." example:"handler"`
+	Event    jsonParam    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
+	Context  jsonParam    `json:"context,omitempty" doc:"Object whose fields override the handler's context."`
+
+	Stdin       string            `json:"stdin,omitempty" doc:"Standard input, as text."`
+	Env         map[string]string `json:"env,omitempty" doc:"Added to the session's environment. Never shown again."`
+	Cwd         string            `json:"cwd,omitempty" doc:"Working directory; relative ones begin at /workspace, which is the default."`
+	Timeout     *durationParam    `json:"timeout,omitempty" doc:"1ms to 3600s. Default the template's, which is 300s unless it says otherwise."`
+	OutputLimit *sizeParam        `json:"output_limit,omitempty" doc:"Of each stream; more is cut and reported. Default 8Mi, at most 64Mi."`
+
+	Async  bool `json:"async,omitempty" doc:"Answer at once with the record of the execution."`
+	Stream bool `json:"stream,omitempty" doc:"Answer with its events as they come, as text/event-stream."`
+}
+
+func (b executeBody) request() controller.ExecuteRequest {
+	req := controller.ExecuteRequest{
+		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler, Event: json.RawMessage(b.Event),
+		Env: b.Env, Cwd: b.Cwd,
+		Timeout:     pointer(b.Timeout, func(d durationParam) yurt.Duration { return yurt.Duration(d) }),
+		OutputLimit: pointer(b.OutputLimit, func(s sizeParam) yurt.Size { return yurt.Size(s) }),
+	}
+	if string(b.Context) != "null" {
+		req.Context = json.RawMessage(b.Context)
+	}
+	if b.Stdin != "" {
+		req.Stdin = []byte(b.Stdin)
+	}
+	return req
+}
+
+// executionBody is the record of an execution.
+type executionBody struct {
+	yurt.Execution
+	ExecutionID string `json:"execution_id" doc:"The same as id: the name that ?execution_id= has."`
+}
+
+func newExecutionBody(e yurt.Execution) executionBody {
+	return executionBody{Execution: e, ExecutionID: e.ID}
+}
+
+// resultBody is an execution that has ended: its record and, beside it, its result.
+type resultBody struct {
+	ExecutionID string              `json:"execution_id"`
+	SessionID   string              `json:"session_id"`
+	Kind        yurt.ExecutionKind  `json:"kind"`
+	Language    string              `json:"language,omitempty"`
+	State       yurt.ExecutionState `json:"state"`
+	CreatedAt   time.Time           `json:"created_at"`
+	yurt.Result
+}
+
+func newResultBody(e yurt.Execution) (resultBody, error) {
+	if e.Result == nil {
+		return resultBody{}, errors.New("answering with a result: the execution ended without one")
+	}
+	return resultBody{
+		ExecutionID: e.ID, SessionID: e.SessionID, Kind: e.Kind, Language: e.Language,
+		State: e.State, CreatedAt: e.CreatedAt, Result: *e.Result,
+	}, nil
+}
+
+type executeInput struct {
+	SessionParams
+	jsonBody[executeBody]
+}
+
+func (a *API) registerExecute() {
+	register(a, huma.Operation{
+		OperationID: "execute", Method: http.MethodPost, Path: "/sessions/{id}/execute",
+		Summary: "Run something in a session", Tags: []string{tagExecutions},
+		Description: "Runs `code` in a `language`; or a `command`; or the `handler` in `code`, with an `event`. " +
+			"Answers with the result once it has ended, at once with its record (`async`), or with its events (`stream`). " +
+			"That the code failed is no error of the request. An execution never ends because its caller left.",
+		Responses: map[string]*huma.Response{
+			"200": {Description: "The result, or with `stream` the events.", Content: map[string]*huma.MediaType{
+				typeJSON:        {Schema: schemaOf[resultBody](a, "ExecutionResult")},
+				typeEventStream: {Schema: a.eventStreamSchema()},
+			}},
+			"202": {Description: "With `async`: the record.", Content: map[string]*huma.MediaType{
+				typeJSON: {Schema: schemaOf[executionBody](a, "ExecutionRecord")},
+			}},
+		},
+	}, a.execute)
+	a.documentBody(a.registered(http.MethodPost, "/sessions/{id}/execute"), map[string]*huma.MediaType{
+		typeJSON: {Schema: schemaOf[executeBody](a, "Execute")},
+	})
+}
+
+func (a *API) execute(ctx context.Context, in *executeInput) (*huma.StreamResponse, error) {
+	body := in.value
+	if body.Async && body.Stream {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "stream", "give either async or stream, not both")
+	}
+	started, err := a.ctl.Execute(ctx, in.ID, body.request())
+	if err != nil {
+		return nil, err
+	}
+	location := prefix + "/sessions/" + started.SessionID + "/executions/" + started.ID
+	switch {
+	case body.Async:
+		return respond(http.StatusAccepted, newExecutionBody(started), "Location", location), nil
+	case body.Stream:
+		return a.streamEvents(started, 0, "Location", location), nil
+	}
+	ended, err := a.wait(ctx, started)
+	if err != nil {
+		return nil, err
+	}
+	result, err := newResultBody(ended)
+	if err != nil {
+		return nil, err
+	}
+	return respond(http.StatusOK, result, "Location", location), nil
+}
+
+// wait returns the execution once it has ended. A server that shuts down does not
+// wait on.
+func (a *API) wait(ctx context.Context, started yurt.Execution) (yurt.Execution, error) {
+	waiting, cancel := a.untilDrain(ctx)
+	defer cancel()
+	ended, err := a.ctl.WaitExecution(waiting, started.SessionID, started.ID)
+	if err != nil && errors.Is(context.Cause(waiting), errDraining) {
+		return yurt.Execution{}, yurt.Errorf(yurt.CodeUnavailable, "the server is shutting down; execution %s goes on, ask for its result later", started.ID)
+	}
+	return ended, err
+}

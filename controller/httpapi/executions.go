@@ -1,0 +1,119 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+type (
+	latestInput struct {
+		SessionParams
+		ExecutionID string `query:"execution_id" doc:"Default the session's latest."`
+	}
+	// ExecutionParams names an execution; exported as [SessionParams] is.
+	ExecutionParams struct {
+		SessionParams
+		ExecutionID string `path:"execution_id" example:"exe_4tqzplnr3mzsyzsylstojxrtb4"`
+	}
+	eventsInput struct {
+		ExecutionParams
+		LastEventID string `header:"Last-Event-ID" doc:"Number of the last event that was seen; the stream goes on after it."`
+	}
+	listExecutionsInput struct {
+		SessionParams
+		PageParams
+	}
+	executionOutput      struct{ Body executionBody }
+	resultOutput         struct{ Body resultBody }
+	listExecutionsOutput struct{ Body executionList }
+	executionList        struct {
+		Executions []yurt.Execution `json:"executions" doc:"Newest first, without their results."`
+		NextCursor string           `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+	}
+)
+
+func (a *API) registerExecutions() {
+	register(a, huma.Operation{
+		OperationID: "get-status", Method: http.MethodGet, Path: "/sessions/{id}/status",
+		Summary: "Show the latest execution of a session", Tags: []string{tagExecutions},
+	}, a.getStatus)
+	register(a, huma.Operation{
+		OperationID: "get-result", Method: http.MethodGet, Path: "/sessions/{id}/result",
+		Summary: "Show the result of the latest execution", Tags: []string{tagExecutions},
+		Description: "While it runs the answer is 409 with the code `execution_running`. Results outlive their session by a day.",
+	}, a.getResult)
+	register(a, huma.Operation{
+		OperationID: "list-executions", Method: http.MethodGet, Path: "/sessions/{id}/executions",
+		Summary: "List the executions of a session", Tags: []string{tagExecutions},
+	}, a.listExecutions)
+	register(a, huma.Operation{
+		OperationID: "get-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}",
+		Summary: "Show an execution", Tags: []string{tagExecutions},
+	}, a.getExecution)
+	register(a, huma.Operation{
+		OperationID: "watch-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}/events",
+		Summary: "Watch an execution", Tags: []string{tagExecutions},
+		Description: "Numbered events, from the first or after `Last-Event-ID`, until the one that says it ended. Any number may watch, also afterwards.",
+		Responses: map[string]*huma.Response{
+			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: a.eventStreamSchema()}}},
+		},
+	}, a.watchExecution)
+}
+
+func (a *API) getStatus(ctx context.Context, in *latestInput) (*executionOutput, error) {
+	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
+	return &executionOutput{Body: newExecutionBody(e)}, err
+}
+
+func (a *API) getResult(ctx context.Context, in *latestInput) (*resultOutput, error) {
+	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	if !e.State.Ended() {
+		return nil, yurt.Errorf(yurt.CodeExecutionRunning, "execution %s is still running; ask again later, or watch its events", e.ID)
+	}
+	body, err := newResultBody(e)
+	return &resultOutput{Body: body}, err
+}
+
+func (a *API) listExecutions(ctx context.Context, in *listExecutionsInput) (*listExecutionsOutput, error) {
+	before, err := parseCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.ctl.Executions(ctx, in.ID, before, in.Limit+1)
+	if err != nil {
+		return nil, err
+	}
+	list, next := nextPage(list, in.Limit, func(e yurt.Execution) controller.Position {
+		return controller.Position{CreatedAt: e.CreatedAt, ID: e.ID}
+	})
+	return &listExecutionsOutput{Body: executionList{Executions: list, NextCursor: next}}, nil
+}
+
+func (a *API) getExecution(ctx context.Context, in *ExecutionParams) (*executionOutput, error) {
+	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
+	return &executionOutput{Body: newExecutionBody(e)}, err
+}
+
+func (a *API) watchExecution(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
+	var after uint64
+	if in.LastEventID != "" {
+		var err error
+		if after, err = strconv.ParseUint(in.LastEventID, 10, 64); err != nil {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "Last-Event-ID", "the value must be the number of an event")
+		}
+	}
+	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	return a.streamEvents(e, after), nil
+}

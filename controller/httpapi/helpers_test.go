@@ -1,0 +1,207 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/internal/nodetest"
+	"github.com/yurtrun/yurt/controller/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// server is an API over a real controller and store, and a node from package
+// nodetest.
+type server struct {
+	*httptest.Server
+	api  *httpapi.API
+	ctl  *controller.Controller
+	node *nodetest.Node
+	logs *logBuffer
+}
+
+// logBuffer collects what is logged.
+type logBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *logBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(data)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
+	t.Helper()
+	s := &server{node: nodetest.New(), logs: &logBuffer{}}
+	store, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "yurt.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	metrics := prometheus.NewRegistry()
+	logger := slog.New(slog.NewTextHandler(s.logs, nil))
+	s.ctl, err = controller.New(controller.Config{
+		Store: store, Placer: s.node.Placer(), Templates: nodetest.Templates(), Logger: logger, Metrics: metrics,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.ctl.Run(ctx); err != nil {
+			t.Error("running the controller:", err)
+		}
+	})
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		s.ctl.Close()
+	})
+	config := httpapi.Config{
+		Controller: s.ctl, Version: "1.2.3", Commit: "abc", Logger: logger, Metrics: metrics, Heartbeat: time.Hour,
+		ParseTemplateJSON: parseJSON, ParseTemplateHCL: parseHCL,
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	if s.api, err = httpapi.New(config); err != nil {
+		t.Fatal(err)
+	}
+	s.Server = httptest.NewServer(s.api)
+	t.Cleanup(func() {
+		s.node.Release()
+		s.Server.Client().CloseIdleConnections()
+		s.Close()
+	})
+	for range 100 {
+		if s.ctl.Ready(context.Background()) == nil {
+			return s
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the controller does not get ready")
+	return nil
+}
+
+// parseJSON and parseHCL stand in for package hcl, which has tests of its own.
+func parseJSON(src []byte) (yurt.Template, error) {
+	var t yurt.Template
+	if err := json.Unmarshal(src, &t); err != nil {
+		return t, yurt.Errorf(yurt.CodeTemplateInvalid, "not a template")
+	}
+	return t, nil
+}
+
+func parseHCL(_ string, src []byte) ([]yurt.Template, error) {
+	var list []yurt.Template
+	for _, name := range strings.Fields(string(src)) {
+		list = append(list, yurt.Template{Name: name})
+	}
+	return list, nil
+}
+
+// answer is a response that was read.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (a answer) decode(t testing.TB, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.body), into); err != nil {
+		t.Fatalf("decoding %s: %v", a.body, err)
+	}
+}
+
+// do makes a request; headers are pairs. The path is sent as it is.
+func (s *server) do(t testing.TB, method, path, body string, headers ...string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), method, s.URL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, req.URL.RawQuery, _ = strings.Cut(path, "?")
+	req.URL.Opaque = "//" + req.URL.Host + path // no cleaning and no escaping
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	client := *s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{resp.StatusCode, resp.Header, string(data)}
+}
+
+// session makes a persistent session of a template.
+func (s *server) session(t testing.TB, template string) string {
+	t.Helper()
+	a := s.do(t, "POST", "/api/v1/sessions", `{"template_id": "`+template+`", "mode": "persistent"}`)
+	var session yurt.Session
+	if a.decode(t, &session); a.status != http.StatusCreated || session.State != yurt.SessionReady {
+		t.Fatalf("creating a session: %d %s", a.status, a.body)
+	}
+	return session.ID
+}
+
+// problem is an error body.
+type problem struct {
+	Type, Title, Detail, Field string
+	Status                     int
+	Code                       yurt.Code
+	RequestID                  string `json:"request_id"`
+	Errors                     []struct{ Message, Location string }
+}
+
+func wantProblem(t *testing.T, a answer, code yurt.Code, field string) {
+	t.Helper()
+	var p problem
+	a.decode(t, &p)
+	if p.Code != code || p.Field != field || a.status != code.HTTPStatus() || p.Status != a.status {
+		t.Errorf("answer %d %s\nwant code %q, field %q, status %d", a.status, a.body, code, field, code.HTTPStatus())
+	}
+	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("content type %q, want that of a problem", got)
+	}
+	if p.Detail == "" || p.Title == "" || p.Type == "" || p.RequestID == "" || p.RequestID != a.header.Get("X-Request-Id") {
+		t.Errorf("the problem is not complete: %s", a.body)
+	}
+}

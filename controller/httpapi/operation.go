@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const (
+	typeJSON        = "application/json"
+	typeProblem     = "application/problem+json"
+	typeOctetStream = "application/octet-stream"
+	typeEventStream = "text/event-stream"
+)
+
+// humaConfig describes the API. Nothing of huma's defaults that reaches out to
+// other hosts or adds fields to answers is used.
+func (a *API) humaConfig() huma.Config {
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	aliasDomainTypes(registry)
+	return huma.Config{
+		OpenAPI: &huma.OpenAPI{
+			OpenAPI: "3.1.0",
+			Info: &huma.Info{
+				Title:       "Yurt",
+				Version:     a.config.Version,
+				Description: "Sandboxes for untrusted code. Errors are application/problem+json with a stable `code`. Sizes are bytes or text such as `\"512Mi\"`, durations seconds or text such as `\"30s\"`. Unknown fields are refused.",
+				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
+			},
+			Components: &huma.Components{Schemas: registry},
+		},
+		Formats: map[string]huma.Format{
+			typeJSON: {Marshal: writeJSON, Unmarshal: json.Unmarshal},
+			"json":   {Marshal: writeJSON, Unmarshal: json.Unmarshal},
+		},
+		DefaultFormat:                typeJSON,
+		RejectUnknownQueryParameters: true,
+		Transformers:                 []huma.Transformer{transformError},
+	}
+}
+
+// writeJSON writes v. Text that is not UTF-8 gets U+FFFD for what is not.
+func writeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(v)
+}
+
+// register adds an operation whose errors become problems. Its body, if it has one,
+// is documented as the schema of body's type.
+func register[I, O any](a *API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
+	schemas := a.huma.OpenAPI().Components.Schemas
+	op.Path = joinPath(op)
+	op.SkipValidateBody = true // bodies are decoded here, strictly and without echo
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	op.Responses["default"] = &huma.Response{
+		Description: "What went wrong.",
+		Content:     map[string]*huma.MediaType{typeProblem: {Schema: schemas.Schema(reflect.TypeFor[problem](), true, "Problem")}},
+	}
+	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handler(ctx, in)
+		if err != nil {
+			return nil, a.problemOf(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+// joinPath puts operations with a tag below the API's prefix; the others are about
+// the server itself.
+func joinPath(op huma.Operation) string {
+	if len(op.Tags) > 0 && op.Tags[0] == tagServer {
+		return op.Path
+	}
+	return prefix + op.Path
+}
+
+// The tags group the operations on the page of the documentation.
+const (
+	tagSessions   = "sessions"
+	tagExecutions = "executions"
+	tagFiles      = "files"
+	tagTemplates  = "templates"
+	tagServer     = "server"
+)
+
+// documentBody describes the body of an operation that was registered. Huma is told
+// only afterwards, or it would read the body itself.
+func (a *API) documentBody(op *huma.Operation, content map[string]*huma.MediaType) {
+	op.RequestBody = &huma.RequestBody{Required: true, Content: content}
+}
+
+// registered returns the documented operation.
+func (a *API) registered(method, path string) *huma.Operation {
+	item := a.huma.OpenAPI().Paths[prefix+path]
+	switch method {
+	case http.MethodPut:
+		return item.Put
+	default:
+		return item.Post
+	}
+}
+
+// schemaOf returns a reference to the schema of a type.
+func schemaOf[T any](a *API, name string) *huma.Schema {
+	return a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, name)
+}
+
+// jsonBody is the strictly decoded body of a request. It is part of an operation's
+// input; huma calls Resolve.
+type jsonBody[T any] struct{ value T }
+
+// Resolve implements huma.Resolver.
+func (b *jsonBody[T]) Resolve(ctx huma.Context) []error {
+	data, err := readBody(ctx, typeJSON)
+	if err == nil {
+		err = decodeStrict(data, &b.value)
+	}
+	return asDetails(err)
+}
+
+// asDetails hands an error over to transformError through huma.
+func asDetails(err error) []error {
+	if err == nil {
+		return nil
+	}
+	return []error{&codedDetail{err}}
+}
+
+// codedDetail carries one of our errors through huma's own.
+type codedDetail struct{ error }
+
+// ErrorDetail implements huma.ErrorDetailer.
+func (d *codedDetail) ErrorDetail() *huma.ErrorDetail {
+	return &huma.ErrorDetail{Message: d.Error(), Value: d.error}
+}
+
+// respond returns an output that writes v with a status.
+func respond(status int, v any, headers ...string) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			ctx.SetHeader(headers[i], headers[i+1])
+		}
+		ctx.SetHeader("Content-Type", typeJSON)
+		ctx.SetStatus(status)
+		_ = writeJSON(ctx.BodyWriter(), v) // a client that left misses nothing
+	}}
+}

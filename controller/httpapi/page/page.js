@@ -1,0 +1,10 @@
+// Nothing here may reach another host: the page works on a machine without a network.
+Scalar.createApiReference("#reference", {
+  url: "/openapi.json",
+  withDefaultFonts: false,
+  telemetry: false,
+  showDeveloperTools: "never",
+  hideClientButton: true,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+});

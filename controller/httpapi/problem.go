@@ -1,0 +1,175 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+)
+
+// retryAfter is what an overloaded or starting server asks its clients to wait, in
+// seconds.
+const retryAfter = "1"
+
+// problem is an error as a client sees it (RFC 9457).
+type problem struct {
+	Type      string          `json:"type" doc:"URN of the code." example:"urn:yurt:error:session_not_found"`
+	Title     string          `json:"title" doc:"The code in words."`
+	Status    int             `json:"status" doc:"The HTTP status."`
+	Detail    string          `json:"detail" doc:"What was wrong, what is allowed, and what to do."`
+	Code      yurt.Code       `json:"code" doc:"Names the kind of error; it never changes."`
+	Field     string          `json:"field,omitempty" doc:"Dotted path of the input that was wrong."`
+	Errors    []problemDetail `json:"errors,omitempty" doc:"Every error, when there are several."`
+	RequestID string          `json:"request_id,omitempty" doc:"Names the request in the server's log."`
+}
+
+// problemDetail is one of several errors.
+type problemDetail struct {
+	Code     yurt.Code `json:"code"`
+	Message  string    `json:"message"`
+	Location string    `json:"location,omitempty" doc:"Where it was, such as query.limit or body.env."`
+}
+
+// Error implements error.
+func (p *problem) Error() string { return p.Detail }
+
+// GetStatus implements huma.StatusError.
+func (p *problem) GetStatus() int { return p.Status }
+
+// ContentType implements huma.ContentTypeFilter.
+func (p *problem) ContentType(string) string { return typeProblem }
+
+// GetHeaders implements huma.HeadersError.
+func (p *problem) GetHeaders() http.Header {
+	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
+		return http.Header{"Retry-After": {retryAfter}}
+	}
+	return nil
+}
+
+func newProblem(ctx context.Context, code yurt.Code, field, detail string) *problem {
+	title := strings.ReplaceAll(string(code), "_", " ")
+	return &problem{
+		Type: "urn:yurt:error:" + string(code), Title: strings.ToUpper(title[:1]) + title[1:],
+		Status: code.HTTPStatus(), Detail: detail, Code: code, Field: field, RequestID: requestID(ctx),
+	}
+}
+
+// problemOf turns an error of the controller into a problem. What has no code is a
+// fault of ours: it is logged, and the client is told no more than that.
+func (a *API) problemOf(ctx context.Context, err error) *problem {
+	var (
+		coded *yurt.Error
+		ready *problem
+	)
+	switch {
+	case errors.As(err, &ready):
+		return ready
+	case errors.As(err, &coded):
+		if coded.Code == yurt.CodeInternal {
+			a.log.ErrorContext(ctx, "request failed", "request_id", requestID(ctx), "error", err)
+		}
+		return newProblem(ctx, coded.Code, coded.Field, coded.Message)
+	}
+	switch code := yurt.CodeOf(err); code {
+	case yurt.CodeCanceled:
+		return newProblem(ctx, code, "", "the request was canceled")
+	case yurt.CodeDeadlineExceeded:
+		return newProblem(ctx, code, "", "the request took longer than it may")
+	default:
+		a.log.ErrorContext(ctx, "request failed", "request_id", requestID(ctx), "error", err)
+		return newProblem(ctx, yurt.CodeInternal, "", "the server failed; its log says more under the request id")
+	}
+}
+
+// transformError turns the errors that huma itself makes, about parameters, into
+// problems. Huma's hold the refused values; none of those gets through.
+func transformError(ctx huma.Context, _ string, v any) (any, error) {
+	model, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	p := problemOfModel(ctx.Context(), model)
+	if c, ok := ctx.(*operationContext); ok {
+		c.status = p.Status
+	}
+	for name, values := range p.GetHeaders() {
+		ctx.SetHeader(name, values[0])
+	}
+	return p, nil
+}
+
+func problemOfModel(ctx context.Context, model *huma.ErrorModel) *problem {
+	var details []problemDetail
+	for _, detail := range model.Errors {
+		details = append(details, detailOf(detail))
+	}
+	if len(details) == 0 {
+		return newProblem(ctx, yurt.CodeInternal, "", "the server failed; its log says more under the request id")
+	}
+	first := details[0]
+	_, field, _ := strings.Cut(first.Location, ".")
+	p := newProblem(ctx, first.Code, field, first.Message)
+	if len(details) > 1 {
+		p.Errors = details
+	}
+	return p
+}
+
+// detailOf translates one error of huma's. Its message speaks of the schema and
+// never of the value.
+func detailOf(detail *huma.ErrorDetail) problemDetail {
+	if err, ok := detail.Value.(error); ok { // one of ours, see codedDetail
+		var coded *yurt.Error
+		if errors.As(err, &coded) {
+			location := ""
+			if coded.Field != "" {
+				location = "body." + coded.Field
+			}
+			return problemDetail{Code: coded.Code, Message: coded.Message, Location: location}
+		}
+		return problemDetail{Code: yurt.CodeMalformedBody, Message: "the body could not be read"}
+	}
+	code := yurt.CodeInvalidArgument
+	switch {
+	case strings.HasPrefix(detail.Message, "unknown query parameter"):
+		code = yurt.CodeUnknownField
+	case strings.HasPrefix(detail.Message, "expected number"):
+		code = yurt.CodeLimitOutOfRange
+	}
+	return problemDetail{Code: code, Message: detail.Message, Location: detail.Location}
+}
+
+// writeProblem answers a request that reached no operation.
+func writeProblem(w http.ResponseWriter, p *problem) {
+	for name, values := range p.GetHeaders() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", typeProblem)
+	w.WriteHeader(p.Status)
+	_ = writeJSON(w, p) // a client that left misses nothing
+}
+
+// unknownRoute answers what no route matches: with the verbs that the path has, if
+// it has any.
+func (a *API) unknownRoute(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := a.mux.Handler(other); pattern != "" && pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		writeProblem(w, newProblem(r.Context(), yurt.CodeNotFound, "", "there is nothing at this path; /docs lists what there is"))
+		return
+	}
+	list := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", list)
+	writeProblem(w, newProblem(r.Context(), yurt.CodeMethodNotAllowed, "", "this path takes "+list))
+}

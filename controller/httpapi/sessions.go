@@ -1,0 +1,140 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// createSessionBody is the body of POST /sessions.
+type createSessionBody struct {
+	TemplateID  string            `json:"template_id" doc:"Name of the template." example:"python-basic"`
+	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default ephemeral."`
+	AgentID     string            `json:"agent_id,omitempty" doc:"Whose session it is."`
+	Reuse       bool              `json:"reuse,omitempty" doc:"Not supported yet."`
+	Timeout     *durationParam    `json:"timeout,omitempty" doc:"Lifetime, 1s to 168h. Default the template's."`
+	IdleTimeout *durationParam    `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h. Default the template's."`
+	Env         map[string]string `json:"env,omitempty" doc:"Environment of everything that runs in it. Never shown again."`
+	Resources   resourcesBody     `json:"resources,omitempty"`
+	Network     *networkBody      `json:"network,omitempty"`
+	Metadata    map[string]string `json:"metadata,omitempty" doc:"At most 64 entries to find it by."`
+	SnapshotID  string            `json:"snapshot_id,omitempty" doc:"Not supported yet."`
+}
+
+type resourcesBody struct {
+	CPU    *float64   `json:"cpu,omitempty" doc:"Cores." example:"0.5"`
+	Memory *sizeParam `json:"memory,omitempty"`
+	Disk   *sizeParam `json:"disk,omitempty" doc:"Of /workspace."`
+	PIDs   *int       `json:"pids,omitempty" doc:"Processes and threads."`
+}
+
+type networkBody struct {
+	Mode yurt.NetworkMode `json:"mode" enum:"none" doc:"What the sandbox can reach."`
+}
+
+func (b createSessionBody) request(idempotencyKey string) controller.CreateSessionRequest {
+	toDuration := func(d durationParam) yurt.Duration { return yurt.Duration(d) }
+	toSize := func(s sizeParam) yurt.Size { return yurt.Size(s) }
+	return controller.CreateSessionRequest{
+		TemplateID: b.TemplateID, Mode: b.Mode, AgentID: b.AgentID, Reuse: b.Reuse,
+		Timeout: pointer(b.Timeout, toDuration), IdleTimeout: pointer(b.IdleTimeout, toDuration), Env: b.Env,
+		Resources: controller.ResourcesRequest{
+			CPU: b.Resources.CPU, Memory: pointer(b.Resources.Memory, toSize), Disk: pointer(b.Resources.Disk, toSize), PIDs: b.Resources.PIDs,
+		},
+		Network:  pointer(b.Network, func(n networkBody) yurt.Network { return yurt.Network{Mode: n.Mode} }),
+		Metadata: b.Metadata, SnapshotID: b.SnapshotID, IdempotencyKey: idempotencyKey,
+	}
+}
+
+type (
+	createSessionInput struct {
+		jsonBody[createSessionBody]
+		IdempotencyKey string `header:"Idempotency-Key" doc:"A repeated request with the same key answers with the first one's session."`
+	}
+	createSessionOutput struct {
+		Location string `header:"Location"`
+		Body     yurt.Session
+	}
+	// SessionParams names a session. It is exported only since huma sets no fields of
+	// embedded types that are not.
+	SessionParams struct {
+		ID string `path:"id" doc:"Of the session." example:"ses_4tqzplnr3mzsyzsylstojxrtb4"`
+	}
+	sessionOutput     struct{ Body yurt.Session }
+	listSessionsInput struct {
+		PageParams
+		TemplateID string            `query:"template_id" doc:"Only sessions of this template."`
+		State      yurt.SessionState `query:"state" enum:"creating,ready,running,paused,terminated,failed" doc:"Only sessions in this state."`
+		AgentID    string            `query:"agent_id" doc:"Only sessions of this agent."`
+		Metadata   map[string]string `query:"metadata,deepObject" doc:"Only sessions with all of these entries: metadata[key]=value."`
+	}
+	listSessionsOutput struct{ Body sessionList }
+	sessionList        struct {
+		Sessions   []yurt.Session `json:"sessions" doc:"Newest first; ended ones are kept for a day."`
+		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+	}
+)
+
+func (a *API) registerSessions() {
+	register(a, huma.Operation{
+		OperationID: "create-session", Method: http.MethodPost, Path: "/sessions", DefaultStatus: http.StatusCreated,
+		Summary: "Create a session", Tags: []string{tagSessions},
+		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took.",
+	}, a.createSession)
+	a.documentBody(a.registered(http.MethodPost, "/sessions"), map[string]*huma.MediaType{
+		typeJSON: {Schema: schemaOf[createSessionBody](a, "CreateSession")},
+	})
+	register(a, huma.Operation{
+		OperationID: "list-sessions", Method: http.MethodGet, Path: "/sessions",
+		Summary: "List sessions", Tags: []string{tagSessions},
+	}, a.listSessions)
+	register(a, huma.Operation{
+		OperationID: "get-session", Method: http.MethodGet, Path: "/sessions/{id}",
+		Summary: "Show a session", Tags: []string{tagSessions},
+	}, a.getSession)
+	register(a, huma.Operation{
+		OperationID: "end-session", Method: http.MethodDelete, Path: "/sessions/{id}",
+		Summary: "End a session", Tags: []string{tagSessions},
+		Description: "What runs in it ends and keeps its output so far. Results stay for a day.",
+	}, a.endSession)
+}
+
+func (a *API) createSession(ctx context.Context, in *createSessionInput) (*createSessionOutput, error) {
+	session, err := a.ctl.CreateSession(ctx, in.value.request(in.IdempotencyKey))
+	if err != nil {
+		return nil, err
+	}
+	return &createSessionOutput{Location: prefix + "/sessions/" + session.ID, Body: session}, nil
+}
+
+func (a *API) listSessions(ctx context.Context, in *listSessionsInput) (*listSessionsOutput, error) {
+	before, err := parseCursor(in.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	list, err := a.ctl.Sessions(ctx, controller.SessionQuery{
+		TemplateID: in.TemplateID, State: in.State, AgentID: in.AgentID, Metadata: in.Metadata,
+		Before: before, Limit: in.Limit + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, next := nextPage(list, in.Limit, func(s yurt.Session) controller.Position {
+		return controller.Position{CreatedAt: s.CreatedAt, ID: s.ID}
+	})
+	return &listSessionsOutput{Body: sessionList{Sessions: list, NextCursor: next}}, nil
+}
+
+func (a *API) getSession(ctx context.Context, in *SessionParams) (*sessionOutput, error) {
+	session, err := a.ctl.Session(ctx, in.ID)
+	return &sessionOutput{Body: session}, err
+}
+
+func (a *API) endSession(ctx context.Context, in *SessionParams) (*sessionOutput, error) {
+	session, err := a.ctl.EndSession(ctx, in.ID)
+	return &sessionOutput{Body: session}, err
+}

@@ -1,0 +1,221 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	maxPending       = 1 << 20          // bytes that wait for a slow watcher before its source waits too
+	streamWriteLimit = 30 * time.Second // for a watcher to take what is there
+)
+
+// eventBody is the data of one event on a stream.
+type eventBody struct {
+	Seq         uint64         `json:"seq" doc:"Counts from 1; the id of the event."`
+	Type        yurt.EventType `json:"type" enum:"started,stdout,stderr,ended"`
+	At          time.Time      `json:"at"`
+	ExecutionID string         `json:"execution_id,omitempty" doc:"Of started."`
+	Data        *string        `json:"data,omitempty" doc:"Output, of stdout and stderr."`
+	DataBase64  []byte         `json:"data_base64,omitempty" doc:"In place of data, for output that is not UTF-8."`
+	Result      *yurt.Result   `json:"result,omitempty" doc:"Of ended."`
+}
+
+func newEventBody(e yurt.Event, executionID string) eventBody {
+	body := eventBody{Seq: e.Seq, Type: e.Type, At: e.At, Result: e.Result}
+	switch {
+	case e.Type == yurt.EventStarted:
+		body.ExecutionID = executionID
+	case e.Type == yurt.EventEnded:
+	case utf8.Valid(e.Data):
+		text := string(e.Data)
+		body.Data = &text
+	default:
+		body.DataBase64 = e.Data
+	}
+	return body
+}
+
+// eventStreamSchema describes the stream for readers: OpenAPI has no word for it.
+func (a *API) eventStreamSchema() *huma.Schema {
+	return &huma.Schema{
+		Type:        huma.TypeArray,
+		Description: "Server-sent events: `id` is seq, `event` is type, `data` is this object.",
+		Items:       schemaOf[eventBody](a, "Event"),
+	}
+}
+
+// streamEvents answers with the events of an execution after a number.
+func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			ctx.SetHeader(headers[i], headers[i+1])
+		}
+		ctx.SetHeader("Content-Type", typeEventStream)
+		ctx.SetHeader("Cache-Control", "no-store")
+		ctx.SetHeader("X-Accel-Buffering", "no") // a proxy must not hold events back
+		ctx.SetStatus(http.StatusOK)
+		a.metrics.streams.Inc()
+		defer a.metrics.streams.Dec()
+		_, w := humago.Unwrap(ctx)
+		watching, cancel := a.untilDrain(ctx.Context())
+		defer cancel()
+		stream := newEventStream(w)
+		writing := make(chan struct{})
+		go func() {
+			defer close(writing)
+			if !stream.write(watching, a.config.Heartbeat) {
+				cancel()
+			}
+		}()
+		err := a.ctl.WatchExecution(watching, e.SessionID, e.ID, after, func(event yurt.Event) error {
+			return stream.send(newEventBody(event, e.ID))
+		})
+		stream.close(farewell(watching, err))
+		<-writing
+	}}
+}
+
+// farewell is the comment that ends a stream before its last event.
+func farewell(ctx context.Context, err error) string {
+	switch {
+	case errors.Is(context.Cause(ctx), errDraining):
+		return "the server is shutting down; the execution goes on"
+	case err != nil:
+		return "the stream broke off; connect again with Last-Event-ID"
+	default:
+		return ""
+	}
+}
+
+// eventStream writes events to one watcher. What comes while a write is under way
+// goes out with the next: a quick source costs few writes, a slow one no delay.
+type eventStream struct {
+	w    http.ResponseWriter
+	conn *http.ResponseController
+	wake chan struct{}
+
+	mu      sync.Mutex
+	room    *sync.Cond // told when pending was taken or the stream failed
+	pending bytes.Buffer
+	closed  bool
+	failed  error
+}
+
+func newEventStream(w http.ResponseWriter) *eventStream {
+	s := &eventStream{w: w, conn: http.NewResponseController(w), wake: make(chan struct{}, 1)}
+	s.room = sync.NewCond(&s.mu)
+	return s
+}
+
+// send queues an event; it waits while the watcher is far behind.
+func (s *eventStream) send(body eventBody) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.pending.Len() > maxPending && s.failed == nil {
+		s.room.Wait()
+	}
+	if s.failed != nil {
+		return s.failed
+	}
+	fmt.Fprintf(&s.pending, "id: %d\nevent: %s\ndata: ", body.Seq, body.Type)
+	if err := writeJSON(&s.pending, body); err != nil { // ends the line
+		return fmt.Errorf("encoding an event: %w", err)
+	}
+	s.pending.WriteByte('\n')
+	s.notify()
+	return nil
+}
+
+// close ends the stream once everything is written, with a comment if there is one.
+func (s *eventStream) close(comment string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if comment != "" {
+		fmt.Fprintf(&s.pending, ": %s\nretry: 1000\n\n", comment)
+	}
+	s.closed = true
+	s.notify()
+}
+
+func (s *eventStream) notify() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write writes until the stream is closed or its watcher is gone, in which case it
+// returns false.
+func (s *eventStream) write(ctx context.Context, heartbeat time.Duration) bool {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	_ = s.conn.Flush() // the head of the answer: the watcher knows that it is connected
+	for {
+		select {
+		case <-s.wake:
+		case <-beat.C:
+			s.beat()
+		}
+		data, closed := s.take()
+		if len(data) > 0 {
+			if err := s.put(data); err != nil {
+				s.fail(err)
+				return false
+			}
+			beat.Reset(heartbeat)
+		}
+		if closed {
+			return true
+		}
+	}
+}
+
+// beat queues a comment, which keeps the connection open.
+func (s *eventStream) beat() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending.WriteString(": still running\n\n")
+}
+
+// take empties the queue.
+func (s *eventStream) take() (data []byte, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data = bytes.Clone(s.pending.Bytes())
+	if s.pending.Reset(); s.pending.Cap() > 4*maxPending {
+		s.pending = bytes.Buffer{} // an ended event can be large, and is the last
+	}
+	s.room.Broadcast()
+	return data, s.closed
+}
+
+func (s *eventStream) put(data []byte) error {
+	// Where no deadline can be set, as in a test without a connection, none is needed.
+	_ = s.conn.SetWriteDeadline(time.Now().Add(streamWriteLimit))
+	if _, err := s.w.Write(data); err != nil {
+		return err
+	}
+	if err := s.conn.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+func (s *eventStream) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = err
+	s.room.Broadcast()
+}

@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// durationParam is a duration in a request.
+type durationParam yurt.Duration
+
+// UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
+func (d *durationParam) UnmarshalJSON(data []byte) error {
+	err := (*yurt.Duration)(d).UnmarshalJSON(data)
+	switch yurt.CodeOf(err) {
+	case "":
+		return nil
+	case yurt.CodeLimitOutOfRange:
+		return yurt.Errorf(yurt.CodeLimitOutOfRange, "the value is beyond what a duration can hold")
+	default:
+		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not a duration; give seconds, or a string such as \"30s\" or \"1h30m\"")
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (durationParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeNumber, Description: "seconds"},
+			{Type: huma.TypeString, Description: "such as \"30s\" or \"1h30m\""},
+		},
+		Examples: []any{30, "30s"},
+	}
+}
+
+// sizeParam is a number of bytes in a request.
+type sizeParam yurt.Size
+
+// UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
+func (s *sizeParam) UnmarshalJSON(data []byte) error {
+	err := (*yurt.Size)(s).UnmarshalJSON(data)
+	switch yurt.CodeOf(err) {
+	case "":
+		return nil
+	case yurt.CodeLimitOutOfRange:
+		return yurt.Errorf(yurt.CodeLimitOutOfRange, "the value is beyond what a size can hold")
+	default:
+		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not a size; give bytes, or a string such as \"512Mi\" or \"1.5GB\"")
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (sizeParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeInteger, Description: "bytes"},
+			{Type: huma.TypeString, Description: "such as \"512Mi\" or \"1.5GB\""},
+		},
+		Examples: []any{536870912, "512Mi"},
+	}
+}
+
+// commandParam is a command in a request: a line for the shell, or a program with
+// its arguments.
+type commandParam []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *commandParam) UnmarshalJSON(data []byte) error {
+	var line string
+	if json.Unmarshal(data, &line) == nil {
+		*c = controller.ShellCommand(line)
+		return nil
+	}
+	argv := []*string{}
+	if json.Unmarshal(data, &argv) != nil {
+		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be a string (a line for the shell) or an array of strings (a program and its arguments)")
+	}
+	*c = make(commandParam, len(argv))
+	for i, arg := range argv {
+		if arg == nil {
+			return yurt.Errorf(yurt.CodeInvalidArgument, "element %s must be a string", strconv.Itoa(i))
+		}
+		(*c)[i] = *arg
+	}
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (commandParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeString, Description: "a line for /bin/sh"},
+			{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}, Description: "a program and its arguments"},
+		},
+		Examples: []any{"ls -l | wc -l", []string{"ls", "-l"}},
+	}
+}
+
+// jsonParam is any JSON value.
+type jsonParam json.RawMessage
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *jsonParam) UnmarshalJSON(data []byte) error {
+	return (*json.RawMessage)(j).UnmarshalJSON(data)
+}
+
+// Schema implements huma.SchemaProvider.
+func (jsonParam) Schema(huma.Registry) *huma.Schema { return &huma.Schema{} }
+
+// seconds and bytes are how durations and sizes look in an answer.
+type seconds float64
+
+// Schema implements huma.SchemaProvider.
+func (seconds) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeNumber, Description: "seconds"}
+}
+
+type byteCount int64
+
+// Schema implements huma.SchemaProvider.
+func (byteCount) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeInteger, Format: "int64", Description: "bytes"}
+}
+
+// aliasDomainTypes tells huma how types of the domain look in JSON: the domain does
+// not know huma.
+func aliasDomainTypes(registry huma.Registry) {
+	registry.RegisterTypeAlias(reflect.TypeFor[yurt.Duration](), reflect.TypeFor[seconds]())
+	registry.RegisterTypeAlias(reflect.TypeFor[yurt.Size](), reflect.TypeFor[byteCount]())
+	registry.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[jsonParam]())
+}
+
+// pointer converts an optional field of a request.
+func pointer[To, From any](from *From, convert func(From) To) *To {
+	if from == nil {
+		return nil
+	}
+	to := convert(*from)
+	return &to
+}

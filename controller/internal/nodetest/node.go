@@ -1,0 +1,467 @@
+package nodetest
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/local"
+)
+
+// Name is what the node is called.
+const Name = "fake"
+
+// Node is a local.Executor. Its executions follow their code or the last argument of
+// their command, word by word:
+//
+//	echo WORD   writes the word and a line end to stdout
+//	warn WORD   the same to stderr
+//	raw         writes bytes that are not UTF-8
+//	env NAME    writes a variable
+//	exit N      ends with a one-digit exit code
+//	raise       ends with an error of the user's
+//	block       waits for Release, or for the end of the sandbox
+//	loop N      waits N milliseconds, for real
+//
+// A handler's result is its event. Unknown words are written as they are.
+type Node struct {
+	mu        sync.Mutex
+	sandboxes map[string]*sandbox
+	watchers  map[chan yurt.Sandbox]bool
+	release   chan struct{}
+	failNext  map[string]error // by method
+	forgotten []string
+}
+
+type sandbox struct {
+	info  yurt.Sandbox
+	spec  yurt.SandboxSpec
+	files map[string][]byte
+	runs  map[string]*run
+	gone  chan struct{}
+}
+
+type run struct {
+	mu     sync.Mutex
+	events []yurt.Event
+	more   chan struct{} // closed and replaced when there is another event
+	done   chan struct{}
+	result *yurt.Result
+}
+
+var _ local.Executor = (*Node)(nil)
+
+// New returns a node without sandboxes.
+func New() *Node {
+	return &Node{
+		sandboxes: map[string]*sandbox{}, watchers: map[chan yurt.Sandbox]bool{},
+		release: make(chan struct{}), failNext: map[string]error{},
+	}
+}
+
+// Fail makes the next call of a method fail.
+func (n *Node) Fail(method string, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.failNext[method] = err
+}
+
+// Release lets every execution go on that blocks now.
+func (n *Node) Release() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.release)
+	n.release = make(chan struct{})
+}
+
+// Count returns the number of sandboxes.
+func (n *Node) Count() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.sandboxes)
+}
+
+// Forgotten returns the executions that were forgotten.
+func (n *Node) Forgotten() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.forgotten)
+}
+
+// Forget drops an execution although it may run, as a node that crashed would.
+func (n *Node) Forget(sandboxID, executionID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.sandboxes[sandboxID].runs, executionID)
+}
+
+// Spec returns what a sandbox was made from.
+func (n *Node) Spec(sandboxID string) (yurt.SandboxSpec, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, ok := n.sandboxes[sandboxID]
+	if !ok {
+		return yurt.SandboxSpec{}, false
+	}
+	return s.spec, true
+}
+
+// Kill ends a sandbox as the death of its init does: it stays, dead, and those who
+// watch are told.
+func (n *Node) Kill(sandboxID, reason string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, ok := n.sandboxes[sandboxID]
+	if !ok || s.info.State == yurt.SandboxDead {
+		return
+	}
+	s.info.State, s.info.Reason = yurt.SandboxDead, reason
+	close(s.gone)
+	for watcher := range n.watchers {
+		watcher <- s.info
+	}
+}
+
+func (n *Node) failure(method string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	err := n.failNext[method]
+	delete(n.failNext, method)
+	return err
+}
+
+// CreateSandbox implements local.Executor.
+func (n *Node) CreateSandbox(_ context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
+	if err := n.failure("CreateSandbox"); err != nil {
+		return yurt.Sandbox{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := &sandbox{
+		info: yurt.Sandbox{
+			ID: spec.ID, Template: spec.Template.Name, Node: Name, State: yurt.SandboxReady,
+			Labels: maps.Clone(spec.Labels), Phases: map[string]float64{"create": 1},
+		},
+		spec: spec, files: map[string][]byte{}, runs: map[string]*run{}, gone: make(chan struct{}),
+	}
+	n.sandboxes[spec.ID] = s
+	return s.info, nil
+}
+
+func (n *Node) find(id string) (*sandbox, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if s, ok := n.sandboxes[id]; ok {
+		return s, nil
+	}
+	return nil, yurt.Errorf(yurt.CodeSandboxNotFound, "this node has no sandbox %s", id)
+}
+
+func (n *Node) findRun(sandboxID, id string) (*run, error) {
+	s, err := n.find(sandboxID)
+	if err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if r, ok := s.runs[id]; ok {
+		return r, nil
+	}
+	return nil, yurt.Errorf(yurt.CodeExecutionNotFound, "this node knows no execution %s", id)
+}
+
+// StartExecution implements controller.Node.
+func (n *Node) StartExecution(_ context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
+	if err := n.failure("StartExecution"); err != nil {
+		return err
+	}
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	s, err := n.find(sandboxID)
+	if err != nil {
+		return err
+	}
+	r := &run{more: make(chan struct{}), done: make(chan struct{})}
+	n.mu.Lock()
+	s.runs[spec.ID] = r
+	release := n.release
+	n.mu.Unlock()
+	go r.execute(s, spec, release)
+	return nil
+}
+
+func (r *run) emit(e yurt.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Seq, e.At = uint64(len(r.events)+1), time.Now().UTC()
+	r.events = append(r.events, e)
+	close(r.more)
+	r.more = make(chan struct{})
+}
+
+// execute follows the script to its end.
+func (r *run) execute(s *sandbox, spec yurt.ExecutionSpec, release <-chan struct{}) {
+	result := &yurt.Result{StartedAt: time.Now().UTC(), Artifacts: []yurt.Artifact{}}
+	r.emit(yurt.Event{Type: yurt.EventStarted})
+	script := spec.Code
+	if spec.Kind == yurt.KindCommand {
+		script = spec.Command[len(spec.Command)-1]
+	}
+	if spec.Kind == yurt.KindHandler {
+		result.Result = spec.Event
+	}
+	words := strings.Fields(script)
+	for i := 0; i < len(words); i++ {
+		argument := ""
+		if i+1 < len(words) {
+			argument = words[i+1]
+		}
+		switch words[i] {
+		case "echo":
+			i++
+			r.write(result, yurt.EventStdout, argument+"\n")
+		case "warn":
+			i++
+			r.write(result, yurt.EventStderr, argument+"\n")
+		case "env":
+			i++
+			r.write(result, yurt.EventStdout, s.spec.Env[argument]+spec.Env[argument]+"\n")
+		case "raw":
+			r.write(result, yurt.EventStdout, "\xff\x00")
+		case "exit":
+			i++
+			if argument != "" {
+				result.ExitCode = int(argument[0] - '0')
+			}
+		case "raise":
+			result.ExitCode = 1
+			result.Error = &yurt.ExecutionError{Type: "ValueError", Message: "raised", Stacktrace: []string{"line 1"}}
+		case "loop":
+			i++
+			d, _ := time.ParseDuration(argument + "ms")
+			time.Sleep(d)
+		case "block":
+			select {
+			case <-release:
+			case <-s.gone:
+				result.ExitCode = yurt.ExecutionExitSignal + 9
+				result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended"}
+				i = len(words)
+			}
+		default:
+			r.write(result, yurt.EventStdout, words[i])
+		}
+	}
+	result.EndedAt = time.Now().UTC()
+	result.Metrics.DurationMS = float64(result.EndedAt.Sub(result.StartedAt)) / float64(time.Millisecond)
+	r.emit(yurt.Event{Type: yurt.EventEnded, Result: result})
+	r.result = result
+	close(r.done)
+}
+
+func (r *run) write(result *yurt.Result, stream yurt.EventType, text string) {
+	if stream == yurt.EventStdout {
+		result.Stdout += text
+		result.Metrics.StdoutBytes += int64(len(text))
+	} else {
+		result.Stderr += text
+		result.Metrics.StderrBytes += int64(len(text))
+	}
+	r.emit(yurt.Event{Type: stream, Data: []byte(text)})
+}
+
+// WatchExecution implements controller.Node.
+func (n *Node) WatchExecution(ctx context.Context, sandboxID, id string, after uint64, each func(yurt.Event) error) error {
+	s, err := n.find(sandboxID)
+	if err != nil {
+		return err
+	}
+	r, err := n.findRun(sandboxID, id)
+	if err != nil {
+		return err
+	}
+	for {
+		r.mu.Lock()
+		var events []yurt.Event
+		if after < uint64(len(r.events)) {
+			events = slices.Clone(r.events[after:])
+		}
+		more := r.more
+		r.mu.Unlock()
+		for _, e := range events {
+			if err := each(e); err != nil {
+				return err
+			}
+			if after = e.Seq; e.Type == yurt.EventEnded {
+				return nil
+			}
+		}
+		if len(events) > 0 {
+			continue
+		}
+		select {
+		case <-more:
+		case <-r.done:
+			if after >= uint64(len(r.events)) {
+				return nil
+			}
+		case <-s.gone:
+			<-r.done
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// WaitExecution implements controller.Node.
+func (n *Node) WaitExecution(ctx context.Context, sandboxID, id string) (*yurt.Result, error) {
+	if err := n.failure("WaitExecution"); err != nil {
+		return nil, err
+	}
+	r, err := n.findRun(sandboxID, id)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.done:
+		return r.result, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ForgetExecution implements controller.Node.
+func (n *Node) ForgetExecution(_ context.Context, sandboxID, id string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if s, ok := n.sandboxes[sandboxID]; ok {
+		delete(s.runs, id)
+		n.forgotten = append(n.forgotten, id)
+	}
+	return nil
+}
+
+// WriteFile implements controller.Node.
+func (n *Node) WriteFile(_ context.Context, sandboxID, name string, content io.Reader) (yurt.FileInfo, error) {
+	s, err := n.find(sandboxID)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s.files[path.Clean(name)] = data
+	return yurt.FileInfo{Path: name, Size: int64(len(data)), ModTime: time.Now().UTC()}, nil
+}
+
+// ReadFile implements controller.Node.
+func (n *Node) ReadFile(_ context.Context, sandboxID, name string) (io.ReadCloser, yurt.FileInfo, error) {
+	s, err := n.find(sandboxID)
+	if err != nil {
+		return nil, yurt.FileInfo{}, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	data, ok := s.files[name]
+	if !ok {
+		return nil, yurt.FileInfo{}, yurt.FieldErrorf(yurt.CodeFileNotFound, "path", "there is no file %q", name)
+	}
+	return io.NopCloser(bytes.NewReader(data)), yurt.FileInfo{Path: name, Size: int64(len(data)), ModTime: time.Now().UTC()}, nil
+}
+
+// Sandboxes implements controller.Node.
+func (n *Node) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
+	if err := n.failure("Sandboxes"); err != nil {
+		return nil, err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []yurt.Sandbox
+	for _, s := range n.sandboxes {
+		list = append(list, s.info)
+	}
+	return list, nil
+}
+
+// DestroySandbox implements controller.Node.
+func (n *Node) DestroySandbox(_ context.Context, id string) error {
+	if err := n.failure("DestroySandbox"); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	s, ok := n.sandboxes[id]
+	var runs []*run
+	if ok {
+		if s.info.State != yurt.SandboxDead {
+			s.info.State = yurt.SandboxDead
+			close(s.gone)
+		}
+		runs = slices.Collect(maps.Values(s.runs))
+	}
+	n.mu.Unlock()
+	for _, r := range runs {
+		<-r.done
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.sandboxes, id)
+	return nil
+}
+
+// WatchSandboxes implements controller.Node.
+func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error {
+	deaths := make(chan yurt.Sandbox, 64)
+	n.mu.Lock()
+	n.watchers[deaths] = true
+	n.mu.Unlock()
+	defer func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.watchers, deaths)
+	}()
+	for {
+		select {
+		case dead := <-deaths:
+			died(dead)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Runtimes implements controller.Node.
+func (n *Node) Runtimes(context.Context) ([]yurt.RuntimeInfo, error) {
+	return []yurt.RuntimeInfo{
+		{Name: "node", Version: "22", Languages: []string{"javascript", "js"}, Extensions: []string{".js"}, Abilities: []string{"code"}},
+		{Name: "python", Version: "3.12", Languages: []string{"python", "py"}, Extensions: []string{".py"}, Abilities: []string{"code", "handler"}},
+	}, nil
+}
+
+// Templates returns templates to test with: one without a runtime, with one, with
+// two.
+func Templates() []yurt.Template {
+	template := func(name string, runtimes ...string) yurt.Template {
+		return yurt.Template{
+			Name: name, RootFS: yurt.RootFS{HostPaths: yurt.DefaultHostPaths()}, Runtimes: runtimes,
+			Env: map[string]string{"FROM": "template"}, Resources: yurt.DefaultResources(),
+			Isolation: yurt.Isolation{Level: yurt.IsolationNamespaces}, Network: yurt.Network{Mode: yurt.NetworkNone},
+			Session: yurt.DefaultSessionLimits(),
+		}
+	}
+	return []yurt.Template{template("shell-basic"), template("python-basic", "python"), template("polyglot", "python", "node")}
+}
+
+// Placer returns a placer over the node.
+func (n *Node) Placer() controller.Placer { return local.New(Name, n) }
