@@ -147,12 +147,13 @@ func (e *Executor) follow(r *run, out *initd.Output, seq uint64) {
 	if e.ctx.Err() != nil {
 		return // the next executor goes on
 	}
+	r.end(r.assemble(exit, err))
+	// Nobody waits for the rest.
 	if err == nil {
 		ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
 		r.sandbox.init.Forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
 		cancel()
 	}
-	r.end(r.assemble(exit, err))
 	r.clean()
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -45,16 +46,22 @@ func Serve(initBin string, transient bool) error {
 	return err
 }
 
-// isolate makes this process's mount namespace follow the host's without the
-// host ever following it, and cgroup v1 read-only in it: what libcontainer would do
-// to those cgroups, the executor has done already.
+// isolate makes this process's mount namespace follow the host's without the host
+// ever following it. On cgroup v1 it makes all cgroup trees read-only in it, an
+// empty v2 tree beside them too: what libcontainer would do there, the executor has
+// done already, and moving a process by its number waits for a lock of the whole
+// kernel.
 func isolate() error {
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separating from the host's mounts: %w", err)
 	}
-	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup"))
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
 		return fmt.Errorf("reading mounts: %w", err)
+	}
+	v1 := slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return m.FSType == "cgroup" })
+	if !v1 {
+		return nil
 	}
 	for _, m := range mounts {
 		flags := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
@@ -147,6 +148,7 @@ func checkNothingLeft(t testing.TB, stateDir string) {
 	t.Helper()
 	for _, pattern := range []string{
 		"/sys/fs/cgroup/" + executor.CgroupName(stateDir), "/sys/fs/cgroup/*/" + executor.CgroupName(stateDir),
+		"/sys/fs/cgroup/sbx_*", "/sys/fs/cgroup/*/sbx_*", // where libcontainer would put them
 		filepath.Join(stateDir, "sandboxes", "*"),
 	} {
 		left, err := filepath.Glob(pattern)
@@ -179,5 +181,17 @@ func Kill(t testing.TB, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatalf("killing process %d: %v", pid, err)
+	}
+}
+
+// Eventually waits until the condition holds, and fails the test if it does not.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not so within 10 s: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

@@ -1,0 +1,7 @@
+// Command bench measures Yurt beside its peers, on the same machine and in the same
+// run, and prints the two side by side.
+//
+// Each row's own operation and those of its peers take turns, with a pause between
+// them, so that whatever else the machine does hits all alike. `make bench` runs
+// it; BENCH is a regular expression that picks rows.
+package main

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1) //nolint:gocritic // stop was called
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	pick := flags.String("run", ".", "regular expression of the rows to measure")
+	out := flags.String("out", "bin/bench.json", "file to write the figures to")
+	bin := flags.String("bin", "bin", "directory of the built programs")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	pattern, err := regexp.Compile(*pick)
+	if err != nil {
+		return fmt.Errorf("-run: %w", err)
+	}
+	rows, err := measureAll(ctx, pattern, *bin)
+	if err != nil {
+		return err
+	}
+	printTable(os.Stdout, rows)
+	return writeJSON(*out, rows)
+}
+
+// measureAll measures the rows that the pattern picks, each in a place of its own.
+func measureAll(ctx context.Context, pattern *regexp.Regexp, bin string) ([]Row, error) {
+	var rows []Row
+	for _, bench := range benches() {
+		if !pattern.MatchString(bench.name) {
+			continue
+		}
+		row, err := measureOne(ctx, bench, bin)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", bench.name, err)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("no row matches %q", pattern)
+	}
+	return rows, nil
+}
+
+func measureOne(ctx context.Context, bench bench, bin string) (row Row, err error) {
+	dir, err := os.MkdirTemp("", "yurt-bench-")
+	if err != nil {
+		return Row{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	place := &place{ctx: ctx, bin: bin, dir: dir}
+	defer func() { err = errors.Join(err, place.clean()) }()
+	contenders, err := bench.prepare(place)
+	if err != nil {
+		return Row{}, err
+	}
+	return measure(ctx, bench, contenders)
+}
+
+func writeJSON(path string, rows []Row) error {
+	data, err := json.MarshalIndent(rows, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
