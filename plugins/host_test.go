@@ -55,7 +55,12 @@ func TestLanguages(t *testing.T) {
 			t.Errorf("%q is served by process %s, %q by %s", language, plan.Argv[0], name, again.Argv[0])
 		}
 	}
-	_, err := h.Plan(t.Context(), request("cobol", ""))
+	if info, err := h.RuntimeOf(t.Context(), "alias-good"); err != nil || info.Name != "good" {
+		t.Errorf("runtime of alias-good: %+v, %v", info, err)
+	}
+	_, err := h.RuntimeOf(t.Context(), "cobol")
+	wantError(t, err, yurt.CodeLanguageNotSupported, `"cobol"`)
+	_, err = h.Plan(t.Context(), request("cobol", ""))
 	wantError(t, err, yurt.CodeLanguageNotSupported, `"cobol"`, "alias-better, alias-good, better, good")
 	_, err = h.Plan(t.Context(), request("bad\x1b[31m"+strings.Repeat("x", 5000), ""))
 	wantError(t, err, yurt.CodeLanguageNotSupported)
@@ -173,6 +178,29 @@ func checkBroken(t *testing.T, h *Host, name string, code yurt.Code, parts []str
 		t.Fatalf("broken: %v, want %s alone", broken, name)
 	}
 	wantError(t, broken[name], code)
+}
+
+// TestHangingRuntimeDelaysOnce has a runtime that hangs when it is started: only who
+// asks for it waits each time.
+func TestHangingRuntimeDelaysOnce(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, pluginDir(t, "hang", "zgood"), WithStartTimeout(3*time.Second))
+	start := time.Now()
+	mustPlan(t, h, "zgood", "ok")
+	if _, err := h.Plan(t.Context(), request("hang", "")); err == nil {
+		t.Fatal("no error")
+	}
+	if took := time.Since(start); took < 3*time.Second {
+		t.Fatalf("the start was cut off after %s", took)
+	}
+	start = time.Now()
+	if list, err := h.Runtimes(t.Context()); err != nil || len(list) != 1 {
+		t.Errorf("runtimes %v, %v", list, err)
+	}
+	mustPlan(t, h, "alias-zgood", "ok")
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("the others were kept waiting for %s", took)
+	}
 }
 
 func TestCrashInCall(t *testing.T) {

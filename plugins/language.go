@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// patience is how long a runtime that has a language waits for those that come
-// before it to say whether they have it too.
+// patience is how long others are kept waiting: by a runtime that failed before and
+// starts again, and by one that would come before the one that has the language.
 const patience = 500 * time.Millisecond
 
 // described is what became of asking one runtime.
@@ -26,7 +26,23 @@ type described struct {
 }
 
 func (d described) has(language string) bool {
-	return d.asked && d.err == nil && slices.Contains(d.info.Languages, language)
+	return d.asked && d.err == nil && speaks(d.info, language)
+}
+
+// speaks reports whether language is the runtime's name, or one of its languages or
+// their aliases.
+func speaks(info yurt.RuntimeInfo, language string) bool {
+	return info.Name == language || slices.Contains(info.Languages, language)
+}
+
+// RuntimeOf describes the runtime that [Host.Plan] takes for a language. Once the
+// runtime is known, this starts and asks nothing.
+func (h *Host) RuntimeOf(ctx context.Context, language string) (yurt.RuntimeInfo, error) {
+	r, err := h.find(ctx, language)
+	if err != nil {
+		return yurt.RuntimeInfo{}, err
+	}
+	return r.describe(ctx)
 }
 
 // find returns the runtime of a language. A runtime whose name is the language
@@ -47,7 +63,7 @@ func (h *Host) find(ctx context.Context, language string) (*installed, error) {
 	namesake, refusal := h.installed[language], h.refused[language]
 	h.mu.Unlock()
 	if namesake != nil {
-		if info, err := namesake.describe(ctx); err == nil && slices.Contains(info.Languages, language) {
+		if info, err := namesake.describe(ctx); err == nil && speaks(info, language) {
 			return namesake, nil
 		}
 	}
@@ -111,7 +127,7 @@ func (h *Host) describeAll(ctx context.Context, enough func(described) bool) []d
 	answers := make(chan answer, len(all))
 	for i, d := range all {
 		wg.Go(func() {
-			info, err := d.runtime.describe(ctx)
+			info, err := d.runtime.ask(ctx)
 			answers <- answer{i, described{d.runtime, info, err, true}}
 		})
 	}
@@ -147,6 +163,22 @@ func (h *Host) list() []described {
 	return all
 }
 
+// ask is describe with little patience for a runtime that failed before: it is
+// started again, but nobody waits long for it.
+func (r *installed) ask(ctx context.Context) (yurt.RuntimeInfo, error) {
+	failure := r.lastError()
+	if failure == nil {
+		return r.describe(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	info, err := r.describe(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = failure
+	}
+	return info, err
+}
+
 // unchanged reports whether the binary is still the one that was discovered.
 func (r *installed) unchanged() bool {
 	info, err := os.Stat(r.path)
@@ -157,7 +189,7 @@ func (r *installed) unchanged() bool {
 func (r *installed) had(language string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.info != nil && slices.Contains(r.info.Languages, language)
+	return r.info != nil && speaks(*r.info, language)
 }
 
 // untried reports whether the runtime has neither described itself nor failed to.

@@ -22,6 +22,7 @@ WORKSPACE = os.getcwd()
 FILENAME = "main.py"  # what the user's code is called in tracebacks
 HANDLER_MODULE = "handler"
 EXIT_INTERRUPTED = 130  # as a shell reports SIGINT
+MAX_DEPTH = 900  # of a result; JSON readers have limits too
 
 # Attributes of the objects inside a handler's context.
 IDENTITY = ("cognito_identity_id", "cognito_identity_pool_id")
@@ -177,44 +178,55 @@ def _encode(value, strings):
         import _json
 
         encoder = _json.make_encoder({}, _refuse, getattr(_json, strings), None, ":", ",", False, False, False)
-        return "".join(encoder(value, 0))
-    except (ImportError, AttributeError):
+    except (ImportError, AttributeError, TypeError):  # a Python with another C part, or none
         ascii_only = strings.endswith("ascii")
         return stdlib("json").dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
+    return "".join(encoder(value, 0))
 
 
 def _refuse(value):
     raise TypeError(type(value).__name__)
 
 
-def string_keys(value):
-    """Whether every key in value, which has no cycles, is a string. json would make
-    strings of numbers, and two keys may then become one."""
-    stack = [[value]]
-    while stack:
-        for node in stack.pop():
+def exact(value):
+    """Whether value, which has no cycles, is nested no deeper than allowed and has
+    string keys alone. json would make strings of numbers, and two keys become one."""
+    level, depth = [value], 0
+    while level:
+        inner = []
+        for node in level:
             if isinstance(node, dict):
                 for key in node:
                     if not isinstance(key, str):
                         return False
-                stack.append(node.values())
-            elif isinstance(node, (list, tuple)):
-                stack.append(node)
+                node = node.values()
+            elif not isinstance(node, (list, tuple)):
+                continue
+            inner.extend(item for item in node if isinstance(item, (dict, list, tuple)))
+        level, depth = inner, depth + 1
+        if depth > MAX_DEPTH:
+            return False
     return True
 
 
+class StandardPath:
+    """Within it, imports find the standard library and what is installed, whatever
+    files of the same names lie in the workspace."""
+
+    def __enter__(self):
+        self.path = sys.path
+        sys.path = [entry for entry in self.path if entry not in (WORKSPACE, "")]
+
+    def __exit__(self, *_):
+        sys.path = self.path
+
+
 def stdlib(name):
-    """Imports a module of the standard library, whatever files of the same name lie
-    in the working directory."""
-    if name in sys.modules:
-        return sys.modules[name]
-    path = sys.path
-    sys.path = path[1:]
-    try:
-        __import__(name)
-        return sys.modules[name]
-    finally:
-        sys.path = path
+    """Imports a module of the standard library."""
+    if name not in sys.modules:
+        with StandardPath():
+            __import__(name)
+    return sys.modules[name]
 
 
 def load_report():
@@ -255,10 +267,10 @@ async def finish(awaitable):
 def encode_result(result, limit):
     try:
         data = encode(result)
-        exact = string_keys(result)
+        writable = exact(result)
     except (TypeError, ValueError, RecursionError):
-        exact = False
-    if not exact:
+        writable = False
+    if not writable:
         raise Failure("ResultNotSerializable", load_report().not_serializable(result))
     if len(data) > limit:
         text = "the result has %d bytes of JSON; at most %d are allowed: write it to a file instead"
@@ -308,7 +320,7 @@ def exit_code(exit):
     if isinstance(code, int):
         return code & 0xFF
     try:
-        print(code, file=sys.stderr)
+        sys.stderr.write("%s\n" % (code,))
     except Exception:
         pass
     return 1
@@ -345,7 +357,10 @@ def explain(error):
     try:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
         report = load_report()
-        report.show(error)
+        try:
+            report.show(error)
+        except BaseException:  # standard error may be closed, or anything
+            pass
         return report.envelope(error)
     except BaseException:
         name = "".join(c for c in type(error).__name__ if c.isalnum() or c == "_")

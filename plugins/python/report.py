@@ -81,14 +81,16 @@ def show(error):
             return
         except Exception:
             pass
-    for text in formatted(error, own_frame).format():
-        sys.stderr.write(text)
+    with harness.StandardPath():
+        text = "".join(formatted(error, own_frame).format())
+    sys.stderr.write(text)
 
 
 def stacktrace(error):
     """The user's frames, outermost first, one string each as Python prints it. What an
     exception was caused by comes before it."""
-    return chain(formatted(error, user_frame))[:MAX_FRAMES]
+    with harness.StandardPath():
+        return chain(formatted(error, user_frame))[:MAX_FRAMES]
 
 
 def chain(trace, depth=0):
@@ -218,8 +220,8 @@ def not_serializable(result):
             return problem
         if not isinstance(value, (dict, list, tuple)):
             continue
-        if len(inside) > 900:
-            return "the result is nested too deeply: more than 900 levels"
+        if len(inside) >= harness.MAX_DEPTH:
+            return "the result is nested too deeply: more than %d levels" % harness.MAX_DEPTH
         if id(value) in inside:
             return "%s refers back to a value that it is part of; JSON cannot hold a cycle" % path
         inside += (id(value),)

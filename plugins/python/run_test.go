@@ -2,6 +2,7 @@ package python_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,9 +38,6 @@ type sandbox struct {
 
 func newSandbox(t testing.TB, files map[string]string) sandbox {
 	t.Helper()
-	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Fatal("these tests run /usr/bin/python3: ", err)
-	}
 	s := sandbox{workspace: t.TempDir()}
 	for name, content := range files {
 		write(t, s.workspace, name, []byte(content), 0o644)
@@ -73,7 +72,7 @@ func (s sandbox) start(t testing.TB, plan plugins.Plan) outcome {
 	}
 	defer resultR.Close()
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, plan.Argv[0], plan.Argv[1:]...)
+	cmd := exec.CommandContext(ctx, interpreter(), plan.Argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.workspace, &stdout, &stderr
 	cmd.Env = []string{"PATH=/usr/bin:/bin"}
 	for name, value := range maps.All(plan.Env) {
@@ -100,6 +99,20 @@ func (s sandbox) start(t testing.TB, plan plugins.Plan) outcome {
 		}
 	}
 	return out
+}
+
+// interpreter is the Python of these tests. To try another version, set
+// YURT_TEST_PYTHON to its path.
+func interpreter() string { return cmp.Or(os.Getenv("YURT_TEST_PYTHON"), "/usr/bin/python3") }
+
+// version returns the interpreter's version, such as "v3.11.2".
+func version(t testing.TB) string {
+	t.Helper()
+	out, err := exec.Command(interpreter(), "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(strings.Replace(string(out), "Python ", "v", 1))
 }
 
 func write(t testing.TB, dir, name string, data []byte, mode os.FileMode) {
