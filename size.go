@@ -99,7 +99,7 @@ func ParseDuration(text string) (Duration, error) {
 		if math.IsNaN(nanos) || math.Abs(nanos) > math.MaxInt64/2 {
 			return 0, Errorf(CodeLimitOutOfRange, "%q seconds is beyond what a duration can hold", text)
 		}
-		return Duration(nanos), nil
+		return Duration(math.Round(nanos)), nil
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // valueCost is the least that a value counts in the budget, in bytes: about what
@@ -109,15 +110,23 @@ func unifyCost(n int) int { return saturate(n, n) / 4 }
 
 // textSize is what a text of n bytes costs: to make a number of it takes quadratic
 // time.
-func textSize(n int) int { return valueCost + n + saturate(n, n)>>17 }
+func textSize(n int) int { return valueCost + n + saturate(n, n)>>15 }
 
-// numberSize counts a huge or tiny number by the digits that writing it out takes.
+// numberSize is what a number costs: one with thousands of digits, which text such
+// as "1e600000000" is if it is used as a number, costs more than there is.
 func numberSize(n *big.Float) int {
-	exponent := n.MantExp(nil)
-	if exponent = max(exponent, -exponent); exponent > 4096 {
-		return valueCost + exponent
+	if exponent := n.MantExp(nil); max(exponent, -exponent) > 4096 {
+		return tooMuch
 	}
 	return valueCost
+}
+
+// asNumberSize is sizeOf for what may be used as a number.
+func asNumberSize(v cty.Value) int {
+	if number, err := convert.Convert(v, cty.Number); err == nil {
+		return sizeOf(number, tooMuch)
+	}
+	return sizeOf(v, tooMuch)
 }
 
 // metered is an expression that is evaluated once for each element of a `for`. It is
@@ -136,6 +145,25 @@ func (m *metered) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return cty.DynamicVal, nil
 	}
 	return m.ParenthesesExpr.Value(ctx)
+}
+
+// meteredKey is the key of an index: looking up a huge number in a list takes long.
+type meteredKey struct {
+	*hclsyntax.ParenthesesExpr
+	budget *budget
+}
+
+// Value implements hcl.Expression.
+func (m *meteredKey) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	key, diags := m.ParenthesesExpr.Value(ctx)
+	if !m.budget.spend(asNumberSize(key)) {
+		return cty.DynamicVal, nil
+	}
+	return key, diags
+}
+
+func inParentheses(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
+	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
 // meter makes every operator, and every part of every `for`, below node spend from
@@ -159,8 +187,8 @@ func (w *meterWalker) Enter(hclsyntax.Node) hcl.Diagnostics {
 // Exit implements hclsyntax.Walker. Inner loops are wrapped before outer ones.
 func (w *meterWalker) Exit(node hclsyntax.Node) hcl.Diagnostics {
 	last := len(w.costs) - 1
-	list := listCost(node)
-	cost := w.costs[last] + list + nodeCost(node)
+	once := onceCost(node)
+	cost := w.costs[last] + once + nodeCost(node)
 	w.costs = w.costs[:last]
 	if last > 0 {
 		w.costs[last-1] += cost
@@ -170,25 +198,42 @@ func (w *meterWalker) Exit(node hclsyntax.Node) hcl.Diagnostics {
 		node.Op = w.operation(node.Op)
 	case *hclsyntax.UnaryOpExpr:
 		node.Op = w.operation(node.Op)
+	case *hclsyntax.IndexExpr:
+		node.Key = &meteredKey{ParenthesesExpr: inParentheses(node.Key), budget: w.budget}
 	case *hclsyntax.ForExpr:
 		w.loop(node, cost)
 	}
-	if !w.budget.exceeded && !w.budget.spend(list) {
+	if !w.budget.exceeded && !w.budget.spend(once) {
 		return hcl.Diagnostics{tooMuchWork(node.Range())}
 	}
 	return nil
 }
 
-// listCost is what a list or a map that is written out costs beside its elements.
-func listCost(node hclsyntax.Node) int {
+// onceCost is what node costs already where it is written: a list or a map, beside
+// its elements, and a constant index.
+func onceCost(node hclsyntax.Node) int {
 	switch node := node.(type) {
 	case *hclsyntax.TupleConsExpr:
 		return unifyCost(len(node.Exprs))
 	case *hclsyntax.ObjectConsExpr:
 		return unifyCost(len(node.Items))
+	case *hclsyntax.ScopeTraversalExpr:
+		return indexCost(node.Traversal)
+	case *hclsyntax.RelativeTraversalExpr:
+		return indexCost(node.Traversal)
 	default:
 		return 0
 	}
+}
+
+func indexCost(t hcl.Traversal) int {
+	cost := 0
+	for _, step := range t {
+		if step, ok := step.(hcl.TraverseIndex); ok {
+			cost += asNumberSize(step.Key)
+		}
+	}
+	return cost
 }
 
 // nodeCost is what one evaluation of node costs beside that of what is below it.
@@ -217,7 +262,7 @@ func (w *meterWalker) operation(op *hclsyntax.Operation) *hclsyntax.Operation {
 func (w *meterWalker) loop(loop *hclsyntax.ForExpr, cost int) {
 	for _, part := range []*hclsyntax.Expression{&loop.CollExpr, &loop.KeyExpr, &loop.ValExpr, &loop.CondExpr} {
 		if *part != nil {
-			inner := &hclsyntax.ParenthesesExpr{Expression: *part, SrcRange: (*part).Range()}
+			inner := inParentheses(*part)
 			*part = &metered{ParenthesesExpr: inner, budget: w.budget, cost: cost, references: inner.Variables()}
 		}
 	}

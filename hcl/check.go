@@ -67,9 +67,5 @@ func notSupported(at *hcl.Range, what, name string) *hcl.Diagnostic {
 }
 
 func notSupportedText(what, name string) string {
-	verb := "are"
-	if !strings.HasSuffix(what, "s") || strings.HasSuffix(what, "access") {
-		verb = "is"
-	}
-	return fmt.Sprintf("%s%s (%s) %s not supported yet by this version of Yurt; remove it", strings.ToUpper(what[:1]), what[1:], name, verb)
+	return fmt.Sprintf("%q (%s) is not supported yet by this version of Yurt; remove it", name, what)
 }

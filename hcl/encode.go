@@ -33,7 +33,7 @@ func Encode(t yurt.Template) []byte {
 	if len(t.RootFS.HostPaths) > 0 {
 		body.AppendNewline()
 		host := body.AppendNewBlock("rootfs", nil).Body().AppendNewBlock("host", nil).Body()
-		host.SetAttributeRaw("paths", lines(t.RootFS.HostPaths))
+		host.SetAttributeRaw("paths", onLines(t.RootFS.HostPaths))
 	}
 	encodeSettings(body, "resources", []setting{
 		{"cpu", number(t.Resources.CPU)},
@@ -81,8 +81,8 @@ func texts(list []string) cty.Value {
 	return cty.TupleVal(values)
 }
 
-// lines writes a list with one element a line.
-func lines(list []string) hclwrite.Tokens {
+// onLines writes a list with one element a line.
+func onLines(list []string) hclwrite.Tokens {
 	newline := &hclwrite.Token{Type: hclsyntax.TokenNewline, Bytes: []byte{'\n'}}
 	tokens := hclwrite.Tokens{{Type: hclsyntax.TokenOBrack, Bytes: []byte{'['}}, newline}
 	for _, element := range list {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/function"
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
@@ -82,13 +81,15 @@ func meterFunction(f function.Function, work func([]cty.Value) int, b *budget) f
 	return function.New(&function.Spec{
 		Params:   f.Params(),
 		VarParam: f.VarParam(),
-		Type:     f.ReturnTypeForValues,
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		Type: func(args []cty.Value) (cty.Type, error) {
 			for _, arg := range args {
 				if !b.spend(sizeOf(arg, b.left)) {
-					return cty.NilVal, errTooMuchWork
+					return cty.NilType, errTooMuchWork
 				}
 			}
+			return f.ReturnTypeForValues(args) //nolint:wrapcheck // hcl looks for the argument's error
+		},
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			if work != nil && !b.spend(work(args)) {
 				return cty.NilVal, errTooMuchWork
 			}
@@ -140,20 +141,12 @@ func formatWork(args []cty.Value) int {
 	}
 	for _, arg := range args[1:] {
 		times = max(times, elements(arg))
-		size += printedSize(arg)
+		size += asNumberSize(arg)
 		for element := range each(arg) {
-			size += printedSize(element)
+			size += asNumberSize(element)
 		}
 	}
 	return saturate(saturate(strings.Count(format, "%"), size)+len(format), times)
-}
-
-// printedSize is sizeOf, with text that is a number counted as that.
-func printedSize(v cty.Value) int {
-	if number, err := convert.Convert(v, cty.Number); err == nil {
-		return sizeOf(number, tooMuch)
-	}
-	return sizeOf(v, tooMuch)
 }
 
 // hasWideVerb reports whether a verb of format asks for a width, a precision or an

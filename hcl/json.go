@@ -26,8 +26,12 @@ func ParseJSON(src []byte) (yurt.Template, error) {
 	}
 	if !d.failed[""] {
 		for _, fault := range faults(t) {
-			if !d.failed[fault.Field] {
-				d.report(d.spanOf(fault.Field), fault)
+			switch at, ok := d.spanOf(fault.Field); {
+			case d.failed[fault.Field]:
+			case ok:
+				d.report(at, fault)
+			default: // of what is missing
+				d.diags = append(d.diags, fieldProblem(nil, fault))
 			}
 		}
 	}
@@ -79,24 +83,34 @@ func (d *jsonDecoder) report(at span, fault *yurt.Error) {
 
 // syntax reports whether the source is JSON. What follows can then rely on it.
 func (d *jsonDecoder) syntax() bool {
-	at, message := 0, ""
-	var syntax *json.SyntaxError
-	var discard json.RawMessage
-	switch err := json.Unmarshal(d.src, &discard); {
-	case len(d.src) > MaxSourceBytes:
-		message = fmt.Sprintf("the body has %d bytes; at most %d are allowed", len(d.src), MaxSourceBytes)
-	case !utf8.Valid(d.src):
-		message = "the body is not valid UTF-8"
-	case errors.As(err, &syntax):
-		// The offset is that after the byte that is wrong.
-		at, message = max(0, int(syntax.Offset)-1), "the body is not JSON: "+syntax.Error()
-	case err != nil:
-		message = "the body is not JSON: " + err.Error()
-	default:
+	at, message := d.syntaxFault()
+	if message == "" {
 		return true
 	}
 	d.report(span{at, at}, yurt.Errorf(yurt.CodeMalformedBody, "%s", message))
 	return false
+}
+
+// syntaxFault says why the source is not JSON and where, or "".
+func (d *jsonDecoder) syntaxFault() (at int, message string) {
+	if len(d.src) > MaxSourceBytes {
+		return 0, fmt.Sprintf("the body has %d bytes; at most %d are allowed", len(d.src), MaxSourceBytes)
+	}
+	if !utf8.Valid(d.src) {
+		return 0, "the body is not valid UTF-8"
+	}
+	var discard json.RawMessage
+	err := json.Unmarshal(d.src, &discard)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return 0, ""
+	case errors.As(err, &syntax):
+		// The offset is that after the byte that is wrong.
+		return max(0, int(syntax.Offset)-1), "the body is not JSON: " + syntax.Error()
+	default:
+		return 0, "the body is not JSON: " + err.Error()
+	}
 }
 
 // object decodes the members of the object at v.
@@ -251,13 +265,13 @@ func unknownMember(path, name string, names []string) *yurt.Error {
 }
 
 // spanOf returns where field is in the source, or the nearest that holds it.
-func (d *jsonDecoder) spanOf(field string) span {
+func (d *jsonDecoder) spanOf(field string) (at span, ok bool) {
 	for ; field != ""; field = parent(field) {
 		if at, ok := d.ranges[field]; ok {
-			return at
+			return at, true
 		}
 	}
-	return span{}
+	return span{}, false
 }
 
 func isNull(raw []byte) bool { return bytes.HasPrefix(raw, []byte("null")) }

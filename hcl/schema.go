@@ -124,7 +124,7 @@ func laterInTemplate() map[string]string {
 		"mounts": "mounts", "mount": "mounts", "volume": "mounts", "volumes": "mounts",
 		"warm_pool": "warm pools", "pool": "warm pools",
 		"image": "OCI images", "mcp": "the MCP proxy", "dynamic": "dynamic blocks",
-		"for_each": "templates made by for_each", "count": "templates made by count",
+		"for_each": "templates in series", "count": "templates in series",
 		"ready_command": "start and ready commands", "start_command": "start and ready commands",
 		"ready": "start and ready commands", "start": "start and ready commands",
 	}

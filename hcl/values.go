@@ -34,12 +34,7 @@ func toTexts(v cty.Value) ([]string, error) {
 	}
 	texts := make([]string, 0, v.LengthInt())
 	for element := range each(v) {
-		text, err := "", error(nil)
-		if element.IsNull() || !element.Type().IsPrimitiveType() {
-			err = yurt.Errorf(yurt.CodeInvalidArgument, "%s is not text; give text in quotes", article(element))
-		} else {
-			text, err = toText(element)
-		}
+		text, err := toText(element)
 		if err != nil {
 			return nil, below(index(len(texts)), err)
 		}
@@ -125,10 +120,12 @@ func wholeNumber(v cty.Value, unit string) (int64, error) {
 	if unit != "" {
 		unit = " of " + unit
 	}
+	// Text in quotes can be a number of a billion digits: not one to write out.
+	approximate, _ := v.AsBigFloat().Float64()
 	if !v.AsBigFloat().IsInt() {
-		return 0, yurt.Errorf(yurt.CodeInvalidArgument, "%s is not whole; give a whole number%s", v.AsBigFloat().Text('g', 10), unit)
+		return 0, yurt.Errorf(yurt.CodeInvalidArgument, "%v is not whole; give a whole number%s", approximate, unit)
 	}
-	return 0, yurt.Errorf(yurt.CodeLimitOutOfRange, "%s is out of range; give a smaller number%s", v.AsBigFloat().Text('g', 10), unit)
+	return 0, yurt.Errorf(yurt.CodeLimitOutOfRange, "%v is out of range; give a smaller number%s", approximate, unit)
 }
 
 // orZero refuses an explicit zero: in the domain zero means the default, and who
@@ -155,9 +152,6 @@ func setEnv(t *yurt.Template, v cty.Value) error {
 		if value.IsNull() {
 			delete(env, name)
 			continue
-		}
-		if !value.Type().IsPrimitiveType() {
-			return below(member(name), yurt.Errorf(yurt.CodeInvalidArgument, "%s is not text; give text in quotes", article(value)))
 		}
 		text, err := toText(value)
 		if err != nil {

@@ -1,0 +1,131 @@
+package hcl
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/unicode/norm"
+	"pgregory.net/rapid"
+
+	"github.com/yurtrun/yurt"
+)
+
+// TestEncodeRoundTrip: every valid template comes back from HCL as it was, and from
+// JSON, and Encode writes what Format would.
+func TestEncodeRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := validTemplate(t)
+		if err := Validate(want); err != nil {
+			t.Fatalf("the generator made an invalid template: %v", err)
+		}
+		src := Encode(want)
+		got, err := Parse("encoded.hcl", src)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, src)
+		}
+		if diff := cmp.Diff([]yurt.Template{WithDefaults(want)}, got); diff != "" {
+			t.Fatalf("from HCL (- want, + got):\n%s\n%s", diff, src)
+		}
+		formatted, err := Format(src)
+		if err != nil || string(formatted) != string(src) {
+			t.Fatalf("not formatted (%v):\n%s", err, cmp.Diff(string(formatted), string(src)))
+		}
+		body, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fromJSON, err := ParseJSON(body)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, body)
+		}
+		if diff := cmp.Diff(WithDefaults(want), fromJSON); diff != "" {
+			t.Fatalf("from JSON (- want, + got):\n%s\n%s", diff, body)
+		}
+		if fromJSON.Digest() != got[0].Digest() {
+			t.Fatal("the digests differ")
+		}
+	})
+}
+
+// validTemplate draws a template within all bounds, some of its fields zero.
+func validTemplate(t *rapid.T) yurt.Template {
+	resource := func(label string, low, high int64) yurt.Size {
+		return yurt.Size(orZeroValue(rapid.Int64Range(low, high)).Draw(t, label))
+	}
+	duration := func(label string, low, high time.Duration) yurt.Duration {
+		return yurt.Duration(orZeroValue(rapid.Int64Range(int64(low), int64(high))).Draw(t, label))
+	}
+	name := rapid.StringMatching(`[a-z0-9][a-z0-9-]{0,20}`)
+	return yurt.Template{
+		Name:        name.Draw(t, "name"),
+		Description: textWithout(unicode.IsControl).Draw(t, "description"),
+		Runtimes:    rapid.SliceOfNDistinct(name, 0, 3, rapid.ID).Draw(t, "runtimes"),
+		Env: rapid.MapOfN(
+			textWithout(func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }).Filter(func(s string) bool { return s != "" }),
+			textWithout(func(r rune) bool { return r == 0 }), 0, 5,
+		).Draw(t, "env"),
+		RootFS: yurt.RootFS{HostPaths: rapid.SliceOfNDistinct(hostPath(), 0, 4, rapid.ID).Draw(t, "paths")},
+		Resources: yurt.Resources{
+			CPU:    orZeroValue(rapid.Float64Range(yurt.MinCPU, yurt.MaxCPU)).Draw(t, "cpu"),
+			Memory: resource("memory", yurt.MinMemory, yurt.MaxMemory),
+			Disk:   resource("disk", yurt.MinDisk, yurt.MaxDisk),
+			PIDs:   orZeroValue(rapid.IntRange(yurt.MinPIDs, yurt.MaxPIDs)).Draw(t, "pids"),
+		},
+		Isolation: yurt.Isolation{Level: rapid.SampledFrom([]yurt.IsolationLevel{"", yurt.IsolationNamespaces}).Draw(t, "level")},
+		Network:   yurt.Network{Mode: rapid.SampledFrom([]yurt.NetworkMode{"", yurt.NetworkNone}).Draw(t, "mode")},
+		Session: yurt.SessionLimits{
+			Timeout:          duration("timeout", yurt.MinSessionTimeout, yurt.MaxSessionTimeout),
+			IdleTimeout:      duration("idle_timeout", yurt.MinSessionTimeout, yurt.MaxSessionTimeout),
+			ExecutionTimeout: duration("execution_timeout", yurt.MinExecutionTimeout, yurt.MaxExecutionTimeout),
+			OutputLimit:      resource("output_limit", 1, yurt.MaxOutputLimit),
+		},
+	}
+}
+
+func orZeroValue[T any](g *rapid.Generator[T]) *rapid.Generator[T] {
+	var zero T
+	return rapid.OneOf(rapid.Just(zero), g)
+}
+
+// textWithout draws text in normal form C without the runes that bad holds of,
+// with a taste for what HCL gives a meaning to.
+func textWithout(bad func(rune) bool) *rapid.Generator[string] {
+	special := rapid.SampledFrom([]string{"${", "%{", "$${", "\"", "\\", "\n", "\t", "#", "'", "}", "<<EOT\n", "\u00e9", "e\u0301", "\u200d", "\U0001f600"})
+	return rapid.Custom(func(t *rapid.T) string {
+		parts := rapid.SliceOfN(rapid.OneOf(special, rapid.StringN(0, 5, -1)), 0, 4).Draw(t, "parts")
+		return norm.NFC.String(strings.Map(func(r rune) rune {
+			if bad(r) {
+				return -1
+			}
+			return r
+		}, strings.Join(parts, "")))
+	})
+}
+
+func hostPath() *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		rest := textWithout(func(r rune) bool { return r == '/' || unicode.IsControl(r) }).Draw(t, "file")
+		return "/opt/x" + rest
+	})
+}
+
+func TestEncodeLeavesOutZero(t *testing.T) {
+	want := "template \"empty\" {\n  runtimes = []\n}\n"
+	if got := string(Encode(yurt.Template{Name: "empty"})); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestWithDefaultsDoesNotShare(t *testing.T) {
+	given := yurt.Template{Name: "x", Runtimes: []string{"a"}, Env: map[string]string{"A": "1"}, RootFS: yurt.RootFS{HostPaths: []string{"/usr"}}}
+	got := WithDefaults(given)
+	got.Runtimes[0], got.Env["A"], got.RootFS.HostPaths[0] = "b", "2", "/opt"
+	want := yurt.Template{Name: "x", Runtimes: []string{"a"}, Env: map[string]string{"A": "1"}, RootFS: yurt.RootFS{HostPaths: []string{"/usr"}}}
+	if diff := cmp.Diff(want, given); diff != "" {
+		t.Errorf("the given template changed:\n%s", diff)
+	}
+}

@@ -1,0 +1,39 @@
+template "bounds" {
+  resources {
+    cpu    = 1000
+    memory = "1Mi"
+    disk   = -1
+    pids   = 100000
+  }
+  session {
+    timeout           = "30d"
+    idle_timeout      = "500ms"
+    execution_timeout = "2h"
+    output_limit      = "1Gi"
+  }
+}
+
+template "zero" {
+  resources {
+    cpu    = 0
+    memory = 0
+    disk   = "0"
+    pids   = 0
+  }
+  session {
+    timeout           = 0
+    idle_timeout      = "0s"
+    execution_timeout = 0
+    output_limit      = 0
+  }
+}
+
+template "huge" {
+  resources {
+    memory = 1e20
+    pids   = 1e20
+  }
+  session {
+    timeout = 1e20
+  }
+}

@@ -1,0 +1,40 @@
+# What Yurt will have, and this version has not.
+template "later" {
+  for_each      = ["a", "b"]
+  image         = "docker.io/library/python:3.12"
+  packages      = ["numpy"]
+  ready_command = ["true"]
+
+  rootfs {
+    image   = "docker.io/library/python:3.12"
+    tarball = "/srv/root.tar"
+  }
+  build {
+    run = "pip install numpy"
+  }
+  mount {
+    source = "/srv/data"
+  }
+  warm_pool {
+    min = 2
+  }
+  isolation {
+    level  = "gvisor"
+    strict = true
+  }
+  network {
+    mode = "egress"
+    egress {
+      allow = ["pypi.org"]
+    }
+  }
+  dynamic "rootfs" {
+    content {}
+  }
+}
+
+template "host-network" {
+  network {
+    mode = "host"
+  }
+}

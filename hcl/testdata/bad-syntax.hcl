@@ -1,0 +1,4 @@
+template "syntax" {
+  description = "not closed
+  runtimes = ["python"]
+}

@@ -1,0 +1,46 @@
+# Every block and attribute, none with its default.
+template "full" {
+  description = "Everything that can be said"
+  runtimes    = ["python", "node-22"]
+
+  env = {
+    PATH        = "/opt/tools/bin:/usr/bin"
+    "with.dots" = "yes"
+    NUMBER      = 42
+    BOOL        = true
+    EMPTY       = ""
+    QUOTES      = "a \"b\" $${c} %%{d} \\ \u00e9 \t"
+    LINES       = <<-END
+      one
+        two
+    END
+  }
+
+  rootfs {
+    host {
+      paths = ["/usr", "/opt/tools", "/etc/ssl/certs"]
+    }
+  }
+
+  resources {
+    cpu    = 1.5
+    memory = "1.5Gi"
+    disk   = 1048576
+    pids   = 64
+  }
+
+  isolation {
+    level = "namespaces"
+  }
+
+  network {
+    mode = "none"
+  }
+
+  session {
+    timeout           = "1h30m"
+    idle_timeout      = 90
+    execution_timeout = 0.5
+    output_limit      = "1MB"
+  }
+}
