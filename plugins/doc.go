@@ -2,8 +2,18 @@
 // are separate binaries built on go-plugin.
 //
 // A runtime plans and the sandbox runs: asked how to run a piece of code, it
-// answers with files to write and a command to start ([Plan]). The executor is
-// the caller, through [Host], which starts the binaries of a plugin directory,
-// negotiates the protocol version, restarts what crashed and cuts off what hangs.
-// A runtime's author implements [Runtime] and calls [Serve].
+// answers with files to write and a command to start ([Plan]). It never runs user
+// code on the host, and nothing it says is trusted: the host checks every plan
+// before anyone acts on it, as it checks what a run hands over ([DecodeEnvelope]).
+//
+// The executor is the caller, through [Host]. A host finds the binaries named
+// yurt-runtime-* in a plugin directory, starts one when it is first needed,
+// negotiates the protocol version, restarts what crashed and kills what hangs. A
+// broken runtime costs its own requests and no others. Each process gets a minimal
+// environment, is reached over mutual TLS on a socket whose name is gone once the
+// host is connected, and dies with the host, however that ends.
+//
+// A runtime's author implements [Runtime] and calls [Serve]:
+//
+//	func main() { plugins.Serve(myRuntime{}) }
 package plugins

@@ -162,6 +162,9 @@ func connectionLost(err error) bool {
 	return false
 }
 
+// deadlinePassed reports whether the call ran out of time, by either side's clock.
+func deadlinePassed(err error) bool { return status.Code(err) == codes.DeadlineExceeded }
+
 // unimplemented reports whether the other side does not know the call at all.
 func unimplemented(err error) bool { return status.Code(err) == codes.Unimplemented }
 

@@ -104,9 +104,9 @@ func TestBrokenRuntimes(t *testing.T) {
 		"quit":     {yurt.CodeRuntimeIncompatible, []string{"is not a runtime", "version 1"}},
 		"garbage":  {yurt.CodeRuntimeIncompatible, []string{"is not a runtime", `"Hello, world!"`, "version 1"}},
 		"flood":    {yurt.CodeRuntimeIncompatible, []string{"is not a runtime"}},
-		"hang":     {yurt.CodeRuntimeUnavailable, []string{"had not finished starting after 700ms and was killed"}},
-		"deaf":     {yurt.CodeRuntimeUnavailable, []string{"had not finished starting after 700ms and was killed"}},
-		"mute":     {yurt.CodeRuntimeUnavailable, []string{"had not finished starting after 700ms and was killed"}},
+		"hang":     {yurt.CodeRuntimeUnavailable, []string{"had not finished starting after 2s and was killed"}},
+		"deaf":     {yurt.CodeRuntimeUnavailable, []string{"had not finished starting after 2s and was killed"}},
+		"mute":     {yurt.CodeRuntimeUnavailable, []string{"had not finished starting after 2s and was killed"}},
 		"netrpc":   {yurt.CodeRuntimeIncompatible, []string{"does not speak gRPC"}},
 		"core":     {yurt.CodeRuntimeIncompatible, []string{"version 2 of the plugin handshake", "uses 1"}},
 		"future":   {yurt.CodeRuntimeIncompatible, []string{"speaks version 7", "speaks version 1"}},
@@ -126,8 +126,8 @@ func TestBrokenRuntimes(t *testing.T) {
 // startTimeout is short where the test waits for it, and else long enough for a
 // busy machine.
 func startTimeout(parts []string) time.Duration {
-	if strings.Contains(parts[0], "700ms") {
-		return 700 * time.Millisecond
+	if strings.Contains(parts[0], "after 2s") {
+		return 2 * time.Second
 	}
 	return 20 * time.Second
 }
@@ -219,10 +219,10 @@ func TestCrashInCall(t *testing.T) {
 
 func TestHangInCall(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, pluginDir(t, "good"), WithCallTimeout(300*time.Millisecond))
+	h := newHost(t, pluginDir(t, "good"), WithCallTimeout(time.Second))
 	pid := mustPlan(t, h, "good", "pid").Argv[0]
 	_, err := h.Plan(t.Context(), request("good", "hang"))
-	wantError(t, err, yurt.CodeRuntimeUnavailable, "did not answer within 300ms and was killed")
+	wantError(t, err, yurt.CodeRuntimeUnavailable, "did not answer within 1s and was killed")
 	wantGone(t, pid)
 	mustPlan(t, h, "good", "ok")
 }
@@ -230,7 +230,7 @@ func TestHangInCall(t *testing.T) {
 // TestImpatientCaller leaves before the call timeout. The hang is found out anyway.
 func TestImpatientCaller(t *testing.T) {
 	t.Parallel()
-	h := newHost(t, pluginDir(t, "good"), WithCallTimeout(500*time.Millisecond))
+	h := newHost(t, pluginDir(t, "good"), WithCallTimeout(time.Second))
 	pid := mustPlan(t, h, "good", "pid").Argv[0]
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

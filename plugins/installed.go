@@ -103,7 +103,7 @@ func (r *installed) explain(ctx context.Context, inst *instance, err error) erro
 		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s and Yurt exchanged a message that is too large: %s", r.name, brief(err))
 	case !connectionLost(err):
 		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s gave an answer that cannot be read: %s", r.name, brief(err))
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || deadlinePassed(err):
 		inst.process.kill(hung(r.host.opts.callTimeout))
 	default: // a runtime without a connection is of no use
 		inst.process.kill(errors.New("lost its connection and was killed"))

@@ -67,14 +67,20 @@ func (h *Host) find(ctx context.Context, language string) (*installed, error) {
 			return namesake, nil
 		}
 	}
+	return h.findAmongAll(ctx, language, namesake, refusal)
+}
+
+// findAmongAll asks every runtime. namesake has the language's name and did not
+// offer it, refusal says why a binary of that name is not started; both may be nil.
+func (h *Host) findAmongAll(ctx context.Context, language string, namesake *installed, refusal error) (*installed, error) {
 	all := h.describeAll(ctx, func(d described) bool { return d.has(language) })
+	if err := ctx.Err(); err != nil {
+		return nil, yurt.Errorf(yurt.CodeOf(err), "looking for the runtime of %s: %w", quote(language), err)
+	}
 	for _, d := range all {
 		if d.has(language) {
 			return d.runtime, nil
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, yurt.Errorf(yurt.CodeOf(err), "looking for the runtime of %s: %w", quote(language), err)
 	}
 	// It may be a broken runtime that has the language: one of that name, or one
 	// that said so when it still worked.

@@ -235,8 +235,7 @@ func newHost(t testing.TB, dir string, opts ...Option) *Host {
 
 func newLoggedHost(t testing.TB, dir string, logs slog.Handler, opts ...Option) *Host {
 	t.Helper()
-	// Not t.TempDir: its names are too long for a socket.
-	temp, err := os.MkdirTemp("", "yurt")
+	temp, err := os.MkdirTemp("", "yurt") //nolint:usetesting // the names of t.TempDir are too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

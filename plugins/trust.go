@@ -18,7 +18,7 @@ type identity struct {
 func identify(info fs.FileInfo) identity {
 	id := identity{size: info.Size(), modified: info.ModTime().UnixNano()}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		id.dev, id.ino = uint64(stat.Dev), stat.Ino
+		id.dev, id.ino = stat.Dev, stat.Ino
 	}
 	return id
 }

@@ -97,7 +97,7 @@ func TestLogger(t *testing.T) {
 
 func TestLevels(t *testing.T) {
 	t.Parallel()
-	l := hclogslog.New(slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelInfo})))
+	l := hclogslog.New(slog.New(slog.NewTextHandler(new(bytes.Buffer), &slog.HandlerOptions{Level: slog.LevelInfo})))
 	if l.IsTrace() || l.IsDebug() || !l.IsInfo() || !l.IsWarn() || !l.IsError() || l.GetLevel() != hclog.Info {
 		t.Errorf("level %s", l.GetLevel())
 	}

@@ -12,22 +12,18 @@ import (
 // contextFields returns the attributes of the handler's context, as AWS Lambda
 // documents them for Python, overridden by those of the request. Attributes that AWS
 // does not know are allowed; methods cannot be replaced.
-func contextFields(req plugins.PlanRequest, handler string) (map[string]json.RawMessage, error) {
-	const name = "handler"
+func contextFields(req plugins.PlanRequest, handler string) (map[string]any, error) {
 	function := handler[strings.LastIndexByte(handler, '.')+1:]
-	if function == "" {
-		function = name
-	}
-	fields := map[string]json.RawMessage{
-		"function_name":        text(function),
-		"function_version":     text("$LATEST"),
-		"invoked_function_arn": text("arn:aws:lambda:us-east-1:000000000000:function:" + function),
-		"memory_limit_in_mb":   number(int64(req.MemoryLimit) >> 20),
-		"aws_request_id":       text(req.ExecutionID),
-		"log_group_name":       text("/aws/lambda/" + function),
-		"log_stream_name":      text("[$LATEST]" + req.ExecutionID),
-		"identity":             json.RawMessage("null"),
-		"client_context":       json.RawMessage("null"),
+	fields := map[string]any{
+		"function_name":        function,
+		"function_version":     "$LATEST",
+		"invoked_function_arn": "arn:aws:lambda:us-east-1:000000000000:function:" + function,
+		"memory_limit_in_mb":   req.MemoryLimit >> 20,
+		"aws_request_id":       req.ExecutionID,
+		"log_group_name":       "/aws/lambda/" + function,
+		"log_stream_name":      "[$LATEST]" + req.ExecutionID,
+		"identity":             nil,
+		"client_context":       nil,
 	}
 	if len(req.Context) == 0 {
 		return fields, nil
@@ -59,16 +55,4 @@ func checkField(key string, value json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// text marshals a string, which cannot fail.
-func text(value string) json.RawMessage {
-	data, _ := json.Marshal(value)
-	return data
-}
-
-// number marshals an integer, which cannot fail.
-func number(value int64) json.RawMessage {
-	data, _ := json.Marshal(value)
-	return data
 }

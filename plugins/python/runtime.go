@@ -73,12 +73,12 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 
 // spec is what harness.py reads.
 type spec struct {
-	Kind      yurt.ExecutionKind         `json:"kind"`
-	Handler   string                     `json:"handler,omitempty"`
-	Event     json.RawMessage            `json:"event,omitempty"`
-	Context   map[string]json.RawMessage `json:"context,omitempty"`
-	Timeout   float64                    `json:"timeout,omitempty"` // seconds
-	MaxResult int                        `json:"max_result,omitempty"`
+	Kind      yurt.ExecutionKind `json:"kind"`
+	Handler   string             `json:"handler,omitempty"`
+	Event     json.RawMessage    `json:"event,omitempty"`
+	Context   map[string]any     `json:"context,omitempty"`
+	Timeout   float64            `json:"timeout,omitempty"` // seconds
+	MaxResult int                `json:"max_result,omitempty"`
 }
 
 func newSpec(req plugins.PlanRequest) (spec, error) {
