@@ -83,7 +83,9 @@ func (s *skeletons) build(path string, layout rootfs.Layout) error {
 			return err
 		}
 	}
-	return writeFile(filepath.Join(path, rootfs.InitPath), s.initBin, 0o755)
+	// To be executed but not read: the kernel then lets no process of the sandbox
+	// look into one that runs it.
+	return writeFile(filepath.Join(path, rootfs.InitPath), s.initBin, 0o711)
 }
 
 // mkdir and writeFile set modes in spite of the umask.

@@ -10,12 +10,13 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// forker starts processes from one thread of its own, for two reasons. That thread
-// has no capability left in its bounding set, so no child can have one. And on
-// cgroup v1 it is the thread that enters a run's cgroups, so that the child is
-// born in them and no instant exists in which it is outside its limits.
+// forker starts processes from one thread of its own. That thread has no capability
+// left in its bounding set, so no child can have one. And every child is born in its
+// run's cgroup, so that no instant exists in which it is outside its limits: on
+// cgroup v1 the thread enters it first, on v2 the call that makes the child names it.
 type forker struct {
 	homes    []*os.File // v1: where the thread is between forks; those of leaves first
+	filter   *os.File   // v2: for the children to load, see stage
 	requests chan forkRequest
 }
 
@@ -33,8 +34,8 @@ type forkReply struct {
 
 // newForker starts the thread, which enters its homes and gives up its
 // capabilities, or says why it could not.
-func newForker(homes []*os.File) (*forker, error) {
-	f := &forker{homes: homes, requests: make(chan forkRequest)}
+func newForker(homes []*os.File, filter *os.File) (*forker, error) {
+	f := &forker{homes: homes, filter: filter, requests: make(chan forkRequest)}
 	ready := make(chan error)
 	go f.run(ready)
 	if err := <-ready; err != nil {
@@ -69,42 +70,58 @@ func (f *forker) fork(start initd.StartRequest, stdio []uintptr, leaves []*os.Fi
 	return r.pid, r.err
 }
 
+// staged reports whether children load the filter themselves, as they do on v2.
+func (f *forker) staged() bool { return len(f.homes) == 0 }
+
 func (f *forker) forkInto(req forkRequest) (pid int, err error) {
-	attr := &syscall.SysProcAttr{
-		Setsid:     true,
-		Credential: &syscall.Credential{Uid: req.start.UID, Gid: req.start.GID},
-	}
-	switch {
-	case len(f.homes) > 0: // cgroup v1
-		if len(req.leaves) > len(f.homes) {
-			return 0, refusal(initd.ReasonCgroup, errors.New("more cgroups than this sandbox has"))
-		}
-		defer func() {
-			// A thread that cannot go home would keep the run's cgroup alive, and
-			// the next run would be born in it: there is no going on from that.
-			if back := join(f.homes[:len(req.leaves)]); back != nil {
-				panic(back)
-			}
-		}()
-		if err := join(req.leaves); err != nil {
-			return 0, refusal(initd.ReasonCgroup, err)
-		}
-	case len(req.leaves) == 1: // cgroup v2
-		attr.UseCgroupFD, attr.CgroupFD = true, int(req.leaves[0].Fd())
-	default:
-		return 0, refusal(initd.ReasonCgroup, errors.New("a run needs a cgroup"))
-	}
 	path, err := lookPath(req.start)
 	if err != nil {
 		return 0, err
 	}
-	pid, err = syscall.ForkExec(path, req.start.Argv, &syscall.ProcAttr{
-		Dir: req.start.Dir, Env: req.start.Env, Files: req.stdio, Sys: attr,
-	})
+	attr := &syscall.ProcAttr{
+		Dir: req.start.Dir, Env: req.start.Env, Files: req.stdio,
+		Sys: &syscall.SysProcAttr{
+			Setsid:     true,
+			Credential: &syscall.Credential{Uid: req.start.UID, Gid: req.start.GID},
+		},
+	}
+	if f.staged() {
+		pid, err = f.forkStaged(path, req, attr)
+	} else {
+		pid, err = f.forkInside(path, req, attr)
+	}
 	if err != nil {
 		return 0, forkError(req.start, err)
 	}
 	return pid, nil
+}
+
+// forkInside starts the process on cgroup v1.
+func (f *forker) forkInside(path string, req forkRequest, attr *syscall.ProcAttr) (int, error) {
+	if len(req.leaves) > len(f.homes) {
+		return 0, refusal(initd.ReasonCgroup, errors.New("more cgroups than this sandbox has"))
+	}
+	defer func() {
+		// A thread that cannot go home would keep the run's cgroup alive, and the
+		// next run would be born in it: there is no going on from that.
+		if err := join(f.homes[:len(req.leaves)]); err != nil {
+			panic(err)
+		}
+	}()
+	if err := join(req.leaves); err != nil {
+		return 0, refusal(initd.ReasonCgroup, err)
+	}
+	return syscall.ForkExec(path, req.start.Argv, attr)
+}
+
+// forkStaged starts the process on cgroup v2, by way of stage.
+func (f *forker) forkStaged(path string, req forkRequest, attr *syscall.ProcAttr) (int, error) {
+	if len(req.leaves) != 1 {
+		return 0, refusal(initd.ReasonCgroup, errors.New("a run needs one cgroup"))
+	}
+	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(req.leaves[0].Fd())
+	attr.Files = append(attr.Files, f.filter.Fd())
+	return syscall.ForkExec(os.Args[0], stageArgs(len(attr.Files)-1, path, req.start.Argv), attr)
 }
 
 // join moves the calling thread into the cgroups whose tasks files are given.
@@ -119,7 +136,10 @@ func join(tasks []*os.File) error {
 }
 
 func forkError(start initd.StartRequest, err error) error {
+	var failure *initd.Failure
 	switch {
+	case errors.As(err, &failure):
+		return failure
 	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.ENOTDIR):
 		if info, statErr := os.Stat(start.Dir); statErr != nil || !info.IsDir() {
 			return refusal(initd.ReasonNoDir, fmt.Errorf("working directory %s: no such directory", start.Dir))

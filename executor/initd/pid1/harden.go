@@ -1,6 +1,7 @@
 package pid1
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,18 +15,22 @@ import (
 // maxFilter bounds the filter, in bytes: the kernel takes 4096 instructions of 8.
 const maxFilter = 4096 * 8
 
-// harden puts every thread of this process, and so all that they will ever start,
-// under the seccomp filter, and makes the process opaque to the others.
-func harden(filter *os.File) error {
-	defer filter.Close()
+// readFilter reads the compiled seccomp filter.
+func readFilter(file *os.File) ([]byte, error) {
 	// From the start whatever its offset, which all sandboxes share.
-	program, err := io.ReadAll(io.NewSectionReader(filter, 0, maxFilter+1))
+	program, err := io.ReadAll(io.NewSectionReader(file, 0, maxFilter+1))
 	if err != nil {
-		return fmt.Errorf("reading the seccomp filter: %w", err)
+		return nil, fmt.Errorf("reading the seccomp filter: %w", err)
 	}
 	if len(program) == 0 || len(program) > maxFilter || len(program)%8 != 0 {
-		return fmt.Errorf("a seccomp filter of %d bytes is not valid", len(program))
+		return nil, fmt.Errorf("a seccomp filter of %d bytes is not valid", len(program))
 	}
+	return program, nil
+}
+
+// harden puts every thread of this process, and so all that they will ever start,
+// under the seccomp filter, and makes the process opaque to the others.
+func harden(program []byte) error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming undumpable: %w", err)
 	}
@@ -34,6 +39,23 @@ func harden(filter *os.File) error {
 		return errors.New("no-new-privileges is not set")
 	}
 	return loadFilter(program)
+}
+
+// allowClone3 returns the filter with clone3 allowed, which the list denies to user
+// code: a filter cannot look at its arguments.
+func allowClone3(program []byte) []byte {
+	prefix := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE3, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	var out []byte
+	for _, i := range prefix {
+		out = binary.NativeEndian.AppendUint16(out, i.Code)
+		out = append(out, i.Jt, i.Jf)
+		out = binary.NativeEndian.AppendUint32(out, i.K)
+	}
+	return append(out, program...)
 }
 
 func loadFilter(program []byte) error {

@@ -37,6 +37,9 @@ func parseOptions(args []string) (options, error) {
 
 // Run is the life of yurt-init. It returns only when it cannot go on.
 func Run(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == stageArg {
+		return stage(args[1:])
+	}
 	o, err := parseOptions(args)
 	if err != nil {
 		return err
@@ -49,11 +52,19 @@ func Run(ctx context.Context, args []string) error {
 	for i := range homes {
 		homes[i] = os.NewFile(uintptr(o.homes+i), "cgroup")
 	}
-	forker, err := newForker(homes) // before the filter: it drops capabilities for good
+	filter := os.NewFile(uintptr(o.filter), "filter")
+	program, err := readFilter(filter)
 	if err != nil {
 		return err
 	}
-	if err := harden(os.NewFile(uintptr(o.filter), "filter")); err != nil {
+	forker, err := newForker(homes, filter) // before the filter is loaded: it drops capabilities for good
+	if err != nil {
+		return err
+	}
+	if forker.staged() {
+		program = allowClone3(program)
+	}
+	if err := harden(program); err != nil {
 		return err
 	}
 	listener, err := net.FileListener(os.NewFile(uintptr(o.listen), "listen"))
