@@ -97,6 +97,9 @@ func New(config Config) (*API, error) {
 // handlePages adds what is no operation of the API: the documents about it, the
 // metrics, and the answer to everything unknown.
 func (a *API) handlePages() error {
+	schemas := a.huma.OpenAPI().Components.Schemas.Map()
+	delete(schemas, "ErrorModel") // huma's own, which is never sent: see transformError
+	delete(schemas, "ErrorDetail")
 	spec, err := json.Marshal(a.huma.OpenAPI())
 	if err != nil {
 		return fmt.Errorf("writing the OpenAPI document: %w", err)

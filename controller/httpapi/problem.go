@@ -136,6 +136,8 @@ func detailOf(detail *huma.ErrorDetail) problemDetail {
 	}
 	code := yurt.CodeInvalidArgument
 	switch {
+	case detail.Location == "path.path":
+		code = yurt.CodeInvalidPath
 	case strings.HasPrefix(detail.Message, "unknown query parameter"):
 		code = yurt.CodeUnknownField
 	case strings.HasPrefix(detail.Message, "expected number"):
