@@ -20,8 +20,8 @@ type app struct {
 	getenv         func(string) (string, bool)
 
 	args   []string // of the command line, without the program
-	json   bool   // --json
-	server string // --server
+	json   bool     // --json
+	server string   // --server
 }
 
 // env returns a variable of the environment, or fallback when it is not set.

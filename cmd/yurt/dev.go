@@ -109,7 +109,7 @@ func (a *app) announce(address net.Addr, stateDir string) {
 // devServer is everything that yurt dev runs, joined.
 type devServer struct {
 	controller *controller.Controller
-	handler    http.Handler
+	api        *httpapi.API
 	logger     *slog.Logger
 	closers    []func() error // run last to first
 }
@@ -148,14 +148,23 @@ func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger) (_ 
 		return nil, err
 	}
 	s.closers = append(s.closers, s.controller.Close)
-	s.handler = httpapi.New(httpapi.Config{Controller: s.controller, Metrics: metrics, Version: version, Logger: logger})
-	return s, nil
+	parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) {
+		return s.controller.Template(context.WithoutCancel(ctx), name)
+	}}
+	s.api, err = httpapi.New(httpapi.Config{
+		Controller: s.controller, Metrics: metrics, Version: version, Logger: logger, LoopbackOnly: true,
+		ParseTemplateJSON: hcl.ParseJSON,
+		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
+			return parser.Parse(hcl.Source{Name: name, Text: source})
+		},
+	})
+	return s, err
 }
 
 // serve answers requests until ctx is done, then ends what is under way.
 func (s *devServer) serve(ctx context.Context, listener net.Listener, keep bool) error {
 	server := &http.Server{
-		Handler:           s.handler,
+		Handler:           s.api,
 		ReadHeaderTimeout: headerLimit,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
@@ -178,25 +187,24 @@ func (s *devServer) serve(ctx context.Context, listener net.Listener, keep bool)
 	return group.Wait()
 }
 
-// shutdown takes no new requests, ends the sessions, which ends the requests that
-// wait for them, and then those sessions that came into being meanwhile.
+// shutdown takes no new requests, ends the sessions, which ends most requests that
+// wait for something, then all that still wait, and then those sessions that came
+// into being meanwhile.
 func (s *devServer) shutdown(ctx context.Context, server *http.Server, keep bool) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()
 	drained := make(chan error, 1)
 	go func() { drained <- server.Shutdown(ctx) }()
+	end := s.endSessions
 	if keep {
-		return s.drain(drained, server)
+		end = func(context.Context) error { return nil }
 	}
-	return errors.Join(s.endSessions(ctx), s.drain(drained, server), s.endSessions(ctx))
-}
-
-// drain waits for the requests, and cuts off those that do not end.
-func (s *devServer) drain(drained <-chan error, server *http.Server) error {
-	if err := <-drained; err != nil {
-		return server.Close()
+	err := end(ctx)
+	s.api.Drain()
+	if <-drained != nil {
+		err = errors.Join(err, server.Close()) // cuts off those that do not end
 	}
-	return nil
+	return errors.Join(err, end(ctx))
 }
 
 // endSessions ends every session that has not ended.
