@@ -15,5 +15,10 @@
 //
 // A runtime's author implements [Runtime] and calls [Serve]:
 //
-//	func main() { plugins.Serve(myRuntime{}) }
+//	func main() {
+//		if err := plugins.Serve(myRuntime{}); err != nil {
+//			fmt.Fprintln(os.Stderr, err)
+//			os.Exit(1)
+//		}
+//	}
 package plugins

@@ -530,7 +530,7 @@ func TestByHand(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command(filepath.Join(pluginDir(t, "good"), BinaryPrefix+"good")).CombinedOutput()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "is a language runtime of Yurt") {
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "is a language runtime of Yurt") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

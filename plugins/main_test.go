@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,8 +32,7 @@ const hostDirEnv = "YURT_TEST_HOST_DIR"
 // that runtime.
 func TestMain(m *testing.M) {
 	if name, ok := strings.CutPrefix(filepath.Base(os.Args[0]), BinaryPrefix); ok {
-		play(name)
-		return
+		os.Exit(play(name))
 	}
 	if dir := os.Getenv(hostDirEnv); dir != "" {
 		playHost(dir)
@@ -41,12 +41,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// play is a runtime whose name says how it behaves.
-func play(name string) {
+// play is a runtime whose name says how it behaves. It returns its exit code.
+func play(name string) int {
 	switch kind, _, _ := strings.Cut(name, "-"); kind {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "cannot find\x1b[31m my libraries")
-		os.Exit(3)
+		return 3
 	case "quit":
 	case "garbage":
 		fmt.Println("Hello, world!")
@@ -75,8 +75,12 @@ func play(name string) {
 	case "hostile":
 		serveRaw(1, plugin.PluginSet{pluginName: &hostile{name: name}})
 	default:
-		Serve(obedient{name})
+		if err := Serve(obedient{name}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
+	return 0
 }
 
 func serveRaw(version int, set plugin.PluginSet) {
@@ -118,7 +122,7 @@ func (o obedient) Plan(_ context.Context, req PlanRequest) (Plan, error) {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "dying words") // by way of go-plugin
 		time.Sleep(50 * time.Millisecond)
-		os.Exit(3)
+		syscall.Exit(3)
 	case "hang":
 		time.Sleep(time.Hour)
 	case "panic":
@@ -200,7 +204,7 @@ func playHost(dir string) {
 	plan, err := h.Plan(context.Background(), PlanRequest{Kind: yurt.KindCode, Language: "good", Code: "pid"})
 	if err != nil {
 		fmt.Println(err)
-		os.Exit(1)
+		return
 	}
 	fmt.Println(plan.Argv[0])
 	time.Sleep(time.Hour)

@@ -10,20 +10,20 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Serve is the whole main function of a runtime's binary: it serves rt to the
-// host that started the process and returns when the host is done with it. Run by
-// hand, the binary says what it is and exits with 2.
+// Serve is all that the main function of a runtime's binary does: it serves rt to
+// the host that started the process and returns when the host is done with it. When
+// no host started the process, somebody runs the binary by hand: then Serve returns
+// at once, with an error that says what the binary is and where it belongs.
 //
 // The host may kill the process at any moment, so a runtime keeps nothing that it
 // must not lose. Its standard input is empty, its standard output belongs to the
 // protocol, and lines on standard error end up in the host's log; hclog.Default()
 // is set up to write there. Methods of rt may be called concurrently; a panic in
 // one fails that call alone.
-func Serve(rt Runtime) {
+func Serve(rt Runtime) error {
 	shake := handshake()
 	if os.Getenv(shake.MagicCookieKey) != shake.MagicCookieValue {
-		fmt.Fprint(os.Stderr, byHand(filepath.Base(os.Args[0])))
-		os.Exit(2)
+		return byHand(filepath.Base(os.Args[0]))
 	}
 	// hclog's default logger is what the recovered panics and the runtime's own
 	// code write to; go-plugin reads JSON lines back into records.
@@ -41,11 +41,11 @@ func Serve(rt Runtime) {
 			return grpc.NewServer(append(options, serverOptions()...)...)
 		},
 	})
+	return nil
 }
 
-func byHand(name string) string {
-	return fmt.Sprintf(`%s is a language runtime of Yurt, speaking version %s of the runtime protocol.
+func byHand(name string) error {
+	return fmt.Errorf(`%s is a language runtime of Yurt, speaking version %s of the runtime protocol.
 It is not run by hand: put it into the plugin directory of a Yurt node, which starts it
-when code in its language is to be run. "yurt runtime list" shows what is installed.
-`, name, spokenVersions())
+when code in its language is to be run. "yurt runtime list" shows what is installed`, name, spokenVersions())
 }

@@ -3,10 +3,16 @@
 package main
 
 import (
+	"fmt"
+	"os"
+
 	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/python"
 )
 
 func main() {
-	plugins.Serve(python.Runtime{})
+	if err := plugins.Serve(python.Runtime{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }

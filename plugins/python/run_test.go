@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -104,16 +103,6 @@ func (s sandbox) start(t testing.TB, plan plugins.Plan) outcome {
 // interpreter is the Python of these tests. To try another version, set
 // YURT_TEST_PYTHON to its path.
 func interpreter() string { return cmp.Or(os.Getenv("YURT_TEST_PYTHON"), "/usr/bin/python3") }
-
-// version returns the interpreter's version, such as "v3.11.2".
-func version(t testing.TB) string {
-	t.Helper()
-	out, err := exec.Command(interpreter(), "--version").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(strings.Replace(string(out), "Python ", "v", 1))
-}
 
 func write(t testing.TB, dir, name string, data []byte, mode os.FileMode) {
 	t.Helper()
