@@ -1,6 +1,7 @@
 package yurt_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,7 @@ func checkFieldError(t *testing.T, err error, code yurt.Code, field string) {
 	if got := yurt.CodeOf(err); got != code {
 		t.Fatalf("error %v has code %q, want %q", err, got, code)
 	}
-	if coded, ok := err.(*yurt.Error); ok && coded.Field != field {
+	if coded := new(yurt.Error); errors.As(err, &coded) && coded.Field != field {
 		t.Errorf("error %v is about field %q, want %q", err, coded.Field, field)
 	}
 }

@@ -151,7 +151,7 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
 	s.mu.Lock()
 	s.runs[id] = r
 	s.mu.Unlock()
-	e.goes(func() { e.follow(r, out, chunks) })
+	e.goes(func() { e.follow(r, out) })
 	return nil
 }
 

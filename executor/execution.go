@@ -136,8 +136,12 @@ func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID str
 // not known is no error.
 func (e *Executor) ForgetExecution(_ context.Context, sandboxID, executionID string) error {
 	r, err := e.findRun(sandboxID, executionID)
-	if err != nil {
+	switch yurt.CodeOf(err) {
+	case "":
+	case yurt.CodeExecutionNotFound, yurt.CodeSandboxNotFound:
 		return nil
+	default:
+		return err
 	}
 	select {
 	case <-r.done:

@@ -29,7 +29,7 @@ func newIDRanges() *idRanges { return &idRanges{used: make(map[uint32]bool)} }
 func (r *idRanges) take() (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	start := rand.IntN(maxRanges)
+	start := rand.IntN(maxRanges) //nolint:gosec // chance, not secrecy
 	for i := range maxRanges {
 		base := uint32(firstID + (start+i)%maxRanges*oci.IDRange)
 		if !r.used[base] {

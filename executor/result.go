@@ -77,7 +77,7 @@ func (r *run) readOutput() (*yurt.Result, []byte) {
 	// Everything is there: this reads to the end without waiting, and stops there.
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	r.log.Follow(ctx, func(e runlog.Entry) error {
+	_ = r.log.Follow(ctx, func(e runlog.Entry) error {
 		switch e.Kind {
 		case runlog.Stdout:
 			stdout.Write(e.Data)

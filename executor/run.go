@@ -47,7 +47,7 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 	out, err := r.start(ctx, j)
 	if err == nil {
 		r.phases.mark("start")
-		e.goes(func() { e.follow(r, out, 0) })
+		e.goes(func() { e.follow(r, out) })
 		return nil
 	}
 	r.clean()
@@ -132,9 +132,8 @@ func failedStart(err error, j job) *yurt.Result {
 	return &yurt.Result{ExitCode: code, Error: &yurt.ExecutionError{Type: kind, Message: message}}
 }
 
-// follow keeps the run's output until it ends, and then its result. seq is the
-// last chunk that the log has.
-func (e *Executor) follow(r *run, out *initd.Output, seq uint64) {
+// follow keeps the run's output until it ends, and then its result.
+func (e *Executor) follow(r *run, out *initd.Output) {
 	stop := context.AfterFunc(e.ctx, func() { out.Close() })
 	defer stop()
 	defer out.Close()
@@ -143,7 +142,7 @@ func (e *Executor) follow(r *run, out *initd.Output, seq uint64) {
 		e.kill(r)
 	})
 	defer timer.Stop()
-	exit, err := r.collect(out, seq)
+	exit, err := r.collect(out)
 	if e.ctx.Err() != nil {
 		return // the next executor goes on
 	}
@@ -151,7 +150,7 @@ func (e *Executor) follow(r *run, out *initd.Output, seq uint64) {
 	// Nobody waits for the rest.
 	if err == nil {
 		ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
-		r.sandbox.init.Forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
+		_ = r.sandbox.init.Forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
 		cancel()
 	}
 	r.clean()
@@ -171,7 +170,7 @@ func (e *Executor) kill(r *run) {
 const ackEvery = 128 << 10
 
 // collect writes chunks to the log until the process has ended.
-func (r *run) collect(out *initd.Output, seq uint64) (*initd.Exit, error) {
+func (r *run) collect(out *initd.Output) (*initd.Exit, error) {
 	unacked := 0
 	limits := r.newBudget()
 	for {
@@ -179,14 +178,14 @@ func (r *run) collect(out *initd.Output, seq uint64) (*initd.Exit, error) {
 		if err != nil || exit != nil {
 			return exit, err
 		}
-		if seq = chunk.Seq; !limits.take(chunk) {
+		if !limits.take(chunk) {
 			return nil, errors.New("the sandbox sent more output than was asked for")
 		}
 		if err := r.log.Append(entryOf(chunk)); err != nil {
 			return nil, err
 		}
 		if unacked += len(chunk.Data); unacked >= ackEvery {
-			if err := out.Ack(seq); err != nil {
+			if err := out.Ack(chunk.Seq); err != nil {
 				return nil, fmt.Errorf("acknowledging output: %w", err)
 			}
 			unacked = 0
@@ -222,8 +221,8 @@ func (b *budget) take(chunk initd.Chunk) bool {
 // clean removes what the run leaves inside the sandbox. Its cgroup stays while
 // processes that it left behind are in it; it goes with the sandbox then.
 func (r *run) clean() {
-	r.sandbox.plans.RemoveAll(r.record.ID)
-	for range 20 { // a killed process leaves its cgroup a moment after it is gone
+	_ = r.sandbox.plans.RemoveAll(r.record.ID) // what stays goes with the sandbox
+	for range 20 {                             // a killed process leaves its cgroup a moment after it is gone
 		if err := r.leaf.Remove(); !errors.Is(err, cgroup.ErrBusy) {
 			return
 		}

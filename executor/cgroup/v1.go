@@ -279,15 +279,14 @@ func killFrozen(freezer string, spare func(pid int) bool) error {
 	if err := write(freezer, "freezer.state", "FROZEN"); err != nil {
 		return err
 	}
-	defer write(freezer, "freezer.state", "THAWED")
 	list, err := pids(freezer)
-	if err != nil {
-		return fmt.Errorf("killing a cgroup: %w", err)
-	}
 	for _, pid := range list {
 		if !spare(pid) {
-			syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
 		}
+	}
+	if err := errors.Join(err, write(freezer, "freezer.state", "THAWED")); err != nil {
+		return fmt.Errorf("killing a cgroup: %w", err)
 	}
 	return nil
 }

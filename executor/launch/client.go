@@ -115,6 +115,7 @@ func (l *Launcher) start() (*process, error) {
 		return nil, err
 	}
 	defer theirs.Close()
+	//nolint:noctx // it lives as long as its connection, not as a request
 	cmd := exec.Command("/proc/self/fd/"+strconv.Itoa(SelfFD), "-init", l.initBin, fmt.Sprintf("-transient=%t", l.transient))
 	cmd.Args[0] = "yurt-launcher"
 	cmd.ExtraFiles = []*os.File{theirs, sealed}

@@ -87,7 +87,7 @@ func (s *server) reap(init *libcontainer.Process) {
 	s.inits[init] = struct{}{}
 	s.mu.Unlock()
 	go func() {
-		init.Wait() // how it ended says nothing: nobody but the executor ends it in an orderly way
+		_, _ = init.Wait() // how it ended says nothing: nobody but the executor ends it in an orderly way
 		s.mu.Lock()
 		delete(s.inits, init)
 		s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *server) killAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for init := range s.inits {
-		init.Signal(syscall.SIGKILL)
+		_ = init.Signal(syscall.SIGKILL) // it may be gone already
 	}
 }
 
@@ -165,6 +165,6 @@ func (s *server) handle(req launch.Request, files []*os.File) {
 	}
 	reply.ID = req.ID
 	if data, err := json.Marshal(reply); err == nil {
-		s.conn.Write(data) // fails only when the executor is gone, which ends serve
+		_, _ = s.conn.Write(data) // fails only when the executor is gone, which ends serve
 	}
 }

@@ -34,8 +34,13 @@ func Spec(o Options) *specs.Spec {
 		Mounts:   mounts(o),
 		Linux: &specs.Linux{
 			Namespaces: []specs.LinuxNamespace{
-				{Type: specs.UserNamespace}, {Type: specs.PIDNamespace}, {Type: specs.NetworkNamespace},
-				{Type: specs.MountNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.CgroupNamespace},
+				{Type: specs.UserNamespace},
+				{Type: specs.PIDNamespace},
+				{Type: specs.NetworkNamespace},
+				{Type: specs.MountNamespace},
+				{Type: specs.IPCNamespace},
+				{Type: specs.UTSNamespace},
+				{Type: specs.CgroupNamespace},
 			},
 			UIDMappings:   []specs.LinuxIDMapping{{ContainerID: 0, HostID: o.IDBase, Size: IDRange}},
 			GIDMappings:   []specs.LinuxIDMapping{{ContainerID: 0, HostID: o.IDBase, Size: IDRange}},

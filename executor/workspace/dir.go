@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-
-	"crypto/rand"
 
 	"golang.org/x/sys/unix"
 

@@ -49,7 +49,7 @@ func (s *session) handle() {
 	}
 	switch frame.Kind {
 	case initd.KindPing:
-		initd.WriteMessage(s.conn, initd.KindOK, nil)
+		s.send(initd.KindOK, nil)
 	case initd.KindForget:
 		var req initd.ProcessRequest
 		s.reply(frame.Decode(&req), func() error { return s.table.forget(req.ID) })
@@ -133,7 +133,7 @@ func (s *session) sendOutput(p *process, seq uint64, stopped func() bool) {
 	for {
 		chunks, exit := p.wait(seq, stopped)
 		if exit != nil {
-			initd.WriteMessage(s.conn, initd.KindExit, exit)
+			s.send(initd.KindExit, exit)
 			return
 		}
 		if len(chunks) == 0 {
@@ -158,7 +158,7 @@ func (s *session) reply(err error, do func() error) {
 		s.fail(err)
 		return
 	}
-	initd.WriteMessage(s.conn, initd.KindOK, nil)
+	s.send(initd.KindOK, nil)
 }
 
 func (s *session) fail(err error) {
@@ -166,7 +166,12 @@ func (s *session) fail(err error) {
 	if !errors.As(err, &failure) {
 		failure = &initd.Failure{Reason: initd.ReasonBadRequest, Message: err.Error()}
 	}
-	initd.WriteMessage(s.conn, initd.KindError, failure)
+	s.send(initd.KindError, failure)
+}
+
+// send writes the last frame of the connection. It fails only when the host is gone.
+func (s *session) send(kind initd.Kind, message any) {
+	_ = initd.WriteMessage(s.conn, kind, message)
 }
 
 // receiver reads from the connection and keeps the descriptors that come along.

@@ -46,7 +46,7 @@ func (r *streamReader) run() {
 			r.readAvailable(buf)
 			r.report()
 			r.pipe.SetReadDeadline(time.Time{})
-			io.Copy(io.Discard, r.pipe)
+			_, _ = io.Copy(io.Discard, r.pipe)
 			return
 		default:
 			r.report()
