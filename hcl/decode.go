@@ -65,11 +65,12 @@ func (d *decoder) decode(t *templateBlock) error {
 	if err != nil {
 		return err
 	}
-	t.value = base
+	t.value = WithDefaults(base) // its own, to be changed
 	t.value.Name = t.name
 	t.value.Description = ""
 	layer.body(d.schema, "template", t.Body)
 	layer.validate()
+	t.value = WithDefaults(t.value)
 	t.decoded = true
 	t.failed = t.failed || len(d.diags) > before
 	d.extending = d.extending[:len(d.extending)-1]
@@ -88,19 +89,19 @@ type layer struct {
 func (l *layer) base() (yurt.Template, error) {
 	attr := l.t.Body.Attributes[extendsName]
 	if attr == nil {
-		return WithDefaults(yurt.Template{}), nil
+		return yurt.Template{}, nil
 	}
 	v, ok := l.value(attr)
 	if !ok {
 		l.t.failed = true
-		return WithDefaults(yurt.Template{}), nil
+		return yurt.Template{}, nil
 	}
 	at := attr.Expr.Range()
 	name, err := toText(v)
 	if err != nil {
 		l.report(fieldProblem(&at, asFault(below(extendsName, err))))
 		l.t.failed = true
-		return WithDefaults(yurt.Template{}), nil
+		return yurt.Template{}, nil
 	}
 	base, found, resolveErr := l.find(name, &at)
 	if resolveErr != nil {
@@ -108,7 +109,7 @@ func (l *layer) base() (yurt.Template, error) {
 	}
 	if !found {
 		l.t.failed = true
-		return WithDefaults(yurt.Template{}), nil
+		return yurt.Template{}, nil
 	}
 	return base, nil
 }

@@ -1,6 +1,7 @@
 package hcl
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -31,7 +32,7 @@ func TestEncodeRoundTrip(t *testing.T) {
 			t.Fatalf("from HCL (- want, + got):\n%s\n%s", diff, src)
 		}
 		formatted, err := Format(src)
-		if err != nil || string(formatted) != string(src) {
+		if err != nil || !bytes.Equal(formatted, src) {
 			t.Fatalf("not formatted (%v):\n%s", err, cmp.Diff(string(formatted), string(src)))
 		}
 		body, err := json.Marshal(want)

@@ -303,7 +303,7 @@ func (p *parse) resolve(name string) (t yurt.Template, found bool, err error) {
 	var fault *yurt.Error
 	switch {
 	case err == nil:
-		return WithDefaults(t), true, nil
+		return t, true, nil
 	case errors.As(err, &fault) && fault.Code == yurt.CodeTemplateNotFound:
 		return yurt.Template{}, false, nil
 	default:
