@@ -94,18 +94,20 @@ type Duration time.Duration
 // ParseDuration reads a duration such as "30s", "1h30m" or a plain number of seconds.
 func ParseDuration(text string) (Duration, error) {
 	text = strings.TrimSpace(text)
-	if seconds, err := strconv.ParseFloat(text, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		nanos := seconds * float64(time.Second)
-		if math.IsNaN(nanos) || math.Abs(nanos) > math.MaxInt64/2 {
-			return 0, Errorf(CodeLimitOutOfRange, "%q seconds is beyond what a duration can hold", text)
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return 0, Errorf(CodeInvalidArgument, "%q is not a duration; give seconds, or a string such as \"30s\" or \"1h30m\"", text)
 		}
-		return Duration(math.Round(nanos)), nil
+		seconds = d.Seconds()
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, Errorf(CodeInvalidArgument, "%q is not a duration; give seconds, or a string such as \"30s\" or \"1h30m\"", text)
+	// Half of what the type holds, so that sums and differences do not overflow.
+	nanos := seconds * float64(time.Second)
+	if math.IsNaN(nanos) || math.Abs(nanos) > math.MaxInt64/2 {
+		return 0, Errorf(CodeLimitOutOfRange, "%q is beyond what a duration can hold", text)
 	}
-	return Duration(d), nil
+	return Duration(nanos), nil
 }
 
 // Std returns d as the standard library's type.

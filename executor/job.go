@@ -52,25 +52,15 @@ func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionS
 // runtimeOf finds the installed runtime of the language and checks that the
 // template allows it.
 func (e *Executor) runtimeOf(ctx context.Context, language string, allowed []string) (yurt.RuntimeInfo, error) {
-	installed, err := e.runtimes.Runtimes(ctx)
+	info, err := e.runtimes.RuntimeOf(ctx, language)
 	if err != nil {
 		return yurt.RuntimeInfo{}, err
 	}
-	for _, info := range installed {
-		if info.Name != language && !slices.Contains(info.Languages, language) {
-			continue
-		}
-		if !slices.Contains(allowed, info.Name) {
-			return yurt.RuntimeInfo{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language",
-				"the template does not run %s; it runs: %s", language, orNone(allowed))
-		}
-		return info, nil
+	if !slices.Contains(allowed, info.Name) {
+		return yurt.RuntimeInfo{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language",
+			"the template does not run %s; it runs: %s", language, orNone(allowed))
 	}
-	// The host knows why it is not there: not installed, or installed and broken.
-	if _, err := e.runtimes.Plan(ctx, plugins.PlanRequest{Language: language}); err != nil {
-		return yurt.RuntimeInfo{}, err
-	}
-	return yurt.RuntimeInfo{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "this node has no runtime for %s", language)
+	return info, nil
 }
 
 func orNone(list []string) string {

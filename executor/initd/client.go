@@ -109,47 +109,37 @@ func (c *Client) Signal(ctx context.Context, id string, signal syscall.Signal) e
 // Start starts a process and returns its output. The files are passed as they
 // are and stay the caller's to close.
 func (c *Client) Start(ctx context.Context, req StartRequest, files []*os.File) (*Output, Begun, error) {
-	out, err := c.open(ctx, KindStart, req, files)
-	if err != nil {
-		return nil, Begun{}, err
-	}
-	var begun Begun
-	if err := out.greet(ctx, &begun); err != nil {
-		out.Close()
-		return nil, Begun{}, err
-	}
-	return out, begun, nil
+	return c.open(ctx, KindStart, req, files)
 }
 
 // Attach returns the output of a process after the given chunk.
 func (c *Client) Attach(ctx context.Context, id string, after uint64) (*Output, error) {
-	out, err := c.open(ctx, KindAttach, AttachRequest{ID: id, After: after}, nil)
+	out, _, err := c.open(ctx, KindAttach, AttachRequest{ID: id, After: after}, nil)
 	if err != nil {
-		return nil, err
-	}
-	var begun Begun
-	if err := out.greet(ctx, &begun); err != nil {
-		out.Close()
 		return nil, err
 	}
 	out.seq = after
 	return out, nil
 }
 
-func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.File) (*Output, error) {
+// open sends a request that is answered with [KindBegun] and then with output. It
+// ends with ctx, the output does not.
+func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.File) (*Output, Begun, error) {
 	conn, err := c.dial(ctx)
 	if err != nil {
-		return nil, err
+		return nil, Begun{}, err
 	}
-	frame, err := EncodeMessage(kind, message)
-	if err == nil {
-		err = writeWithFiles(conn, frame, files)
+	out := &Output{conn: conn, reader: NewReader(conn)}
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	begun, err := out.begin(kind, message, files)
+	if !stop() {
+		err = fmt.Errorf("waiting for yurt-init: %w", errors.Join(ctx.Err(), err))
 	}
 	if err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("asking yurt-init: %w", err)
+		return nil, Begun{}, err
 	}
-	return &Output{conn: conn, reader: NewReader(conn)}, nil
+	return out, begun, nil
 }
 
 // writeWithFiles sends the descriptors with the first byte of the frame.
@@ -180,19 +170,22 @@ type Output struct {
 	mu sync.Mutex // serialises writes
 }
 
-func (o *Output) greet(ctx context.Context, begun *Begun) error {
-	stop := context.AfterFunc(ctx, func() { o.conn.SetDeadline(time.Unix(1, 0)) })
-	frame, err := o.reader.Next()
-	if !stop() {
-		return fmt.Errorf("waiting for yurt-init: %w", ctx.Err())
-	}
+func (o *Output) begin(kind Kind, message any, files []*os.File) (begun Begun, err error) {
+	request, err := EncodeMessage(kind, message)
 	if err != nil {
-		return fmt.Errorf("waiting for yurt-init: %w", err)
+		return begun, err
 	}
-	if err := frame.expect(KindBegun); err != nil {
-		return err
+	if err := writeWithFiles(o.conn, request, files); err != nil {
+		return begun, fmt.Errorf("asking yurt-init: %w", err)
 	}
-	return frame.Decode(begun)
+	answer, err := o.reader.Next()
+	if err != nil {
+		return begun, fmt.Errorf("waiting for yurt-init: %w", err)
+	}
+	if err := answer.expect(KindBegun); err != nil {
+		return begun, err
+	}
+	return begun, answer.Decode(&begun)
 }
 
 // Next returns the next chunk, or how the process ended. The chunk's data is

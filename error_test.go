@@ -1,0 +1,105 @@
+package yurt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/yurtrun/yurt"
+)
+
+// TestEveryCodeHasOneRow reads the source: a code that was declared and forgotten in
+// the table would be answered as an internal error.
+func TestEveryCodeHasOneRow(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "error.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var declared []yurt.Code
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Code") {
+			return true
+		}
+		declared = append(declared, yurt.Code(strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`)))
+		return true
+	})
+	if len(declared) < 30 {
+		t.Fatalf("found only %d codes in the source", len(declared))
+	}
+	listed := yurt.Codes()
+	slices.Sort(declared)
+	slices.Sort(listed)
+	if !slices.Equal(declared, listed) {
+		t.Errorf("declared %v\nin the table %v", declared, listed)
+	}
+	for _, code := range listed {
+		if s := code.HTTPStatus(); s < 400 || s > 599 {
+			t.Errorf("%s is HTTP %d", code, s)
+		}
+		if code.GRPC() == codes.OK {
+			t.Errorf("%s is gRPC OK", code)
+		}
+		if e := code.ExitCode(); e < 1 || e > 5 {
+			t.Errorf("%s is exit code %d", code, e)
+		}
+	}
+}
+
+func TestCodeOf(t *testing.T) {
+	coded := yurt.FieldErrorf(yurt.CodeFileNotFound, "path", "opening: %w", fs.ErrNotExist)
+	for _, tt := range []struct {
+		err  error
+		want yurt.Code
+	}{
+		{nil, ""},
+		{coded, yurt.CodeFileNotFound},
+		{fmt.Errorf("reading: %w", coded), yurt.CodeFileNotFound},
+		{fmt.Errorf("waiting: %w", context.Canceled), yurt.CodeCanceled},
+		{context.DeadlineExceeded, yurt.CodeDeadlineExceeded},
+		{errors.New("other"), yurt.CodeInternal},
+	} {
+		if got := yurt.CodeOf(tt.err); got != tt.want {
+			t.Errorf("the code of %v is %q, want %q", tt.err, got, tt.want)
+		}
+	}
+	if !errors.Is(coded, fs.ErrNotExist) {
+		t.Error("the cause is lost")
+	}
+	if yurt.Code("made up").HTTPStatus() != 500 {
+		t.Error("an unknown code is not an internal error")
+	}
+}
+
+func TestCLIExitCodes(t *testing.T) {
+	failed := func(kind string) *yurt.Result {
+		return &yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{Type: kind}}
+	}
+	for _, tt := range []struct {
+		result *yurt.Result
+		want   int
+	}{
+		{&yurt.Result{}, 0},
+		{&yurt.Result{ExitCode: 7}, 1},
+		{failed("ValueError"), 1},
+		{failed(yurt.ErrorTypeOutOfMemory), 1},
+		{failed(yurt.ErrorTypeSyntax), 3},
+		{failed("IndentationError"), 3},
+		{failed(yurt.ErrorTypeHandlerNotFound), 3},
+		{failed(yurt.ErrorTypeTimeout), 4},
+		{failed(yurt.ErrorTypeSandboxLost), 5},
+	} {
+		if got := tt.result.CLIExitCode(); got != tt.want {
+			t.Errorf("%+v exits with %d, want %d", tt.result, got, tt.want)
+		}
+	}
+}
