@@ -25,7 +25,8 @@ import (
 
 const (
 	headerLimit   = 10 * time.Second // for a client to send its headers
-	shutdownLimit = 10 * time.Second // for requests to end, then for sessions
+	shutdownLimit = 10 * time.Second // for requests and sessions to end
+	readyPause    = 5 * time.Millisecond
 )
 
 type devFlags struct {
@@ -79,8 +80,8 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	a.announce(listener.Addr(), f.stateDir)
-	return errors.Join(server.serve(ctx, listener, f.keep), server.close())
+	announce := func() { a.announce(listener.Addr(), f.stateDir) }
+	return errors.Join(server.serve(ctx, listener, announce, f.keep), server.close())
 }
 
 func (a *app) logger(format string) (*slog.Logger, error) {
@@ -161,8 +162,9 @@ func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger) (_ 
 	return s, err
 }
 
-// serve answers requests until ctx is done, then ends what is under way.
-func (s *devServer) serve(ctx context.Context, listener net.Listener, keep bool) error {
+// serve answers requests until ctx is done, then ends what is under way. It calls
+// ready once every request can be answered.
+func (s *devServer) serve(ctx context.Context, listener net.Listener, ready func(), keep bool) error {
 	server := &http.Server{
 		Handler:           s.api,
 		ReadHeaderTimeout: headerLimit,
@@ -179,12 +181,27 @@ func (s *devServer) serve(ctx context.Context, listener net.Listener, keep bool)
 		}
 		return nil
 	})
+	group.Go(func() error { return s.awaitReady(ctx, ready) })
 	group.Go(func() error {
 		defer stop()
 		<-ctx.Done()
 		return s.shutdown(context.WithoutCancel(ctx), server, keep)
 	})
 	return group.Wait()
+}
+
+// awaitReady calls ready once the controller has judged the sessions of an earlier
+// life, which is moments after it runs.
+func (s *devServer) awaitReady(ctx context.Context, ready func()) error {
+	for s.controller.Ready(ctx) != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(readyPause):
+		}
+	}
+	ready()
+	return nil
 }
 
 // shutdown takes no new requests, ends the sessions, which ends most requests that

@@ -106,7 +106,7 @@ func (d *demo) finish(ctx context.Context) error {
 	if err := want(len(during.Processes) > 1 && len(during.Cgroups) > 0, "the running server was not found, so nothing could be said of what it leaves"); err != nil {
 		return err
 	}
-	d.request("curl -X DELETE " + d.base + "/api/v1/sessions/" + d.session.ID)
+	d.request("curl -X DELETE " + d.short("/api/v1/sessions/"+d.session.ID))
 	s, err := d.end(ctx, d.session.ID)
 	if err != nil {
 		return err
