@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -113,24 +114,19 @@ func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) {
 	for _, entry := range entries {
 		if err := e.adoptRun(ctx, s, entry.Name()); err != nil {
 			e.logger.Warn("execution not taken over", "sandbox", s.id, "execution", entry.Name(), "error", err)
-			os.RemoveAll(filepath.Join(s.path(runsDir), entry.Name()))
+			os.Remove(filepath.Join(s.path(runsDir), entry.Name()))
 		}
 	}
 }
 
 // adoptRun goes on with one execution where its log ends.
 func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
-	var record runRecord
-	if err := readRecord(filepath.Join(s.path(runsDir), id, runRecFile), &record); err != nil {
-		return err
-	}
-	r := newRun(s, record)
+	var first, last runlog.Entry
 	var chunks uint64
-	var last runlog.Entry
-	log, err := runlog.Open(r.path(runLogFile), func(entry runlog.Entry) {
+	log, err := runlog.Open(filepath.Join(s.path(runsDir), id), func(entry runlog.Entry) {
 		switch entry.Kind {
 		case runlog.Started:
-			r.startedAt = entry.At
+			first = entry
 		case runlog.Ended:
 		default:
 			chunks++
@@ -140,7 +136,12 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
 	if err != nil {
 		return err
 	}
-	r.log = log
+	var record runRecord
+	if err := json.Unmarshal(first.Data, &record); err != nil || record.ID != id || record.Version > recordVersion {
+		return errors.Join(errors.New("its log does not begin with its record"), err, log.Close())
+	}
+	r := newRun(s, record)
+	r.log, r.startedAt = log, first.At
 	if last.Kind == runlog.Ended {
 		return s.adoptEnded(r, last)
 	}

@@ -2,8 +2,10 @@ package executor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -62,19 +64,26 @@ func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, 
 	case len(s.runs) >= maxRuns:
 		return nil, yurt.Errorf(yurt.CodeOverloaded, "sandbox %s has %d executions, as many as it may; wait for some to end", s.id, maxRuns)
 	}
-	if err := os.Mkdir(r.dir, 0o700); err != nil {
+	if err := r.openLog(); err != nil {
 		return nil, fmt.Errorf("keeping execution %s: %w", spec.ID, err)
-	}
-	log, err := runlog.Create(r.path(runLogFile))
-	if err == nil {
-		r.log = log
-		err = log.Append(runlog.Entry{Kind: runlog.Started, At: r.startedAt})
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("keeping execution %s: %w", spec.ID, err), os.RemoveAll(r.dir))
 	}
 	s.runs[spec.ID] = r
 	return r, nil
+}
+
+// openLog makes the log, whose first entry is the record.
+func (r *run) openLog() error {
+	record, err := json.Marshal(r.record)
+	if err != nil {
+		return err
+	}
+	if r.log, err = runlog.Create(r.path); err != nil {
+		return err
+	}
+	if err := r.log.Append(runlog.Entry{Kind: runlog.Started, At: r.startedAt, Data: record}); err != nil {
+		return errors.Join(err, r.log.Close(), os.Remove(r.path))
+	}
+	return nil
 }
 
 // WatchExecution calls each with every event after seq, in order, until the ended
@@ -152,7 +161,7 @@ func (e *Executor) ForgetExecution(_ context.Context, sandboxID, executionID str
 	delete(r.sandbox.runs, executionID)
 	r.sandbox.mu.Unlock()
 	r.log.Close()
-	if err := os.RemoveAll(r.dir); err != nil {
+	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forgetting execution %s: %w", executionID, err)
 	}
 	return nil

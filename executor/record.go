@@ -31,7 +31,7 @@ type sandboxRecord struct {
 	Phases    map[string]float64 `json:"phases_ms"`
 }
 
-// runRecord is what is kept of a running execution on disk, beside its log.
+// runRecord is what is kept of an execution on disk, as the first entry of its log.
 type runRecord struct {
 	Version  int                  `json:"version"`
 	ID       string               `json:"id"`
@@ -40,7 +40,6 @@ type runRecord struct {
 	Limit    yurt.Size            `json:"output_limit"`
 	Timeout  yurt.Duration        `json:"timeout"`
 	Deadline time.Time            `json:"deadline"`
-	Phases   map[string]float64   `json:"phases_ms"`
 }
 
 // processIdentity names a process for good: its number is used again after it, the

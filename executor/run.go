@@ -17,11 +17,11 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// run is the live handle of an execution; what must last is in its record and log.
+// run is the live handle of an execution; what must last is in its log.
 type run struct {
 	sandbox   *sandbox
 	record    runRecord
-	dir       string // of its files on the host
+	path      string // of its log
 	log       *runlog.Log
 	leaf      cgroup.Leaf
 	startedAt time.Time
@@ -34,12 +34,10 @@ type run struct {
 
 func newRun(s *sandbox, record runRecord) *run {
 	return &run{
-		sandbox: s, record: record, dir: filepath.Join(s.path(runsDir), record.ID),
+		sandbox: s, record: record, path: filepath.Join(s.path(runsDir), record.ID),
 		leaf: s.group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
 	}
 }
-
-func (r *run) path(name string) string { return filepath.Join(r.dir, name) }
 
 // launchRun starts the run's process and follows it in the background. A command
 // that cannot be started is a result; a sandbox that cannot start one is an error.
@@ -50,6 +48,7 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 		e.goes(func() { e.follow(r, out) })
 		return nil
 	}
+	e.kill(r) // it may have begun all the same, if the caller left while it did
 	r.clean()
 	if result := failedStart(err, j); result != nil {
 		r.end(result)
@@ -60,7 +59,7 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 	delete(r.sandbox.runs, r.record.ID)
 	r.sandbox.mu.Unlock()
 	r.log.Close()
-	return errors.Join(startError(r, err), os.RemoveAll(r.dir))
+	return errors.Join(startError(r, err), os.Remove(r.path))
 }
 
 // start has the process started, in its own cgroup, with its files in place.
@@ -83,10 +82,6 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 			return nil, err
 		}
 		files = append([]*os.File{stdin}, files...)
-	}
-	// On disk before it runs, so that a restarted executor knows of it.
-	if err := writeRecord(r.path(runRecFile), r.record); err != nil {
-		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()

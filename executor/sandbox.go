@@ -35,9 +35,7 @@ const (
 	socketFile = "init.sock"
 	initLog    = "init.log"
 	engineDir  = "engine"
-	runsDir    = "runs"
-	runRecFile = "run.json"
-	runLogFile = "log"
+	runsDir    = "runs" // a log for each execution, of its name
 )
 
 func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group) *sandbox {

@@ -156,7 +156,9 @@ func writeWithFiles(conn *net.UnixConn, frame []byte, files []*os.File) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Write(frame[n:])
+	if n < len(frame) { // not an empty write: the peer may have answered and left already
+		_, err = conn.Write(frame[n:])
+	}
 	return err
 }
 
