@@ -159,7 +159,7 @@ func TestTimeoutEndsTheWholeTree(t *testing.T) {
 	if r.ExitCode != yurt.ExecutionExitTimeout || r.Stdout != "before\n" {
 		t.Errorf("exit %d, stdout %q", r.ExitCode, r.Stdout)
 	}
-	if r := run(t, e, s.ID, "ps -eo comm= | grep -c sleep"); r.Stdout != "0\n" {
+	if r := run(t, e, s.ID, "ps -eo stat=,comm= | grep -v ^Z | grep -c sleep"); r.Stdout != "0\n" {
 		t.Errorf("processes were left behind: %q", r.Stdout)
 	}
 }
@@ -174,7 +174,7 @@ func TestBackgroundProcessOutlivesItsExecution(t *testing.T) {
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("the execution waited %s for what it left in the background", took)
 	}
-	if r := run(t, e, s.ID, "ps -eo comm= | grep -c sleep"); r.Stdout != "1\n" {
+	if r := run(t, e, s.ID, "ps -eo stat=,comm= | grep -v ^Z | grep -c sleep"); r.Stdout != "1\n" {
 		t.Errorf("the background process is gone: %q", r.Stdout)
 	}
 }
