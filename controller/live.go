@@ -276,7 +276,7 @@ func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, after
 	work, cancel := detached(live.ctx, startLimit)
 	defer cancel()
 	change := func(s *yurt.Session, running int) ([]yurt.Transition, error) {
-		return c.afterEnd(s, running, live.record.ID, after)
+		return c.afterEnd(s, running, live.record.ID, result, after)
 	}
 	for try := 1; ; try++ {
 		session, ended, err := c.store.EndExecution(work, live.record.ID, result, change)
@@ -292,7 +292,7 @@ func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, after
 }
 
 // afterEnd decides the step of a session in which an execution ended.
-func (c *Controller) afterEnd(s *yurt.Session, running int, executionID string, after afterEnd) ([]yurt.Transition, error) {
+func (c *Controller) afterEnd(s *yurt.Session, running int, executionID string, result *yurt.Result, after afterEnd) ([]yurt.Transition, error) {
 	if s.State.Ended() {
 		return nil, nil
 	}
@@ -300,6 +300,8 @@ func (c *Controller) afterEnd(s *yurt.Session, running int, executionID string, 
 	s.ActiveAt = now
 	to, reason := yurt.SessionReady, "execution "+executionID+" ended"
 	switch {
+	case s.Mode == yurt.ModeEphemeral && after == afterExecution && errorTypeOf(result) == yurt.ErrorTypeSandboxLost:
+		to, reason = yurt.SessionFailed, "its sandbox was lost: "+result.Error.Message
 	case s.Mode == yurt.ModeEphemeral && after == afterExecution:
 		to, reason = yurt.SessionTerminated, "ephemeral: its one execution ended"
 	case running > 0 || s.State != yurt.SessionRunning:

@@ -425,6 +425,11 @@ func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) erro
 	deaths := make(chan yurt.Sandbox, 64)
 	n.mu.Lock()
 	n.watchers[deaths] = true
+	for _, s := range n.sandboxes {
+		if s.info.State == yurt.SandboxDead {
+			deaths <- s.info
+		}
+	}
 	n.mu.Unlock()
 	defer func() {
 		n.mu.Lock()

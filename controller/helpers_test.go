@@ -1,0 +1,223 @@
+package controller_test
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/nodetest"
+	"github.com/yurtrun/yurt/controller/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// clock is a controller.Clock that stands still until it is moved.
+type clock struct {
+	mu     sync.Mutex
+	now    time.Time
+	timers map[chan time.Time]time.Time
+}
+
+func newClock() *clock {
+	return &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), timers: map[chan time.Time]time.Time{}}
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) After(d time.Duration) (<-chan time.Time, func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fired := make(chan time.Time, 1)
+	if d <= 0 {
+		fired <- c.now
+		return fired, func() {}
+	}
+	c.timers[fired] = c.now.Add(d)
+	return fired, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.timers, fired)
+	}
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	for fired, at := range c.timers {
+		if !at.After(c.now) {
+			fired <- c.now
+			delete(c.timers, fired)
+		}
+	}
+}
+
+// tester is what *testing.T and *rapid.T have in common.
+type tester interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Errorf(format string, args ...any)
+}
+
+// world is a controller with its store, node and clock. The controller can be
+// restarted, as a process would be.
+type world struct {
+	*controller.Controller
+	t     tester
+	store *sqlite.Store
+	node  *nodetest.Node
+	clock *clock
+	stop  func()
+}
+
+func newWorld(t tester, dir string) *world {
+	t.Helper()
+	store, err := sqlite.Open(context.Background(), filepath.Join(dir, "yurt.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, store: store, node: nodetest.New(), clock: newClock()}
+	w.start()
+	return w
+}
+
+// testWorld is a world that is closed when the test ends.
+func testWorld(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, t.TempDir())
+	t.Cleanup(w.close)
+	return w
+}
+
+// start begins a life of the controller.
+func (w *world) start() {
+	w.t.Helper()
+	c, err := controller.New(controller.Config{Store: w.store, Placer: w.node.Placer(), Templates: nodetest.Templates(), Clock: w.clock})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.Controller = c
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			w.t.Errorf("running the controller: %v", err)
+		}
+	})
+	w.stop = func() {
+		cancel()
+		running.Wait()
+		if err := c.Close(); err != nil {
+			w.t.Errorf("closing the controller: %v", err)
+		}
+	}
+	w.eventually("the controller is ready", func() bool { return c.Ready(context.Background()) == nil })
+}
+
+// restart ends this life and begins the next one. What between does happens while
+// there is no controller.
+func (w *world) restart(between func()) {
+	w.t.Helper()
+	w.stop()
+	between()
+	w.start()
+}
+
+func (w *world) close() {
+	w.stop()
+	for _, s := range w.live() { // so that nothing in the node goes on
+		_ = w.node.DestroySandbox(context.Background(), s.SandboxID)
+	}
+	w.node.Release()
+	if err := w.store.Close(); err != nil {
+		w.t.Errorf("closing the store: %v", err)
+	}
+}
+
+func (w *world) live() []yurt.Session {
+	list, err := w.store.Sessions(context.Background(), controller.SessionQuery{Live: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list
+}
+
+func (w *world) eventually(what string, done func() bool) {
+	w.t.Helper()
+	for range 2000 {
+		if done() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("it does not come about that %s", what)
+}
+
+func (w *world) create(mode yurt.Mode) yurt.Session {
+	w.t.Helper()
+	s, err := w.CreateSession(context.Background(), controller.CreateSessionRequest{TemplateID: "python-basic", Mode: mode})
+	if err != nil {
+		w.t.Fatalf("creating a session: %v", err)
+	}
+	return s
+}
+
+func (w *world) execute(sessionID, script string) yurt.Execution {
+	w.t.Helper()
+	e, err := w.Execute(context.Background(), sessionID, controller.ExecuteRequest{Command: controller.ShellCommand(script)})
+	if err != nil {
+		w.t.Fatalf("executing %q: %v", script, err)
+	}
+	return e
+}
+
+func (w *world) wait(e yurt.Execution) yurt.Execution {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	ended, err := w.WaitExecution(ctx, e.SessionID, e.ID)
+	if err != nil {
+		w.t.Fatalf("waiting for an execution: %v", err)
+	}
+	return ended
+}
+
+func (w *world) session(id string) yurt.Session {
+	w.t.Helper()
+	s, err := w.Session(context.Background(), id)
+	if err != nil {
+		w.t.Fatalf("reading a session: %v", err)
+	}
+	return s
+}
+
+func (w *world) wantState(id string, state yurt.SessionState, reason string) {
+	w.t.Helper()
+	w.eventually("session is "+string(state), func() bool { return w.session(id).State == state })
+	if got := w.session(id).Reason; got != reason {
+		w.t.Errorf("the session is %s since %q, want %q", state, got, reason)
+	}
+}
+
+func (w *world) wantNoSandbox() {
+	w.t.Helper()
+	w.eventually("no sandbox is left", func() bool { return w.node.Count() == 0 })
+}
+
+func wantCode(t tester, err error, code yurt.Code) {
+	t.Helper()
+	if got := yurt.CodeOf(err); got != code {
+		t.Errorf("error %v has code %q, want %q", err, got, code)
+	}
+}

@@ -1,0 +1,136 @@
+package controller_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+func (w *world) createWith(lifetime, idle time.Duration) yurt.Session {
+	w.t.Helper()
+	l, i := yurt.Duration(lifetime), yurt.Duration(idle)
+	s, err := w.CreateSession(w.t.(*testing.T).Context(), controller.CreateSessionRequest{
+		TemplateID: "shell-basic", Mode: yurt.ModePersistent, Timeout: &l, IdleTimeout: &i,
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func TestIdleTimeout(t *testing.T) {
+	w := testWorld(t)
+	s := w.createWith(time.Hour, time.Minute)
+	w.clock.advance(50 * time.Second)
+	if _, err := w.WriteFile(t.Context(), s.ID, "a", strings.NewReader("a")); err != nil { // a use
+		t.Fatal(err)
+	}
+	w.clock.advance(50 * time.Second)
+	e := w.execute(s.ID, "block")
+	w.clock.advance(2 * time.Minute) // what runs is not idle
+	if got := w.session(s.ID); got.State != yurt.SessionRunning {
+		t.Fatalf("the session is %s: %s", got.State, got.Reason)
+	}
+	w.node.Release()
+	w.wait(e)
+	w.wantState(s.ID, yurt.SessionReady, "execution "+e.ID+" ended")
+	w.clock.advance(59 * time.Second)
+	time.Sleep(20 * time.Millisecond)
+	if got := w.session(s.ID); got.State != yurt.SessionReady {
+		t.Fatalf("the session is %s: %s", got.State, got.Reason)
+	}
+	w.clock.advance(time.Second)
+	w.wantState(s.ID, yurt.SessionTerminated, "idle for 1m0s")
+	w.wantNoSandbox()
+}
+
+func TestLifetime(t *testing.T) {
+	w := testWorld(t)
+	s := w.createWith(time.Hour, 2*time.Hour)
+	e := w.execute(s.ID, "echo a block")
+	w.clock.advance(time.Hour)
+	w.wantState(s.ID, yurt.SessionTerminated, "lifetime of 1h0m0s reached")
+	if got := w.wait(e); got.Result.Error == nil || got.Result.Error.Type != yurt.ErrorTypeSessionEnded || got.Result.Stdout != "a\n" {
+		t.Errorf("result %+v", got.Result)
+	}
+	w.wantNoSandbox()
+}
+
+func TestExpiryWhileDown(t *testing.T) {
+	w := testWorld(t)
+	s := w.createWith(time.Hour, time.Minute)
+	w.restart(func() { w.clock.advance(time.Hour) })
+	w.eventually("the session has ended", func() bool { return w.session(s.ID).State == yurt.SessionTerminated })
+	w.wantNoSandbox()
+}
+
+func TestResultsOutliveTheSession(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModeEphemeral)
+	e := w.wait(w.execute(s.ID, "echo a"))
+	w.wantState(s.ID, yurt.SessionTerminated, "ephemeral: its one execution ended")
+	w.clock.advance(yurt.ResultRetention - time.Minute)
+	if got, err := w.Execution(t.Context(), s.ID, e.ID); err != nil || got.Result.Stdout != "a\n" {
+		t.Errorf("the result is %+v, error %v", got.Result, err)
+	}
+	w.eventually("the session is purged", func() bool {
+		w.clock.advance(time.Minute)
+		_, err := w.Execution(t.Context(), s.ID, e.ID)
+		return yurt.CodeOf(err) == yurt.CodeSessionNotFound
+	})
+}
+
+func TestForget(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	e := w.wait(w.execute(s.ID, "echo a"))
+	w.clock.advance(50 * time.Second)
+	time.Sleep(20 * time.Millisecond)
+	if slices.Contains(w.node.Forgotten(), e.ID) {
+		t.Error("the execution was forgotten at once")
+	}
+	w.clock.advance(11 * time.Second)
+	w.eventually("the node forgets it", func() bool { return slices.Contains(w.node.Forgotten(), e.ID) })
+	var types []yurt.EventType
+	err := w.WatchExecution(t.Context(), s.ID, e.ID, 0, func(event yurt.Event) error {
+		types = append(types, event.Type)
+		return nil
+	})
+	if want := []yurt.EventType{yurt.EventStarted, yurt.EventStdout, yurt.EventEnded}; err != nil || !slices.Equal(types, want) {
+		t.Errorf("the replay is %v, error %v", types, err)
+	}
+}
+
+// TestForgetEarly: a node must not have to hold any number of ended executions.
+func TestForgetEarly(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	for range 600 {
+		w.wait(w.execute(s.ID, "echo a"))
+	}
+	w.eventually("the node forgets the oldest", func() bool { return len(w.node.Forgotten()) >= 600-512 })
+}
+
+func TestSweepDestroysStrays(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	w.node.Fail("DestroySandbox", yurt.Errorf(yurt.CodeUnavailable, "busy"))
+	if _, err := w.EndSession(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.node.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: "sbx_other"}); err != nil { // not of a controller
+		t.Fatal(err)
+	}
+	w.eventually("the sandbox is swept up", func() bool {
+		w.clock.advance(time.Minute)
+		_, ok := w.node.Spec(s.SandboxID)
+		return !ok
+	})
+	if _, ok := w.node.Spec("sbx_other"); !ok {
+		t.Error("a sandbox of somebody else was destroyed")
+	}
+}

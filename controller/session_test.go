@@ -1,0 +1,246 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+func TestPersistentSession(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	first, second := w.execute(s.ID, "block"), w.execute(s.ID, "block")
+	if got := w.session(s.ID).State; got != yurt.SessionRunning {
+		t.Errorf("session is %s while two executions run", got)
+	}
+	w.node.Release()
+	w.wait(first)
+	w.wait(second)
+	w.wantState(s.ID, yurt.SessionReady, w.session(s.ID).Reason)
+	if _, err := w.EndSession(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.wantState(s.ID, yurt.SessionTerminated, "ended by its user")
+	w.wantNoSandbox()
+	_, err := w.EndSession(t.Context(), s.ID)
+	wantCode(t, err, yurt.CodeSessionEnded)
+	_, err = w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
+	wantCode(t, err, yurt.CodeSessionEnded)
+
+	story, err := w.Transitions(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var states []yurt.SessionState
+	for _, change := range story {
+		if change.Reason == "" || change.At.IsZero() {
+			t.Errorf("transition without reason or time: %+v", change)
+		}
+		states = append(states, change.To)
+	}
+	want := []yurt.SessionState{yurt.SessionCreating, yurt.SessionReady, yurt.SessionRunning, yurt.SessionReady, yurt.SessionTerminated}
+	if !slices.Equal(states, want) {
+		t.Errorf("the story is %v, want %v", states, want)
+	}
+}
+
+func TestEphemeralSession(t *testing.T) {
+	w := testWorld(t)
+	s := w.create("")
+	if s.Mode != yurt.ModeEphemeral {
+		t.Fatalf("the default mode is %s", s.Mode)
+	}
+	e := w.execute(s.ID, "echo a block")
+	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
+	wantCode(t, err, yurt.CodeIllegalTransition)
+	w.node.Release()
+	if got := w.wait(e); got.Result.Stdout != "a\n" {
+		t.Errorf("stdout %q", got.Result.Stdout)
+	}
+	w.wantState(s.ID, yurt.SessionTerminated, "ephemeral: its one execution ended")
+	w.wantNoSandbox()
+}
+
+func TestStartThatFails(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModeEphemeral)
+	w.node.Fail("StartExecution", yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin hangs"))
+	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Code: "x"})
+	wantCode(t, err, yurt.CodeRuntimeUnavailable)
+	latest, err := w.Execution(t.Context(), s.ID, "")
+	if err != nil || latest.Result == nil || latest.Result.Error.Type != yurt.ErrorTypeRuntimeUnavailable {
+		t.Errorf("the record is %+v, error %v", latest, err)
+	}
+	// What never ran has not used the session up.
+	w.wait(w.execute(s.ID, "echo a"))
+
+	w.node.Fail("StartExecution", errors.New("a fault without a code"))
+	_, err = w.Execute(t.Context(), w.create(yurt.ModePersistent).ID, controller.ExecuteRequest{Code: "x"})
+	wantCode(t, err, yurt.CodeSandboxFailed)
+}
+
+func TestPlacementThatFails(t *testing.T) {
+	w := testWorld(t)
+	for _, test := range []struct {
+		err  error
+		code yurt.Code
+	}{
+		{yurt.Errorf(yurt.CodeLimitNotEnforceable, "no cgroups"), yurt.CodeLimitNotEnforceable},
+		{errors.New("no space left"), yurt.CodeSandboxFailed},
+	} {
+		w.node.Fail("CreateSandbox", test.err)
+		_, err := w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "shell-basic"})
+		wantCode(t, err, test.code)
+		w.clock.advance(time.Second)
+	}
+	list, err := w.Sessions(t.Context(), controller.SessionQuery{State: yurt.SessionFailed})
+	if err != nil || len(list) != 2 || list[0].Reason != "no sandbox could be made: no space left" {
+		t.Errorf("sessions %+v, error %v", list, err)
+	}
+}
+
+func TestCallerLeavesWhileItIsPlaced(t *testing.T) {
+	w := testWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := w.CreateSession(ctx, controller.CreateSessionRequest{TemplateID: "shell-basic"})
+	if err == nil {
+		t.Fatal("a caller that left got a session")
+	}
+	w.wantNoSandbox()
+	if live := w.live(); len(live) != 0 {
+		t.Errorf("sessions live on: %+v", live)
+	}
+}
+
+func TestEndWhileRunningKeepsOutput(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	e := w.execute(s.ID, "echo partial block")
+	if _, err := w.EndSession(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	got := w.wait(e)
+	if got.State != yurt.ExecutionFailed || got.Result.Error.Type != yurt.ErrorTypeSessionEnded || got.Result.Stdout != "partial\n" {
+		t.Errorf("result %+v, error %+v", got.Result, got.Result.Error)
+	}
+	w.wantNoSandbox()
+}
+
+func TestSandboxDies(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	e := w.execute(s.ID, "echo partial block")
+	w.node.Kill(s.SandboxID, "out of memory")
+	got := w.wait(e)
+	if got.Result.Error == nil || got.Result.Error.Type != yurt.ErrorTypeSandboxLost || got.Result.Stdout != "partial\n" {
+		t.Errorf("result %+v, error %+v", got.Result, got.Result.Error)
+	}
+	w.wantState(s.ID, yurt.SessionFailed, "its sandbox died: out of memory")
+	w.wantNoSandbox()
+	_, err := w.WriteFile(t.Context(), s.ID, "a", nil)
+	wantCode(t, err, yurt.CodeSessionEnded)
+}
+
+// TestNodeLosesExecution covers a node that answers no more for an execution but
+// whose sandbox lives: the output that it had shown is lost, the session is not.
+func TestNodeLosesExecution(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	w.node.Fail("WaitExecution", yurt.Errorf(yurt.CodeExecutionNotFound, "never heard of it"))
+	if got := w.wait(w.execute(s.ID, "block")); got.Result.Error.Type != yurt.ErrorTypeSandboxLost {
+		t.Errorf("error %+v", got.Result.Error)
+	}
+	w.wantState(s.ID, yurt.SessionReady, w.session(s.ID).Reason)
+}
+
+func TestConcurrentClients(t *testing.T) {
+	const clients = 20
+	w := testWorld(t)
+	shared := w.create(yurt.ModePersistent)
+	var group sync.WaitGroup
+	for client := range clients {
+		word := string(rune('a' + client))
+		group.Go(func() {
+			if got := w.wait(w.execute(shared.ID, "loop 5 echo "+word)); got.Result.Stdout != word+"\n" {
+				t.Errorf("client %s got %q", word, got.Result.Stdout)
+			}
+		})
+		group.Go(func() {
+			own := w.create(yurt.ModeEphemeral)
+			if got := w.wait(w.execute(own.ID, "loop 5 echo "+word)); got.Result.Stdout != word+"\n" {
+				t.Errorf("client %s got %q in a session of its own", word, got.Result.Stdout)
+			}
+		})
+	}
+	group.Wait()
+	w.eventually("one sandbox is left", func() bool { return w.node.Count() == 1 })
+	w.wantState(shared.ID, yurt.SessionReady, w.session(shared.ID).Reason)
+}
+
+func TestConcurrentIdempotentCreates(t *testing.T) {
+	w := testWorld(t)
+	ids := make([]string, 20)
+	var group sync.WaitGroup
+	for i := range ids {
+		group.Go(func() {
+			s, err := w.CreateSession(context.Background(), controller.CreateSessionRequest{TemplateID: "shell-basic", IdempotencyKey: "key"})
+			if err != nil || s.State != yurt.SessionReady {
+				t.Errorf("session %+v, error %v", s, err)
+			}
+			ids[i] = s.ID
+		})
+	}
+	group.Wait()
+	if slices.Sort(ids); len(slices.Compact(ids)) != 1 || w.node.Count() != 1 {
+		t.Errorf("%d sessions on %d sandboxes", len(slices.Compact(ids)), w.node.Count())
+	}
+}
+
+func TestNotServing(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	w.stop()
+	defer w.start()
+	_, err := w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "shell-basic"})
+	wantCode(t, err, yurt.CodeUnavailable)
+	_, err = w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
+	wantCode(t, err, yurt.CodeUnavailable)
+	wantCode(t, w.Ready(t.Context()), yurt.CodeUnavailable)
+}
+
+func TestTemplateDefaults(t *testing.T) {
+	w := testWorld(t)
+	_, err := w.CreateTemplate(t.Context(), yurt.Template{
+		Name: "small", Runtimes: []string{}, Resources: yurt.Resources{CPU: 0.5, Memory: 64 << 20},
+		Session: yurt.SessionLimits{Timeout: yurt.Duration(time.Hour)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids := 8
+	s, err := w.CreateSession(t.Context(), controller.CreateSessionRequest{
+		TemplateID: "small", Resources: controller.ResourcesRequest{PIDs: &pids}, Env: map[string]string{"A": "b"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (yurt.Resources{CPU: 0.5, Memory: 64 << 20, Disk: yurt.DefaultResources().Disk, PIDs: 8}); s.Resources != want {
+		t.Errorf("resources %+v, want %+v", s.Resources, want)
+	}
+	if s.Timeout.Std() != time.Hour || s.IdleTimeout.Std() != yurt.DefaultIdleTimeout {
+		t.Errorf("lifetime %s, idle timeout %s", s.Timeout, s.IdleTimeout)
+	}
+	spec, _ := w.node.Spec(s.SandboxID)
+	if spec.Resources != s.Resources || spec.Env["A"] != "b" || spec.Labels[controller.SessionLabel] != s.ID {
+		t.Errorf("the sandbox was made from %+v", spec)
+	}
+	_, err = w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Code: "x", Language: "python"})
+	wantCode(t, err, yurt.CodeLanguageNotSupported)
+}
