@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,12 +153,7 @@ func saysAll(printed string, e *yurt.ExecutionError) bool {
 func (a *app) printProfile(p *profile) {
 	line := func(name, value string) { fmt.Fprintf(a.stderr, "  %-24s %s\n", name, value) }
 	phases := func(of map[string]float64) {
-		names := make([]string, 0, len(of))
-		for name := range of {
-			names = append(names, name)
-		}
-		slices.SortFunc(names, func(x, y string) int { return strings.Compare(x, y) })
-		for _, name := range names {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
 			line("  "+name, inMS(of[name]))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 )
 
@@ -72,8 +73,8 @@ func CheckSkips(s Source) []string {
 	allowed := map[ast.Node]bool{}
 	var broken []string
 	ast.Inspect(s.AST, func(n ast.Node) bool {
-		if branch, ok := n.(*ast.IfStmt); ok && isCall(branch.Cond, "testing", "Short") {
-			ast.Inspect(branch.Body, func(inner ast.Node) bool { allowed[inner] = true; return true })
+		if body := whereSkipsAreFine(n); body != nil {
+			ast.Inspect(body, func(inner ast.Node) bool { allowed[inner] = true; return true })
 		}
 		if call, ok := n.(*ast.CallExpr); ok && isSkip(call) && !allowed[n] {
 			broken = append(broken, s.at(n)+": a test may be skipped only inside `if testing.Short()`; what the machine lacks is a failure that says what to install")
@@ -81,6 +82,41 @@ func CheckSkips(s Source) []string {
 		return true
 	})
 	return broken
+}
+
+// whereSkipsAreFine returns the part of n in which a skip is no hole: what runs only
+// under -short, and a step of a property test, where rapid takes it for "try another".
+func whereSkipsAreFine(n ast.Node) ast.Node {
+	switch n := n.(type) {
+	case *ast.IfStmt:
+		if isCall(n.Cond, "testing", "Short") {
+			return n.Body
+		}
+	case *ast.FuncDecl:
+		if n.Body != nil && takesRapid(n.Type) {
+			return n.Body
+		}
+	case *ast.FuncLit:
+		if takesRapid(n.Type) {
+			return n.Body
+		}
+	}
+	return nil
+}
+
+func takesRapid(fn *ast.FuncType) bool {
+	return slices.ContainsFunc(fn.Params.List, func(param *ast.Field) bool {
+		pointer, ok := param.Type.(*ast.StarExpr)
+		if !ok {
+			return false
+		}
+		selector, ok := pointer.X.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		ident, ok := selector.X.(*ast.Ident)
+		return ok && ident.Name == "rapid" && selector.Sel.Name == "T"
+	})
 }
 
 func isSkip(call *ast.CallExpr) bool {
@@ -112,11 +148,26 @@ func CheckFuzzSeeds(s Source) []string {
 		if !ok || fn.Recv != nil || !strings.HasPrefix(fn.Name.Name, "Fuzz") || fn.Body == nil {
 			continue
 		}
-		if !hasCall(fn.Body, "f", "Add") {
-			broken = append(broken, s.at(fn)+": "+fn.Name.Name+" adds no seed with f.Add, so `go test` never runs it")
+		if !hasCall(fn.Body, "f", "Add") && !handsOnF(fn.Body) {
+			broken = append(broken, s.at(fn)+": "+fn.Name.Name+" adds no seed with f.Add, itself or in a helper, so `go test` never runs it")
 		}
 	}
 	return broken
+}
+
+// handsOnF reports whether f is given to a helper, which then adds the seeds.
+func handsOnF(body ast.Node) bool {
+	found := false
+	ast.Inspect(body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			for _, arg := range call.Args {
+				ident, ok := arg.(*ast.Ident)
+				found = found || ok && ident.Name == "f"
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // CheckExits reports a call that ends the process anywhere but in a command's main,

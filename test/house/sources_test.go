@@ -91,10 +91,15 @@ func TestSourceChecksFindWhatIsWrong(t *testing.T) {
 		{"skip", CheckSkips, "a_test.go", "package a\nfunc TestA(t *T) { if os.Getuid() != 0 { t.Skip(\"no root\") } }", "only inside"},
 		{"skip after short", CheckSkips, "a_test.go", "package a\nfunc TestA(t *T) { if testing.Short() { }; t.SkipNow() }", "only inside"},
 		{"short", CheckSkips, "a_test.go", "package a\nfunc TestA(t *T) { if testing.Short() { t.Skip(\"slow\") } }", ""},
+		{"step of a property", CheckSkips, "a_test.go", "package a\nfunc step(t *rapid.T) { t.Skip(\"none\") }", ""},
+		{"step in a literal", CheckSkips, "a_test.go", "package a\nfunc TestA(t *testing.T) { rapid.Check(t, func(t *rapid.T) { t.Skip() }) }", ""},
+		{"skip beside a property", CheckSkips, "a_test.go", "package a\nfunc TestA(t *testing.T) { rapid.Check(t, func(t *rapid.T) {}); t.Skip() }", "only inside"},
 		{"skips of another kind", CheckSkips, "a_test.go", "package a\nfunc f() { reader.Skip(3) }", ""},
 
 		{"no seeds", CheckFuzzSeeds, "a_test.go", "package a\nfunc FuzzA(f *F) { f.Fuzz(nil) }", "never runs"},
 		{"seeds", CheckFuzzSeeds, "a_test.go", "package a\nfunc FuzzA(f *F) { f.Add(1); f.Fuzz(nil) }", ""},
+
+		{"seeds by a helper", CheckFuzzSeeds, "a_test.go", "package a\nfunc FuzzA(f *F) { seed(f); f.Fuzz(nil) }", ""},
 
 		{"exit", CheckExits, "a.go", "package a\nfunc f() { os.Exit(1) }", "skips every deferred"},
 		{"fatal", CheckExits, "a.go", "package main\nfunc f() { log.Fatalf(\"x\") }", "skips every deferred"},
