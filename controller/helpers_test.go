@@ -155,13 +155,20 @@ func (w *world) live() []yurt.Session {
 
 func (w *world) eventually(what string, done func() bool) {
 	w.t.Helper()
-	for range 2000 {
-		if done() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
+	if !w.soon(done) {
+		w.t.Fatalf("it does not come about that %s", what)
 	}
-	w.t.Fatalf("it does not come about that %s", what)
+}
+
+// soon waits for something that other goroutines bring about.
+func (w *world) soon(done func() bool) bool {
+	for range 10000 {
+		if done() {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
 }
 
 func (w *world) create(mode yurt.Mode) yurt.Session {

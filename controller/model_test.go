@@ -174,7 +174,10 @@ func (m *model) check(t *rapid.T) {
 	live := 0
 	for _, id := range m.ids {
 		want := m.states[id]
-		m.eventually("session "+id+" is "+string(want), func() bool { return m.session(id).State == want })
+		if !m.soon(func() bool { return m.session(id).State == want }) {
+			s := m.session(id)
+			t.Fatalf("session %s is %s (%s), want %s", id, s.State, s.Reason, want)
+		}
 		if !want.Ended() {
 			live++
 		}

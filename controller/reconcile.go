@@ -111,7 +111,8 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, lis
 		if c.isPlacing(session.ID) {
 			return nil
 		}
-		return c.failSession(ctx, session.ID, "it was interrupted by a restart while its sandbox was made")
+		stillCreating := func(s *yurt.Session) bool { return s.State == yurt.SessionCreating } // it may be ready by now
+		return c.failSessionIf(ctx, session.ID, "it was interrupted by a restart while its sandbox was made", stillCreating)
 	}
 	sandboxes, reachable := listed[session.Placement.Node]
 	if !reachable {

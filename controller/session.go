@@ -362,9 +362,14 @@ func (c *Controller) endSession(ctx context.Context, id, reason string) (yurt.Se
 // failSession ends the session as failed, unless it has ended already, and clears
 // up after it.
 func (c *Controller) failSession(ctx context.Context, id, reason string) error {
+	return c.failSessionIf(ctx, id, reason, func(*yurt.Session) bool { return true })
+}
+
+// failSessionIf does so only when what was found before still holds.
+func (c *Controller) failSessionIf(ctx context.Context, id, reason string, holds func(*yurt.Session) bool) error {
 	failed := false
 	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
-		if failed = !s.State.Ended(); !failed {
+		if failed = !s.State.Ended() && holds(s); !failed {
 			return nil, nil
 		}
 		change, err := s.Transition(yurt.SessionFailed, reason, c.now())
