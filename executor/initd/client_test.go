@@ -22,6 +22,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // goroutine of it is gone when the test ends.
 func hostile(t *testing.T, script func(*net.UnixConn)) *Client {
 	t.Helper()
+	return hostileUntil(t, func(_ context.Context, conn *net.UnixConn) { script(conn) })
+}
+
+// hostileUntil is the same for a script that ends with the test.
+func hostileUntil(t *testing.T, script func(context.Context, *net.UnixConn)) *Client {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "init.sock")
 	file, err := Listen(path)
 	if err != nil {
@@ -43,7 +49,7 @@ func hostile(t *testing.T, script func(*net.UnixConn)) *Client {
 				defer conn.Close()
 				// Whatever the script does, it ends: its peer is the one under test.
 				conn.SetDeadline(time.Now().Add(time.Minute))
-				script(conn.(*net.UnixConn))
+				script(t.Context(), conn.(*net.UnixConn))
 			})
 		}
 	})
@@ -210,7 +216,7 @@ func TestClientAndAHostileServer(t *testing.T) {
 		{"fails, but not in JSON", answers(AppendFrame(nil, KindError, []byte("}{")))},
 		{"fails", answers(AppendFrame(nil, KindError, []byte(`{"reason":"fork","message":"no"}`)))},
 		{"sends nothing, and waits", func(conn *net.UnixConn) { io.Copy(io.Discard, conn) }},
-		{"reads nothing, and waits", func(*net.UnixConn) { <-t.Context().Done() }},
+		{"reads nothing, and waits", nil},
 		{"sends ten bytes a second", func(conn *net.UnixConn) {
 			for _, b := range AppendFrame(nil, KindBegun, []byte(`{"pid":2}`)) {
 				if _, err := conn.Write([]byte{b}); err != nil {
@@ -224,6 +230,9 @@ func TestClientAndAHostileServer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			client := hostile(t, tt.script)
+			if tt.script == nil { // reads nothing, and waits
+				client = hostileUntil(t, func(ctx context.Context, _ *net.UnixConn) { <-ctx.Done() })
+			}
 			// As large as may be, so that it does not fit the socket's buffer.
 			big := request()
 			big.Env = []string{strings.Repeat("x", MaxFrame-1000)}
