@@ -107,7 +107,9 @@ func ParseDuration(text string) (Duration, error) {
 	if math.IsNaN(nanos) || math.Abs(nanos) > math.MaxInt64/2 {
 		return 0, Errorf(CodeLimitOutOfRange, "%q is beyond what a duration can hold", text)
 	}
-	return Duration(nanos), nil
+	// Rounded: seconds such as 1.000000007 are not exact, and have to come back from
+	// JSON as they were.
+	return Duration(math.Round(nanos)), nil
 }
 
 // Std returns d as the standard library's type.

@@ -24,11 +24,7 @@ func Encode(t yurt.Template) []byte {
 	}
 	body.SetAttributeValue("runtimes", texts(t.Runtimes))
 	if len(t.Env) > 0 {
-		env := make(map[string]cty.Value, len(t.Env))
-		for name, value := range t.Env {
-			env[name] = cty.StringVal(value)
-		}
-		body.SetAttributeValue("env", cty.ObjectVal(env))
+		body.SetAttributeRaw("env", mapTokens(t.Env))
 	}
 	if len(t.RootFS.HostPaths) > 0 {
 		body.AppendNewline()
@@ -79,6 +75,24 @@ func texts(list []string) cty.Value {
 		values[i] = cty.StringVal(element)
 	}
 	return cty.TupleVal(values)
+}
+
+// mapTokens writes a map by its sorted keys.
+func mapTokens(m map[string]string) hclwrite.Tokens {
+	entries := make([]hclwrite.ObjectAttrTokens, 0, len(m))
+	for _, key := range keysOf(m) {
+		name := hclwrite.TokensForIdentifier(key)
+		if !plainName(key) || isKeyword(key) {
+			name = hclwrite.TokensForValue(cty.StringVal(key))
+		}
+		entries = append(entries, hclwrite.ObjectAttrTokens{Name: name, Value: hclwrite.TokensForValue(cty.StringVal(m[key]))})
+	}
+	return hclwrite.TokensForObject(entries)
+}
+
+// isKeyword reports whether HCL takes key for something else than a name.
+func isKeyword(key string) bool {
+	return key == "for" || key == "null" || key == "true" || key == "false"
 }
 
 // onLines writes a list with one element a line.

@@ -49,7 +49,7 @@ func (e *evaluator) value(expr hclsyntax.Expression, s scope) (cty.Value, hcl.Di
 	if diags := e.checkReferences(references, s); len(diags) > 0 {
 		return cty.DynamicVal, diags
 	}
-	if !e.budget.read(references, s.context) {
+	if e.budget.exceeded || !e.budget.read(references, s.context) {
 		return cty.DynamicVal, e.exceeded(expr)
 	}
 	v, diags := expr.Value(s.context)

@@ -60,11 +60,7 @@ func (p *parse) variable(b *hclsyntax.Block) cty.Value {
 		want, ok = t, ok && !diags.HasErrors()
 	}
 	if attr := attrs["description"]; attr != nil {
-		v, diags := attr.Expr.Value(nil)
-		p.report(diags...)
-		if _, err := toText(v); err != nil && !diags.HasErrors() {
-			p.report(problem(attr.Expr.Range().Ptr(), "Invalid value", "The description is text in quotes."))
-		}
+		p.checkDescription(attr)
 	}
 	if !ok {
 		return cty.DynamicVal
@@ -99,6 +95,16 @@ func (p *parse) checkVariableNames(b *hclsyntax.Block) bool {
 		c.block(schema, "variable", inner)
 	}
 	return len(p.diags) == before
+}
+
+func (p *parse) checkDescription(attr *hclsyntax.Attribute) {
+	v, diags := p.evaluator.value(attr.Expr, p.evaluator.scope)
+	if p.report(diags...); !v.IsWhollyKnown() {
+		return
+	}
+	if _, err := toText(v); err != nil {
+		p.report(problem(attr.Expr.Range().Ptr(), "Invalid value", "The description of a variable is text in quotes."))
+	}
 }
 
 // defaultValue evaluates a default, which is a constant.

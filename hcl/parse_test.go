@@ -5,11 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/yurtrun/yurt"
 )
@@ -314,4 +317,31 @@ func BenchmarkDefaults(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// TestNamePattern: names are checked by hand, as the pattern says.
+func TestNamePattern(t *testing.T) {
+	pattern := regexp.MustCompile(NamePattern)
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.OneOf(rapid.StringMatching(`[a-z0-9-]{0,70}`), rapid.String(), rapid.StringMatching(`[a-zA-Z0-9_.-]{0,9}`)).Draw(t, "name")
+		if got := validName(name); got != pattern.MatchString(name) {
+			t.Fatalf("validName(%q) is %v", name, got)
+		}
+	})
+}
+
+// TestConcurrentParse: one parser serves many at once.
+func TestConcurrentParse(t *testing.T) {
+	parser := Parser{Variables: map[string]string{"v": "[1, 2]"}}
+	src := []byte("variable \"v\" {\n  type = list(number)\n}\ntemplate \"x\" {\n  extends = \"python-basic\"\n  env = { for n in var.v : \"N${n + 1}\" => -n }\n}\n")
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			got, err := parser.Parse(Source{Name: "x.hcl", Text: src})
+			if err != nil || got[0].Env["N3"] != "-2" {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+	group.Wait()
 }

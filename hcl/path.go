@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-
 	"github.com/yurtrun/yurt"
 )
 
@@ -18,10 +16,22 @@ func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
 // member is the path of an entry below its map.
 func member(name string) string {
-	if hclsyntax.ValidIdentifier(name) {
+	if plainName(name) {
 		return "." + name
 	}
 	return "[" + strconv.Quote(name) + "]"
+}
+
+// plainName reports whether name has only ASCII letters, digits and underscores and
+// begins with no digit, so that it needs no quotes anywhere.
+func plainName(name string) bool {
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '_'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return name != ""
 }
 
 // join is the path of the field called name in the object at path.
