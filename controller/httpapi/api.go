@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -58,8 +57,8 @@ type API struct {
 	mux     *http.ServeMux
 	huma    huma.API
 
-	drainOnce sync.Once
-	draining  chan struct{}
+	draining context.Context // done once the server drains
+	drain    context.CancelFunc
 }
 
 // New returns the API of a controller.
@@ -82,8 +81,9 @@ func New(config Config) (*API, error) {
 	}
 	a := &API{
 		config: config, ctl: config.Controller, log: config.Logger, metrics: metrics,
-		mux: http.NewServeMux(), draining: make(chan struct{}),
+		mux: http.NewServeMux(),
 	}
+	a.draining, a.drain = context.WithCancel(context.Background())
 	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux})
 	a.registerSessions()
 	a.registerExecute()
@@ -119,23 +119,15 @@ func (a *API) handlePages() error {
 // Drain ends every event stream, and every request that waits for an execution,
 // with word that the server goes down. The executions go on. Call it when the server
 // begins to shut down; it returns at once.
-func (a *API) Drain() { a.drainOnce.Do(func() { close(a.draining) }) }
+func (a *API) Drain() { a.drain() }
 
 // untilDrain returns a context that also ends when the server drains; then its
 // cause is errDraining.
 func (a *API) untilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := make(chan struct{})
-	go func() {
-		select {
-		case <-a.draining:
-			cancel(errDraining)
-		case <-stop:
-		case <-ctx.Done():
-		}
-	}()
+	stop := context.AfterFunc(a.draining, func() { cancel(errDraining) })
 	return ctx, func() {
-		close(stop)
+		stop()
 		cancel(nil)
 	}
 }

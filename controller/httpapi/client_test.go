@@ -1,0 +1,209 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+func newClient(t *testing.T, url string) *yurtclient.Client {
+	t.Helper()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	c, err := yurtclient.New(url, yurtclient.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestClient(t *testing.T) {
+	s := newServer(t)
+	c, ctx := newClient(t, s.URL), t.Context()
+	if err := c.Ready(ctx); err != nil {
+		t.Error("ready:", err)
+	}
+	if v, err := c.Version(ctx); err != nil || v.Version != "1.2.3" {
+		t.Errorf("version %+v, error %v", v, err)
+	}
+	if list, err := c.Runtimes(ctx); err != nil || len(list) != 2 {
+		t.Errorf("runtimes %+v, error %v", list, err)
+	}
+	if created, err := c.CreateTemplate(ctx, []byte("mine")); err != nil || created.Name != "mine" {
+		t.Errorf("template %+v, error %v", created, err)
+	}
+	if template, err := c.Template(ctx, "mine"); err != nil || template.Name != "mine" {
+		t.Errorf("template %+v, error %v", template, err)
+	}
+	if list, err := c.Templates(ctx); err != nil || len(list) != 4 {
+		t.Errorf("templates %+v, error %v", list, err)
+	}
+
+	session, err := c.CreateSession(ctx, yurtclient.CreateSessionRequest{
+		TemplateID: "python-basic", Mode: yurt.ModePersistent, AgentID: "me", Timeout: yurt.Duration(time.Hour),
+		IdleTimeout: yurt.Duration(90 * time.Second), Env: map[string]string{"A": "b"}, Metadata: map[string]string{"k": "v"},
+		Resources: &yurtclient.Resources{CPU: 0.5, Memory: 64 << 20}, IdempotencyKey: "once",
+	})
+	if err != nil || session.State != yurt.SessionReady || session.Timeout.Std() != time.Hour || session.Resources.CPU != 0.5 || session.Resources.PIDs == 0 {
+		t.Fatalf("session %+v, error %v", session, err)
+	}
+	if got, err := c.Session(ctx, session.ID); err != nil || got.AgentID != "me" {
+		t.Errorf("session %+v, error %v", got, err)
+	}
+	page, err := c.Sessions(ctx, yurtclient.SessionFilter{
+		TemplateID: "python-basic", State: yurt.SessionReady, AgentID: "me", Metadata: map[string]string{"k": "v"}, Limit: 1,
+	})
+	if err != nil || len(page.Sessions) != 1 || page.NextCursor != "" {
+		t.Errorf("page %+v, error %v", page, err)
+	}
+
+	ended, err := c.Execute(ctx, session.ID, yurtclient.ExecuteRequest{Code: "x", Handler: "handler", Event: json.RawMessage(`{"n":1}`), Timeout: yurt.Duration(time.Second)})
+	if err != nil || string(ended.Result.Result) != `{"n":1}` || ended.Kind != yurt.KindHandler || ended.SessionID != session.ID {
+		t.Errorf("execution %+v, error %v", ended, err)
+	}
+	started, err := c.Start(ctx, session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Argv: []string{"x", "block exit 3"}}})
+	if err != nil || started.ID == "" || started.State != yurt.ExecutionRunning {
+		t.Fatalf("execution %+v, error %v", started, err)
+	}
+	_, err = c.Result(ctx, session.ID, started.ID)
+	wantClientError(t, err, yurt.CodeExecutionRunning, "")
+	if got, err := c.Execution(ctx, session.ID, ""); err != nil || got.ID != started.ID {
+		t.Errorf("latest execution %+v, error %v", got, err)
+	}
+	s.node.Release()
+	s.eventually(t, func() bool {
+		got, err := c.Result(ctx, session.ID, started.ID)
+		return err == nil && got.Result.ExitCode == 3
+	})
+	if list, err := c.Executions(ctx, session.ID, ""); err != nil || len(list.Executions) != 2 {
+		t.Errorf("executions %+v, error %v", list, err)
+	}
+
+	info, err := c.PutFile(ctx, session.ID, "a b/ü.txt", strings.NewReader("content"))
+	if err != nil || info.Size != 7 {
+		t.Errorf("file %+v, error %v", info, err)
+	}
+	content, info, err := c.GetFile(ctx, session.ID, "a b/ü.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	if data, err := io.ReadAll(content); err != nil || string(data) != "content" || info.Size != 7 || info.ModTime.IsZero() {
+		t.Errorf("file %q %+v, error %v", data, info, err)
+	}
+	_, _, err = c.GetFile(ctx, session.ID, "../../etc/shadow")
+	wantClientError(t, err, yurt.CodePathOutsideWorkspace, "path")
+
+	if got, err := c.EndSession(ctx, session.ID); err != nil || got.State != yurt.SessionTerminated {
+		t.Errorf("session %+v, error %v", got, err)
+	}
+	_, err = c.EndSession(ctx, session.ID)
+	wantClientError(t, err, yurt.CodeSessionEnded, "")
+	_, err = c.CreateSession(ctx, yurtclient.CreateSessionRequest{TemplateID: "none"})
+	wantClientError(t, err, yurt.CodeTemplateNotFound, "template_id")
+}
+
+func wantClientError(t *testing.T, err error, code yurt.Code, field string) {
+	t.Helper()
+	var coded *yurt.Error
+	if !errors.As(err, &coded) || coded.Code != code || coded.Field != field || coded.Message == "" {
+		t.Errorf("error %#v, want code %q and field %q", err, code, field)
+	}
+}
+
+func TestClientStream(t *testing.T) {
+	s := newServer(t)
+	c, id := newClient(t, s.URL), s.session(t, "python-basic")
+	var events []string
+	collect := func(e yurt.Event) error {
+		events = append(events, string(e.Type)+" "+string(e.Data))
+		return nil
+	}
+	e, err := c.ExecuteStream(t.Context(), id, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "echo a raw warn b exit 4"}}, collect)
+	want := []string{"started ", "stdout a\n", "stdout \xff\x00", "stderr b\n", "ended "}
+	if err != nil || !slices.Equal(events, want) || e.Result.ExitCode != 4 || e.State != yurt.ExecutionFailed || e.ID == "" {
+		t.Errorf("events %q, execution %+v, error %v", events, e, err)
+	}
+	events = nil
+	if err := c.WatchExecution(t.Context(), id, e.ID, 2, collect); err != nil || !slices.Equal(events, want[2:]) {
+		t.Errorf("events %q, error %v", events, err)
+	}
+	stop := errors.New("enough")
+	if err := c.WatchExecution(t.Context(), id, e.ID, 0, func(yurt.Event) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("error %v, want that of the watcher", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err = c.ExecuteStream(ctx, id, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "block"}}, func(yurt.Event) error {
+		cancel()
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want that of the context", err)
+	}
+}
+
+// TestClientResumesStream cuts every connection after a few bytes.
+func TestClientResumesStream(t *testing.T) {
+	s := newServer(t)
+	cutter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.api.ServeHTTP(&cutWriter{ResponseWriter: w, left: 700}, r)
+	}))
+	t.Cleanup(cutter.Close)
+	c := newClient(t, cutter.URL)
+	var text strings.Builder
+	script := strings.Repeat("echo 0123456789 ", 30)
+	e, err := c.ExecuteStream(t.Context(), s.session(t, "python-basic"), yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: script}}, func(e yurt.Event) error {
+		text.Write(e.Data)
+		return nil
+	})
+	if err == nil {
+		t.Fatal("an ended event larger than a connection allows came through")
+	}
+	if want := strings.Repeat("0123456789\n", 30); text.String() != want {
+		t.Errorf("the stream was %q, error %v", text.String(), err)
+	}
+	wantClientError(t, err, yurt.CodeUnavailable, "")
+	if e.ID == "" {
+		t.Error("the execution cannot be asked for")
+	}
+}
+
+// cutWriter breaks the connection after some bytes of an event stream.
+type cutWriter struct {
+	http.ResponseWriter
+	left int
+}
+
+func (w *cutWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *cutWriter) Write(data []byte) (int, error) {
+	if len(data) > w.left {
+		_, _ = w.ResponseWriter.Write(data[:w.left])
+		return w.left, errors.New("cut off")
+	}
+	w.left -= len(data)
+	return w.ResponseWriter.Write(data)
+}
+
+func TestClientWithoutServer(t *testing.T) {
+	for _, url := range []string{"", "127.0.0.1:8700", "ftp://127.0.0.1", "http://"} {
+		_, err := yurtclient.New(url)
+		wantClientError(t, err, yurt.CodeInvalidArgument, "")
+	}
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	wantClientError(t, newClient(t, gone.URL).Ready(t.Context()), yurt.CodeUnavailable, "")
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	wantClientError(t, newClient(t, other.URL).Ready(t.Context()), yurt.CodeInternal, "")
+}
