@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,5 +162,42 @@ func TestOneExecutorAStateDirectory(t *testing.T) {
 	rig.Start(t, config)
 	if _, err := executor.New(config); yurt.CodeOf(err) != yurt.CodeUnavailable {
 		t.Errorf("a second one on the same directory: %v", err)
+	}
+}
+
+func TestAbandonedStateIsRemoved(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	killMidway(t, config)
+	lock := filepath.Join(config.StateDir, "lock")
+	remove := func() {
+		t.Helper()
+		if err := executor.RemoveAbandoned(config.StateDir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove()
+	if _, err := os.Stat(lock); err != nil {
+		t.Fatal("a fresh directory was taken for abandoned")
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(lock, old, old); err != nil {
+		t.Fatal(err)
+	}
+	e, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	if _, err := os.Stat(lock); err != nil {
+		t.Fatal("a directory in use was removed")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	rig.CheckNothingLeft(t, config.StateDir)
+	if _, err := os.Stat(config.StateDir); err == nil {
+		t.Error("the directory is still there")
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -32,7 +34,8 @@ type privateNode struct {
 // startPrivateNode starts an executor whose sandboxes end with this process,
 // however that ends. The caller calls remove.
 func (a *app) startPrivateNode(ctx context.Context) (*privateNode, error) {
-	stateDir, err := os.MkdirTemp("", "yurt-run-")
+	a.removeAbandoned()
+	stateDir, err := os.MkdirTemp("", privateStatePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a state directory: %w", err)
 	}
@@ -46,6 +49,23 @@ func (a *app) startPrivateNode(ctx context.Context) (*privateNode, error) {
 		return nil, err
 	}
 	return private, nil
+}
+
+// privateStatePrefix begins the names of private nodes' state directories.
+const privateStatePrefix = "yurt-run-"
+
+// removeAbandoned removes what runs left behind that were killed with no chance to
+// do so themselves. What it cannot remove is no reason not to run.
+func (a *app) removeAbandoned() {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), privateStatePrefix+"*"))
+	if err != nil {
+		return // the pattern is malformed only if the directory's name is
+	}
+	for _, dir := range dirs {
+		if err := executor.RemoveAbandoned(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(a.stderr, "yurt: an earlier run left %s behind: %v\n", dir, err)
+		}
+	}
 }
 
 // remove ends the sandbox and removes the state directory, also when ctx has ended.

@@ -51,20 +51,30 @@ func Root(t testing.TB) string {
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }
 
+// builtEnv names a directory of programs that [Build] made earlier, for tests that
+// run on a machine which cannot build.
+const builtEnv = "YURT_TEST_BIN"
+
 // Build builds the programs, which costs next to nothing when nothing changed.
 // Test packages that run at the same time share the result.
 func Build(t testing.TB) Binaries {
 	t.Helper()
-	root := Root(t)
-	dir := filepath.Join(root, "bin", "test")
-	b := Binaries{
-		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"),
-		PluginDir: filepath.Join(dir, "plugins"), Yurt: filepath.Join(dir, "yurt"),
+	if dir := os.Getenv(builtEnv); dir != "" {
+		return binariesIn(dir)
 	}
+	root := Root(t)
+	b := binariesIn(filepath.Join(root, "bin", "test"))
 	if err := buildOnce(root, b); err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+func binariesIn(dir string) Binaries {
+	return Binaries{
+		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"),
+		PluginDir: filepath.Join(dir, "plugins"), Yurt: filepath.Join(dir, "yurt"),
+	}
 }
 
 func buildOnce(root string, b Binaries) error {
@@ -133,7 +143,7 @@ func Start(t testing.TB, config executor.Config) *executor.Executor {
 		if err := e.Close(); err != nil {
 			t.Errorf("closing the executor: %v", err)
 		}
-		checkNothingLeft(t, config.StateDir)
+		CheckNothingLeft(t, config.StateDir)
 	})
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -141,10 +151,10 @@ func Start(t testing.TB, config executor.Config) *executor.Executor {
 	return e
 }
 
-// checkNothingLeft fails the test if the executor on the state directory left a
+// CheckNothingLeft fails the test if the executor on the state directory left a
 // cgroup, a mount or a sandbox's files behind. A process it left would be in one of
 // its cgroups, which would still be there.
-func checkNothingLeft(t testing.TB, stateDir string) {
+func CheckNothingLeft(t testing.TB, stateDir string) {
 	t.Helper()
 	for _, pattern := range []string{
 		"/sys/fs/cgroup/" + executor.CgroupName(stateDir), "/sys/fs/cgroup/*/" + executor.CgroupName(stateDir),

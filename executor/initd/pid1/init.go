@@ -85,16 +85,7 @@ func reap(ctx context.Context, t *table) {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	for {
-		for {
-			var status syscall.WaitStatus
-			pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-			if errors.Is(err, syscall.EINTR) {
-				continue
-			}
-			if pid <= 0 || err != nil {
-				break
-			}
-			t.exited(pid, status)
+		for t.reap() {
 		}
 		select {
 		case <-signals:

@@ -42,26 +42,26 @@ func (c *childFiles) fds() []uintptr {
 	return fds
 }
 
-func (c *childFiles) close() {
-	for _, f := range c.files {
-		f.Close()
-	}
-}
+func (c *childFiles) close() { closeAll(c.files) }
 
-// newProcess makes the pipes of a process that is to be started.
-func newProcess(req initd.StartRequest, stdin *os.File) (_ *process, child *childFiles, err error) {
+// newProcess makes the pipes of a process that is to be started. It takes over stdin.
+func newProcess(req initd.StartRequest, stdin *os.File) (*process, *childFiles, error) {
 	p := &process{id: req.ID}
 	p.changed = sync.NewCond(&p.mu)
-	child = &childFiles{}
-	defer func() {
-		if err != nil {
-			child.close()
-			p.discard()
-		}
-	}()
+	child := &childFiles{}
+	if err := p.openFiles(child, req, stdin); err != nil {
+		child.close()
+		p.discard()
+		return nil, nil, err
+	}
+	return p, child, nil
+}
+
+func (p *process) openFiles(child *childFiles, req initd.StartRequest, stdin *os.File) error {
 	if stdin == nil {
+		var err error
 		if stdin, err = os.Open(os.DevNull); err != nil {
-			return nil, nil, fmt.Errorf("opening stdin: %w", err)
+			return fmt.Errorf("opening stdin: %w", err)
 		}
 	}
 	child.files = append(child.files, stdin)
@@ -72,12 +72,16 @@ func newProcess(req initd.StartRequest, stdin *os.File) (_ *process, child *chil
 	for i, limit := range limits {
 		r, w, err := os.Pipe()
 		if err != nil {
-			return nil, nil, fmt.Errorf("making a pipe: %w", err)
+			return fmt.Errorf("making a pipe: %w", err)
 		}
 		child.files = append(child.files, w)
 		p.readers = append(p.readers, newStreamReader(p, initd.Stream(i+1), r, limit))
+		// So that the user may open /dev/stdout and /dev/stderr again, by name.
+		if err := w.Chmod(0o222); err != nil {
+			return fmt.Errorf("making a pipe: %w", err)
+		}
 	}
-	return p, child, nil
+	return nil
 }
 
 // pump starts the readers of the process's output.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/yurtrun/yurt/executor/initd"
 )
@@ -15,6 +16,11 @@ import (
 func serve(listener net.Listener, t *table) error {
 	for {
 		conn, err := listener.Accept()
+		if isPassing(err) {
+			// With this process the sandbox would end.
+			time.Sleep(acceptPause)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("accepting the host: %w", err)
 		}
@@ -28,6 +34,20 @@ func serve(listener net.Listener, t *table) error {
 	}
 }
 
+// acceptPause is how long to wait when what a connection takes has run out.
+const acceptPause = 10 * time.Millisecond
+
+// isPassing reports whether the error is a want of something that comes back when
+// runs end.
+func isPassing(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
 // session is one connection of the host: one request and what follows from it.
 type session struct {
 	conn   *net.UnixConn
@@ -39,11 +59,7 @@ type session struct {
 func (s *session) handle() {
 	frame, err := s.reader.Next()
 	files := s.in.takeFiles()
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
+	defer closeAll(files)
 	if err != nil {
 		return // the host is trusted: it went away
 	}
@@ -72,6 +88,7 @@ func (s *session) start(frame initd.Frame, files []*os.File) {
 		return
 	}
 	p, err := s.table.start(req, files)
+	closeAll(files) // not only when the run has ended: there may be many
 	if err != nil {
 		s.fail(err)
 		return
@@ -213,4 +230,10 @@ func (r *receiver) takeFiles() []*os.File {
 	files := r.files
 	r.files = nil
 	return files
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
 }

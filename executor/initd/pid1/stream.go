@@ -87,7 +87,9 @@ func (r *streamReader) readAvailable(buf []byte) {
 
 func (r *streamReader) report() {
 	r.once.Do(func() {
-		if room := r.limit - r.kept; room > 0 && len(r.tail) > 0 {
+		// A character that the limit cuts is left out, one that the process itself
+		// left incomplete is its own.
+		if r.total == r.kept+int64(len(r.tail)) {
 			r.pass(r.tail)
 		}
 		r.reported = r.total

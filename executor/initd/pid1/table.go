@@ -1,6 +1,7 @@
 package pid1
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -71,14 +72,25 @@ func (t *table) fork(p *process, req initd.StartRequest, stdio *childFiles, leav
 	return nil
 }
 
-func (t *table) exited(pid int, status syscall.WaitStatus) {
+// reap takes note of one child that has ended, and reports whether there was one.
+// It holds the lock from before the kernel gives the number free until the table has
+// forgotten it: a new process may get the same number at once.
+func (t *table) reap() bool {
 	t.mu.Lock()
-	p := t.byPID[pid]
-	delete(t.byPID, pid)
-	t.mu.Unlock()
-	if p != nil {
+	defer t.mu.Unlock()
+	var status syscall.WaitStatus
+	pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+	if errors.Is(err, syscall.EINTR) {
+		return true
+	}
+	if pid <= 0 || err != nil {
+		return false
+	}
+	if p := t.byPID[pid]; p != nil { // an orphan is in no table
+		delete(t.byPID, pid)
 		go p.finish(status)
 	}
+	return true
 }
 
 func (t *table) find(id string) (*process, error) {

@@ -1,0 +1,65 @@
+package executor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/cgroup"
+)
+
+// abandonedAfter is how old a state directory must be to be taken for abandoned: one
+// that is being made is not locked yet.
+const abandonedAfter = 10 * time.Second
+
+// RemoveAbandoned ends what runs on the state directory of an executor that was
+// killed, and removes the directory. One that is in use, or is none, it leaves alone.
+func RemoveAbandoned(stateDir string) error {
+	dir, err := os.Lstat(stateDir)
+	if err != nil {
+		return fmt.Errorf("looking at %s: %w", stateDir, err)
+	}
+	// Such directories lie among everybody's: another user's is not ours to touch.
+	if owner, ok := dir.Sys().(*syscall.Stat_t); !ok || !dir.IsDir() || int(owner.Uid) != os.Geteuid() {
+		return nil
+	}
+	lock, err := os.OpenFile(filepath.Join(stateDir, "lock"), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at %s: %w", stateDir, err)
+	}
+	defer lock.Close()
+	info, err := lock.Stat()
+	if err != nil || time.Since(info.ModTime()) < abandonedAfter {
+		return err
+	}
+	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return nil // in use
+	}
+	groups, err := cgroup.Open(CgroupName(stateDir))
+	if err != nil {
+		return err
+	}
+	names, err := groups.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := destroyGroup(groups.Open(name)); err != nil {
+			return fmt.Errorf("ending abandoned sandbox %s: %w", name, err)
+		}
+	}
+	groups.RemoveParent()
+	if err := os.RemoveAll(stateDir); err != nil {
+		return fmt.Errorf("removing %s: %w", stateDir, err)
+	}
+	return nil
+}
