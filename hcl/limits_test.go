@@ -107,6 +107,9 @@ func attacks() []attack {
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks() {
 		t.Run(a.name, func(t *testing.T) {
+			if testing.Short() && len(a.src) > 1<<16 {
+				t.Skip("large")
+			}
 			start := time.Now()
 			_, err := Parse("attack.hcl", []byte(a.src))
 			// The slowest takes less than a second on an idle machine. Without a bound
