@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"flag"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -15,7 +16,14 @@ import (
 	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Each life takes real time, so there are fewer of them unless -rapid.checks asks
+	// for more: the command line is read after this.
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // clock is a controller.Clock that stands still until it is moved.
 type clock struct {

@@ -14,22 +14,24 @@ import (
 const (
 	executionColumns = "id, session_id, kind, language, state, created_at"
 	resultColumns    = "result, stdout, stderr"
+
+	insertExecutionText = "INSERT INTO executions (" + executionColumns + ") VALUES (?, ?, ?, ?, ?, ?)"
+	endExecutionText    = "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ? WHERE id = ? AND result IS NULL RETURNING session_id"
+	selectExecution     = "SELECT " + executionColumns + ", " + resultColumns + " FROM executions WHERE id = ? AND session_id = ?"
 )
 
 // BeginExecution implements controller.ExecutionStore.
 func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change controller.SessionChange) (yurt.Session, error) {
 	var session yurt.Session
-	err := s.transact(ctx, func(tx *sql.Tx) error {
-		if _, err := readSession(ctx, tx, e.SessionID); err != nil {
+	err := s.transact(ctx, func(tx *transaction) (err error) {
+		if session, err = changeSession(ctx, tx, e.SessionID, 1, change); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO executions ("+executionColumns+") VALUES (?, ?, ?, ?, ?, ?)",
-			e.ID, e.SessionID, e.Kind, e.Language, e.State, e.CreatedAt.UnixNano())
+		_, err = tx.ExecContext(ctx, insertExecutionText, e.ID, e.SessionID, e.Kind, e.Language, e.State, e.CreatedAt.UnixNano())
 		if err != nil {
 			return fmt.Errorf("adding an execution: %w", err)
 		}
-		session, err = changeSession(ctx, tx, e.SessionID, change)
-		return err
+		return nil
 	})
 	return session, err
 }
@@ -46,13 +48,13 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 		session yurt.Session
 		ended   bool
 	)
-	err = s.transact(ctx, func(tx *sql.Tx) error {
+	err = s.transact(ctx, func(tx *transaction) error {
 		sessionID, err := storeResult(ctx, tx, id, result, body)
 		if err != nil || sessionID == "" {
 			return err
 		}
 		ended = true
-		session, err = changeSession(ctx, tx, sessionID, change)
+		session, err = changeSession(ctx, tx, sessionID, 0, change)
 		return err
 	})
 	return session, ended && err == nil, err
@@ -60,19 +62,15 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 
 // storeResult stores the first result of an execution and returns its session, or
 // "" when there is a result already.
-func storeResult(ctx context.Context, tx *sql.Tx, id string, result *yurt.Result, body []byte) (sessionID string, err error) {
-	var has bool
-	err = tx.QueryRowContext(ctx, "SELECT session_id, result IS NOT NULL FROM executions WHERE id = ?", id).Scan(&sessionID, &has)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return "", executionNotFound(id)
-	case err != nil:
-		return "", fmt.Errorf("reading an execution: %w", err)
-	case has:
-		return "", nil
+func storeResult(ctx context.Context, tx *transaction, id string, result *yurt.Result, body []byte) (sessionID string, err error) {
+	err = tx.QueryRowContext(ctx, endExecutionText,
+		result.State(), string(body), []byte(result.Stdout), []byte(result.Stderr), id).Scan(&sessionID)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = tx.QueryRowContext(ctx, "SELECT '' FROM executions WHERE id = ?", id).Scan(&sessionID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return "", executionNotFound(id)
+		}
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ? WHERE id = ?",
-		result.State(), string(body), []byte(result.Stdout), []byte(result.Stderr), id)
 	if err != nil {
 		return "", fmt.Errorf("storing a result: %w", err)
 	}
@@ -85,8 +83,7 @@ func executionNotFound(id string) error {
 
 // Execution implements controller.ExecutionStore.
 func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	row := s.read.QueryRowContext(ctx, "SELECT "+executionColumns+", "+resultColumns+" FROM executions WHERE id = ? AND session_id = ?", id, sessionID)
-	e, err := scanWithResult(row)
+	e, err := scanWithResult(s.read.QueryRowContext(ctx, selectExecution, id, sessionID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return yurt.Execution{}, executionNotFound(id)
 	}

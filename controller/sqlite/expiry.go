@@ -31,7 +31,7 @@ func (s *Store) NextExpiry(ctx context.Context) (time.Time, error) {
 // PurgeSessions implements controller.ExpiryStore.
 func (s *Store) PurgeSessions(ctx context.Context, endedBefore time.Time) (int, error) {
 	var purged int64
-	err := s.transact(ctx, func(tx *sql.Tx) error {
+	err := s.transact(ctx, func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE ended_at < ?", endedBefore.UnixNano())
 		if err != nil {
 			return fmt.Errorf("purging sessions: %w", err)

@@ -16,9 +16,17 @@ import (
 const sessionColumns = `id, template_id, mode, state, reason, agent_id, metadata, env, cpu, memory, disk, pids,
 	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at`
 
+const (
+	selectSession           = "SELECT " + sessionColumns + " FROM sessions WHERE id = ?"
+	selectSessionAndRunning = "SELECT " + sessionColumns + ", (SELECT count(*) FROM executions WHERE session_id = sessions.id AND result IS NULL) FROM sessions WHERE id = ?"
+	updateSessionText       = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
+		updated_at = ?, active_at = ?, ended_at = ?, expires_at = ? WHERE id = ?`
+	insertTransitionText = "INSERT INTO transitions (session_id, from_state, to_state, reason, at) VALUES (?, ?, ?, ?, ?)"
+)
+
 // CreateSession implements controller.SessionStore.
 func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first yurt.Transition, key *controller.IdempotencyKey) error {
-	return s.transact(ctx, func(tx *sql.Tx) error {
+	return s.transact(ctx, func(tx *transaction) error {
 		if key != nil {
 			if _, taken, err := sessionByKey(ctx, tx, key.Key); err != nil {
 				return err
@@ -39,7 +47,7 @@ func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first y
 	})
 }
 
-func insertSession(ctx context.Context, tx *sql.Tx, s yurt.Session) error {
+func insertSession(ctx context.Context, tx *transaction, s yurt.Session) error {
 	var text [3]string
 	for i, value := range []any{orEmpty(s.Metadata), orEmpty(s.Env), s.Placement} {
 		data, err := json.Marshal(value)
@@ -83,13 +91,12 @@ func expiresAt(s yurt.Session) sql.Null[int64] {
 }
 
 // updateSession writes what a step of a session's life can change.
-func updateSession(ctx context.Context, tx *sql.Tx, s yurt.Session) error {
+func updateSession(ctx context.Context, tx *transaction, s yurt.Session) error {
 	placement, err := json.Marshal(s.Placement)
 	if err != nil {
 		return fmt.Errorf("encoding a session: %w", err)
 	}
-	_, err = tx.ExecContext(ctx, `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
-		updated_at = ?, active_at = ?, ended_at = ?, expires_at = ? WHERE id = ?`,
+	_, err = tx.ExecContext(ctx, updateSessionText,
 		s.State, s.Reason, int64(s.Timeout), int64(s.IdleTimeout), string(placement), s.SandboxID,
 		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), endedAt(s), expiresAt(s), s.ID)
 	if err != nil {
@@ -98,10 +105,9 @@ func updateSession(ctx context.Context, tx *sql.Tx, s yurt.Session) error {
 	return nil
 }
 
-func insertTransitions(ctx context.Context, tx *sql.Tx, sessionID string, list []yurt.Transition) error {
+func insertTransitions(ctx context.Context, tx *transaction, sessionID string, list []yurt.Transition) error {
 	for _, t := range list {
-		_, err := tx.ExecContext(ctx, "INSERT INTO transitions (session_id, from_state, to_state, reason, at) VALUES (?, ?, ?, ?, ?)",
-			sessionID, t.From, t.To, t.Reason, t.At.UnixNano())
+		_, err := tx.ExecContext(ctx, insertTransitionText, sessionID, t.From, t.To, t.Reason, t.At.UnixNano())
 		if err != nil {
 			return fmt.Errorf("adding a transition: %w", err)
 		}
@@ -137,14 +143,20 @@ func (s *Store) Session(ctx context.Context, id string) (yurt.Session, error) {
 }
 
 func readSession(ctx context.Context, from queryer, id string) (yurt.Session, error) {
-	session, err := scanSession(from.QueryRowContext(ctx, "SELECT "+sessionColumns+" FROM sessions WHERE id = ?", id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return yurt.Session{}, yurt.Errorf(yurt.CodeSessionNotFound, "session %s does not exist, or ended so long ago that it is forgotten", id)
-	}
-	return session, err
+	session, err := scanSession(from.QueryRowContext(ctx, selectSession, id))
+	return session, foundSession(id, err)
 }
 
-func scanSession(row interface{ Scan(dest ...any) error }) (yurt.Session, error) {
+// foundSession gives an error that says that there was no row its code.
+func foundSession(id string, err error) error {
+	if errors.Is(err, sql.ErrNoRows) {
+		return yurt.Errorf(yurt.CodeSessionNotFound, "session %s does not exist, or ended so long ago that it is forgotten", id)
+	}
+	return err
+}
+
+// scanSession reads the columns of a session and then the more that are asked for.
+func scanSession(row interface{ Scan(dest ...any) error }, more ...any) (yurt.Session, error) {
 	var (
 		s                           yurt.Session
 		metadata, env, placement    []byte
@@ -152,10 +164,12 @@ func scanSession(row interface{ Scan(dest ...any) error }) (yurt.Session, error)
 		ended                       sql.Null[int64]
 		memory, disk, timeout, idle int64
 	)
-	err := row.Scan(&s.ID, &s.TemplateID, &s.Mode, &s.State, &s.Reason, &s.AgentID, &metadata, &env,
+	dest := append([]any{
+		&s.ID, &s.TemplateID, &s.Mode, &s.State, &s.Reason, &s.AgentID, &metadata, &env,
 		&s.Resources.CPU, &memory, &disk, &s.Resources.PIDs, &timeout, &idle, &placement, &s.SandboxID,
-		&created, &updated, &active, &ended)
-	if err != nil {
+		&created, &updated, &active, &ended,
+	}, more...)
+	if err := row.Scan(dest...); err != nil {
 		return yurt.Session{}, fmt.Errorf("reading a session: %w", err)
 	}
 	s.Resources.Memory, s.Resources.Disk = yurt.Size(memory), yurt.Size(disk)
@@ -260,24 +274,22 @@ func (s *Store) querySessions(ctx context.Context, tail string, args ...any) ([]
 // ChangeSession implements controller.SessionStore.
 func (s *Store) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
 	var after yurt.Session
-	err := s.transact(ctx, func(tx *sql.Tx) (err error) {
-		after, err = changeSession(ctx, tx, id, change)
+	err := s.transact(ctx, func(tx *transaction) (err error) {
+		after, err = changeSession(ctx, tx, id, 0, change)
 		return err
 	})
 	return after, err
 }
 
-// changeSession applies change within a transaction.
-func changeSession(ctx context.Context, tx *sql.Tx, id string, change controller.SessionChange) (yurt.Session, error) {
-	session, err := readSession(ctx, tx, id)
-	if err != nil {
-		return yurt.Session{}, err
-	}
+// changeSession applies change within a transaction. It shows it so many executions
+// more than there are.
+func changeSession(ctx context.Context, tx *transaction, id string, more int, change controller.SessionChange) (yurt.Session, error) {
 	var running int
-	if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM executions WHERE session_id = ? AND result IS NULL", id).Scan(&running); err != nil {
-		return yurt.Session{}, fmt.Errorf("counting executions: %w", err)
+	session, err := scanSession(tx.QueryRowContext(ctx, selectSessionAndRunning, id), &running)
+	if err != nil {
+		return yurt.Session{}, foundSession(id, err)
 	}
-	transitions, err := change(&session, running)
+	transitions, err := change(&session, running+more)
 	if err != nil {
 		return yurt.Session{}, err
 	}

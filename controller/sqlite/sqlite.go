@@ -23,8 +23,8 @@ var migrations embed.FS
 
 // Store is a controller.Store in a SQLite file. It is safe for concurrent use.
 type Store struct {
-	write *sql.DB // one connection: SQLite has one writer
-	read  *sql.DB
+	write *database // one connection: SQLite has one writer
+	read  *database
 }
 
 var _ controller.Store = (*Store)(nil)
@@ -35,20 +35,15 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := createPrivate(path); err != nil {
 		return nil, err
 	}
-	write, err := sql.Open("sqlite", dsn(path, "immediate"))
+	write, err := openDatabase(ctx, dsn(path, "immediate"), 1, func(db *sql.DB) error { return migrate(ctx, db) })
 	if err != nil {
-		return nil, fmt.Errorf("opening the store: %w", err)
+		return nil, err
 	}
-	write.SetMaxOpenConns(1)
-	if err := migrate(ctx, write); err != nil {
+	readers := max(4, runtime.GOMAXPROCS(0))
+	read, err := openDatabase(ctx, dsn(path, "deferred")+"&_pragma=query_only(1)", readers, nil)
+	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	read, err := sql.Open("sqlite", dsn(path, "deferred")+"&_pragma=query_only(1)")
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the store: %w", err), write.Close())
-	}
-	read.SetMaxOpenConns(max(4, runtime.GOMAXPROCS(0)))
-	read.SetMaxIdleConns(max(4, runtime.GOMAXPROCS(0)))
 	return &Store{write: write, read: read}, nil
 }
 
@@ -96,8 +91,8 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // transact runs work in a transaction of the writing connection. The lock is taken
 // at its begin, so that what it reads stays true until it commits.
-func (s *Store) transact(ctx context.Context, work func(tx *sql.Tx) error) error {
-	tx, err := s.write.BeginTx(ctx, nil)
+func (s *Store) transact(ctx context.Context, work func(tx *transaction) error) error {
+	tx, err := s.write.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("beginning a transaction: %w", err)
 	}

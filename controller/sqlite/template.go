@@ -11,6 +11,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
+const selectTemplate = "SELECT body FROM templates WHERE name = ?"
+
 // CreateTemplate implements controller.TemplateStore.
 func (s *Store) CreateTemplate(ctx context.Context, t yurt.Template) error {
 	body, err := json.Marshal(t)
@@ -35,7 +37,7 @@ func (s *Store) CreateTemplate(ctx context.Context, t yurt.Template) error {
 // Template implements controller.TemplateStore.
 func (s *Store) Template(ctx context.Context, name string) (yurt.Template, error) {
 	var body []byte
-	err := s.read.QueryRowContext(ctx, "SELECT body FROM templates WHERE name = ?", name).Scan(&body)
+	err := s.read.QueryRowContext(ctx, selectTemplate, name).Scan(&body)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateNotFound, "there is no template %.80q; list the templates to see which there are", name)
