@@ -31,6 +31,13 @@ func (a *API) humaConfig() huma.Config {
 				Description: "Sandboxes for untrusted code. Errors are application/problem+json with a stable `code`. Sizes are bytes or text such as `\"512Mi\"`, durations seconds or text such as `\"30s\"`. Unknown fields are refused.",
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 			},
+			Tags: []*huma.Tag{
+				{Name: tagSessions, Description: "A session is a hold on a sandbox: for one execution (`ephemeral`) or many (`persistent`)."},
+				{Name: tagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end."},
+				{Name: tagFiles, Description: "Files below the session's /workspace, streamed as they are."},
+				{Name: tagTemplates, Description: "A template says what the sandboxes of a session are made of."},
+				{Name: tagServer, Description: "About the server itself."},
+			},
 			Components: &huma.Components{Schemas: registry},
 		},
 		Formats: map[string]huma.Format{
