@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt/test/leftovers"
+)
+
+// startRun starts yurt run on a script that prints a line and then sleeps, waits for
+// the line, and returns the process and its private state directory.
+func startRun(t *testing.T) (cmd *exec.Cmd, stateDir string) {
+	t.Helper()
+	needsSandboxes(t)
+	dir := t.TempDir()
+	script := filepath.Join(dir, "sleepy.py")
+	if err := os.WriteFile(script, []byte("import time\nprint('ready', flush=True)\ntime.sleep(60)\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	temp := t.TempDir()
+	cmd = exec.Command(binary(t, "yurt"), "run", script)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil || line != "ready\n" {
+		t.Fatalf("the first line is %q, %v; want it while the script runs", line, err)
+	}
+	dirs, err := filepath.Glob(filepath.Join(temp, "yurt-run-*"))
+	if err != nil || len(dirs) != 1 {
+		t.Fatalf("its state directory is not to be found in %s: %v", temp, err)
+	}
+	somethingThere(t, dirs[0])
+	return cmd, dirs[0]
+}
+
+// Ctrl-C, as a terminal sends it to the whole process group.
+func TestInterruptedRunLeavesNothing(t *testing.T) {
+	cmd, stateDir := startRun(t)
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want exit code 1", cmd.ProcessState)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it took %s to end", took)
+	}
+	nothingLeft(t, stateDir)
+	if _, err := os.Stat(stateDir); !os.IsNotExist(err) {
+		t.Errorf("its state directory is still there: %v", err)
+	}
+}
+
+// Nobody is there to clean up after kill -9, but nothing of the user's may run on.
+func TestKilledRunEndsItsSandbox(t *testing.T) {
+	cmd, stateDir := startRun(t)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		left, err := leftovers.Of(stateDir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(left.Processes) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("these run on:\n%s", left)
+		}
+	}
+	removeCgroups(t, stateDir)
+}
+
+// removeCgroups removes what kill -9 had to leave, so that this test leaves nothing.
+func removeCgroups(t *testing.T, stateDir string) {
+	t.Helper()
+	left, err := leftovers.Of(stateDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(left.Cgroups) - 1; i >= 0; i-- { // those below come after those above
+		if err := os.Remove(left.Cgroups[i]); err != nil && !strings.Contains(err.Error(), "no such file") {
+			t.Error(err)
+		}
+	}
+}
