@@ -34,7 +34,7 @@ func (e *Executor) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ 
 	if err := e.admit(spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	layout, err := rootfs.FromHost(spec.Template.RootFS.HostPaths)
+	layout, err := rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths)
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}

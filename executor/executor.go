@@ -24,6 +24,9 @@ type Config struct {
 	InitPath     string // the binary yurt-init
 	LauncherPath string // the binary yurt-launcher
 	PluginDir    string // language runtimes
+	// HostPaths are what of the host a template may bind, with all below it; nil
+	// means [yurt.DefaultHostPaths].
+	HostPaths []string
 	// Transient ends every sandbox when the executor is gone, however it went.
 	Transient bool
 	// MaxSandboxes bounds how many exist at once; 0 means 1000.
@@ -56,6 +59,9 @@ type Executor struct {
 func New(config Config) (*Executor, error) {
 	if config.MaxSandboxes == 0 {
 		config.MaxSandboxes = 1000
+	}
+	if config.HostPaths == nil {
+		config.HostPaths = yurt.DefaultHostPaths()
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)

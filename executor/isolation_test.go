@@ -87,3 +87,28 @@ func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 		t.Errorf("host ids begin at %s and %s", owner(a), owner(b))
 	}
 }
+
+// TestHostPathsThatAreNotOffered: a template comes from an API caller, and must not
+// choose what of the host sandboxes see.
+func TestHostPathsThatAreNotOffered(t *testing.T) {
+	e := rig.Executor(t)
+	outside := t.TempDir()
+	for _, path := range []string{outside, "/root", "/", "/usr/../root", "/etc/shadow", "/etc", "/proc/self/root/root"} {
+		spec := rig.Spec()
+		spec.Template.RootFS.HostPaths = []string{"/usr", path}
+		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeForbidden {
+			t.Errorf("binding %s gave %v", path, err)
+		}
+	}
+	offered := rig.Config(t, rig.Build(t))
+	offered.HostPaths = []string{"/usr", "/bin", "/lib", "/lib64", outside}
+	link := outside + "/link"
+	if err := os.Symlink("/root", link); err != nil {
+		t.Fatal(err)
+	}
+	spec := rig.Spec()
+	spec.Template.RootFS.HostPaths = []string{"/usr", link}
+	if _, err := rig.Start(t, offered).CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeForbidden {
+		t.Errorf("binding a link that leads out gave %v", err)
+	}
+}

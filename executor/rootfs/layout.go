@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/yurtrun/yurt"
 )
@@ -45,13 +46,14 @@ type File struct {
 	Data string `json:"data"`
 }
 
-// FromHost lays out a root file system of the host's own directories. Paths that
-// do not exist on this host are left out, as an architecture's /lib32 may be.
-func FromHost(paths []string) (Layout, error) {
+// FromHost lays out a root file system of the host's own directories. Each must be
+// one of those allowed or below one, links followed. Paths that do not exist on this
+// host are left out, as an architecture's /lib32 may be.
+func FromHost(paths, allowed []string) (Layout, error) {
 	l := Layout{Files: etcFiles()}
 	l.dir("/etc")
 	for _, path := range paths {
-		if err := l.host(path); err != nil {
+		if err := l.host(path, allowed); err != nil {
 			return Layout{}, err
 		}
 	}
@@ -62,11 +64,19 @@ func FromHost(paths []string) (Layout, error) {
 }
 
 // host adds one path of the host: a link is made again, anything else bound.
-func (l *Layout) host(path string) error {
-	info, err := os.Lstat(path)
+func (l *Layout) host(path string, allowed []string) error {
+	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("laying out the root file system: %w", err)
+	}
+	if !below(path, allowed) || !below(real, allowed) {
+		return yurt.FieldErrorf(yurt.CodeForbidden, "rootfs.host_paths",
+			"%s is not offered to sandboxes on this node, which offers %s; take another path, or ask its operator", path, strings.Join(allowed, ", "))
+	}
+	info, err := os.Lstat(path)
 	if err != nil {
 		return fmt.Errorf("laying out the root file system: %w", err)
 	}
@@ -88,6 +98,13 @@ func (l *Layout) host(path string) error {
 		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is neither a directory nor a regular file", path)
 	}
 	return nil
+}
+
+// below reports whether the path is one of those allowed, or below one.
+func below(path string, allowed []string) bool {
+	return slices.ContainsFunc(allowed, func(root string) bool {
+		return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	})
 }
 
 // dir adds a directory and its parents.

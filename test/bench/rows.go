@@ -190,7 +190,7 @@ func command(name string, args ...string) error {
 // no seccomp filter.
 func bwrapArgs() []string {
 	args := []string{"--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/workspace"}
-	layout, err := rootfs.FromHost(yurt.DefaultHostPaths())
+	layout, err := rootfs.FromHost(yurt.DefaultHostPaths(), yurt.DefaultHostPaths())
 	if err != nil {
 		return nil
 	}
@@ -232,7 +232,7 @@ func runcBundle(p *place) (string, error) {
 }
 
 func furnish(spec *specs.Spec, root string) error {
-	layout, err := rootfs.FromHost(yurt.DefaultHostPaths())
+	layout, err := rootfs.FromHost(yurt.DefaultHostPaths(), yurt.DefaultHostPaths())
 	if err != nil {
 		return err
 	}

@@ -26,10 +26,7 @@ func serve(listener net.Listener, t *table) error {
 		}
 		go func() {
 			defer conn.Close()
-			s := &session{conn: conn.(*net.UnixConn), table: t}
-			s.reader = initd.NewReader(&s.in)
-			s.in.conn = s.conn
-			s.handle()
+			newSession(conn.(*net.UnixConn), t).handle()
 		}()
 	}
 }
@@ -54,6 +51,12 @@ type session struct {
 	in     receiver
 	reader *initd.Reader
 	table  *table
+}
+
+func newSession(conn *net.UnixConn, t *table) *session {
+	s := &session{conn: conn, in: receiver{conn: conn}, table: t}
+	s.reader = initd.NewReader(&s.in)
+	return s
 }
 
 func (s *session) handle() {
