@@ -86,7 +86,7 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 	// Where no deadline can be set, as in a test without a connection, none is needed.
 	_ = r.conn.SetReadDeadline(time.Now().Add(uploadStall))
 	n, err := r.from.Read(p)
-	r.failed = r.failed || (err != nil && err != io.EOF) //nolint:errorlint // readers return io.EOF itself
+	r.failed = r.failed || (err != nil && err != io.EOF)
 	return n, err
 }
 

@@ -159,7 +159,7 @@ func (endless) Read(p []byte) (int, error) { return len(p), nil }
 func TestFileTooLarge(t *testing.T) {
 	s := newServer(t)
 	path := "/api/v1/sessions/" + s.session(t, "shell-basic") + "/files/a"
-	req, err := http.NewRequest(http.MethodPut, s.URL+path, endless{}) //nolint:noctx // bounded by the server
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.URL+path, endless{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *h
 		writing := make(chan struct{})
 		go func() {
 			defer close(writing)
-			if !stream.write(watching, a.config.Heartbeat) {
+			if !stream.write(a.config.Heartbeat) {
 				cancel()
 			}
 		}()
@@ -158,7 +158,7 @@ func (s *eventStream) notify() {
 
 // write writes until the stream is closed or its watcher is gone, in which case it
 // returns false.
-func (s *eventStream) write(ctx context.Context, heartbeat time.Duration) bool {
+func (s *eventStream) write(heartbeat time.Duration) bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	_ = s.conn.Flush() // the head of the answer: the watcher knows that it is connected

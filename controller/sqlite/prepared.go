@@ -43,7 +43,7 @@ func openDatabase(ctx context.Context, name string, n int, ready func(*sql.DB) e
 	}
 	d := &database{DB: db, prepared: map[string]*sql.Stmt{}}
 	for _, text := range preparedTexts() {
-		if d.prepared[text], err = db.PrepareContext(ctx, text); err != nil {
+		if d.prepared[text], err = db.PrepareContext(ctx, text); err != nil { //nolint:sqlclosecheck // Close does
 			return nil, fmt.Errorf("preparing the store's statements: %w", err)
 		}
 	}
@@ -84,7 +84,7 @@ func (d *database) begin(ctx context.Context) (*transaction, error) {
 // ExecContext is that of sql.Tx, with a prepared statement where there is one.
 func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	if statement, ok := t.db.prepared[text]; ok {
-		return t.StmtContext(ctx, statement).ExecContext(ctx, args...)
+		return t.StmtContext(ctx, statement).ExecContext(ctx, args...) //nolint:sqlclosecheck // the transaction's end does
 	}
 	return t.Tx.ExecContext(ctx, text, args...)
 }
@@ -92,7 +92,7 @@ func (t *transaction) ExecContext(ctx context.Context, text string, args ...any)
 // QueryRowContext is that of sql.Tx, with a prepared statement where there is one.
 func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
 	if statement, ok := t.db.prepared[text]; ok {
-		return t.StmtContext(ctx, statement).QueryRowContext(ctx, args...)
+		return t.StmtContext(ctx, statement).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // the transaction's end does
 	}
 	return t.Tx.QueryRowContext(ctx, text, args...)
 }

@@ -120,13 +120,13 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, out any
 	return c.roundTrip(ctx, call{method: http.MethodGet, path: path, query: query}, out)
 }
 
-// jsonBody returns a call that carries v as JSON.
-func jsonBody(method, path string, v any) (call, error) {
+// postJSON returns a call that sends v as JSON.
+func postJSON(path string, v any) (call, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return call{}, fmt.Errorf("encoding the request: %w", err)
 	}
-	return call{method: method, path: path, header: http.Header{"Content-Type": {typeJSON}}, body: bytes.NewReader(data)}, nil
+	return call{method: http.MethodPost, path: path, header: http.Header{"Content-Type": {typeJSON}}, body: bytes.NewReader(data)}, nil
 }
 
 // problem is the part of an application/problem+json body that an error needs.

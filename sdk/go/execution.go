@@ -3,7 +3,6 @@ package yurtclient
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -75,7 +74,7 @@ func (b resultBody) execution() yurt.Execution {
 // That the code failed is not an error: see [yurt.Result]. When ctx ends first the
 // execution goes on.
 func (c *Client) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
-	what, err := jsonBody(http.MethodPost, sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req})
+	what, err := postJSON(sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req})
 	if err != nil {
 		return yurt.Execution{}, err
 	}
@@ -88,7 +87,7 @@ func (c *Client) Execute(ctx context.Context, sessionID string, req ExecuteReque
 
 // Start begins req in the session and returns its record at once.
 func (c *Client) Start(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
-	what, err := jsonBody(http.MethodPost, sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Async: true})
+	what, err := postJSON(sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Async: true})
 	if err != nil {
 		return yurt.Execution{}, err
 	}

@@ -36,7 +36,7 @@ type Resources struct {
 
 // CreateSession makes a session and returns it once its sandbox is ready.
 func (c *Client) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
-	what, err := jsonBody(http.MethodPost, apiPrefix+"/sessions", req)
+	what, err := postJSON(apiPrefix+"/sessions", req)
 	if err != nil {
 		return yurt.Session{}, err
 	}

@@ -29,7 +29,7 @@ const (
 // breaks is made again and goes on after the last event. When ctx ends or each
 // returns an error, the watch stops and the execution goes on.
 func (c *Client) ExecuteStream(ctx context.Context, sessionID string, req ExecuteRequest, each func(yurt.Event) error) (yurt.Execution, error) {
-	what, err := jsonBody(http.MethodPost, sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Stream: true})
+	what, err := postJSON(sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Stream: true})
 	if err != nil {
 		return yurt.Execution{}, err
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,10 +27,10 @@ const Name = "fake"
 //	warn WORD   the same to stderr
 //	raw         writes bytes that are not UTF-8
 //	env NAME    writes a variable
-//	exit N      ends with a one-digit exit code
+//	exit N      ends with an exit code
 //	raise       ends with an error of the user's
 //	block       waits for Release, or for the end of the sandbox
-//	loop N      waits N milliseconds, for real
+//	loop N      waits N milliseconds, for real, at most a second
 //
 // A handler's result is its event. Unknown words are written as they are.
 type Node struct {
@@ -219,53 +220,64 @@ func (r *run) execute(s *sandbox, spec yurt.ExecutionSpec, release <-chan struct
 	if spec.Kind == yurt.KindHandler {
 		result.Result = spec.Event
 	}
-	words := strings.Fields(script)
-	for i := 0; i < len(words); i++ {
-		argument := ""
-		if i+1 < len(words) {
-			argument = words[i+1]
-		}
-		switch words[i] {
-		case "echo":
-			i++
-			r.write(result, yurt.EventStdout, argument+"\n")
-		case "warn":
-			i++
-			r.write(result, yurt.EventStderr, argument+"\n")
-		case "env":
-			i++
-			r.write(result, yurt.EventStdout, s.spec.Env[argument]+spec.Env[argument]+"\n")
-		case "raw":
-			r.write(result, yurt.EventStdout, "\xff\x00")
-		case "exit":
-			i++
-			if argument != "" {
-				result.ExitCode = int(argument[0] - '0')
+	for words := strings.Fields(script); len(words) > 0; {
+		if words[0] == "block" {
+			if !r.block(s, release, result) {
+				break
 			}
-		case "raise":
-			result.ExitCode = 1
-			result.Error = &yurt.ExecutionError{Type: "ValueError", Message: "raised", Stacktrace: []string{"line 1"}}
-		case "loop":
-			i++
-			d, _ := time.ParseDuration(argument + "ms")
-			time.Sleep(d)
-		case "block":
-			select {
-			case <-release:
-			case <-s.gone:
-				result.ExitCode = yurt.ExecutionExitSignal + 9
-				result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended"}
-				i = len(words)
-			}
-		default:
-			r.write(result, yurt.EventStdout, words[i])
+			words = words[1:]
+			continue
 		}
+		words = words[r.step(s, spec, result, words[0], append(words[1:], "")[0]):]
 	}
 	result.EndedAt = time.Now().UTC()
 	result.Metrics.DurationMS = float64(result.EndedAt.Sub(result.StartedAt)) / float64(time.Millisecond)
 	r.emit(yurt.Event{Type: yurt.EventEnded, Result: result})
 	r.result = result
 	close(r.done)
+}
+
+// step does what a word says and returns how many words that took.
+func (r *run) step(s *sandbox, spec yurt.ExecutionSpec, result *yurt.Result, word, argument string) int {
+	switch word {
+	case "echo":
+		r.write(result, yurt.EventStdout, argument+"\n")
+	case "warn":
+		r.write(result, yurt.EventStderr, argument+"\n")
+	case "env":
+		r.write(result, yurt.EventStdout, s.spec.Env[argument]+spec.Env[argument]+"\n")
+	case "exit":
+		result.ExitCode, _ = strconv.Atoi(argument)
+	case "loop":
+		ms, _ := strconv.Atoi(argument)
+		time.Sleep(min(time.Duration(ms)*time.Millisecond, time.Second))
+	case "raw":
+		r.write(result, yurt.EventStdout, "\xff\x00")
+		return 1
+	case "raise":
+		result.ExitCode = 1
+		result.Error = &yurt.ExecutionError{Type: "ValueError", Message: "raised", Stacktrace: []string{"line 1"}}
+		return 1
+	default:
+		r.write(result, yurt.EventStdout, word)
+		return 1
+	}
+	if argument == "" {
+		return 1
+	}
+	return 2
+}
+
+// block waits; it returns false when the sandbox ended meanwhile.
+func (r *run) block(s *sandbox, release <-chan struct{}, result *yurt.Result) bool {
+	select {
+	case <-release:
+		return true
+	case <-s.gone:
+		result.ExitCode = yurt.ExecutionExitSignal + 9
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended"}
+		return false
+	}
 }
 
 func (r *run) write(result *yurt.Result, stream yurt.EventType, text string) {
