@@ -21,7 +21,7 @@ const (
 	typeEventStream = "text/event-stream"
 	maxStreamLine   = 256 << 20 // an ended event carries the whole result
 	reconnects      = 5         // in a row without an event, before a watch gives up
-	reconnectDelay  = 200 * time.Millisecond
+	reconnectDelay  = 100 * time.Millisecond
 )
 
 // ExecuteStream runs req in the session and calls each with every event, in order.
