@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
@@ -15,8 +17,8 @@ import (
 // run's cgroup, so that no instant exists in which it is outside its limits: on
 // cgroup v1 the thread enters it first, on v2 the call that makes the child names it.
 type forker struct {
-	homes    []*os.File // v1: where the thread is between forks; those of leaves first
-	filter   *os.File   // v2: for the children to load, see stage
+	homes    []*os.File      // v1: where the thread is between forks; those of leaves first
+	filter   *unix.SockFprog // v2: for the children to load, see birth
 	requests chan forkRequest
 }
 
@@ -28,25 +30,42 @@ type forkRequest struct {
 }
 
 type forkReply struct {
-	pid int
-	err error
+	child child
+	err   error
 }
 
 // newForker starts the thread, which enters its homes and gives up its
 // capabilities, or says why it could not.
-func newForker(homes []*os.File, filter *os.File) (*forker, error) {
-	f := &forker{homes: homes, filter: filter, requests: make(chan forkRequest)}
+func newForker(homes []*os.File, program []byte) (*forker, error) {
+	f := &forker{homes: homes, filter: sockFprog(program), requests: make(chan forkRequest)}
 	ready := make(chan error)
-	go f.run(ready)
+	go offMainThread(func() { f.run(ready) })
 	if err := <-ready; err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
+// offMainThread calls do on a thread that no other goroutine uses, then or later,
+// and that is not the main one. The kernel takes the main thread for the process: in
+// the cgroups of runs it would have init's memory charged to them, and init killed
+// for want of memory in their stead.
+func offMainThread(do func()) {
+	runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+	if syscall.Gettid() != os.Getpid() {
+		do()
+		return
+	}
+	done := make(chan struct{})
+	go func() { // not here, which is taken
+		defer close(done)
+		offMainThread(do)
+	}()
+	<-done
+	runtime.UnlockOSThread()
+}
+
 func (f *forker) run(ready chan<- error) {
-	// Never unlocked: what is done to this thread must not reach another goroutine.
-	runtime.LockOSThread()
 	if err := join(f.homes); err != nil {
 		ready <- err
 		return
@@ -57,26 +76,27 @@ func (f *forker) run(ready chan<- error) {
 	}
 	ready <- nil
 	for req := range f.requests {
-		pid, err := f.forkInto(req)
-		req.reply <- forkReply{pid, err}
+		c, err := f.forkInto(req)
+		req.reply <- forkReply{c, err}
 	}
 }
 
-// fork starts the process, inside the cgroups that leaves stand for.
-func (f *forker) fork(start initd.StartRequest, stdio []uintptr, leaves []*os.File) (int, error) {
+// fork starts the process, inside the cgroups that leaves stand for. Whether it
+// becomes its command, the child tells.
+func (f *forker) fork(start initd.StartRequest, stdio []uintptr, leaves []*os.File) (child, error) {
 	reply := make(chan forkReply, 1)
 	f.requests <- forkRequest{start, stdio, leaves, reply}
 	r := <-reply
-	return r.pid, r.err
+	return r.child, r.err
 }
 
-// staged reports whether children load the filter themselves, as they do on v2.
-func (f *forker) staged() bool { return len(f.homes) == 0 }
+// clones reports whether children are born by clone3, as they are on v2.
+func (f *forker) clones() bool { return len(f.homes) == 0 }
 
-func (f *forker) forkInto(req forkRequest) (pid int, err error) {
+func (f *forker) forkInto(req forkRequest) (c child, err error) {
 	path, err := lookPath(req.start)
 	if err != nil {
-		return 0, err
+		return child{}, err
 	}
 	attr := &syscall.ProcAttr{
 		Dir: req.start.Dir, Env: req.start.Env, Files: req.stdio,
@@ -85,15 +105,15 @@ func (f *forker) forkInto(req forkRequest) (pid int, err error) {
 			Credential: &syscall.Credential{Uid: req.start.UID, Gid: req.start.GID},
 		},
 	}
-	if f.staged() {
-		pid, err = f.forkStaged(path, req, attr)
+	if f.clones() {
+		c, err = f.forkBorn(path, req, attr)
 	} else {
-		pid, err = f.forkInside(path, req, attr)
+		c.pid, err = f.forkInside(path, req, attr)
 	}
 	if err != nil {
-		return 0, forkError(req.start, err)
+		return child{}, forkError(req.start, err)
 	}
-	return pid, nil
+	return c, nil
 }
 
 // forkInside starts the process on cgroup v1.
@@ -114,14 +134,18 @@ func (f *forker) forkInside(path string, req forkRequest, attr *syscall.ProcAttr
 	return syscall.ForkExec(path, req.start.Argv, attr)
 }
 
-// forkStaged starts the process on cgroup v2, by way of stage.
-func (f *forker) forkStaged(path string, req forkRequest, attr *syscall.ProcAttr) (int, error) {
+// forkBorn starts the process on cgroup v2.
+func (f *forker) forkBorn(path string, req forkRequest, attr *syscall.ProcAttr) (child, error) {
 	if len(req.leaves) != 1 {
-		return 0, refusal(initd.ReasonCgroup, errors.New("a run needs one cgroup"))
+		return child{}, refusal(initd.ReasonCgroup, errors.New("a run needs one cgroup"))
 	}
-	attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(req.leaves[0].Fd())
-	attr.Files = append(attr.Files, f.filter.Fd())
-	return syscall.ForkExec(os.Args[0], stageArgs(len(attr.Files)-1, path, req.start.Argv), attr)
+	attr.Sys.CgroupFD = int(req.leaves[0].Fd())
+	b, err := newBirth(path, req.start.Argv, attr, f.filter)
+	if err != nil {
+		return child{}, err
+	}
+	defer b.close()
+	return b.start()
 }
 
 // join moves the calling thread into the cgroups whose tasks files are given.

@@ -42,7 +42,7 @@ func harden(program []byte) error {
 }
 
 // allowClone3 returns the filter with clone3 allowed, which the list denies to user
-// code: a filter cannot look at its arguments.
+// code: a filter cannot look at its arguments. Children are under both filters.
 func allowClone3(program []byte) []byte {
 	prefix := []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the call
@@ -58,14 +58,19 @@ func allowClone3(program []byte) []byte {
 	return append(out, program...)
 }
 
-func loadFilter(program []byte) error {
-	fprog := unix.SockFprog{
+// sockFprog returns the program as the kernel takes it.
+func sockFprog(program []byte) *unix.SockFprog {
+	return &unix.SockFprog{
 		Len:    uint16(len(program) / 8),
 		Filter: (*unix.SockFilter)(unsafe.Pointer(&program[0])),
 	}
+}
+
+func loadFilter(program []byte) error {
+	fprog := sockFprog(program)
 	tid, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER,
-		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
-	runtime.KeepAlive(program)
+		unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(fprog)))
+	runtime.KeepAlive(fprog)
 	if errno != 0 {
 		return fmt.Errorf("loading the seccomp filter: %w", errno)
 	}

@@ -37,9 +37,6 @@ func parseOptions(args []string) (options, error) {
 
 // Run is the life of yurt-init. It returns only when it cannot go on.
 func Run(ctx context.Context, args []string) error {
-	if len(args) > 0 && args[0] == stageArg {
-		return stage(args[1:])
-	}
 	o, err := parseOptions(args)
 	if err != nil {
 		return err
@@ -53,15 +50,16 @@ func Run(ctx context.Context, args []string) error {
 		homes[i] = os.NewFile(uintptr(o.homes+i), "cgroup")
 	}
 	filter := os.NewFile(uintptr(o.filter), "filter")
+	defer filter.Close()
 	program, err := readFilter(filter)
 	if err != nil {
 		return err
 	}
-	forker, err := newForker(homes, filter) // before the filter is loaded: it drops capabilities for good
+	forker, err := newForker(homes, program) // before the filter is loaded: it drops capabilities for good
 	if err != nil {
 		return err
 	}
-	if forker.staged() {
+	if forker.clones() {
 		program = allowClone3(program)
 	}
 	if err := harden(program); err != nil {

@@ -16,8 +16,9 @@ const maxUnacked = 1 << 20
 
 // process is one process and the output that the host does not have yet.
 type process struct {
+	child
+
 	id      string
-	pid     int
 	readers []*streamReader
 
 	mu      sync.Mutex

@@ -49,7 +49,20 @@ func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error
 		return nil, err
 	}
 	p.pump()
+	if err := p.becomes(); err != nil {
+		t.drop(p)
+		return nil, forkError(req, err)
+	}
 	return p, nil
+}
+
+// drop takes a process that has not become its command out of the table. Its end,
+// as any other's, is the reaper's.
+func (t *table) drop(p *process) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, p.id)
+	p.release()
 }
 
 // fork holds the lock until the process is in the table, so that its end, which
@@ -63,12 +76,12 @@ func (t *table) fork(p *process, req initd.StartRequest, stdio *childFiles, leav
 	if len(t.byID) >= maxProcesses {
 		return refusal(initd.ReasonFork, fmt.Errorf("%d processes exist already", maxProcesses))
 	}
-	pid, err := t.forker.fork(req, stdio.fds(), leaves)
+	c, err := t.forker.fork(req, stdio.fds(), leaves)
 	if err != nil {
 		return err
 	}
-	p.pid = pid
-	t.byID[req.ID], t.byPID[pid] = p, p
+	p.child = c
+	t.byID[req.ID], t.byPID[p.pid] = p, p
 	return nil
 }
 

@@ -1,0 +1,1 @@
+// Empty: its presence lets clone.go declare functions that the runtime defines.
