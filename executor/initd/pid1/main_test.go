@@ -3,6 +3,7 @@ package pid1
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"testing"
 
@@ -24,6 +25,10 @@ func TestMain(m *testing.M) {
 // playInit is yurt-init but for its namespaces: orphans come to it all the same.
 func playInit() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	// As libcontainer does with what the host did not mean to hand over.
+	if err := unix.CloseRange(32, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}
 	return Run(context.Background(), os.Args[1:])
