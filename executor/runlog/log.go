@@ -66,8 +66,11 @@ func Open(path string, each func(Entry)) (*Log, error) {
 	l := &Log{file: file, more: make(chan struct{})}
 	for {
 		entry, next, err := l.read(l.size, -1)
+		if errors.Is(err, errNotWhole) {
+			break
+		}
 		if err != nil {
-			break // what comes next is not whole
+			return nil, errors.Join(err, file.Close()) // it may be whole all the same
 		}
 		l.size, l.ended = next, entry.Kind == Ended
 		each(entry)
@@ -93,6 +96,9 @@ func (l *Log) Append(e Entry) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.gone { // meanwhile
+		return fmt.Errorf("writing a log: %w", ErrClosed)
+	}
 	l.size += int64(len(buf))
 	l.ended = e.Kind == Ended
 	close(l.more)
@@ -114,6 +120,9 @@ func (l *Log) Close() error {
 
 // ErrClosed says that the log was closed before its last entry came.
 var ErrClosed = errors.New("log is closed")
+
+// errNotWhole says that the file ends within an entry, or holds what is none.
+var errNotWhole = errors.New("the entry is not whole")
 
 // state returns how far the log goes, and what is closed when that changes.
 func (l *Log) state() (size int64, ended, gone bool, more <-chan struct{}) {
@@ -157,26 +166,43 @@ func (l *Log) Follow(ctx context.Context, each func(Entry) error) error {
 }
 
 // read returns the entry at the offset and the offset of the next. An entry that
-// goes beyond size, if that is not negative, is not valid.
+// goes beyond size, if that is not negative, is not whole.
 func (l *Log) read(at, size int64) (Entry, int64, error) {
 	var header [entryHeader]byte
-	if n, err := l.file.ReadAt(header[:], at); n < entryHeader {
-		return Entry{}, 0, fmt.Errorf("reading a log: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	if err := l.readAt(header[:], at); err != nil {
+		return Entry{}, 0, err
 	}
 	length := int64(binary.BigEndian.Uint32(header[9:]))
 	next := at + entryHeader + length
 	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Ended) {
-		return Entry{}, 0, fmt.Errorf("reading a log: the entry at %d is not valid", at)
+		return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 	}
-	e := Entry{Kind: Kind(header[0]), At: time.Unix(0, int64(binary.BigEndian.Uint64(header[1:])))}
-	if size < 0 { // the length is not known to be true yet
-		if info, err := l.file.Stat(); err != nil || next > info.Size() {
-			return Entry{}, 0, fmt.Errorf("reading a log: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	if size < 0 { // the length is not known to be true yet, and costs memory
+		info, err := l.file.Stat()
+		if err != nil {
+			return Entry{}, 0, fmt.Errorf("reading a log: %w", err)
+		}
+		if next > info.Size() {
+			return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 		}
 	}
+	e := Entry{Kind: Kind(header[0]), At: time.Unix(0, int64(binary.BigEndian.Uint64(header[1:])))}
 	e.Data = make([]byte, length)
-	if n, err := l.file.ReadAt(e.Data, at+entryHeader); int64(n) < length {
-		return Entry{}, 0, fmt.Errorf("reading a log: %w", errors.Join(err, io.ErrUnexpectedEOF))
+	if err := l.readAt(e.Data, at+entryHeader); err != nil {
+		return Entry{}, 0, err
 	}
 	return e, next, nil
+}
+
+// readAt fills buf from the offset.
+func (l *Log) readAt(buf []byte, at int64) error {
+	n, err := l.file.ReadAt(buf, at)
+	switch {
+	case n == len(buf):
+		return nil
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
+	default:
+		return fmt.Errorf("reading a log: %w", err)
+	}
 }

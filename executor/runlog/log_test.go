@@ -1,0 +1,392 @@
+package runlog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func create(t testing.TB) (*Log, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, path
+}
+
+func add(t testing.TB, l *Log, entries ...Entry) {
+	t.Helper()
+	for _, e := range entries {
+		if err := l.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// story is what an execution leaves.
+func story() []Entry {
+	at := time.Unix(1_700_000_000, 123_456_789)
+	return []Entry{
+		{Started, at, nil},
+		{Stdout, at.Add(1), []byte("one\n")},
+		{Control, at.Add(2), []byte(`{"result":1}`)},
+		{Stderr, at.Add(3), []byte("\xff\x00")},
+		{Stdout, at.Add(4), bytes.Repeat([]byte("two"), 100)},
+		{Ended, at.Add(5), []byte("{}")},
+	}
+}
+
+// follow returns what a watcher sees.
+func follow(ctx context.Context, l *Log) (seen []Entry, err error) {
+	err = l.Follow(ctx, func(e Entry) error {
+		seen = append(seen, e)
+		return nil
+	})
+	return seen, err
+}
+
+// done is a context that has ended: a Follow with it reads what is there.
+func done() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+func diff(want, got []Entry) string {
+	if len(want) == 0 && len(got) == 0 {
+		return ""
+	}
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b Entry) bool {
+		return a.Kind == b.Kind && a.At.Equal(b.At) && bytes.Equal(a.Data, b.Data)
+	}))
+}
+
+func TestEntriesComeBackAsTheyWereWritten(t *testing.T) {
+	l, path := create(t)
+	add(t, l, story()...)
+	seen, err := follow(t.Context(), l)
+	if d := diff(story(), seen); err != nil || d != "" {
+		t.Errorf("followed: %v\n%s", err, d)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var opened []Entry
+	again, err := Open(path, func(e Entry) { opened = append(opened, e) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if d := diff(story(), opened); d != "" {
+		t.Errorf("opened:\n%s", d)
+	}
+	if seen, err := follow(t.Context(), again); err != nil || diff(story(), seen) != "" {
+		t.Errorf("opened and followed: %v\n%s", err, diff(story(), seen))
+	}
+}
+
+func TestCreateRefusesAnExistingFile(t *testing.T) {
+	_, path := create(t)
+	if l, err := Create(path); err == nil {
+		l.Close()
+		t.Error("a log was made over another")
+	}
+	if _, err := Open(path+"none", func(Entry) {}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a log that is not there: %v", err)
+	}
+}
+
+func TestAppendBounds(t *testing.T) {
+	l, path := create(t)
+	if err := l.Append(Entry{Kind: Ended, Data: make([]byte, maxEntry+1)}); err == nil {
+		t.Error("an entry beyond the bound was written")
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
+		t.Errorf("it left %d bytes, %v", info.Size(), err)
+	}
+}
+
+// TestTornTail cuts a log off at every byte. What was whole is there, what was not is
+// gone, and the log goes on from there.
+func TestTornTail(t *testing.T) {
+	l, path := create(t)
+	var ends []int64
+	for _, e := range story() {
+		add(t, l, e)
+		ends = append(ends, l.size)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := Entry{Stderr, time.Unix(9, 9), []byte("after the crash")}
+	for cut := range len(whole) + 1 {
+		torn := filepath.Join(t.TempDir(), "torn")
+		if err := os.WriteFile(torn, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var want []Entry
+		for i, e := range story() {
+			if ends[i] <= int64(cut) {
+				want = append(want, e)
+			}
+		}
+		var got []Entry
+		log, err := Open(torn, func(e Entry) { got = append(got, e) })
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if d := diff(want, got); d != "" {
+			t.Fatalf("cut at %d:\n%s", cut, d)
+		}
+		add(t, log, more)
+		seen, _ := follow(done(), log)
+		if d := diff(append(want, more), seen); d != "" {
+			t.Fatalf("cut at %d and written to:\n%s", cut, d)
+		}
+		log.Close()
+	}
+}
+
+// TestOpenSaysWhatItCannotRead must not take a log for torn that is not: it would
+// cut off what is there.
+func TestOpenSaysWhatItCannotRead(t *testing.T) {
+	l, path := create(t)
+	add(t, l, story()...)
+	dir := t.TempDir() + "/dir"
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, func(Entry) {}); err == nil {
+		t.Error("a directory was opened as a log")
+	}
+	// The memory of a process can be opened and not be read at 0.
+	if _, err := Open("/proc/self/mem", func(Entry) {}); err == nil || errors.Is(err, errNotWhole) {
+		t.Errorf("what fails to be read was taken for torn: %v", err)
+	}
+	if seen, err := follow(t.Context(), l); err != nil || len(seen) != len(story()) {
+		t.Errorf("%s: %d entries, %v", path, len(seen), err)
+	}
+}
+
+// TestManyWatchers has watchers come and go while the log is written. Each sees
+// every entry once and in order, and ends by itself.
+func TestManyWatchers(t *testing.T) {
+	const entries, watchers = 2000, 30
+	l, _ := create(t)
+	var group sync.WaitGroup
+	for w := range watchers {
+		group.Go(func() {
+			if w%3 == 0 {
+				time.Sleep(time.Duration(w) * time.Millisecond) // later than the beginning
+			}
+			if w%5 == 0 { // and one that does not stay
+				n := 0
+				err := l.Follow(t.Context(), func(Entry) error {
+					if n++; n == 10 {
+						return os.ErrProcessDone
+					}
+					return nil
+				})
+				if !errors.Is(err, os.ErrProcessDone) || n != 10 {
+					t.Errorf("watcher %d left after %d with %v", w, n, err)
+				}
+				return
+			}
+			seen, err := follow(t.Context(), l)
+			if err != nil || len(seen) != entries+1 {
+				t.Errorf("watcher %d saw %d entries, %v", w, len(seen), err)
+				return
+			}
+			for i, e := range seen[:entries] {
+				if string(e.Data) != fmt.Sprint(i) {
+					t.Errorf("watcher %d: entry %d is %q", w, i, e.Data)
+					return
+				}
+			}
+		})
+	}
+	for i := range entries {
+		add(t, l, Entry{Stdout, time.Now(), fmt.Append(nil, i)})
+	}
+	add(t, l, Entry{Ended, time.Now(), nil})
+	group.Wait()
+}
+
+func TestFollowEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  func(*Log, context.CancelFunc)
+		want error
+	}{
+		"with its context": {func(_ *Log, cancel context.CancelFunc) { cancel() }, context.Canceled},
+		"with the log":     {func(l *Log, _ context.CancelFunc) { l.Close() }, ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := create(t)
+			add(t, l, story()[:3]...)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			ended := make(chan error)
+			count := make(chan int, 10)
+			go func() { ended <- l.Follow(ctx, func(Entry) error { count <- 1; return nil }) }()
+			for range 3 {
+				<-count
+			}
+			tt.end(l, cancel)
+			select {
+			case err := <-ended:
+				if !errors.Is(err, tt.want) {
+					t.Errorf("it ended with %v, want %v", err, tt.want)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("it goes on waiting")
+			}
+		})
+	}
+}
+
+// TestCloseWhileItIsWritten is a sandbox being destroyed while it prints.
+func TestCloseWhileItIsWritten(t *testing.T) {
+	for range 200 {
+		l, _ := create(t)
+		var group sync.WaitGroup
+		group.Go(func() {
+			for {
+				if err := l.Append(Entry{Kind: Stdout, Data: []byte("x")}); err != nil {
+					return
+				}
+			}
+		})
+		group.Go(func() {
+			if _, err := follow(t.Context(), l); !errors.Is(err, ErrClosed) {
+				t.Errorf("the watcher got %v", err)
+			}
+		})
+		runtime.Gosched()
+		l.Close()
+		l.Close() // twice is fine
+		group.Wait()
+	}
+}
+
+func TestLogProperty(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		path := filepath.Join(dir, fmt.Sprint(n))
+		l, err := Create(path)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var want []Entry
+		rt.Repeat(map[string]func(*rapid.T){
+			"append": func(rt *rapid.T) {
+				e := Entry{
+					Kind: rapid.SampledFrom([]Kind{Started, Stdout, Stderr, Control}).Draw(rt, "kind"),
+					At:   time.Unix(0, rapid.Int64().Draw(rt, "at")),
+					Data: rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(rt, "data"),
+				}
+				add(t, l, e)
+				want = append(want, e)
+			},
+			"reopen": func(rt *rapid.T) {
+				l.Close()
+				if l, err = Open(path, func(Entry) {}); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"crash": func(rt *rapid.T) { // in the middle of a write
+				l.Close()
+				file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				file.Write([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xffx")[:rapid.IntRange(1, 13).Draw(rt, "written")])
+				file.Close()
+				if l, err = Open(path, func(Entry) {}); err != nil {
+					rt.Fatal(err)
+				}
+			},
+			"": func(rt *rapid.T) {
+				seen, _ := follow(done(), l)
+				if d := diff(want, seen); d != "" {
+					rt.Fatal(d)
+				}
+			},
+		})
+		l.Close()
+		os.Remove(path)
+	})
+}
+
+// FuzzOpen opens whatever a file may hold: what comes out was in it, at a cost in
+// proportion to the file, and it can be written to again.
+func FuzzOpen(f *testing.F) {
+	l, path := create(f)
+	add(f, l, story()...)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)-1])
+	f.Add(append(bytes.Clone(whole), "garbage"...))
+	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"))
+	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x00")) // 128 MiB, the bound
+	f.Add([]byte("\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
+	f.Add([]byte{})
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := os.CreateTemp(dir, "log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.Remove(file.Name())
+		file.Write(data)
+		file.Close()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		var entries []Entry
+		total := 0
+		l, err := Open(file.Name(), func(e Entry) {
+			entries = append(entries, e)
+			total += entryHeader + len(e.Data)
+		})
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if total > len(data) {
+			t.Fatalf("%d bytes came out of %d", total, len(data))
+		}
+		if cost := after.TotalAlloc - before.TotalAlloc; cost > uint64(1<<20+100*len(data)) {
+			t.Fatalf("opening %d bytes took %d bytes of memory", len(data), cost)
+		}
+		more := Entry{Ended, time.Unix(1, 2), []byte("more")}
+		if err := l.Append(more); err != nil {
+			t.Fatal(err)
+		}
+		seen, err := follow(t.Context(), l)
+		if d := diff(append(entries, more), seen); err != nil || d != "" {
+			t.Fatalf("%v\n%s", err, d)
+		}
+	})
+}
