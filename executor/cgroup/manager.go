@@ -208,9 +208,16 @@ func (m *Manager) RemoveParent() {
 	}
 }
 
-// write sets one control file. These files take a value whole or not at all.
+// write sets one control file. These files take a value whole or not at all. One
+// that this kernel does not have is [os.ErrNotExist], which it would not be if the
+// kernel were asked to create it.
 func write(dir, file, value string) error {
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0o600); err != nil {
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("setting %s to %q: %w", file, value, err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(value); err != nil {
 		return fmt.Errorf("setting %s to %q: %w", file, value, err)
 	}
 	return nil
