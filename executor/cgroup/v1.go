@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/yurtrun/yurt"
 )
 
 // leafControllers are those in which every run has a cgroup of its own: what it
@@ -101,6 +103,10 @@ func (g *groupV1) limit(limits Limits) error {
 
 // limitMemoryV1 bounds memory, and swap with it where the kernel accounts for swap.
 func limitMemoryV1(dir string, bytes int64) error {
+	if below, err := readInt(dir, "memory.use_hierarchy"); err == nil && below == 0 {
+		// Linux before 5.11, where nobody asked for it, as systemd does.
+		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "memory limits do not hold for cgroups below %s; set memory.use_hierarchy to 1 at its root and start again", dir)
+	}
 	if err := writeInt(dir, "memory.limit_in_bytes", bytes); err != nil {
 		return err
 	}
@@ -162,9 +168,10 @@ func closeAll(files []*os.File) {
 
 func (g *groupV1) NewLeaf(name string) (Leaf, error) {
 	leaf := g.leaf(name)
-	for _, dir := range leaf.dirs {
+	for i, dir := range leaf.dirs {
 		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, errors.Join(fmt.Errorf("making a cgroup: %w", err), leaf.Remove())
+			made := &leafV1{dirs: leaf.dirs[:i]}
+			return nil, errors.Join(fmt.Errorf("making a cgroup: %w", err), made.Remove())
 		}
 	}
 	return leaf, nil
@@ -174,18 +181,11 @@ func (g *groupV1) Leaf(name string) Leaf { return g.leaf(name) }
 
 func (g *groupV1) leaf(name string) *leafV1 {
 	at := func(controller string) string { return filepath.Join(g.dir[controller], "runs", name) }
-	leaf := &leafV1{memory: at("memory"), cpu: at("cpuacct"), freezer: at("freezer"), group: g}
+	leaf := &leafV1{memory: at("memory"), cpu: at("cpuacct"), freezer: at("freezer")}
 	for _, dir := range g.leafDirs {
 		leaf.dirs = append(leaf.dirs, filepath.Join(dir, "runs", name))
 	}
 	return leaf
-}
-
-// isInit reports whether pid is yurt-init, whose forking thread passes through the
-// leaves and which no kill of a run may hit.
-func (g *groupV1) isInit(pid int) bool {
-	inits, err := pids(filepath.Join(g.dir["freezer"], "init"))
-	return err == nil && slices.Contains(inits, pid)
 }
 
 func (g *groupV1) Destroy(ctx context.Context) error {
@@ -215,7 +215,7 @@ func killTree(ctx context.Context, dir string) error {
 			}
 		}
 	}
-	return killV1(ctx, dir, func(int) bool { return false })
+	return killV1(ctx, dir)
 }
 
 // removeTree removes the directory and those below it, which hold no process.
@@ -241,29 +241,27 @@ func removeTree(ctx context.Context, dir string) error {
 type leafV1 struct {
 	dirs                 []string
 	memory, cpu, freezer string
-	group                *groupV1
 }
 
 func (l *leafV1) Files() ([]*os.File, error) { return openTasks(l.dirs, "") }
 
-func (l *leafV1) Kill(ctx context.Context) error { return killV1(ctx, l.freezer, l.group.isInit) }
+func (l *leafV1) Kill(ctx context.Context) error { return killV1(ctx, l.freezer) }
 
-// killV1 kills every process in the freezer directory. They are frozen first, so
+// killV1 kills every process of the freezer directory. They are frozen first, so
 // that one which forks faster than it is killed has no time to.
-func killV1(ctx context.Context, freezer string, spare func(pid int) bool) error {
+func killV1(ctx context.Context, freezer string) error {
 	for {
-		list, err := pids(freezer)
+		list, err := residents(freezer)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("killing a cgroup: %w", err)
 		}
-		list = slices.DeleteFunc(list, spare)
 		if len(list) == 0 {
 			return nil
 		}
-		if err := killFrozen(freezer, spare); err != nil {
+		if err := killFrozen(freezer); err != nil {
 			return err
 		}
 		select {
@@ -275,20 +273,44 @@ func killV1(ctx context.Context, freezer string, spare func(pid int) bool) error
 }
 
 // killFrozen sends SIGKILL to all while they are frozen; it takes effect on thawing.
-func killFrozen(freezer string, spare func(pid int) bool) error {
+func killFrozen(freezer string) error {
 	if err := write(freezer, "freezer.state", "FROZEN"); err != nil {
 		return err
 	}
-	list, err := pids(freezer)
+	list, err := residents(freezer)
 	for _, pid := range list {
-		if !spare(pid) {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
-		}
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
 	}
 	if err := errors.Join(err, write(freezer, "freezer.state", "THAWED")); err != nil {
 		return fmt.Errorf("killing a cgroup: %w", err)
 	}
 	return nil
+}
+
+// residents lists the processes that belong in the directory. The kernel also lists
+// those of which just one thread is there: the launcher and init, which send a thread
+// through to start something, and which no kill may hit.
+func residents(freezer string) ([]int, error) {
+	list, err := pids(freezer)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(list, func(pid int) bool {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)) // of its main thread
+		return err == nil && !inFreezer(string(data), freezer)
+	}), nil
+}
+
+// inFreezer reports whether the text of /proc/PID/cgroup says that the process is in
+// the directory, whose path ends as the one in the text does.
+func inFreezer(text, dir string) bool {
+	for line := range strings.Lines(text) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 && slices.Contains(strings.Split(fields[1], ","), "freezer") {
+			return fields[2] != "/" && strings.HasSuffix(dir, fields[2])
+		}
+	}
+	return true // it cannot be told: better killed
 }
 
 func (l *leafV1) Usage() (Usage, error) {

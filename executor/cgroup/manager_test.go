@@ -1,0 +1,188 @@
+package cgroup
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/yurtrun/yurt"
+)
+
+func readMounts(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name + ".mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestFindMounts(t *testing.T) {
+	const root = "/sys/fs/cgroup"
+	tests := []struct {
+		mounts  string
+		version int
+		v2      string
+		v1      map[string]string
+		missing string // what the check says
+	}{
+		{mounts: "hybrid", version: 1, v1: map[string]string{
+			"cpu": root + "/cpu", "cpuacct": root + "/cpuacct", "memory": root + "/memory",
+			"devices": root + "/devices", "freezer": root + "/freezer", "pids": root + "/pids",
+		}},
+		{mounts: "v1-systemd", version: 1, v1: map[string]string{
+			"cpu": root + "/cpu,cpuacct", "cpuacct": root + "/cpu,cpuacct", "memory": root + "/memory",
+			"devices": root + "/devices", "freezer": root + "/freezer", "pids": root + "/pids",
+		}},
+		{mounts: "v2", version: 2, v2: root, v1: map[string]string{}},
+		{mounts: "v2-and-a-part-of-v1", version: 2, v2: root, v1: map[string]string{}},
+		{mounts: "v1-without-pids", version: 1, missing: `"pids"`, v1: map[string]string{
+			"cpu": root + "/cpu", "cpuacct": root + "/cpu", "memory": root + "/memory", "freezer": root + "/freezer",
+		}},
+		{mounts: "none", version: 1, missing: `"memory"`, v1: map[string]string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.mounts, func(t *testing.T) {
+			m := &Manager{parent: "yurt-test", v1: make(map[string]string)}
+			if err := m.findMounts(bytes.NewReader(readMounts(t, tt.mounts))); err != nil {
+				t.Fatal(err)
+			}
+			if m.Version() != tt.version || m.v2 != tt.v2 {
+				t.Errorf("it is version %d at %q, want %d at %q", m.Version(), m.v2, tt.version, tt.v2)
+			}
+			if d := cmp.Diff(tt.v1, m.v1); d != "" {
+				t.Error(d)
+			}
+			if tt.version == 2 {
+				return // the check reads what the mount holds
+			}
+			switch err := m.check(); {
+			case tt.missing == "" && err != nil:
+				t.Errorf("it is refused: %v", err)
+			case tt.missing != "" && (yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable || !strings.Contains(err.Error(), tt.missing)):
+				t.Errorf("got %v, want that it names %s", err, tt.missing)
+			}
+		})
+	}
+}
+
+// TestControllersOfV2 has trees that hand out more or less than limits take.
+func TestControllersOfV2(t *testing.T) {
+	for controllers, missing := range map[string]string{
+		"cpuset cpu io memory hugetlb pids rdma misc\n": "",
+		"memory cpu pids\n":     "",
+		"memory cpu\n":          `"pids"`,
+		"memory-ish cpu pids\n": `"memory"`,
+		"":                      `"memory"`,
+	} {
+		m := &Manager{v2: t.TempDir()}
+		if err := os.WriteFile(m.v2+"/cgroup.controllers", []byte(controllers), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := m.check()
+		if missing == "" && err != nil || missing != "" && (yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable || !strings.Contains(err.Error(), missing)) {
+			t.Errorf("with %q: %v", controllers, err)
+		}
+	}
+	if err := (&Manager{v2: t.TempDir()}).check(); err == nil {
+		t.Error("a directory that is no cgroup passes")
+	}
+}
+
+// TestControllersThatShareAHierarchy have one directory between them.
+func TestControllersThatShareAHierarchy(t *testing.T) {
+	separate, together := t.TempDir(), t.TempDir()
+	for _, dir := range []string{"cpu", "cpuacct", "memory", "freezer", "pids", "devices"} {
+		if err := os.Mkdir(separate+"/"+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(together+"/cpu,cpuacct", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("cpu,cpuacct", together+"/cpu"); err != nil {
+		t.Fatal(err)
+	}
+	m := &Manager{parent: "p", v1: map[string]string{}}
+	for _, c := range append(leafControllers(), sharedControllers()...) {
+		m.v1[c] = separate + "/" + c
+	}
+	if g := m.groupV1("g"); len(g.leafDirs) != 3 || len(g.sharedDirs) != 3 {
+		t.Errorf("six hierarchies gave %q and %q", g.leafDirs, g.sharedDirs)
+	}
+	// The same one under its name and by a link.
+	m.v1["cpuacct"], m.v1["cpu"] = together+"/cpu,cpuacct", together+"/cpu"
+	g := m.groupV1("g")
+	if len(g.leafDirs) != 3 || len(g.sharedDirs) != 2 {
+		t.Errorf("five hierarchies gave %q and %q", g.leafDirs, g.sharedDirs)
+	}
+	if g.dir["cpu"] == "" || g.dir["cpuacct"] == "" {
+		t.Errorf("a controller has no directory: %v", g.dir)
+	}
+}
+
+func TestFindMountsProperty(t *testing.T) {
+	hybrid := string(readMounts(t, "hybrid"))
+	want := &Manager{v1: make(map[string]string)}
+	if err := want.findMounts(strings.NewReader(hybrid)); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.SplitAfter(strings.TrimSuffix(hybrid, "\n"), "\n")
+	lines[len(lines)-1] += "\n"
+	rapid.Check(t, func(t *rapid.T) {
+		// In whatever order the mounts are.
+		shuffled := strings.Join(rapid.Permutation(slices.Clone(lines)).Draw(t, "lines"), "")
+		m := &Manager{v1: make(map[string]string)}
+		if err := m.findMounts(strings.NewReader(shuffled)); err != nil || m.v2 != want.v2 || !maps.Equal(m.v1, want.v1) {
+			t.Fatalf("v2 %q, v1 %v, %v", m.v2, m.v1, err)
+		}
+	})
+}
+
+func FuzzFindMounts(f *testing.F) {
+	for _, name := range []string{"hybrid", "v1-systemd", "v2", "v2-and-a-part-of-v1", "none"} {
+		f.Add(readMounts(f, name))
+	}
+	f.Add([]byte("1 2 3 / - - cgroup2 x"))
+	f.Add([]byte(" - \n - cgroup cgroup memory"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m := &Manager{v1: make(map[string]string)}
+		if err := m.findMounts(bytes.NewReader(text)); err != nil {
+			return // a line beyond bufio's bound
+		}
+		for controller, dir := range m.v1 {
+			if dir == "" || !bytes.Contains(text, []byte(dir)) || !bytes.Contains(text, []byte(controller)) {
+				t.Fatalf("%s is at %q", controller, dir)
+			}
+		}
+		if m.v2 != "" && m.v1["memory"] != "" {
+			t.Fatal("both versions are in use")
+		}
+	})
+}
+
+func TestReadField(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(dir+"/f", []byte("low 1\noom 2\noom_kill 3\nbad x\nalone\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]int64{"low": 1, "oom": 2, "oom_kill": 3} {
+		if got, err := readField(dir, "f", key); got != want || err != nil {
+			t.Errorf("%s is %d, %v", key, got, err)
+		}
+	}
+	for _, key := range []string{"kill", "bad", "alone", "none", ""} {
+		if got, err := readField(dir, "f", key); err == nil {
+			t.Errorf("%q is %d", key, got)
+		}
+	}
+	if _, err := readInt(dir, "f"); err == nil {
+		t.Error("a table was read as a number")
+	}
+}
