@@ -65,16 +65,27 @@ func FromHost(paths, allowed []string) (Layout, error) {
 
 // host adds one path of the host: a link is made again, anything else bound.
 func (l *Layout) host(path string, allowed []string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%q is not an absolute and clean path", path)
+	}
+	// Before it is looked at: what is not offered is no one's business either.
+	if !below(path, allowed) {
+		return notOffered(path, allowed)
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("laying out the root file system: %w", err)
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s cannot be resolved on this node: %w", path, err)
 	}
-	if !below(path, allowed) || !below(real, allowed) {
-		return yurt.FieldErrorf(yurt.CodeForbidden, "rootfs.host_paths",
-			"%s is not offered to sandboxes on this node, which offers %s; take another path, or ask its operator", path, strings.Join(allowed, ", "))
+	if !below(real, allowed) {
+		return notOffered(path, allowed)
+	}
+	if parent := filepath.Dir(path); parent != "/" {
+		if real, err := filepath.EvalSymlinks(parent); err != nil || real != parent {
+			return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is a link on this node; name %s, or %s below what it leads to", parent, parent, filepath.Base(path))
+		}
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -98,6 +109,11 @@ func (l *Layout) host(path string, allowed []string) error {
 		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is neither a directory nor a regular file", path)
 	}
 	return nil
+}
+
+func notOffered(path string, allowed []string) error {
+	return yurt.FieldErrorf(yurt.CodeForbidden, "rootfs.host_paths",
+		"%s is not offered to sandboxes on this node, which offers %s; take another path, or ask its operator", path, strings.Join(allowed, ", "))
 }
 
 // below reports whether the path is one of those allowed, or below one.
