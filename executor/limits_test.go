@@ -98,3 +98,19 @@ func TestLimitsThatTheNodeCannotHoldAreRefused(t *testing.T) {
 		t.Error("a sandbox without a memory limit was made")
 	}
 }
+
+// TestTimeoutEndsAProcessWithoutItsMainThread: the kernel lists such a process by a
+// thread that is dead already.
+func TestTimeoutEndsAProcessWithoutItsMainThread(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	code := "import ctypes, threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\nprint('gone', flush=True)\nctypes.PyDLL(None).pthread_exit(None)"
+	r := execute(t, e, s.ID, python(code, timeout(time.Second)))
+	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	if r.Stdout != "gone\n" {
+		t.Errorf("it said %q", r.Stdout)
+	}
+	rig.Eventually(t, "the process is gone", func() bool {
+		return run(t, e, s.ID, "ps -eo comm= | grep -c python").Stdout == "0\n"
+	})
+}

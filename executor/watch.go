@@ -2,12 +2,9 @@ package executor
 
 import (
 	"context"
-	"fmt"
-	"os"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/pidfd"
 )
 
 // Sandboxes lists every sandbox of this node, dead ones that were not destroyed
@@ -52,37 +49,23 @@ func (e *Executor) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) 
 
 // watchInit notices the end of the sandbox's init, whoever caused it.
 func (e *Executor) watchInit(s *sandbox) error {
-	fd, err := unix.PidfdOpen(s.record.Init.PID, unix.PIDFD_NONBLOCK)
+	init, err := pidfd.Open(s.record.Init.PID)
 	if err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "watching sandbox %s: %w", s.id, err)
 	}
-	pidfd := os.NewFile(uintptr(fd), "pidfd")
 	if !s.record.Init.alive() { // it ended, and its number may be another's by now
-		pidfd.Close()
+		init.Close()
 		return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s ended at once: %s", s.id, s.lastWords())
 	}
-	stop := context.AfterFunc(e.ctx, func() { pidfd.Close() })
+	stop := context.AfterFunc(e.ctx, func() { init.Close() })
 	e.goes(func() {
 		defer stop()
-		defer pidfd.Close()
-		if awaitExit(pidfd) == nil {
+		defer init.Close()
+		if init.Wait() == nil {
 			e.initDied(s)
 		}
 	})
 	return nil
-}
-
-// awaitExit returns nil when the process has ended, using no thread meanwhile.
-func awaitExit(pidfd *os.File) error {
-	raw, err := pidfd.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("watching a process: %w", err)
-	}
-	return raw.Read(func(fd uintptr) bool {
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(poll, 0)
-		return n > 0 && err == nil
-	})
 }
 
 // initDied marks the sandbox dead and tells the watchers. What its init leaves

@@ -295,10 +295,18 @@ func residents(freezer string) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list, func(pid int) bool {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid)) // of its main thread
-		return err == nil && !inFreezer(string(data), freezer)
-	}), nil
+	return slices.DeleteFunc(list, func(pid int) bool { return mainThreadElsewhere(pid, freezer) }), nil
+}
+
+// mainThreadElsewhere reports whether the process's main thread lives, and lives in
+// another directory. Where a dead one was, the kernel does not say.
+func mainThreadElsewhere(pid int, freezer string) bool {
+	cgroups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil || inFreezer(string(cgroups), freezer) {
+		return false
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && !strings.Contains(string(status), "State:\tZ")
 }
 
 // inFreezer reports whether the text of /proc/PID/cgroup says that the process is in

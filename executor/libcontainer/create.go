@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/runc/libcontainer/configs"
 	"github.com/opencontainers/runc/libcontainer/specconv"
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/launch"
 )
@@ -76,7 +77,9 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("starting the sandbox: %w", err)
 	}
-	s.reap(process)
+	if err := s.reap(process, pid); err != nil {
+		return launch.Reply{}, err
+	}
 	return launch.Reply{PID: pid, Phases: map[string]float64{
 		"configure": millis(prepared.Sub(began)),
 		"namespace": millis(time.Since(prepared)),
@@ -108,11 +111,16 @@ func initProcess(spec *specs.Process, p passed, stdin *os.File) (*libcontainer.P
 }
 
 // runIn runs do on a thread that is in the cgroups whose tasks files are given, so
-// that what it starts is born there. The thread is not used again.
+// that what it starts is born there. The thread is not used again: it ends, and so
+// leaves the cgroups. The main thread never ends, which is why main keeps it.
 func runIn(tasks []*os.File, do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
+		if unix.Gettid() == unix.Getpid() {
+			done <- errors.New("the main thread may not enter a sandbox's cgroups")
+			return
+		}
 		for _, file := range tasks {
 			if _, err := syscall.Write(int(file.Fd()), []byte("0")); err != nil {
 				done <- fmt.Errorf("entering a cgroup: %w", err)

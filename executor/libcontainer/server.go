@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/pidfd"
 )
 
 // maxFiles bounds the descriptors of one request; the kernel takes no more than 253.
@@ -82,16 +83,23 @@ type server struct {
 }
 
 // reap waits for a sandbox's init. The executor notices its end by itself.
-func (s *server) reap(init *libcontainer.Process) {
+func (s *server) reap(init *libcontainer.Process, pid int) error {
+	end, err := pidfd.Open(pid)
+	if err != nil {
+		return err
+	}
 	s.mu.Lock()
 	s.inits[init] = struct{}{}
 	s.mu.Unlock()
 	go func() {
+		defer end.Close()
+		_ = end.Wait()     // with no thread; what follows would hold one all the while
 		_, _ = init.Wait() // how it ended says nothing: nobody but the executor ends it in an orderly way
 		s.mu.Lock()
 		delete(s.inits, init)
 		s.mu.Unlock()
 	}()
+	return nil
 }
 
 // killAll ends every sandbox; with its init the kernel ends the rest of it.
