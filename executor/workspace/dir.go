@@ -40,16 +40,16 @@ func (d *Dir) Close() error { return d.root.Close() }
 // start goroutines, and must not wait for the sandbox.
 func (d *Dir) as(do func() error) error {
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	defer func() {
+		// A thread that is not its old self stays locked, and ends with its goroutine.
+		if errors.Join(setFS("uid", unix.SetfsuidRetUid, 0), setFS("gid", unix.SetfsgidRetGid, 0)) == nil {
+			runtime.UnlockOSThread()
+		}
+	}()
 	// The group first: without root's identity it could not be changed.
 	if err := errors.Join(setFS("gid", unix.SetfsgidRetGid, d.gid), setFS("uid", unix.SetfsuidRetUid, d.uid)); err != nil {
 		return err
 	}
-	defer func() {
-		if err := errors.Join(setFS("uid", unix.SetfsuidRetUid, 0), setFS("gid", unix.SetfsgidRetGid, 0)); err != nil {
-			runtime.LockOSThread() // once more than unlocked: this thread ends with its goroutine
-		}
-	}()
 	return do()
 }
 
@@ -175,6 +175,8 @@ func explain(name string, err error) error {
 		return yurt.FieldErrorf(yurt.CodeWorkspaceFull, "path", "no space is left in the workspace for %s; delete files, or ask for more resources.disk", name)
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENXIO), errors.Is(err, fs.ErrExist):
 		return yurt.FieldErrorf(yurt.CodeNotAFile, "path", "%s, or a directory it is in, is not what the path needs it to be: %w", name, err)
+	case errors.Is(err, syscall.EAGAIN):
+		return yurt.FieldErrorf(yurt.CodeNotAFile, "path", "a program in the sandbox holds a lease on %s; end it, or take another file", name)
 	case errors.Is(err, fs.ErrPermission):
 		return yurt.FieldErrorf(yurt.CodeInvalidPath, "path", "the sandbox's user may not use %s; change its mode", name)
 	case errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
