@@ -93,11 +93,14 @@ func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 func TestHostPathsThatAreNotOffered(t *testing.T) {
 	e := rig.Executor(t)
 	outside := t.TempDir()
-	for _, path := range []string{outside, "/root", "/", "/usr/../root", "/etc/shadow", "/etc", "/proc/self/root/root"} {
+	for path, want := range map[string]yurt.Code{
+		outside: yurt.CodeForbidden, "/root": yurt.CodeForbidden, "/": yurt.CodeForbidden, "/etc/shadow": yurt.CodeForbidden,
+		"/etc": yurt.CodeForbidden, "/proc/self/root/root": yurt.CodeForbidden, "/usr/../root": yurt.CodeTemplateInvalid,
+	} {
 		spec := rig.Spec()
 		spec.Template.RootFS.HostPaths = []string{"/usr", path}
-		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeForbidden {
-			t.Errorf("binding %s gave %v", path, err)
+		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != want {
+			t.Errorf("binding %s gave %v (%s), want %s", path, err, yurt.CodeOf(err), want)
 		}
 	}
 	offered := rig.Config(t, rig.Build(t))
