@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/oci"
+)
+
+// TestIDRangesProperty: no two sandboxes share an id, and none has one of the host's.
+func TestIDRangesProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ranges := newIDRanges()
+		used := map[uint32]bool{}
+		t.Repeat(map[string]func(*rapid.T){
+			"take": func(t *rapid.T) {
+				base, err := ranges.take()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if used[base] {
+					t.Fatalf("%d was handed out twice", base)
+				}
+				if base < firstID || (base-firstID)%oci.IDRange != 0 || uint64(base)+oci.IDRange > 1<<31 {
+					t.Fatalf("%d is not the beginning of a range", base)
+				}
+				used[base] = true
+			},
+			"keep": func(t *rapid.T) { // of a sandbox that was taken over
+				base := uint32(firstID + rapid.IntRange(0, maxRanges-1).Draw(t, "range")*oci.IDRange)
+				ranges.keep(base)
+				used[base] = true
+			},
+			"free": func(t *rapid.T) {
+				for base := range used {
+					ranges.free(base)
+					delete(used, base)
+					break
+				}
+			},
+		})
+	})
+}
+
+func TestIDRangesComeToAnEnd(t *testing.T) {
+	ranges := newIDRanges()
+	var group sync.WaitGroup
+	seen := make(chan uint32, maxRanges)
+	for range 4 {
+		group.Go(func() {
+			for range maxRanges / 4 {
+				base, err := ranges.take()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				seen <- base
+			}
+		})
+	}
+	group.Wait()
+	close(seen)
+	distinct := map[uint32]bool{}
+	var last uint32
+	for base := range seen {
+		distinct[base] = true
+		last = base
+	}
+	if len(distinct) != maxRanges {
+		t.Errorf("%d ranges are distinct of %d", len(distinct), maxRanges)
+	}
+	if _, err := ranges.take(); yurt.CodeOf(err) != yurt.CodeOverloaded {
+		t.Errorf("one too many: %v", err)
+	}
+	ranges.free(last)
+	if base, err := ranges.take(); err != nil || base != last {
+		t.Errorf("the one that is free is %d, got %d, %v", last, base, err)
+	}
+}
