@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -154,7 +155,7 @@ func TestTimeoutEndsTheWholeTree(t *testing.T) {
 		setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 0.2; done' &
 		(sh -c 'setsid sleep 1000 & exit 0' &)
 		trap "" TERM; while :; do sleep 0.1; done`
-	r := run(t, e, s.ID, line, timeout(500*time.Millisecond))
+	r := run(t, e, s.ID, line, timeout(2*time.Second)) // time enough to get away first
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.ExitCode != yurt.ExecutionExitTimeout || r.Stdout != "before\n" {
 		t.Errorf("exit %d, stdout %q", r.ExitCode, r.Stdout)
@@ -297,7 +298,16 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(100 * time.Millisecond)
+	begun := errors.New("it has begun")
+	err := e.WatchExecution(t.Context(), s.ID, spec.ID, 0, func(ev yurt.Event) error {
+		if ev.Type == yurt.EventStdout {
+			return begun
+		}
+		return nil
+	})
+	if !errors.Is(err, begun) {
+		t.Fatal(err)
+	}
 	rig.Kill(t, s.PID)
 	select {
 	case view := <-died:

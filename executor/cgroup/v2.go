@@ -166,48 +166,6 @@ func (l *leafV2) Files() ([]*os.File, error) {
 
 func (l *leafV2) Kill(ctx context.Context) error { return killV2(ctx, l.dir) }
 
-// killV2 kills everything in the directory and below it, and waits for the end. It
-// does so again while it waits: before Linux 6.14 a process could be born into the
-// directory at that very instant and be missed.
-func killV2(ctx context.Context, dir string) error {
-	for {
-		err := write(dir, "cgroup.kill", "1")
-		if removed(dir, err) {
-			return nil
-		}
-		if errors.Is(err, os.ErrNotExist) {
-			return yurt.Errorf(yurt.CodeNotSupported, "this kernel has no cgroup.kill; Linux 5.14 or newer is needed on cgroup v2")
-		}
-		if err != nil {
-			return err
-		}
-		populated, err := readField(dir, "cgroup.events", "populated")
-		if removed(dir, err) {
-			return nil
-		}
-		if err != nil || populated == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("killing a cgroup: processes are still there: %w", ctx.Err())
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
-// removed reports whether err came of the directory having been removed meanwhile.
-func removed(dir string, err error) bool {
-	if errors.Is(err, syscall.ENODEV) {
-		return true
-	}
-	if !errors.Is(err, os.ErrNotExist) {
-		return false
-	}
-	_, err = os.Stat(dir)
-	return errors.Is(err, os.ErrNotExist)
-}
-
 func (l *leafV2) Usage() (Usage, error) {
 	micros, err := readField(l.dir, "cpu.stat", "usage_usec")
 	if err != nil {
