@@ -34,7 +34,7 @@ func TestIDRangesProperty(t *testing.T) {
 				ranges.keep(base)
 				used[base] = true
 			},
-			"free": func(t *rapid.T) {
+			"free": func(*rapid.T) {
 				for base := range used {
 					ranges.free(base)
 					delete(used, base)

@@ -76,10 +76,10 @@ func TestFindMounts(t *testing.T) {
 func TestControllersOfV2(t *testing.T) {
 	for controllers, missing := range map[string]string{
 		"cpuset cpu io memory hugetlb pids rdma misc\n": "",
-		"memory cpu pids\n":     "",
-		"memory cpu\n":          `"pids"`,
-		"memory-ish cpu pids\n": `"memory"`,
-		"":                      `"memory"`,
+		"memory cpu pids\n":                             "",
+		"memory cpu\n":                                  `"pids"`,
+		"memory-ish cpu pids\n":                         `"memory"`,
+		"":                                              `"memory"`,
 	} {
 		m := &Manager{v2: t.TempDir()}
 		if err := os.WriteFile(m.v2+"/cgroup.controllers", []byte(controllers), 0o600); err != nil {

@@ -262,12 +262,12 @@ func TestClientAndAHostileServer(t *testing.T) {
 				},
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-				defer cancel()
 				within(t, 10*time.Second, func() {
 					if err := call(ctx); err == nil {
 						t.Errorf("%s: no error", name)
 					}
 				})
+				cancel()
 			}
 		})
 	}

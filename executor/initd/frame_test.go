@@ -36,7 +36,7 @@ func TestFramesComeBackAsTheyWereWritten(t *testing.T) {
 				t.Fatalf("frame %d is %q with %d bytes, want %q with %d", i, got.Kind, len(got.Payload), want.Kind, len(want.Payload))
 			}
 		}
-		if _, err := reader.Next(); err != io.EOF {
+		if _, err := reader.Next(); !errors.Is(err, io.EOF) {
 			t.Fatalf("after the last frame: %v, want io.EOF", err)
 		}
 	})

@@ -65,27 +65,11 @@ func FromHost(paths, allowed []string) (Layout, error) {
 
 // host adds one path of the host: a link is made again, anything else bound.
 func (l *Layout) host(path string, allowed []string) error {
-	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%q is not an absolute and clean path", path)
-	}
-	// Before it is looked at: what is not offered is no one's business either.
-	if !below(path, allowed) {
-		return notOffered(path, allowed)
-	}
-	real, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s cannot be resolved on this node: %w", path, err)
-	}
-	if !below(real, allowed) {
-		return notOffered(path, allowed)
-	}
-	if parent := filepath.Dir(path); parent != "/" {
-		if real, err := filepath.EvalSymlinks(parent); err != nil || real != parent {
-			return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is a link on this node; name %s, or %s below what it leads to", parent, parent, filepath.Base(path))
+	if err := offered(path, allowed); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
 		}
+		return err
 	}
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -107,6 +91,33 @@ func (l *Layout) host(path string, allowed []string) error {
 		l.Binds = append(l.Binds, path)
 	default:
 		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is neither a directory nor a regular file", path)
+	}
+	return nil
+}
+
+// offered returns an error unless the path is one that sandboxes may have, whatever
+// links it is or leads through, and is there; fs.ErrNotExist if that alone is wrong.
+func offered(path string, allowed []string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%q is not an absolute and clean path", path)
+	}
+	// Before it is looked at: what is not offered is no one's business either.
+	if !below(path, allowed) {
+		return notOffered(path, allowed)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fs.ErrNotExist
+	}
+	if err != nil {
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s cannot be resolved on this node: %w", path, err)
+	}
+	if !below(real, allowed) {
+		return notOffered(path, allowed)
+	}
+	parent := filepath.Dir(path)
+	if real, err := filepath.EvalSymlinks(parent); err != nil || real != parent {
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is a link on this node; name %s, or %s below what it leads to", parent, parent, filepath.Base(path))
 	}
 	return nil
 }

@@ -177,8 +177,8 @@ func (b *birth) fork() (pid uintptr, errno syscall.Errno) {
 	}
 	_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(b.path)), uintptr(unsafe.Pointer(&b.argv[0])), uintptr(unsafe.Pointer(&b.envv[0])))
 failed:
-	syscall.RawSyscall(unix.SYS_WRITE, b.fate, uintptr(unsafe.Pointer(&errno)), unsafe.Sizeof(errno))
+	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, b.fate, uintptr(unsafe.Pointer(&errno)), unsafe.Sizeof(errno))
 	for {
-		syscall.RawSyscall(unix.SYS_EXIT_GROUP, 127, 0, 0)
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 127, 0, 0)
 	}
 }

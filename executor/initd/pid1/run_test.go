@@ -352,7 +352,7 @@ func TestOutputGoesOnAfterADetach(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	kept := uint64(0)
+	var kept uint64
 	for n := 0; ; n++ {
 		chunk, exit, err := out.Next()
 		if err != nil {

@@ -2,7 +2,6 @@ package pid1
 
 import (
 	"bytes"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -214,7 +213,7 @@ func TestStreamThatIsHeldOpen(t *testing.T) {
 	reader, w := pipeOf(t, p, 1<<20)
 	ran := make(chan struct{})
 	go func() { defer close(ran); reader.run() }()
-	if _, err := io.WriteString(w, "before"); err != nil {
+	if _, err := w.WriteString("before"); err != nil {
 		t.Fatal(err)
 	}
 	drained := make(chan int64)
