@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -108,8 +109,8 @@ func checkSwap() Finding {
 	if err == nil && strings.Count(string(swaps), "\n") <= 1 {
 		return Finding{Mechanism: "swap limit", State: StateInForce, Detail: "the host has no swap"}
 	}
-	for _, file := range []string{"/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", "/sys/fs/cgroup/system.slice/memory.swap.max"} {
-		if _, err := os.Stat(file); err == nil {
+	for _, pattern := range []string{"/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", "/sys/fs/cgroup/*/memory.swap.max"} {
+		if files, err := filepath.Glob(pattern); err == nil && len(files) > 0 {
 			return Finding{Mechanism: "swap limit", State: StateInForce, Detail: "swap counts towards the memory limit"}
 		}
 	}

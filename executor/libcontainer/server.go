@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -51,7 +52,8 @@ func Serve(initBin string, transient bool) error {
 // ever following it. On cgroup v1 it makes all cgroup trees read-only in it, an
 // empty v2 tree beside them too: what libcontainer would do there, the executor has
 // done already, and moving a process by its number waits for a lock of the whole
-// kernel.
+// kernel. Where the controllers are on v2, libcontainer has to write there, whatever
+// other v1 trees a host may have.
 func isolate() error {
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separating from the host's mounts: %w", err)
@@ -60,11 +62,13 @@ func isolate() error {
 	if err != nil {
 		return fmt.Errorf("reading mounts: %w", err)
 	}
-	v1 := slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { return m.FSType == "cgroup" })
-	if !v1 {
-		return nil
-	}
+	v1 := slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { // as executor/cgroup tells it
+		return m.FSType == "cgroup" && m.Root == "/" && slices.Contains(strings.Split(m.VFSOptions, ","), "memory")
+	})
 	for _, m := range mounts {
+		if m.FSType == "cgroup2" && !v1 {
+			continue
+		}
 		flags := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)
 		if err := unix.Mount("", m.Mountpoint, "", flags, ""); err != nil {
 			return fmt.Errorf("making %s read-only: %w", m.Mountpoint, err)
