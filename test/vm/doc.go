@@ -1,0 +1,11 @@
+// Package vm tests Yurt on a host that this machine is not: one whose cgroups are
+// pure version 2, as every current distribution's are, on the oldest kernel that
+// Yurt is meant for. It starts a virtual machine with Debian's kernel and the root
+// file system of this one, read-only, and runs there the executor's own tests, the
+// ones that depend on cgroups, seccomp and the kernel's age.
+//
+// It needs QEMU (Debian: qemu-system-x86) and, the first time, a Debian mirror: the
+// kernel's package is unpacked, never installed, and kept in the user's cache
+// directory below yurt-vm. It uses KVM where there is any, and emulation elsewhere.
+// Nothing else stays behind.
+package vm

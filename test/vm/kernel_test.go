@@ -1,0 +1,172 @@
+package vm
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// kernelPackage depends on the distribution's current kernel. Its cloud variant,
+// which is smaller, lacks 9p.
+const kernelPackage = "linux-image-amd64"
+
+// modules are what of the kernel's package the machine needs, in the order of
+// loading. What a kernel has built in is not in its package.
+func modules() []string {
+	return []string{
+		"virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci",
+		"netfs", "fscache", "9pnet", "9pnet_virtio", "9p",
+	}
+}
+
+// kernel is an unpacked kernel.
+type kernel struct{ dir string }
+
+func (k kernel) image() string { return filepath.Join(k.dir, "vmlinuz") }
+
+func (k kernel) module(name string) string { return filepath.Join(k.dir, name+".ko") }
+
+// getKernel returns the kernel in the cache, after having put it there if need be.
+func getKernel(ctx context.Context, t *testing.T) kernel {
+	t.Helper()
+	base, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatalf("finding the cache directory: %v", err)
+	}
+	cache := filepath.Join(base, "yurt-vm")
+	k := kernel{filepath.Join(cache, "kernel")}
+	if _, err := os.Stat(k.image()); err == nil {
+		return k
+	}
+	if err := fetchKernel(ctx, cache, k.dir); err != nil {
+		t.Fatalf("this test runs a virtual machine with Debian's kernel, which it could not get (package %s, by apt-get download): %v", kernelPackage, err)
+	}
+	return k
+}
+
+// fetchKernel downloads and unpacks the kernel. The result appears whole or not at
+// all, whoever else does the same meanwhile.
+func fetchKernel(ctx context.Context, cache, target string) (err error) {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(cache, "fetch-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	deb, err := download(ctx, work)
+	if err != nil {
+		return err
+	}
+	unpacked := filepath.Join(work, "kernel")
+	if err := os.Mkdir(unpacked, 0o755); err != nil {
+		return err
+	}
+	if err := unpack(ctx, deb, unpacked); err != nil {
+		return fmt.Errorf("unpacking %s: %w", filepath.Base(deb), err)
+	}
+	if err := os.Rename(unpacked, target); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// download returns the path of the kernel's package. Where the machine's package
+// lists are missing or out of date, it gets its own.
+func download(ctx context.Context, dir string) (string, error) {
+	deb, err := downloadBy(ctx, dir)
+	if err == nil {
+		return deb, nil
+	}
+	lists := []string{"-o", "Dir::State::Lists=" + filepath.Join(dir, "lists"), "-o", "Dir::Cache=" + filepath.Join(dir, "cache")}
+	if _, updateErr := output(ctx, dir, "apt-get", append(lists, "update", "-qq")...); updateErr != nil {
+		return "", errors.Join(err, updateErr)
+	}
+	return downloadBy(ctx, dir, lists...)
+}
+
+func downloadBy(ctx context.Context, dir string, options ...string) (string, error) {
+	about, err := output(ctx, dir, "apt-cache", append(options, "show", "--no-all-versions", kernelPackage)...)
+	if err != nil {
+		return "", err
+	}
+	found := regexp.MustCompile(`(?m)^Depends: (linux-image-\S+)`).FindStringSubmatch(about)
+	if found == nil {
+		return "", fmt.Errorf("the package lists name no kernel that %s stands for", kernelPackage)
+	}
+	if _, err := output(ctx, dir, "apt-get", append(options, "download", "-q", found[1])...); err != nil {
+		return "", err
+	}
+	debs, err := filepath.Glob(filepath.Join(dir, found[1]+"_*.deb"))
+	if err != nil || len(debs) != 1 {
+		return "", fmt.Errorf("the download of %s left %d packages: %w", found[1], len(debs), err)
+	}
+	return debs[0], nil
+}
+
+// unpack takes out of the package what the machine needs.
+func unpack(ctx context.Context, deb, dir string) error {
+	cmd := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb)
+	cmd.Stderr = os.Stderr
+	stream, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err = unpackTar(tar.NewReader(stream), dir)
+	_, drained := io.Copy(io.Discard, stream)
+	return errors.Join(err, drained, cmd.Wait())
+}
+
+func unpackTar(archive *tar.Reader, dir string) error {
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := path.Base(header.Name)
+		switch module, ok := strings.CutSuffix(name, ".ko"); {
+		case ok && slices.Contains(modules(), module):
+		case strings.HasPrefix(name, "vmlinuz-"):
+			name = "vmlinuz"
+		default:
+			continue
+		}
+		data, err := io.ReadAll(archive)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+			return err
+		}
+	}
+}
+
+// output runs a command in dir and returns what it printed.
+func output(ctx context.Context, dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w\n%s", name, err, stderr.String())
+	}
+	return string(out), nil
+}
