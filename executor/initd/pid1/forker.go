@@ -74,6 +74,12 @@ func (f *forker) run(ready chan<- error) {
 		ready <- err
 		return
 	}
+	// Children inherit what is blocked here, and this thread what whoever started the
+	// executor had blocked.
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, new(unix.Sigset_t), nil); err != nil {
+		ready <- fmt.Errorf("unblocking signals: %w", err)
+		return
+	}
 	ready <- nil
 	for req := range f.requests {
 		c, err := f.forkInto(req)
