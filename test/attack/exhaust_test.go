@@ -1,0 +1,356 @@
+package attack
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+func limits(change func(*yurt.Resources)) func(*yurt.SandboxSpec) {
+	return func(s *yurt.SandboxSpec) { change(&s.Resources) }
+}
+
+func within(d time.Duration) func(*yurt.ExecutionSpec) {
+	return func(s *yurt.ExecutionSpec) { s.Timeout = yurt.Duration(d) }
+}
+
+// ends demands an error of one of the types.
+func ends(types ...string) func(*testing.T, *yurt.Result) {
+	return func(t *testing.T, r *yurt.Result) {
+		t.Helper()
+		if r.Error == nil {
+			t.Fatalf("it ended well: %q, %q", r.Stdout, r.Stderr)
+		}
+		if !strings.Contains(" "+strings.Join(types, " ")+" ", " "+r.Error.Type+" ") {
+			t.Errorf("it ended with %+v, want one of %q", r.Error, types)
+		}
+	}
+}
+
+// TestExhaustion takes all that there is of something, and does not give it back.
+func TestExhaustion(t *testing.T) {
+	wage(t, []attack{
+		{
+			name:  "fork bomb",
+			fails: "processes are limited, and on timeout the whole cgroup is killed",
+			program: `
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    try: os.fork(); os.setsid()
+    except OSError: pass
+`,
+			run: within(time.Second), check: ends(yurt.ErrorTypeTimeout),
+		},
+		{
+			name:  "thread bomb",
+			fails: "threads count as processes",
+			program: `
+made = 0
+try:
+    while made < 1000: threading.Thread(target=time.sleep, args=(0.5,)).start(); made += 1
+except RuntimeError: pass
+if made > 64: got(made, 'threads')
+`,
+		},
+		{
+			name:  "zombies without end",
+			fails: "a zombie counts as a process until it is reaped, and init reaps those that are orphaned",
+			program: `
+made = 0
+try:
+    while made < 1000:
+        if os.fork() == 0: os._exit(0)
+        made += 1
+except OSError: pass
+if made > 64: got(made, 'zombies')
+while made: os.waitpid(-1, 0); made -= 1
+for n in range(2000):                                # orphans, which init reaps
+    def orphan():
+        if os.fork() == 0: os._exit(0)
+    in_child(orphan)
+    time.sleep(0.0005)
+`,
+		},
+		{
+			name:  "memory bomb",
+			fails: "memory is limited with swap, and the one that goes beyond is killed",
+			program: `
+hoard = []
+while True: hoard.append(bytearray(1 << 20))
+`,
+			check: ends(yurt.ErrorTypeOutOfMemory),
+		},
+		{
+			name:  "memory bomb of many processes",
+			fails: "the limit is of all processes together",
+			program: `
+for _ in range(20):
+    if os.fork() == 0: break
+hoard = []
+while True: hoard.append(bytearray(1 << 20))
+`,
+			run: within(20 * time.Second), check: ends(yurt.ErrorTypeOutOfMemory, yurt.ErrorTypeTimeout),
+		},
+		{
+			name:    "memory by files",
+			fails:   "files in memory count to the memory limit of those who write them; init, which is charged apart, is not who is killed for want of it",
+			sandbox: limits(func(r *yurt.Resources) { r.Memory, r.Disk = 64<<20, 256<<20 }),
+			program: `
+for where in ('/tmp/x', '/workspace/x', '/dev/shm/x'):
+    with open(where, 'wb') as f:
+        while True:
+            try: f.write(bytes(1 << 20)); f.flush()
+            except OSError: break
+`,
+			check: func(t *testing.T, r *yurt.Result) {
+				ends(yurt.ErrorTypeOutOfMemory)(t, r)
+			},
+		},
+		{
+			name:  "memory by other means",
+			fails: "what the kernel keeps for a process, it charges to its cgroup",
+			program: `
+# Pipes, sockets, queues and shared memory, each filled as far as it goes.
+kept = []
+try:
+    while True:
+        a, b = socket.socketpair()
+        kept += [a, b]
+        a.setblocking(False)
+        try:
+            while True: a.send(bytes(65536))
+        except BlockingIOError: pass
+        r, w = os.pipe()
+        kept += [r, w]
+        os.set_blocking(w, False)
+        try:
+            while True: os.write(w, bytes(65536))
+        except BlockingIOError: pass
+except OSError as e:
+    if e.errno not in (errno.EMFILE, errno.ENOMEM, errno.ENOBUFS): got(e)
+`,
+			check: func(t *testing.T, r *yurt.Result) {
+				if r.Error != nil {
+					ends(yurt.ErrorTypeOutOfMemory)(t, r)
+				}
+			},
+		},
+		{
+			name:  "all descriptors",
+			fails: "each process has 4096",
+			program: `
+kept = []
+try:
+    while len(kept) < 100000: kept.append(os.open('/dev/null', os.O_RDONLY))
+except OSError as e:
+    if e.errno != errno.EMFILE: got(e)
+if len(kept) > 4096: got(len(kept), 'descriptors')
+if libc.setrlimit(7, struct.pack('QQ', 1 << 20, 1 << 20)) == 0: got('a higher limit')
+`,
+		},
+		{
+			name:  "all inodes",
+			fails: "the file systems in memory have a number of them",
+			program: `
+for where in ('/tmp', '/workspace', '/dev/shm'):
+    made = 0
+    try:
+        while made < 200000: open(f'{where}/{made}', 'w').close(); made += 1
+    except OSError as e:
+        if e.errno not in (errno.ENOSPC, errno.ENOMEM): got(where, e)
+    if made == 200000: got(where, 'has no end of inodes')
+    subprocess.run(f'find {where} -type f -delete', shell=True)
+`,
+		},
+		{
+			name:  "the whole disk",
+			fails: "the file systems in memory have a size",
+			program: `
+for where in ('/tmp', '/workspace'):
+    size = 0
+    with open(where + '/big', 'wb', 0) as f:
+        try:
+            while size < 1 << 30: size += f.write(bytes(1 << 20))
+        except OSError as e:
+            if e.errno != errno.ENOSPC: got(where, e)
+    if size > 32 << 20: got(where, 'took', size)
+    os.remove(where + '/big')
+    os.truncate(os.open(where + '/sparse', os.O_RDWR | os.O_CREAT), 1 << 40)      # takes nothing
+    os.remove(where + '/sparse')
+`,
+		},
+		{
+			name:  "directories as deep and as wide as can be",
+			fails: "what they take is bounded, and removing the sandbox does not walk them",
+			program: `
+os.chdir('/tmp')
+for n in range(3000):
+    os.mkdir('d' * 200); os.chdir('d' * 200)
+`,
+		},
+		{
+			name:  "output without end",
+			fails: "what goes beyond the cap is read and dropped",
+			program: `
+block = b'x' * (1 << 20)
+for _ in range(300): sys.stdout.buffer.write(block); sys.stderr.buffer.write(block)
+`,
+			check: func(t *testing.T, r *yurt.Result) {
+				if r.Error != nil || !r.Truncated.Stdout || !r.Truncated.Stderr || len(r.Stdout) > 1<<20 || r.Metrics.StdoutBytes < 300<<20 {
+					t.Errorf("kept %d of %d bytes, truncated %+v, %+v", len(r.Stdout), r.Metrics.StdoutBytes, r.Truncated, r.Error)
+				}
+			},
+		},
+		{
+			name:  "output in crumbs",
+			fails: "a chunk of one byte costs the host little more than the byte, up to the cap",
+			program: `
+for n in range(300000): os.write(1 + n % 2, b'x')
+`,
+			check: func(t *testing.T, r *yurt.Result) {
+				if r.Error != nil || strings.TrimSuffix(r.Stdout, "held\n") != strings.Repeat("x", 150000) {
+					t.Errorf("kept %d bytes, %+v", len(r.Stdout), r.Error)
+				}
+			},
+		},
+		{
+			name:  "output after the end",
+			fails: "an execution ends with its process, whatever holds its pipes, and dropped output blocks nobody",
+			program: `
+if os.fork() == 0:
+    os.setsid()
+    while True: os.write(1, b'y' * 65536)
+time.sleep(0.2)
+os.kill(os.getpid(), signal.SIGKILL)
+`,
+			check: ends(yurt.ErrorTypeSignaled),
+		},
+		{
+			name:  "stopping everybody",
+			fails: "a stopped process is killed as well, and init cannot be stopped",
+			program: `
+for _ in range(20):
+    if os.fork() == 0: time.sleep(100)
+fails('init', lambda: os.kill(1, signal.SIGSTOP))
+os.kill(-1, signal.SIGSTOP)
+os.kill(os.getpid(), signal.SIGSTOP)
+`,
+			run: within(time.Second), check: ends(yurt.ErrorTypeTimeout),
+		},
+		{
+			name:  "ignoring every signal",
+			fails: "SIGKILL is sent to every process of the cgroup",
+			program: `
+for number in range(1, 65):
+    try: signal.signal(number, signal.SIG_IGN)
+    except (OSError, ValueError): pass
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+if os.fork() == 0:
+    os.setsid()
+    if os.fork(): os._exit(0)
+while True: pass
+`,
+			run: within(time.Second), check: ends(yurt.ErrorTypeTimeout),
+		},
+		{
+			name:  "arguments and environment as large as can be",
+			fails: "the kernel bounds them and charges them to the process",
+			program: `
+for size, count in ((131071, 15), (131072, 1), (100, 20000), (1 << 20, 10)):
+    try: subprocess.run(['/bin/true'] + ['x' * size] * count, env={'E': 'x' * min(size, 100000)})
+    except OSError as e:
+        if e.errno != errno.E2BIG: got(e)
+`,
+		},
+		{
+			name:    "CPU, with a small share",
+			fails:   "init has a share of its own beside all runs together",
+			sandbox: limits(func(r *yurt.Resources) { r.CPU = 0.2 }),
+			program: `
+for _ in range(40):
+    if os.fork() == 0:
+        os.setsid()
+        while True: pass
+`,
+		},
+		{
+			name:  "locks and watches",
+			fails: "what a user may have of them counts for the sandbox's own user alone",
+			program: `
+import fcntl
+kept = []
+inotify = libc.inotify_init1(0)
+for n in range(5000):
+    try:
+        open(f'/tmp/{n}', 'w').close()
+        libc.inotify_add_watch(inotify, f'/tmp/{n}'.encode(), 0xfff)
+        kept.append(libc.inotify_init1(0)); kept.append(libc.epoll_create1(0)); kept.append(libc.eventfd(0, 0))
+    except OSError: break
+`,
+		},
+	})
+}
+
+// TestResults forges what a harness would say of its run: the host must take it for
+// no more than what the program itself might have returned.
+func TestResults(t *testing.T) {
+	code := func(text string) func(*yurt.ExecutionSpec) {
+		return func(s *yurt.ExecutionSpec) {
+			s.Kind, s.Command, s.Language, s.Code = yurt.KindCode, nil, "python", text
+		}
+	}
+	orderly := func(t *testing.T, r *yurt.Result) {
+		t.Helper()
+		if r.Error != nil && r.Error.Type == yurt.ErrorTypeSandboxLost {
+			t.Errorf("the sandbox was lost: %+v", r.Error)
+		}
+		if r.ExitCode == 0 && r.Error != nil {
+			t.Errorf("an error with exit code 0: %+v", r.Error)
+		}
+		t.Logf("exit %d, %.100s, %.300v", r.ExitCode, r.Result, r.Error)
+	}
+	wage(t, []attack{
+		{
+			name:  "garbage for a result",
+			fails: "what is written to descriptor 3 is parsed as hostile",
+			run:   code("import os\nos.write(3, os.urandom(100000))\nos._exit(0)"), check: ends(yurt.ErrorTypeNotSerializable),
+		},
+		{
+			name:  "a result of a thousand levels",
+			fails: "the decoder bounds the depth",
+			run:   code("import os\nos.write(3, b'{\"result\":' + b'[' * 60000)\nos._exit(0)"), check: ends(yurt.ErrorTypeNotSerializable),
+		},
+		{
+			name:  "a result of 64 MiB",
+			fails: "descriptor 3 has a cap, beyond which it is read and dropped",
+			run:   code("import os\nfor _ in range(1024): os.write(3, b'x' * 65536)\nos._exit(0)"), check: ends(yurt.ErrorTypeResultTooLarge),
+		},
+		{
+			name:  "two results",
+			fails: "one is taken, or none; it is the program's own word in any case",
+			run:   code("import os\nos.write(3, b'{\"result\":1}\\n{\"result\":2}\\n')"), check: orderly,
+		},
+		{
+			name:  "a success that was none",
+			fails: "the exit status comes from init, which user code cannot reach",
+			run:   code("import os\nos.write(3, b'{\"result\":1}')\nos.kill(os.getpid(), 11)"),
+			check: func(t *testing.T, r *yurt.Result) {
+				if r.ExitCode != 139 {
+					t.Errorf("it was ended by signal 11 and exited with %d", r.ExitCode)
+				}
+			},
+		},
+		{
+			name:  "an error of the node's own type",
+			fails: "types that are the node's are marked as the program's word when a program gives them",
+			run:   code("import os\nos.write(3, b'{\"error\":{\"type\":\"SandboxLost\",\"message\":\"forged\",\"stacktrace\":[]}}')\nos._exit(0)"), check: ends("user." + yurt.ErrorTypeSandboxLost),
+		},
+		{
+			name:  "a closed descriptor",
+			fails: "a run without a result is one without a result",
+			run:   code("import os\nos.closerange(0, 100)\nos._exit(7)"), check: orderly,
+		},
+	})
+}
