@@ -155,7 +155,7 @@ func TestTimeoutEndsTheWholeTree(t *testing.T) {
 		setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 0.2; done' &
 		(sh -c 'setsid sleep 1000 & exit 0' &)
 		trap "" TERM; while :; do sleep 0.1; done`
-	r := run(t, e, s.ID, line, timeout(2*time.Second)) // time enough to get away first
+	r := run(t, e, s.ID, line, timeout(rig.Moment(t, 500*time.Millisecond)))
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.ExitCode != yurt.ExecutionExitTimeout || r.Stdout != "before\n" {
 		t.Errorf("exit %d, stdout %q", r.ExitCode, r.Stdout)

@@ -105,7 +105,7 @@ func TestTimeoutEndsAProcessWithoutItsMainThread(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e)
 	code := "import ctypes, threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\nprint('gone', flush=True)\nctypes.PyDLL(None).pthread_exit(None)"
-	r := execute(t, e, s.ID, python(code, timeout(3*time.Second))) // an interpreter may take one of them to start
+	r := execute(t, e, s.ID, python(code, timeout(rig.Moment(t, time.Second))))
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.Stdout != "gone\n" {
 		t.Errorf("it said %q", r.Stdout)

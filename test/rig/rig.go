@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -192,6 +193,24 @@ func Kill(t testing.TB, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatalf("killing process %d: %v", pid, err)
 	}
+}
+
+// slownessEnv says how many times slower than usual this machine is, being emulated.
+const slownessEnv = "YURT_TEST_SLOWNESS"
+
+// Moment returns d, or more on a slow machine. It is for the time that a test grants
+// to what it has started, never for a time that it asserts.
+func Moment(t testing.TB, d time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv(slownessEnv)
+	if text == "" {
+		return d
+	}
+	times, err := strconv.Atoi(text)
+	if err != nil || times < 1 {
+		t.Fatalf("%s is %q, want a positive number", slownessEnv, text)
+	}
+	return d * time.Duration(times)
 }
 
 // Eventually waits until the condition holds, and fails the test if it does not.

@@ -37,7 +37,7 @@ func (k kernel) image() string { return filepath.Join(k.dir, "vmlinuz") }
 func (k kernel) module(name string) string { return filepath.Join(k.dir, name+".ko") }
 
 // getKernel returns the kernel in the cache, after having put it there if need be.
-func getKernel(ctx context.Context, t *testing.T) kernel {
+func getKernel(t *testing.T) kernel {
 	t.Helper()
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -48,8 +48,8 @@ func getKernel(ctx context.Context, t *testing.T) kernel {
 	if _, err := os.Stat(k.image()); err == nil {
 		return k
 	}
-	if err := fetchKernel(ctx, cache, k.dir); err != nil {
-		t.Fatalf("this test runs a virtual machine with Debian's kernel, which it could not get (package %s, by apt-get download): %v", kernelPackage, err)
+	if err := fetchKernel(t.Context(), cache, k.dir); err != nil {
+		t.Fatalf("this test starts a virtual machine with Debian's kernel, and could not get its package %s by apt-get download: %v", kernelPackage, err)
 	}
 	return k
 }

@@ -172,14 +172,26 @@ func loopbackUp() error {
 	return unix.Sethostname([]byte("vm"))
 }
 
-// runTests runs the command that is in the work directory, a word a line, and
-// reports its output and how it ended.
+// readWords reads a file of the work directory, a word a line.
+func readWords(name string) ([]string, error) {
+	words, err := os.ReadFile(filepath.Join(workDir, name))
+	if err != nil {
+		return nil, fmt.Errorf("reading what to run: %w", err)
+	}
+	return strings.Split(string(words), "\n"), nil
+}
+
+// runTests runs the command that is in the work directory, and reports its output
+// and how it ended.
 func runTests() error {
-	words, err := os.ReadFile(filepath.Join(workDir, "command"))
+	args, err := readWords("command")
 	if err != nil {
 		return err
 	}
-	args := strings.Split(strings.TrimSpace(string(words)), "\n")
+	env, err := readWords("environment")
+	if err != nil {
+		return err
+	}
 	out, err := os.OpenFile(report, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -190,7 +202,7 @@ func runTests() error {
 		return err
 	}
 	defer dir.Close()
-	status, err := runAsInit(args, out, int(dir.Fd()))
+	status, err := runAsInit(args, env, out, int(dir.Fd()))
 	if err != nil {
 		return err
 	}
@@ -200,13 +212,10 @@ func runTests() error {
 
 // runAsInit runs the command in the cgroup and returns how it ended. Meanwhile it
 // reaps what is orphaned, as a first process must.
-func runAsInit(args []string, out *os.File, group int) (syscall.WaitStatus, error) {
+func runAsInit(args, env []string, out *os.File, group int) (syscall.WaitStatus, error) {
 	pid, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{
-		Dir: "/tmp",
-		Env: []string{
-			"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TMPDIR=/tmp",
-			"YURT_TEST_BIN=" + filepath.Join(workDir, "bin"),
-		},
+		Dir:   "/tmp",
+		Env:   append(env, "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "TMPDIR=/tmp"),
 		Files: []uintptr{0, out.Fd(), out.Fd()},
 		Sys:   &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: group},
 	})
