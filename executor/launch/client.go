@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,6 +38,9 @@ func New(path, initBin string, transient bool, logger *slog.Logger) *Launcher {
 }
 
 // Create makes a sandbox. The files are passed as they are and stay the caller's.
+// Once begun it does not end with ctx: until the launcher has answered, threads of it
+// are in the sandbox's cgroups and processes come to be there, and nobody could
+// clear up.
 func (l *Launcher) Create(ctx context.Context, req CreateRequest, files []*os.File) (Reply, error) {
 	return l.call(ctx, Request{Create: &req}, files)
 }
@@ -59,7 +63,15 @@ func (l *Launcher) Close() error {
 	return p.close()
 }
 
+// answerTimeout bounds how long the launcher may take, on the busiest machine.
+const answerTimeout = 30 * time.Second
+
 func (l *Launcher) call(ctx context.Context, req Request, files []*os.File) (Reply, error) {
+	if err := ctx.Err(); err != nil {
+		return Reply{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+	defer cancel()
 	p, err := l.running()
 	if err != nil {
 		return Reply{}, err
@@ -193,7 +205,10 @@ func (p *process) call(ctx context.Context, req Request, files []*os.File) (Repl
 	case <-p.done:
 		return Reply{}, fmt.Errorf("the launcher ended: %w", p.end)
 	case <-ctx.Done():
-		return Reply{}, ctx.Err()
+		// It hangs. Killed it can do no more, and another is started.
+		_ = p.cmd.Process.Kill() // it may have ended by itself
+		<-p.done
+		return Reply{}, fmt.Errorf("the launcher did not answer: %w", ctx.Err())
 	}
 }
 
