@@ -89,11 +89,17 @@ func download(ctx context.Context, dir string) (string, error) {
 	if err == nil {
 		return deb, nil
 	}
-	lists := []string{"-o", "Dir::State::Lists=" + filepath.Join(dir, "lists"), "-o", "Dir::Cache=" + filepath.Join(dir, "cache")}
-	if _, updateErr := output(ctx, dir, "apt-get", append(lists, "update", "-qq")...); updateErr != nil {
+	lists, cache := filepath.Join(dir, "lists"), filepath.Join(dir, "cache")
+	for _, made := range []string{lists, cache} {
+		if mkdirErr := os.MkdirAll(filepath.Join(made, "partial"), 0o755); mkdirErr != nil {
+			return "", errors.Join(err, mkdirErr)
+		}
+	}
+	own := []string{"-o", "APT::Update::Error-Mode=any", "-o", "Dir::State::Lists=" + lists, "-o", "Dir::Cache=" + cache, "-o", "APT::Sandbox::User=root"}
+	if _, updateErr := output(ctx, dir, "apt-get", append(own, "update", "-qq")...); updateErr != nil {
 		return "", errors.Join(err, updateErr)
 	}
-	return downloadBy(ctx, dir, lists...)
+	return downloadBy(ctx, dir, own...)
 }
 
 func downloadBy(ctx context.Context, dir string, options ...string) (string, error) {
