@@ -134,17 +134,7 @@ func (m *Manager) findMounts(mountinfo io.Reader) error {
 
 func (m *Manager) check() error {
 	if m.v2 != "" {
-		data, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
-		if err != nil {
-			return fmt.Errorf("reading cgroup controllers: %w", err)
-		}
-		have := strings.Fields(string(data))
-		for _, c := range required() {
-			if !slices.Contains(have, c) {
-				return yurt.Errorf(yurt.CodeLimitNotEnforceable, "this host has no cgroup v2 controller %q at %s, so its limit cannot be enforced; enable it and start again", c, m.v2)
-			}
-		}
-		return nil
+		return checkV2(m.v2)
 	}
 	for _, c := range append(required(), "cpuacct", "freezer") {
 		if m.v1[c] == "" {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 )
@@ -46,6 +49,58 @@ func (m *Manager) createV2(name string, limits Limits) (Group, error) {
 		return nil, errors.Join(err, os.Remove(g.dir))
 	}
 	return g, nil
+}
+
+// checkV2 says why there can be no limits below the root of the hierarchy, if that
+// is so. It changes nothing.
+func checkV2(root string) error {
+	missing, err := lacks(root, "cgroup.controllers")
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "this host has no cgroup v2 controller %q at %s, so its limit cannot be enforced; enable it and start again", missing, root)
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(root, &fs); err != nil {
+		return fmt.Errorf("looking at the cgroups: %w", err)
+	}
+	if fs.Flags&unix.ST_RDONLY != 0 {
+		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "the cgroups at %s are read-only here, so limits cannot be set; run Yurt on the host itself, or in a container that may write to them", root)
+	}
+	return checkHandOver(root)
+}
+
+// checkHandOver is about the root of a container, which the kernel lets hand its
+// controllers on only while it holds no process itself. That of a host always may.
+func checkHandOver(root string) error {
+	if _, err := os.Stat(filepath.Join(root, "cgroup.type")); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	missing, err := lacks(root, "cgroup.subtree_control")
+	if missing == "" || err != nil {
+		return err
+	}
+	inside, err := pids(root)
+	if len(inside) == 0 || err != nil {
+		return err
+	}
+	return yurt.Errorf(yurt.CodeLimitNotEnforceable, "the cgroup at %s is not the host's root and holds %d processes, so controller %q cannot be handed to sandboxes; move those processes to a group below it and start again", root, len(inside), missing)
+}
+
+// lacks returns the first required controller that the control file does not list.
+func lacks(dir, file string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(dir, file))
+	if err != nil {
+		return "", fmt.Errorf("reading cgroup controllers: %w", err)
+	}
+	have := strings.Fields(string(data))
+	for _, c := range required() {
+		if !slices.Contains(have, c) {
+			return c, nil
+		}
+	}
+	return "", nil
 }
 
 // enable hands the controllers that limits need to the directories below dir.
