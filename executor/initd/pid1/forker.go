@@ -74,10 +74,8 @@ func (f *forker) run(ready chan<- error) {
 		ready <- err
 		return
 	}
-	// Children inherit what is blocked here, and this thread what whoever started the
-	// executor had blocked.
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, new(unix.Sigset_t), nil); err != nil {
-		ready <- fmt.Errorf("unblocking signals: %w", err)
+	if err := unblockSignals(); err != nil { // of this thread, whose children inherit it
+		ready <- err
 		return
 	}
 	ready <- nil

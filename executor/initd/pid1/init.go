@@ -49,6 +49,9 @@ func Run(ctx context.Context, args []string) error {
 	for i := range homes {
 		homes[i] = os.NewFile(uintptr(o.homes+i), "cgroup")
 	}
+	if err := unignoreSignals(); err != nil {
+		return err
+	}
 	filter := os.NewFile(uintptr(o.filter), "filter")
 	defer filter.Close()
 	program, err := readFilter(filter)
