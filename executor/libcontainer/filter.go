@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/moby/profiles/seccomp"
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -15,8 +16,8 @@ import (
 )
 
 // compileFilter compiles the system call allow-list to the BPF that the kernel
-// takes: the list that Docker's users know, for a process without capabilities,
-// on the native architecture alone. 32-bit and x32 calls kill the process.
+// takes: the list that Docker's users know, for a process without capabilities, with
+// fewer kinds of sockets, on the native architecture alone. 32-bit and x32 calls kill the process.
 func compileFilter() ([]byte, error) {
 	profile, err := seccomp.GetDefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{}}})
 	if err != nil {
@@ -31,7 +32,7 @@ func compileFilter() ([]byte, error) {
 		return nil, fmt.Errorf("making a seccomp filter: %w", err)
 	}
 	last := libseccomp.ScmpSyscall(0)
-	for _, rule := range profile.Syscalls {
+	for _, rule := range onlyOrdinarySockets(profile.Syscalls) {
 		highest, err := addRule(filter, rule)
 		if err != nil {
 			return nil, err
@@ -43,6 +44,29 @@ func compileFilter() ([]byte, error) {
 		return nil, fmt.Errorf("compiling the seccomp filter: %w", err)
 	}
 	return append(unknownIsENOSYS(uint32(last)), program...), nil
+}
+
+// onlyOrdinarySockets replaces what the list says of sockets. Others than these reach
+// parts of the kernel that no program here has a use for, whose modules the host
+// would load when asked for one, or, by vsock, the hypervisor. The list denies some of
+// them by comparing all 64 bits of an argument of which the kernel takes 32, so that
+// it lets them pass when a higher bit is set; what is equal to one of these has none.
+func onlyOrdinarySockets(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
+	calls := []string{"socket", "socketpair"}
+	kept := make([]specs.LinuxSyscall, 0, len(rules)+4)
+	for _, rule := range rules {
+		rule.Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool { return slices.Contains(calls, name) })
+		if len(rule.Names) > 0 {
+			kept = append(kept, rule)
+		}
+	}
+	for _, family := range []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
+		kept = append(kept, specs.LinuxSyscall{
+			Names: calls, Action: specs.ActAllow,
+			Args: []specs.LinuxSeccompArg{{Index: 0, Value: family, Op: specs.OpEqualTo}},
+		})
+	}
+	return kept
 }
 
 // export goes through a file in memory: libseccomp before 2.6 writes to nothing else.
