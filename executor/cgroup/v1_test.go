@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +70,7 @@ func startIn(t *testing.T, files func() ([]*os.File, error), line string) *exec.
 		t.Fatal(err)
 	}
 	defer closeAll(tasks)
+	before := ourThreads(t, tasks)
 	cmd := exec.Command("/bin/sh", "-c", line)
 	done := make(chan error)
 	go onThread(func() {
@@ -83,11 +85,45 @@ func startIn(t *testing.T, files func() ([]*os.File, error), line string) *exec.
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+	waitUntilLeft(t, tasks, before)
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
 	})
 	return cmd
+}
+
+// ourThreads returns the threads of this process that are in the cgroups.
+func ourThreads(t *testing.T, tasks []*os.File) map[string]bool {
+	t.Helper()
+	ours := make(map[string]bool)
+	for _, f := range tasks {
+		data, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tid := range strings.Fields(string(data)) {
+			if _, err := os.Stat("/proc/self/task/" + tid); err == nil {
+				ours[tid] = true
+			}
+		}
+	}
+	return ours
+}
+
+// waitUntilLeft waits until no thread of this process but those is in the cgroups.
+// One that is frozen there while it ends would stop the Go runtime, and with it the
+// thawing.
+func waitUntilLeft(t *testing.T, tasks []*os.File, those map[string]bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		now := ourThreads(t, tasks)
+		maps.DeleteFunc(now, func(tid string, _ bool) bool { return those[tid] })
+		if len(now) == 0 {
+			return
+		}
+	}
+	t.Fatal("a thread of this process stays in a cgroup")
 }
 
 // onThread calls do on a thread that is not used again, and is not the main one,
