@@ -110,9 +110,23 @@ func limitMemoryV1(dir string, bytes int64) error {
 	if err := writeInt(dir, "memory.limit_in_bytes", bytes); err != nil {
 		return err
 	}
+	if err := accountTCP(dir, bytes); err != nil {
+		return err
+	}
 	err := writeInt(dir, "memory.memsw.limit_in_bytes", bytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return writeInt(dir, "memory.swappiness", 0)
+	}
+	return err
+}
+
+// accountTCP bounds what TCP holds for the cgroup's sockets, which the kernel accounts
+// for apart, and not at all in a cgroup where nobody has set a limit. -1 is none but
+// those of the cgroups above.
+func accountTCP(dir string, bytes int64) error {
+	err := writeInt(dir, "memory.kmem.tcp.limit_in_bytes", bytes)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a kernel without
 	}
 	return err
 }
@@ -173,6 +187,9 @@ func (g *groupV1) NewLeaf(name string) (Leaf, error) {
 			made := &leafV1{dirs: leaf.dirs[:i]}
 			return nil, errors.Join(fmt.Errorf("making a cgroup: %w", err), made.Remove())
 		}
+	}
+	if err := accountTCP(leaf.memory, -1); err != nil {
+		return nil, errors.Join(err, leaf.Remove())
 	}
 	return leaf, nil
 }

@@ -161,6 +161,7 @@ func TestLimitsAreInForce(t *testing.T) {
 			}
 			wantFile(t, g.dir["memory"]+dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(limit, 10))
 		}
+		wantFile(t, g.dir["memory"]+dir, "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(map[string]int{runs: 128 << 20, init: initMemory}[dir]))
 		// What is below is held to the limit, which old kernels do only if asked to.
 		wantFile(t, g.dir["memory"]+dir, "memory.use_hierarchy", "1")
 	}

@@ -32,7 +32,7 @@ func compileFilter() ([]byte, error) {
 		return nil, fmt.Errorf("making a seccomp filter: %w", err)
 	}
 	last := libseccomp.ScmpSyscall(0)
-	for _, rule := range onlyOrdinarySockets(profile.Syscalls) {
+	for _, rule := range withoutSharedStores(onlyOrdinarySockets(profile.Syscalls)) {
 		highest, err := addRule(filter, rule)
 		if err != nil {
 			return nil, err
@@ -67,6 +67,15 @@ func onlyOrdinarySockets(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 		})
 	}
 	return kept
+}
+
+// withoutSharedStores takes from the list what draws on a store that the whole host
+// has one of and no limit can be put on: asynchronous I/O of the old kind.
+func withoutSharedStores(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
+	for i := range rules {
+		rules[i].Names = slices.DeleteFunc(slices.Clone(rules[i].Names), func(name string) bool { return name == "io_setup" })
+	}
+	return rules
 }
 
 // export goes through a file in memory: libseccomp before 2.6 writes to nothing else.

@@ -2,6 +2,7 @@ package oci
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
@@ -47,6 +48,7 @@ func Spec(o Options) *specs.Spec {
 			MaskedPaths:   maskedPaths(),
 			ReadonlyPaths: readonlyPaths(),
 			CgroupsPath:   o.CgroupPath,
+			Sysctl:        sysctls(),
 			// What a sandbox may not reach at all; limits are set by executor/cgroup.
 			Resources: &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}},
 		},
@@ -70,6 +72,7 @@ func initProcess(o Options) *specs.Process {
 			{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
 			{Type: "RLIMIT_NOFILE", Hard: o.MaxFiles, Soft: o.MaxFiles},
 			{Type: "RLIMIT_MSGQUEUE", Hard: 0, Soft: 0},
+			{Type: "RLIMIT_SIGPENDING", Hard: maxSignals, Soft: maxSignals},
 			{Type: "RLIMIT_MEMLOCK", Hard: 64 << 10, Soft: 64 << 10},
 			{Type: "RLIMIT_NICE", Hard: 0, Soft: 0},
 			{Type: "RLIMIT_RTPRIO", Hard: 0, Soft: 0},
@@ -77,11 +80,30 @@ func initProcess(o Options) *specs.Process {
 	}
 }
 
+// What the kernel has one store of, for the host's root and all sandboxes together,
+// of which a sandbox may take so much.
+const (
+	maxSignals   = 4096 // pending, timers included
+	maxTerminals = 64
+	maxWatchers  = 16    // inotify instances; hosts have 128 unless told otherwise
+	maxWatches   = 16384 // files that they watch
+)
+
+// sysctls are those of the sandbox's own user namespace.
+func sysctls() map[string]string {
+	return map[string]string{
+		"user.max_inotify_instances": strconv.Itoa(maxWatchers),
+		"user.max_inotify_watches":   strconv.Itoa(maxWatches),
+		// One more reason for which none can be made.
+		"user.max_user_namespaces": "0",
+	}
+}
+
 func mounts(o Options) []specs.Mount {
 	list := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec", "hidepid=2"}},
 		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=64k", "nr_inodes=64"}},
-		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
+		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", fmt.Sprintf("max=%d", maxTerminals)}},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "noexec", "mode=1777", sizeOption(o.Memory/2, 4096)}},
 	}
 	for _, path := range o.Layout.Binds {

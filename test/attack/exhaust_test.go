@@ -276,19 +276,60 @@ for _ in range(40):
 `,
 		},
 		{
-			name:  "locks and watches",
-			fails: "what a user may have of them counts for the sandbox's own user alone",
+			name:  "inotify of the whole host",
+			fails: "the host's root and all sandboxes draw on one store, of which each sandbox's user namespace may take a part",
 			program: `
-import fcntl
-kept = []
-inotify = libc.inotify_init1(0)
-for n in range(5000):
-    try:
-        open(f'/tmp/{n}', 'w').close()
-        libc.inotify_add_watch(inotify, f'/tmp/{n}'.encode(), 0xfff)
-        kept.append(libc.inotify_init1(0)); kept.append(libc.epoll_create1(0)); kept.append(libc.eventfd(0, 0))
-    except OSError: break
+made = 0
+while libc.inotify_init1(0) >= 0: made += 1
+if not 8 <= made <= 16: got(made, 'instances')
 `,
+		},
+		{
+			name:  "terminals of the whole host",
+			fails: "each sandbox's devpts has a maximum",
+			program: `
+def all():
+    made = 0
+    try:
+        while made < 2000: os.openpty(); made += 1
+    except OSError: pass
+    if made > 64: got(made, 'terminals')
+for _ in range(3): in_child(all)
+`,
+		},
+		{
+			name:  "asynchronous I/O of the whole host",
+			fails: "the call is denied: it draws on one store for all",
+			program: `
+context = ctypes.c_ulong(0)
+refused(206 if X86 else 0, 1024, ctypes.byref(context))
+`,
+		},
+		{
+			name:  "memory that TCP holds",
+			fails: "it is limited as well; on cgroup v1 by a limit of its own",
+			program: `
+def stuff():
+    held = 0
+    kept = []
+    server = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen(1000)
+    try:
+        for _ in range(500):
+            a = socket.create_connection(server.getsockname(), 1); b, _ = server.accept(); kept += [a, b]
+            for s in (a, b):
+                s.setblocking(False)
+                try:
+                    while True: held += s.send(bytes(1 << 20))
+                except BlockingIOError: pass
+    except OSError: pass
+    if held > 192 << 20: got(held >> 20, 'MiB')
+in_child(stuff)
+`,
+			check: func(t *testing.T, r *yurt.Result) {
+				if r.Error == nil {
+					held(t, r)
+				}
+			},
 		},
 	})
 }
