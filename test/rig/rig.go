@@ -123,10 +123,13 @@ func Config(t testing.TB, b Binaries) executor.Config {
 }
 
 // Executor starts an executor, and at the end of the test destroys all that it made.
+// Its sandboxes also end when the test's process dies before that.
 func Executor(t testing.TB) *executor.Executor {
 	t.Helper()
 	NeedsSandboxes(t)
-	return Start(t, Config(t, Build(t)))
+	config := Config(t, Build(t))
+	config.Transient = true
+	return Start(t, config)
 }
 
 // Start starts an executor with the configuration.
