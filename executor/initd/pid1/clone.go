@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"syscall"
 	"unsafe"
@@ -164,13 +165,21 @@ func (b *birth) fork() (pid uintptr, errno syscall.Errno) {
 	if _, _, errno = syscall.RawSyscall(unix.SYS_SETUID, b.uid, 0, 0); errno != 0 {
 		goto failed
 	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(b.dir)), 0, 0); errno != 0 {
-		goto failed
-	}
 	for i = range b.fds {
 		if _, _, errno = syscall.RawSyscall(unix.SYS_DUP3, b.fds[i], uintptr(i), 0); errno != 0 {
 			goto failed
 		}
+	}
+	// All others of init's are closed before the directory is looked for: a link to
+	// /proc/self/fd would lead by that of a cgroup into the host's file system.
+	if _, _, errno = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, uintptr(len(b.fds)), b.fate-1, 0); errno != 0 {
+		goto failed
+	}
+	if _, _, errno = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, b.fate+1, math.MaxUint32, 0); errno != 0 {
+		goto failed
+	}
+	if _, _, errno = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(b.dir)), 0, 0); errno != 0 {
+		goto failed
 	}
 	if _, _, errno = syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(b.filter))); errno != 0 {
 		goto failed
