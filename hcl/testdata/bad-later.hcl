@@ -25,7 +25,7 @@ template "later" {
   network {
     mode = "egress"
     egress {
-      allow = ["pypi.org"]
+      allow = ["api.example.com"]
     }
   }
   dynamic "rootfs" {
