@@ -160,10 +160,6 @@ func (e *Executor) kill(r *run) {
 	}
 }
 
-// ackEvery is how many bytes of output yurt-init holds at most before it hears that
-// the log has them; less often is faster.
-const ackEvery = 128 << 10
-
 // collect writes chunks to the log until the process has ended.
 func (r *run) collect(out *initd.Output) (*initd.Exit, error) {
 	unacked := 0
@@ -179,7 +175,7 @@ func (r *run) collect(out *initd.Output) (*initd.Exit, error) {
 		if err := r.log.Append(entryOf(chunk)); err != nil {
 			return nil, err
 		}
-		if unacked += len(chunk.Data); unacked >= ackEvery {
+		if unacked += len(chunk.Data); unacked >= initd.AckEvery {
 			if err := out.Ack(chunk.Seq); err != nil {
 				return nil, fmt.Errorf("acknowledging output: %w", err)
 			}

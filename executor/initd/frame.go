@@ -32,6 +32,9 @@ const (
 	MaxFrame = 1 << 20
 	// MaxChunk bounds the output in one chunk, in bytes.
 	MaxChunk = 64 << 10
+	// AckEvery is how many bytes of a process's output the host takes at most before
+	// it acknowledges them; yurt-init may wait for that with more in hand.
+	AckEvery = 32 << 10
 
 	frameHeader = 5
 	chunkHeader = 9

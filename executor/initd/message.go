@@ -96,11 +96,18 @@ type Chunk struct {
 
 // AppendChunk appends the encoded chunk, frame and all, to buf.
 func AppendChunk(buf []byte, c Chunk) []byte {
+	return append(AppendChunkHeader(buf, c), c.Data...)
+}
+
+// ChunkHeader is how many bytes of an encoded chunk come before its data.
+const ChunkHeader = frameHeader + chunkHeader
+
+// AppendChunkHeader appends what comes before the data of the encoded chunk to buf.
+func AppendChunkHeader(buf []byte, c Chunk) []byte {
 	buf = append(buf, byte(KindChunk))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(chunkHeader+len(c.Data)))
 	buf = binary.BigEndian.AppendUint64(buf, c.Seq)
-	buf = append(buf, byte(c.Stream))
-	return append(buf, c.Data...)
+	return append(buf, byte(c.Stream))
 }
 
 // Chunk reads the frame as a chunk, whose data is the frame's own bytes.

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/yurtrun/yurt"
 )
 
@@ -85,6 +87,35 @@ used = time.process_time()
 if used < 0.25: got('only', used, 'of 0.5 s of CPU')
 `))
 	held(t, r)
+}
+
+// TestManyFloodsAtOnce has more output on its way to the host than init may hold.
+func TestManyFloodsAtOnce(t *testing.T) {
+	a := newArena(t)
+	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Resources.PIDs, s.Resources.Memory = 500, 512<<20 })
+	const floods, size = 60, 4 << 20
+	var group errgroup.Group
+	for range floods {
+		group.Go(func() error {
+			spec := shell(fmt.Sprintf(`head -c %d /dev/zero | tr '\0' x`, size))
+			spec.OutputLimit, spec.Timeout = size, yurt.Duration(5*time.Minute)
+			if err := a.StartExecution(t.Context(), sandbox, spec); err != nil {
+				return err
+			}
+			r, err := a.WaitExecution(t.Context(), sandbox, spec.ID)
+			if err != nil {
+				return err
+			}
+			if r.Error != nil || len(r.Stdout) != size {
+				return fmt.Errorf("%d bytes came of %d, %+v", len(r.Stdout), size, r.Error)
+			}
+			return a.ForgetExecution(t.Context(), sandbox, spec.ID)
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	a.works(t, "the sandbox", sandbox)
 }
 
 // TestWorkingDirectories asks for executions to begin where a descriptor of init

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -35,12 +36,17 @@ func parseOptions(args []string) (options, error) {
 	return o, nil
 }
 
+// memoryGoal is how much memory the garbage collector tries to keep to, in bytes: well
+// below what the cgroup allows, which counts the kernel's memory too.
+const memoryGoal = 80 << 20
+
 // Run is the life of yurt-init. It returns only when it cannot go on.
 func Run(ctx context.Context, args []string) error {
 	o, err := parseOptions(args)
 	if err != nil {
 		return err
 	}
+	debug.SetMemoryLimit(memoryGoal)
 	// Nothing handed over may reach a child.
 	for fd := 3; fd < max(o.listen, o.filter, o.homes+o.nhomes-1)+1; fd++ {
 		syscall.CloseOnExec(fd)

@@ -9,22 +9,28 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// maxUnacked bounds the output that is kept until the host has it, in bytes for
-// each process. Beyond it the process waits in its next write, as it would on a
-// full pipe; the host keeps up unless it is being restarted.
-const maxUnacked = 1 << 20
+// What is kept of output until the host has it, in bytes. Beyond it a process waits in
+// its next write, as it would on a full pipe; the host keeps up unless it is being
+// restarted. All of it together must fit the memory that init has.
+const (
+	maxKept    = 24 << 20           // of all processes, unless they are many
+	maxUnacked = 1 << 20            // of a process, when there are few
+	minUnacked = 2 * initd.AckEvery // of a process, when there are many: more than the host leaves unacknowledged
+	keptChunk  = 64                 // what keeping a chunk takes beside its data
+)
 
 // process is one process and the output that the host does not have yet.
 type process struct {
 	child
 
 	id      string
+	room    func() int // how much it may keep, in bytes
 	readers []*streamReader
 
 	mu      sync.Mutex
 	changed *sync.Cond // a chunk came, chunks were acknowledged, the process ended or was released
 	chunks  []initd.Chunk
-	size    int // bytes in chunks
+	size    int // what chunks take, in bytes
 	last    uint64
 	exit    *initd.Exit
 	gone    bool // released: nobody will read chunks any more
@@ -46,11 +52,11 @@ func (c *childFiles) fds() []uintptr {
 func (c *childFiles) close() { closeAll(c.files) }
 
 // newProcess makes the pipes of a process that is to be started. It takes over stdin.
-func newProcess(req initd.StartRequest, stdin *os.File) (*process, *childFiles, error) {
-	p := &process{id: req.ID}
+func newProcess(req initd.StartRequest, stdin *os.File, buffers *sync.Pool, room func() int) (*process, *childFiles, error) {
+	p := &process{id: req.ID, room: room}
 	p.changed = sync.NewCond(&p.mu)
 	child := &childFiles{}
-	if err := p.openFiles(child, req, stdin); err != nil {
+	if err := p.openFiles(child, req, stdin, buffers); err != nil {
 		child.close()
 		p.discard()
 		return nil, nil, err
@@ -58,7 +64,7 @@ func newProcess(req initd.StartRequest, stdin *os.File) (*process, *childFiles, 
 	return p, child, nil
 }
 
-func (p *process) openFiles(child *childFiles, req initd.StartRequest, stdin *os.File) error {
+func (p *process) openFiles(child *childFiles, req initd.StartRequest, stdin *os.File, buffers *sync.Pool) error {
 	if stdin == nil {
 		var err error
 		if stdin, err = os.Open(os.DevNull); err != nil {
@@ -76,7 +82,7 @@ func (p *process) openFiles(child *childFiles, req initd.StartRequest, stdin *os
 			return fmt.Errorf("making a pipe: %w", err)
 		}
 		child.files = append(child.files, w)
-		p.readers = append(p.readers, newStreamReader(p, initd.Stream(i+1), r, limit))
+		p.readers = append(p.readers, newStreamReader(p, initd.Stream(i+1), r, limit, buffers))
 		// So that the user may open /dev/stdout and /dev/stderr again, by name.
 		if err := w.Chmod(0o222); err != nil {
 			return fmt.Errorf("making a pipe: %w", err)
@@ -118,7 +124,7 @@ func (p *process) finish(status syscall.WaitStatus) {
 func (p *process) add(stream initd.Stream, data []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.size >= maxUnacked && !p.gone {
+	for p.size >= p.room() && !p.gone {
 		p.changed.Wait()
 	}
 	if p.gone {
@@ -126,7 +132,7 @@ func (p *process) add(stream initd.Stream, data []byte) {
 	}
 	p.last++
 	p.chunks = append(p.chunks, initd.Chunk{Seq: p.last, Stream: stream, Data: data})
-	p.size += len(data)
+	p.size += keptChunk + len(data)
 	p.changed.Broadcast()
 }
 
@@ -135,7 +141,7 @@ func (p *process) ack(seq uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.chunks) > 0 && p.chunks[0].Seq <= seq {
-		p.size -= len(p.chunks[0].Data)
+		p.size -= keptChunk + len(p.chunks[0].Data)
 		p.chunks[0].Data = nil
 		p.chunks = p.chunks[1:]
 	}

@@ -56,8 +56,13 @@ type session struct {
 func newSession(conn *net.UnixConn, t *table) *session {
 	s := &session{conn: conn, in: receiver{conn: conn}, table: t}
 	s.reader = initd.NewReader(&s.in)
+	_ = conn.SetWriteBuffer(sendBuffer) // otherwise it is larger
 	return s
 }
+
+// sendBuffer is how much the kernel may hold of what is on its way to the host, in
+// bytes of a connection; it counts towards init's memory.
+const sendBuffer = 64 << 10
 
 func (s *session) handle() {
 	frame, err := s.reader.Next()
@@ -120,6 +125,7 @@ func (s *session) stream(p *process, seq uint64) {
 	if initd.WriteMessage(s.conn, initd.KindBegun, initd.Begun{PID: p.pid}) != nil {
 		return
 	}
+	s.reader = initd.NewReader(&s.in) // without the memory of the request
 	var stopped atomic.Bool
 	acks := make(chan struct{})
 	go func() {
@@ -149,25 +155,29 @@ func (s *session) takeAcks(p *process) {
 }
 
 func (s *session) sendOutput(p *process, seq uint64, stopped func() bool) {
-	var buf []byte
 	for {
 		chunks, exit := p.wait(seq, stopped)
 		if exit != nil {
 			s.send(initd.KindExit, exit)
 			return
 		}
-		if len(chunks) == 0 {
+		if len(chunks) == 0 || s.sendChunks(chunks) != nil {
 			return
 		}
-		buf = buf[:0]
-		for _, c := range chunks {
-			buf = initd.AppendChunk(buf, c)
-			seq = c.Seq
-		}
-		if _, err := s.conn.Write(buf); err != nil {
-			return
-		}
+		seq = chunks[len(chunks)-1].Seq
 	}
+}
+
+// sendChunks writes the chunks without copying their data.
+func (s *session) sendChunks(chunks []initd.Chunk) error {
+	headers := make([]byte, 0, len(chunks)*initd.ChunkHeader)
+	parts := make(net.Buffers, 0, 2*len(chunks))
+	for _, c := range chunks {
+		headers = initd.AppendChunkHeader(headers, c)
+		parts = append(parts, headers[len(headers)-initd.ChunkHeader:], c.Data)
+	}
+	_, err := parts.WriteTo(s.conn)
+	return err
 }
 
 func (s *session) reply(err error, do func() error) {

@@ -142,12 +142,21 @@ func TestRequestsThatAreRefused(t *testing.T) {
 
 func TestAttachToWhatHasEnded(t *testing.T) {
 	table := testTable(t)
-	answer := converse(t, table, encode(t, initd.KindAttach, initd.AttachRequest{ID: "ended", After: 1}))
-	reader := initd.NewReader(bytes.NewReader(answer))
+	host, init := socketPair(t)
+	handled := make(chan struct{})
+	go func() {
+		defer close(handled)
+		defer init.Close()
+		newSession(init, table).handle()
+	}()
+	if _, err := host.Write(encode(t, initd.KindAttach, initd.AttachRequest{ID: "ended", After: 1})); err != nil {
+		t.Fatal(err)
+	}
+	reader := initd.NewReader(host)
 	var kinds strings.Builder
 	for {
 		frame, err := reader.Next()
-		if err != nil {
+		if err != nil { // it closes its side after the end
 			break
 		}
 		kinds.WriteByte(byte(frame.Kind))
@@ -155,6 +164,8 @@ func TestAttachToWhatHasEnded(t *testing.T) {
 			t.Errorf("after chunk 1 came %d, %q", chunk.Seq, chunk.Data)
 		}
 	}
+	host.Close()
+	<-handled
 	if kinds.String() != "BDX" {
 		t.Errorf("it answered with frames %q", kinds.String())
 	}

@@ -19,6 +19,7 @@ type streamReader struct {
 	stream  initd.Stream
 	pipe    *os.File
 	limit   int64
+	buffers *sync.Pool
 
 	total    int64  // bytes read
 	kept     int64  // bytes passed on
@@ -28,31 +29,59 @@ type streamReader struct {
 	reported int64 // total when drained was closed
 }
 
-func newStreamReader(p *process, stream initd.Stream, pipe *os.File, limit int64) *streamReader {
-	return &streamReader{process: p, stream: stream, pipe: pipe, limit: limit, drained: make(chan struct{})}
+func newStreamReader(p *process, stream initd.Stream, pipe *os.File, limit int64, buffers *sync.Pool) *streamReader {
+	return &streamReader{process: p, stream: stream, pipe: pipe, limit: limit, buffers: buffers, drained: make(chan struct{})}
+}
+
+// newBuffers makes the buffers that readers take while they read. None has one while
+// it waits, be it for its process or for the host.
+func newBuffers() *sync.Pool {
+	return &sync.Pool{New: func() any { return new([initd.MaxChunk]byte) }}
 }
 
 // run reads until the last writer is gone. When the process itself has ended but
 // something it left behind holds the pipe open, all that comes later is dropped.
 func (r *streamReader) run() {
 	defer r.pipe.Close()
-	buf := make([]byte, initd.MaxChunk)
-	for {
-		n, err := r.pipe.Read(buf)
-		r.take(buf[:n])
-		switch {
-		case err == nil:
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			r.readAvailable(buf)
-			r.report()
-			r.pipe.SetReadDeadline(time.Time{})
-			_, _ = io.Copy(io.Discard, r.pipe)
-			return
-		default:
-			r.report()
-			return
+	raw, err := r.pipe.SyscallConn()
+	for err == nil {
+		var data []byte
+		waited := raw.Read(func(fd uintptr) bool {
+			data, err = r.read(int(fd))
+			return !errors.Is(err, syscall.EAGAIN)
+		})
+		if waited != nil {
+			err = waited
+			break
 		}
+		r.take(data)
 	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		r.readAvailable(raw)
+		r.report()
+		r.pipe.SetReadDeadline(time.Time{})
+		_, _ = io.Copy(io.Discard, r.pipe)
+		return
+	}
+	r.report()
+}
+
+// read reads what is there, up to a chunk's size, after the tail, of which nothing is
+// left then. The error is io.EOF at the end of the pipe and EAGAIN when it is empty.
+func (r *streamReader) read(fd int) ([]byte, error) {
+	buf := r.buffers.Get().(*[initd.MaxChunk]byte)
+	defer r.buffers.Put(buf)
+	n, err := syscall.Read(fd, buf[:])
+	for errors.Is(err, syscall.EINTR) {
+		n, err = syscall.Read(fd, buf[:])
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		return nil, io.EOF
+	}
+	return r.keep(buf[:n]), nil
 }
 
 // drain waits until all that the ended process wrote is passed on, and returns
@@ -64,25 +93,18 @@ func (r *streamReader) drain() int64 {
 }
 
 // readAvailable reads what is in the pipe now, without waiting for more.
-func (r *streamReader) readAvailable(buf []byte) {
-	raw, err := r.pipe.SyscallConn()
-	if err != nil {
-		return
-	}
-	// Control, not Read: the deadline that brought us here has passed.
-	raw.Control(func(fd uintptr) {
-		for left := 1 << 20; left > 0; { // a pipe's capacity at most, or a writer left behind could hold us for ever
-			n, err := syscall.Read(int(fd), buf)
-			if errors.Is(err, syscall.EINTR) {
-				continue
-			}
-			if n <= 0 || err != nil {
-				return
-			}
-			r.take(buf[:n])
-			left -= n
+func (r *streamReader) readAvailable(raw syscall.RawConn) {
+	for left := 1 << 20; left > 0; { // a pipe's capacity at most, or a writer left behind could hold us for ever
+		var data []byte
+		before := r.total
+		// Control, not Read: the deadline that brought us here has passed.
+		err := raw.Control(func(fd uintptr) { data, _ = r.read(int(fd)) })
+		if err != nil || r.total == before {
+			return
 		}
-	})
+		r.take(data)
+		left -= int(r.total - before)
+	}
 }
 
 func (r *streamReader) report() {
@@ -97,20 +119,29 @@ func (r *streamReader) report() {
 	})
 }
 
-// take counts data and passes on what fits the limit, up to the last whole character.
-func (r *streamReader) take(data []byte) {
+// keep counts what was read and returns a copy of what of it fits the limit, after the
+// tail, of which nothing is left then.
+func (r *streamReader) keep(data []byte) []byte {
 	r.total += int64(len(data))
 	room := r.limit - r.kept - int64(len(r.tail))
-	if len(data) == 0 || room <= 0 {
+	if room <= 0 {
+		return nil
+	}
+	data = data[:min(int64(len(data)), room)]
+	whole := make([]byte, 0, len(r.tail)+len(data))
+	whole = append(append(whole, r.tail...), data...)
+	r.tail = nil
+	return whole
+}
+
+// take passes on data, which is its own, up to the last whole character.
+func (r *streamReader) take(data []byte) {
+	if len(data) == 0 {
 		return
 	}
-	data = append(r.tail, data[:min(int64(len(data)), room)]...)
-	r.tail = nil
 	whole := len(data) - partialRune(data)
-	if whole > 0 {
-		r.pass(data[:whole])
-	}
-	r.tail = append([]byte(nil), data[whole:]...)
+	r.tail = append(r.tail, data[whole:]...)
+	r.pass(data[:whole])
 }
 
 func (r *streamReader) pass(data []byte) {
@@ -120,7 +151,7 @@ func (r *streamReader) pass(data []byte) {
 			n = initd.MaxChunk - partialRune(data[:initd.MaxChunk])
 		}
 		r.kept += int64(n)
-		r.process.add(r.stream, append([]byte(nil), data[:n]...))
+		r.process.add(r.stream, data[:n])
 		data = data[n:]
 	}
 }

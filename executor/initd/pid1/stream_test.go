@@ -15,7 +15,7 @@ import (
 
 func testProcess(t testing.TB) *process {
 	t.Helper()
-	p, child, err := newProcess(initd.StartRequest{ID: "exe_1"}, nil)
+	p, child, err := newProcess(initd.StartRequest{ID: "exe_1"}, nil, newBuffers(), func() int { return maxUnacked })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func pipeOf(t testing.TB, p *process, limit int64) (*streamReader, *os.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newStreamReader(p, initd.Stdout, r, limit), w
+	return newStreamReader(p, initd.Stdout, r, limit, newBuffers()), w
 }
 
 // collect takes chunks as the host does until the process has ended.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/yurtrun/yurt/executor/initd"
@@ -16,7 +17,9 @@ const maxProcesses = 4096
 
 // table is every process that the host started here and did not forget.
 type table struct {
-	forker *forker
+	forker  *forker
+	buffers *sync.Pool
+	live    atomic.Int64 // processes whose output is kept
 
 	mu    sync.Mutex
 	byID  map[string]*process
@@ -24,7 +27,7 @@ type table struct {
 }
 
 func newTable(f *forker) *table {
-	return &table{forker: f, byID: make(map[string]*process), byPID: make(map[int]*process)}
+	return &table{forker: f, buffers: newBuffers(), byID: make(map[string]*process), byPID: make(map[int]*process)}
 }
 
 // start starts a process. files are stdin, if it has one, and its cgroup.
@@ -39,7 +42,7 @@ func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error
 		}
 		stdin, files = files[0], files[1:]
 	}
-	p, stdio, err := newProcess(req, stdin)
+	p, stdio, err := newProcess(req, stdin, t.buffers, t.room)
 	if err != nil {
 		return nil, refusal(initd.ReasonFork, err)
 	}
@@ -62,6 +65,7 @@ func (t *table) drop(p *process) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.byID, p.id)
+	t.live.Add(-1)
 	p.release()
 }
 
@@ -82,7 +86,13 @@ func (t *table) fork(p *process, req initd.StartRequest, stdio *childFiles, leav
 	}
 	p.child = c
 	t.byID[req.ID], t.byPID[p.pid] = p, p
+	t.live.Add(1)
 	return nil
+}
+
+// room returns how much output each process may keep.
+func (t *table) room() int {
+	return int(min(max(maxKept/max(t.live.Load(), 1), minUnacked), maxUnacked))
 }
 
 // reap takes note of one child that has ended, and reports whether there was one.
@@ -127,6 +137,7 @@ func (t *table) forget(id string) error {
 		return refusal(initd.ReasonBadRequest, fmt.Errorf("process %s is running", id))
 	}
 	delete(t.byID, id)
+	t.live.Add(-1)
 	p.release()
 	return nil
 }
