@@ -35,7 +35,6 @@ func TestProcessIdentity(t *testing.T) {
 	for name, other := range map[string]processIdentity{
 		"began later":  {id.PID, id.Start + 1, id.Boot},
 		"another boot": {id.PID, id.Start, "another"},
-		"another's":    {os.Getpid(), id.Start, id.Boot},
 		"none":         {},
 		"negative":     {-1, id.Start, id.Boot},
 		"the highest":  {1 << 22, id.Start, id.Boot},

@@ -66,7 +66,7 @@ try:
 except OSError: pass
 if made > 64: got(made, 'zombies')
 while made: os.waitpid(-1, 0); made -= 1
-for n in range(2000):                                # orphans, which init reaps
+for n in range(500):                                # orphans, which init reaps
     def orphan():
         if os.fork() == 0: os._exit(0)
     in_child(orphan)
