@@ -11,6 +11,15 @@ import (
 // for the local placer, over the network for the others. Its methods may be
 // called concurrently. Errors carry a [yurt.Code].
 type Node interface {
+	ExecutionNode
+	FileNode
+	SandboxNode
+	// Runtimes lists the installed language runtimes.
+	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
+}
+
+// ExecutionNode runs things in sandboxes.
+type ExecutionNode interface {
 	// StartExecution begins an execution and returns once the node has recorded
 	// it. It goes on when the caller leaves.
 	StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error
@@ -21,13 +30,19 @@ type Node interface {
 	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
 	// ForgetExecution releases what the node keeps of an ended execution.
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
+}
 
+// FileNode reaches the files of a sandbox's workspace.
+type FileNode interface {
 	// WriteFile replaces the file at path with the content, atomically, making
 	// parent directories. It reads at most [yurt.MaxFileBytes].
 	WriteFile(ctx context.Context, sandboxID, path string, content io.Reader) (yurt.FileInfo, error)
 	// ReadFile opens the regular file at path. The caller closes it.
 	ReadFile(ctx context.Context, sandboxID, path string) (io.ReadCloser, yurt.FileInfo, error)
+}
 
+// SandboxNode owns sandboxes.
+type SandboxNode interface {
 	// Sandboxes lists every sandbox that the node owns, dead ones that were not
 	// destroyed yet included.
 	Sandboxes(ctx context.Context) ([]yurt.Sandbox, error)
@@ -37,9 +52,6 @@ type Node interface {
 	// WatchSandboxes calls died for each sandbox whose init is gone without
 	// having been destroyed, until ctx is done.
 	WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error
-
-	// Runtimes lists the installed language runtimes.
-	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
 }
 
 // Placer finds or makes the sandbox of a session.
