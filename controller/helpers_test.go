@@ -87,23 +87,25 @@ type world struct {
 	node  *nodetest.Node
 	clock *clock
 	stop  func()
+
+	changes []func(*controller.Config)
 }
 
-func newWorld(t tester, dir string) *world {
+func newWorld(t tester, dir string, changes ...func(*controller.Config)) *world {
 	t.Helper()
 	store, err := sqlite.Open(context.Background(), filepath.Join(dir, "yurt.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, store: store, node: nodetest.New(), clock: newClock()}
+	w := &world{t: t, store: store, node: nodetest.New(), clock: newClock(), changes: changes}
 	w.start()
 	return w
 }
 
 // testWorld is a world that is closed when the test ends.
-func testWorld(t *testing.T) *world {
+func testWorld(t *testing.T, changes ...func(*controller.Config)) *world {
 	t.Helper()
-	w := newWorld(t, t.TempDir())
+	w := newWorld(t, t.TempDir(), changes...)
 	t.Cleanup(w.close)
 	return w
 }
@@ -111,7 +113,11 @@ func testWorld(t *testing.T) *world {
 // start begins a life of the controller.
 func (w *world) start() {
 	w.t.Helper()
-	c, err := controller.New(controller.Config{Store: w.store, Placer: w.node.Placer(), Templates: nodetest.Templates(), Clock: w.clock})
+	config := controller.Config{Store: w.store, Placer: w.node.Placer(), Templates: nodetest.Templates(), Clock: w.clock}
+	for _, change := range w.changes {
+		change(&config)
+	}
+	c, err := controller.New(config)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -53,7 +53,17 @@ func (c *Controller) watchNode(ctx context.Context, session yurt.Session, id str
 	if err != nil {
 		return err
 	}
-	return node.WatchExecution(ctx, session.SandboxID, id, w.last, w.deliver)
+	return node.WatchExecution(ctx, session.SandboxID, id, w.last, func(e yurt.Event) error {
+		if e.Type == yurt.EventEnded {
+			// Who hears of the end may ask for the result at once: it is stored first.
+			ended, err := c.WaitExecution(ctx, session.ID, id)
+			if err != nil {
+				return err
+			}
+			e.Result = cmp.Or(ended.Result, e.Result)
+		}
+		return w.deliver(e)
+	})
 }
 
 // watcher is where one watcher is in the events of an execution.
