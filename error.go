@@ -25,6 +25,9 @@ const (
 	CodeFileNotFound         Code = "file_not_found"         // no such file
 	CodeNotAFile             Code = "not_a_file"             // the path names something that is not a regular file
 	CodeFileTooLarge         Code = "file_too_large"         // a file exceeds the limit
+	CodeFileExists           Code = "file_exists"            // there is something where nothing may be
+	CodeRangeNotSatisfiable  Code = "range_not_satisfiable"  // the file has nothing of the range that was asked for
+	CodeArchiveInvalid       Code = "archive_invalid"        // an archive is broken, or holds what may not be unpacked
 	CodeWorkspaceFull        Code = "workspace_full"         // no space or inodes left in the workspace
 	CodeNotFound             Code = "not_found"              // no such route or resource of another kind
 	CodeMethodNotAllowed     Code = "method_not_allowed"     // the route exists, the verb does not
@@ -81,6 +84,9 @@ func codeTable() map[Code]codeRow {
 		CodeFileNotFound:         {http.StatusNotFound, codes.NotFound, ExitFileNotFound},
 		CodeNotAFile:             {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeFileTooLarge:         {http.StatusRequestEntityTooLarge, codes.ResourceExhausted, ExitError},
+		CodeFileExists:           {http.StatusConflict, codes.AlreadyExists, ExitError},
+		CodeRangeNotSatisfiable:  {http.StatusRequestedRangeNotSatisfiable, codes.OutOfRange, ExitError},
+		CodeArchiveInvalid:       {http.StatusUnprocessableEntity, codes.InvalidArgument, ExitError},
 		CodeWorkspaceFull:        {http.StatusInsufficientStorage, codes.ResourceExhausted, ExitError},
 		CodeNotFound:             {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeMethodNotAllowed:     {http.StatusMethodNotAllowed, codes.Unimplemented, ExitError},

@@ -22,16 +22,25 @@ const (
 	// MaxResultBytes caps the JSON value that a handler returns.
 	MaxResultBytes = 8 << 20
 
-	MaxCodeBytes  = 4 << 20   // source text of one execution
-	MaxStdinBytes = 16 << 20  // stdin given with the request
-	MaxEventBytes = 6 << 20   // event of a handler: AWS Lambda's own limit for a synchronous call
-	MaxFileBytes  = 512 << 20 // one file through the file API
+	MaxCodeBytes  = 4 << 20  // source text of one execution
+	MaxStdinBytes = 16 << 20 // stdin given with the request
+	MaxEventBytes = 6 << 20  // event of a handler: AWS Lambda's own limit for a synchronous call
+	MaxFileBytes  = 16 << 30 // one file through the file API; what the workspace holds is less
 	MaxPathBytes  = 4096
+	MaxFileDepth  = 128  // directories in directories, for what walks them
+	MaxListFiles  = 1000 // entries a page
+	MaxWatchDirs  = 1024 // directories that one watch takes in
 	MaxEnvCount   = 256
 	MaxEnvBytes   = 128 << 10 // names and values together
 	MaxArgs       = 4096
 	MaxArgBytes   = 128 << 10 // one argument; Linux refuses longer ones
 	MaxMetadata   = 64        // entries
+)
+
+// Bounds of an archive, in or out.
+const (
+	MaxArchiveEntries = 200_000
+	MaxArchiveBytes   = 64 << 30 // of the files in it
 )
 
 // Resources are the limits of one sandbox. A zero field means "the default".

@@ -1,12 +1,6 @@
 package yurt
 
-import (
-	"io/fs"
-	"time"
-)
-
-// WorkspaceDir is the writable directory inside every sandbox, and the root of the file API.
-const WorkspaceDir = "/workspace"
+import "time"
 
 // SandboxSpec is everything a node needs to make a sandbox.
 type SandboxSpec struct {
@@ -37,15 +31,6 @@ type Sandbox struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Labels    map[string]string  `json:"labels,omitempty"`
 	Phases    map[string]float64 `json:"phases_ms,omitempty"` // milliseconds that each phase of its making took
-}
-
-// FileInfo describes a file in a workspace.
-type FileInfo struct {
-	Path    string      `json:"path"` // relative to the workspace, with slashes
-	Size    int64       `json:"size"`
-	Mode    fs.FileMode `json:"-"`
-	IsDir   bool        `json:"is_dir"`
-	ModTime time.Time   `json:"mod_time"`
 }
 
 // RuntimeInfo describes an installed language runtime.

@@ -145,6 +145,16 @@ func (s *ExecutionSpec) validateCwd() error {
 // is empty, too long or holds control characters ([CodeInvalidPath]), and what
 // leads out ([CodePathOutsideWorkspace]). Links are for the node to resolve.
 func CleanWorkspacePath(field, name string) (string, error) {
+	clean, err := CleanWorkspaceDir(field, name)
+	if err == nil && clean == "." {
+		return "", FieldErrorf(CodeNotAFile, field, "the path names the workspace itself; give the path of a file in it")
+	}
+	return clean, err
+}
+
+// CleanWorkspaceDir is [CleanWorkspacePath] where the workspace itself will do, which
+// is returned as ".".
+func CleanWorkspaceDir(field, name string) (string, error) {
 	if err := validatePathText(field, name); err != nil {
 		return "", err
 	}
@@ -153,7 +163,7 @@ func CleanWorkspacePath(field, name string) (string, error) {
 	}
 	clean := path.Clean(name)
 	if clean == WorkspaceDir {
-		return "", FieldErrorf(CodeNotAFile, field, "the path names the workspace itself; give the path of a file in it")
+		return ".", nil
 	}
 	inside, ok := strings.CutPrefix(clean, WorkspaceDir+"/")
 	if !ok {

@@ -14,31 +14,149 @@ import (
 const touchShare = 20
 
 // WriteFile replaces the file at name, a path below the workspace, with content,
-// which is read to its end and not held in memory. More than [yurt.MaxFileBytes]
-// is a [yurt.CodeFileTooLarge] error and leaves the old file.
-func (c *Controller) WriteFile(ctx context.Context, sessionID, name string, content io.Reader) (yurt.FileInfo, error) {
-	clean, err := yurt.CleanWorkspacePath("path", name)
+// which is read to its end and not held in memory, or adds to it. More than
+// [yurt.MaxFileBytes] is a [yurt.CodeFileTooLarge] error and leaves the old file.
+func (c *Controller) WriteFile(ctx context.Context, sessionID, name string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
+	at, err := c.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	session, node, err := c.useSandbox(ctx, sessionID)
-	if err != nil {
-		return yurt.FileInfo{}, err
-	}
-	return node.WriteFile(ctx, session.SandboxID, clean, &cappedReader{from: content, left: yurt.MaxFileBytes})
+	return at.node.WriteFile(ctx, at.sandbox, at.path, &cappedReader{from: content, left: yurt.MaxFileBytes}, options)
 }
 
-// ReadFile opens the file at name, a path below the workspace. The caller closes it.
-func (c *Controller) ReadFile(ctx context.Context, sessionID, name string) (io.ReadCloser, yurt.FileInfo, error) {
+// ReadFile opens a span of the file at name. The caller closes it.
+func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
+	at, err := c.useFile(ctx, sessionID, name)
+	if err != nil {
+		return nil, yurt.FileInfo{}, err
+	}
+	return at.node.ReadFile(ctx, at.sandbox, at.path, span)
+}
+
+// StatFile describes what is at name, the workspace itself included, not following a
+// link.
+func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (yurt.FileInfo, error) {
+	at, err := c.useDir(ctx, sessionID, "path", name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return at.node.StatFile(ctx, at.sandbox, at.path)
+}
+
+// ListFiles lists a part of what is below the directory at name.
+func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, options yurt.ListOptions) (yurt.FileList, error) {
+	if err := options.Validate(); err != nil {
+		return yurt.FileList{}, err
+	}
+	at, err := c.useDir(ctx, sessionID, "list", name)
+	if err != nil {
+		return yurt.FileList{}, err
+	}
+	return at.node.ListFiles(ctx, at.sandbox, at.path, options)
+}
+
+// MakeDir makes the directory at name and those above it. One that is there is no
+// error.
+func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode yurt.FileMode) (yurt.FileInfo, error) {
+	at, err := c.useFile(ctx, sessionID, name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return at.node.MakeDir(ctx, at.sandbox, at.path, mode)
+}
+
+// MoveFile gives what is at name the path to. It replaces a file or an empty directory
+// only where replace says so.
+func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (yurt.FileInfo, error) {
+	cleanTo, err := yurt.CleanWorkspacePath("to", to)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	at, err := c.useFile(ctx, sessionID, name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return at.node.MoveFile(ctx, at.sandbox, at.path, cleanTo, replace)
+}
+
+// ChmodFile sets the permission bits of what is at name.
+func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode yurt.FileMode) (yurt.FileInfo, error) {
+	at, err := c.useFile(ctx, sessionID, name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return at.node.ChmodFile(ctx, at.sandbox, at.path, mode)
+}
+
+// RemoveFile removes what is at name. A directory must be empty unless all of it is to
+// go.
+func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all bool) error {
+	at, err := c.useFile(ctx, sessionID, name)
+	if err != nil {
+		return err
+	}
+	return at.node.RemoveFile(ctx, at.sandbox, at.path, all)
+}
+
+// PackFiles writes what is below the directory at name to a tar archive. Nothing is
+// written when there is no such directory.
+func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to io.Writer) error {
+	at, err := c.useDir(ctx, sessionID, "path", name)
+	if err != nil {
+		return err
+	}
+	return at.node.PackFiles(ctx, at.sandbox, at.path, to)
+}
+
+// UnpackFiles reads a tar archive into the directory at name, which it makes. What
+// came out before an error stays.
+func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, archive io.Reader) (yurt.Unpacked, error) {
+	at, err := c.useDir(ctx, sessionID, "path", name)
+	if err != nil {
+		return yurt.Unpacked{}, err
+	}
+	return at.node.UnpackFiles(ctx, at.sandbox, at.path, archive)
+}
+
+// WatchFiles calls ready once it watches, and then each with what happens in the
+// directory at name, and below it if deep, until ctx is done, the directory or the
+// session's sandbox is gone, which is no error, or each returns one.
+func (c *Controller) WatchFiles(ctx context.Context, sessionID, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
+	at, err := c.useDir(ctx, sessionID, "path", name)
+	if err != nil {
+		return err
+	}
+	return at.node.WatchFiles(ctx, at.sandbox, at.path, deep, ready, each)
+}
+
+// place is where a path of a session is.
+type place struct {
+	node    Node
+	sandbox string
+	path    string // clean, below the workspace
+}
+
+// useFile finds a path below the workspace of a session, which is not idle by that.
+func (c *Controller) useFile(ctx context.Context, sessionID, name string) (place, error) {
 	clean, err := yurt.CleanWorkspacePath("path", name)
 	if err != nil {
-		return nil, yurt.FileInfo{}, err
+		return place{}, err
 	}
 	session, node, err := c.useSandbox(ctx, sessionID)
-	if err != nil {
-		return nil, yurt.FileInfo{}, err
+	return place{node: node, sandbox: session.SandboxID, path: clean}, err
+}
+
+// useDir is useFile where the workspace itself will do, which "" means too.
+func (c *Controller) useDir(ctx context.Context, sessionID, field, name string) (place, error) {
+	if name == "" {
+		name = "."
 	}
-	return node.ReadFile(ctx, session.SandboxID, clean)
+	clean, err := yurt.CleanWorkspaceDir(field, name)
+	if err != nil {
+		return place{}, err
+	}
+	session, node, err := c.useSandbox(ctx, sessionID)
+	return place{node: node, sandbox: session.SandboxID, path: clean}, err
 }
 
 // useSandbox returns the session, whose sandbox must be there, and its node, and

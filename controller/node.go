@@ -13,6 +13,7 @@ import (
 type Node interface {
 	ExecutionNode
 	FileNode
+	TreeNode
 	SandboxNode
 	// Runtimes lists the installed language runtimes.
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
@@ -32,13 +33,43 @@ type ExecutionNode interface {
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
 }
 
-// FileNode reaches the files of a sandbox's workspace.
+// FileNode reaches the files of a sandbox's workspace. Nothing it does leads out of
+// that, whatever links are there.
 type FileNode interface {
-	// WriteFile replaces the file at path with the content, atomically, making
-	// parent directories. It reads at most [yurt.MaxFileBytes].
-	WriteFile(ctx context.Context, sandboxID, path string, content io.Reader) (yurt.FileInfo, error)
-	// ReadFile opens the regular file at path. The caller closes it.
-	ReadFile(ctx context.Context, sandboxID, path string) (io.ReadCloser, yurt.FileInfo, error)
+	// WriteFile replaces the file at path with the content, atomically, or adds to
+	// it, making parent directories. It reads at most [yurt.MaxFileBytes].
+	WriteFile(ctx context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error)
+	// ReadFile opens a span of the regular file at path. The caller closes it.
+	ReadFile(ctx context.Context, sandboxID, path string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error)
+	// StatFile describes what is at path, not following a link.
+	StatFile(ctx context.Context, sandboxID, path string) (yurt.FileInfo, error)
+	// ListFiles lists a part of what is below the directory at path.
+	ListFiles(ctx context.Context, sandboxID, path string, options yurt.ListOptions) (yurt.FileList, error)
+	// MakeDir makes the directory at path and those above it. Mode 0 is 0755. One
+	// that is there is no error.
+	MakeDir(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)
+	// MoveFile gives what is at from the path to, making parent directories. It
+	// replaces a file or an empty directory only where replace says so.
+	MoveFile(ctx context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error)
+	// ChmodFile sets the permission bits of what is at path.
+	ChmodFile(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)
+	// RemoveFile removes what is at path. A directory must be empty unless all of it
+	// is to go.
+	RemoveFile(ctx context.Context, sandboxID, path string, all bool) error
+}
+
+// TreeNode reaches whole directories of a sandbox's workspace.
+type TreeNode interface {
+	// PackFiles writes what is below the directory at path to a tar archive. Nothing
+	// is written when there is no such directory.
+	PackFiles(ctx context.Context, sandboxID, path string, to io.Writer) error
+	// UnpackFiles reads a tar archive, within the bounds of the domain, into the
+	// directory at path, which it makes. What came out before an error stays.
+	UnpackFiles(ctx context.Context, sandboxID, path string, archive io.Reader) (yurt.Unpacked, error)
+	// WatchFiles calls ready once it watches, and then each with what happens in the
+	// directory at path, and below it if deep, until ctx is done, the directory or
+	// the sandbox is gone, which is no error, or each returns one.
+	WatchFiles(ctx context.Context, sandboxID, path string, deep bool, ready func(), each func(yurt.FileEvent) error) error
 }
 
 // SandboxNode owns sandboxes.

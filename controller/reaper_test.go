@@ -26,7 +26,7 @@ func TestIdleTimeout(t *testing.T) {
 	w := testWorld(t)
 	s := w.createWith(time.Hour, time.Minute)
 	w.clock.advance(50 * time.Second)
-	if _, err := w.WriteFile(t.Context(), s.ID, "a", strings.NewReader("a")); err != nil { // a use
+	if _, err := w.WriteFile(t.Context(), s.ID, "a", strings.NewReader("a"), yurt.WriteOptions{}); err != nil { // a use
 		t.Fatal(err)
 	}
 	w.clock.advance(50 * time.Second)

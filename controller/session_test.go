@@ -144,7 +144,7 @@ func TestSandboxDies(t *testing.T) {
 	}
 	w.wantState(s.ID, yurt.SessionFailed, "its sandbox died: out of memory")
 	w.wantNoSandbox()
-	_, err := w.WriteFile(t.Context(), s.ID, "a", nil)
+	_, err := w.WriteFile(t.Context(), s.ID, "a", nil, yurt.WriteOptions{})
 	wantCode(t, err, yurt.CodeSessionEnded)
 }
 

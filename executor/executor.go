@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -49,6 +50,8 @@ type Executor struct {
 	sandboxes map[string]*sandbox
 	deaths    map[chan yurt.Sandbox]struct{} // watchers
 	closed    bool
+
+	watches atomic.Int64 // of files, that go on
 
 	wait sync.WaitGroup // every goroutine that the executor started
 	ctx  context.Context

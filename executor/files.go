@@ -3,32 +3,139 @@ package executor
 import (
 	"context"
 	"io"
+	"io/fs"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/workspace"
 )
 
-// WriteFile replaces the file at path in the sandbox's workspace with the content,
-// atomically, making parent directories. It reads at most [yurt.MaxFileBytes].
-func (e *Executor) WriteFile(_ context.Context, sandboxID, path string, content io.Reader) (yurt.FileInfo, error) {
+// filesOf returns the workspace of a sandbox that can be used.
+func (e *Executor) filesOf(sandboxID string) (*workspace.Dir, error) {
 	s, err := e.find(sandboxID)
 	if err != nil {
-		return yurt.FileInfo{}, err
+		return nil, err
 	}
-	if err := s.usable(); err != nil {
-		return yurt.FileInfo{}, err
-	}
-	return s.files.Write(path, content, yurt.MaxFileBytes, 0o644)
+	return s.files, s.usable()
 }
 
-// ReadFile opens the regular file at path in the sandbox's workspace. The caller
-// closes it.
-func (e *Executor) ReadFile(_ context.Context, sandboxID, path string) (io.ReadCloser, yurt.FileInfo, error) {
-	s, err := e.find(sandboxID)
+// WriteFile replaces the file at path in the sandbox's workspace with the content,
+// atomically, or adds to it, making parent directories. It reads at most
+// [yurt.MaxFileBytes].
+func (e *Executor) WriteFile(_ context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	if options.Append {
+		return files.Append(path, content, yurt.MaxFileBytes, fs.FileMode(options.Mode))
+	}
+	return files.Write(path, content, yurt.MaxFileBytes, fs.FileMode(options.Mode))
+}
+
+// ReadFile opens a span of the regular file at path in the sandbox's workspace. The
+// caller closes it.
+func (e *Executor) ReadFile(_ context.Context, sandboxID, path string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
+	files, err := e.filesOf(sandboxID)
 	if err != nil {
 		return nil, yurt.FileInfo{}, err
 	}
-	if err := s.usable(); err != nil {
-		return nil, yurt.FileInfo{}, err
+	return files.Read(path, span)
+}
+
+// StatFile describes what is at path, not following a link.
+func (e *Executor) StatFile(_ context.Context, sandboxID, path string) (yurt.FileInfo, error) {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return yurt.FileInfo{}, err
 	}
-	return s.files.Read(path)
+	return files.Stat(path)
+}
+
+// ListFiles lists a part of what is below the directory at path.
+func (e *Executor) ListFiles(ctx context.Context, sandboxID, path string, options yurt.ListOptions) (yurt.FileList, error) {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return yurt.FileList{}, err
+	}
+	return files.List(ctx, path, options)
+}
+
+// MakeDir makes the directory at path and those above it. Mode 0 is 0755. One that is
+// there is no error.
+func (e *Executor) MakeDir(_ context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	info, _, err := files.MakeDir(path, fs.FileMode(mode))
+	return info, err
+}
+
+// MoveFile gives what is at from the path to, making parent directories. It replaces
+// a file or an empty directory only where replace says so.
+func (e *Executor) MoveFile(_ context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error) {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return files.Move(from, to, replace)
+}
+
+// ChmodFile sets the permission bits of what is at path.
+func (e *Executor) ChmodFile(_ context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return files.Chmod(path, fs.FileMode(mode))
+}
+
+// RemoveFile removes what is at path. A directory must be empty unless all of it is
+// to go.
+func (e *Executor) RemoveFile(ctx context.Context, sandboxID, path string, all bool) error {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return err
+	}
+	return files.Remove(ctx, path, all)
+}
+
+// PackFiles writes what is below the directory at path to a tar archive. Nothing is
+// written when there is no such directory.
+func (e *Executor) PackFiles(ctx context.Context, sandboxID, path string, to io.Writer) error {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return err
+	}
+	return files.Pack(ctx, path, to)
+}
+
+// UnpackFiles reads a tar archive into the directory at path, which it makes.
+func (e *Executor) UnpackFiles(ctx context.Context, sandboxID, path string, archive io.Reader) (yurt.Unpacked, error) {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return yurt.Unpacked{}, err
+	}
+	return files.Unpack(ctx, path, archive, workspace.Limits{Entries: yurt.MaxArchiveEntries, Bytes: yurt.MaxArchiveBytes})
+}
+
+// maxWatches is how many watches there may be at once. The kernel counts them for a
+// user, and this user is the host's.
+const maxWatches = 64
+
+// WatchFiles calls ready once it watches, and then each with what happens in the
+// directory at path, and below it if deep, until ctx is done, the directory or the
+// sandbox is gone, which is no error, or each returns one.
+func (e *Executor) WatchFiles(ctx context.Context, sandboxID, path string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
+	files, err := e.filesOf(sandboxID)
+	if err != nil {
+		return err
+	}
+	if e.watches.Add(1) > maxWatches {
+		err = yurt.Errorf(yurt.CodeOverloaded, "%d directories are watched already on this node, and no more may be; end another watch", maxWatches)
+	} else {
+		err = files.Watch(ctx, path, deep, ready, each)
+	}
+	e.watches.Add(-1)
+	return err
 }

@@ -13,7 +13,7 @@ import (
 func TestFiles(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e)
-	info, err := e.WriteFile(t.Context(), s.ID, "dir/sub/file.txt", strings.NewReader("content"))
+	info, err := e.WriteFile(t.Context(), s.ID, "dir/sub/file.txt", strings.NewReader("content"), yurt.WriteOptions{})
 	if err != nil || info.Size != 7 || info.Path != "dir/sub/file.txt" {
 		t.Fatalf("writing gave %+v, %v", info, err)
 	}
@@ -21,7 +21,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("inside it is %q (%s)", r.Stdout, r.Stderr)
 	}
 	for _, path := range []string{"dir/sub/file.txt", "/workspace/dir/sub/file.txt", "./dir//sub/file.txt"} {
-		content, _, err := e.ReadFile(t.Context(), s.ID, path)
+		content, _, err := e.ReadFile(t.Context(), s.ID, path, yurt.Span{})
 		if err != nil {
 			t.Fatalf("reading %s: %v", path, err)
 		}
@@ -62,7 +62,7 @@ func TestFilesNeverLeadOut(t *testing.T) {
 		{strings.Repeat("x", 300), yurt.CodeInvalidPath},
 	}
 	for _, tt := range reads {
-		content, _, err := e.ReadFile(t.Context(), s.ID, tt.path)
+		content, _, err := e.ReadFile(t.Context(), s.ID, tt.path, yurt.Span{})
 		if yurt.CodeOf(err) != tt.want {
 			t.Errorf("reading %q gave %v (%s), want %s", tt.path, err, yurt.CodeOf(err), tt.want)
 		}
@@ -77,15 +77,15 @@ func TestFilesNeverLeadOut(t *testing.T) {
 		"real/x":     yurt.CodeNotAFile,
 		"locked/x":   yurt.CodeInvalidPath,
 	} {
-		if _, err := e.WriteFile(t.Context(), s.ID, path, strings.NewReader("x")); yurt.CodeOf(err) != want {
+		if _, err := e.WriteFile(t.Context(), s.ID, path, strings.NewReader("x"), yurt.WriteOptions{}); yurt.CodeOf(err) != want {
 			t.Errorf("writing %q gave %v (%s), want %s", path, err, yurt.CodeOf(err), want)
 		}
 	}
 	// A link as the last part is replaced, never written through.
-	if _, err := e.WriteFile(t.Context(), s.ID, "link", strings.NewReader("mine")); err != nil {
+	if _, err := e.WriteFile(t.Context(), s.ID, "link", strings.NewReader("mine"), yurt.WriteOptions{}); err != nil {
 		t.Error(err)
 	}
-	if content, _, err := e.ReadFile(t.Context(), s.ID, "alias"); err != nil {
+	if content, _, err := e.ReadFile(t.Context(), s.ID, "alias", yurt.Span{}); err != nil {
 		t.Errorf("a link that stays inside is refused: %v", err)
 	} else {
 		content.Close()
@@ -102,14 +102,14 @@ func TestFilesWhileLinksMove(t *testing.T) {
 	}
 	deadline := time.Now().Add(2 * time.Second)
 	for time.Now().Before(deadline) {
-		if content, _, err := e.ReadFile(t.Context(), s.ID, "a/passwd"); err == nil {
+		if content, _, err := e.ReadFile(t.Context(), s.ID, "a/passwd", yurt.Span{}); err == nil {
 			data, _ := io.ReadAll(content)
 			content.Close()
 			if strings.Contains(string(data), "root:") {
 				t.Fatal("it read the /etc/passwd of the root file system")
 			}
 		}
-		e.WriteFile(t.Context(), s.ID, "a/hosts-new", strings.NewReader("x"))
+		e.WriteFile(t.Context(), s.ID, "a/hosts-new", strings.NewReader("x"), yurt.WriteOptions{})
 	}
 	if r := run(t, e, s.ID, "ls /etc/hosts-new 2>/dev/null; echo end"); r.Stdout != "end\n" {
 		t.Errorf("it wrote to /etc: %q", r.Stdout)

@@ -67,7 +67,7 @@ func TestDiskLimit(t *testing.T) {
 		}
 	}
 	run(t, e, s.ID, "head -c 20000000 /dev/zero > /workspace/big")
-	_, err := e.WriteFile(t.Context(), s.ID, "more", strings.NewReader(strings.Repeat("x", 1<<20)))
+	_, err := e.WriteFile(t.Context(), s.ID, "more", strings.NewReader(strings.Repeat("x", 1<<20)), yurt.WriteOptions{})
 	if yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
 		t.Errorf("writing to a full workspace gave %v", err)
 	}

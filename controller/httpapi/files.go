@@ -49,7 +49,7 @@ func (a *API) registerFiles() {
 	register(a, huma.Operation{
 		OperationID: "put-file", Method: http.MethodPut, Path: path, DefaultStatus: http.StatusCreated,
 		Summary: "Write a file", Tags: []string{tagFiles},
-		Description: "Replaces the file with the body, at once and whole or not at all. Directories are made. At most 512Mi.",
+		Description: "Replaces the file with the body, at once and whole or not at all. Directories are made. At most 16Gi.",
 	}, a.putFile)
 	a.documentBody(a.registered(http.MethodPut, path), binary)
 	register(a, huma.Operation{
@@ -64,7 +64,7 @@ func (a *API) putFile(ctx context.Context, in *putFileInput) (*putFileOutput, er
 		return nil, yurt.FieldErrorf(yurt.CodeFileTooLarge, "path", "the file is larger than the %s that are allowed", yurt.Size(yurt.MaxFileBytes))
 	}
 	body := &uploadReader{from: in.request.Body, conn: in.conn}
-	info, err := a.ctl.WriteFile(ctx, in.ID, in.Path, body)
+	info, err := a.ctl.WriteFile(ctx, in.ID, in.Path, body, yurt.WriteOptions{})
 	body.done()
 	if err != nil {
 		if body.failed && yurt.CodeOf(err) == yurt.CodeInternal {
@@ -94,7 +94,7 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 func (r *uploadReader) done() { _ = r.conn.SetReadDeadline(time.Time{}) }
 
 func (a *API) getFile(ctx context.Context, in *FileParams) (*huma.StreamResponse, error) {
-	content, info, err := a.ctl.ReadFile(ctx, in.ID, in.Path)
+	content, info, err := a.ctl.ReadFile(ctx, in.ID, in.Path, yurt.Span{})
 	if err != nil {
 		return nil, err
 	}

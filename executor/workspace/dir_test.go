@@ -108,7 +108,7 @@ func (a *arena) play(t testing.TB) {
 }
 
 func readAll(d *Dir, name string) ([]byte, error) {
-	file, _, err := d.Read(name)
+	file, _, err := d.Read(name, yurt.Span{})
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func readAll(d *Dir, name string) ([]byte, error) {
 func TestWriteAndRead(t *testing.T) {
 	a := newArena(t)
 	info, err := a.Write("a/b/c.txt", strings.NewReader("content"), 100, 0o640)
-	if err != nil || info.Path != "a/b/c.txt" || info.Size != 7 || info.Mode.Perm() != 0o640 {
+	if err != nil || info.Path != "a/b/c.txt" || info.Size != 7 || info.Mode != 0o640 {
 		t.Fatalf("writing gave %+v, %v", info, err)
 	}
 	if data, err := readAll(a.Dir, "/workspace/a/b/c.txt"); err != nil || string(data) != "content" {
@@ -482,7 +482,7 @@ func FuzzPath(f *testing.F) {
 func TestErrorsAreExplained(t *testing.T) {
 	for errno, want := range map[syscall.Errno]yurt.Code{
 		syscall.ENOENT: yurt.CodeFileNotFound, syscall.ENOSPC: yurt.CodeWorkspaceFull, syscall.EDQUOT: yurt.CodeWorkspaceFull,
-		syscall.EISDIR: yurt.CodeNotAFile, syscall.ENOTDIR: yurt.CodeNotAFile, syscall.EEXIST: yurt.CodeNotAFile, syscall.ENOTEMPTY: yurt.CodeNotAFile,
+		syscall.EISDIR: yurt.CodeNotAFile, syscall.ENOTDIR: yurt.CodeNotAFile, syscall.EEXIST: yurt.CodeNotAFile, syscall.ENOTEMPTY: yurt.CodeFileExists,
 		syscall.EACCES: yurt.CodeInvalidPath, syscall.EPERM: yurt.CodeInvalidPath, syscall.ELOOP: yurt.CodeInvalidPath,
 		syscall.ENAMETOOLONG: yurt.CodeInvalidPath, syscall.EIO: yurt.CodeInternal,
 	} {

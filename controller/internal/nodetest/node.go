@@ -1,11 +1,8 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +42,7 @@ type Node struct {
 type sandbox struct {
 	info  yurt.Sandbox
 	spec  yurt.SandboxSpec
-	files map[string][]byte
+	files map[string]*file // by clean path; see files.go
 	runs  map[string]*run
 	gone  chan struct{}
 }
@@ -151,7 +148,7 @@ func (n *Node) CreateSandbox(_ context.Context, spec yurt.SandboxSpec) (yurt.San
 			ID: spec.ID, Template: spec.Template.Name, Node: Name, State: yurt.SandboxReady,
 			Labels: maps.Clone(spec.Labels), Phases: map[string]float64{"create": 1},
 		},
-		spec: spec, files: map[string][]byte{}, runs: map[string]*run{}, gone: make(chan struct{}),
+		spec: spec, files: map[string]*file{}, runs: map[string]*run{}, gone: make(chan struct{}),
 	}
 	n.sandboxes[spec.ID] = s
 	return s.info, nil
@@ -360,37 +357,6 @@ func (n *Node) ForgetExecution(_ context.Context, sandboxID, id string) error {
 		n.forgotten = append(n.forgotten, id)
 	}
 	return nil
-}
-
-// WriteFile implements controller.Node.
-func (n *Node) WriteFile(_ context.Context, sandboxID, name string, content io.Reader) (yurt.FileInfo, error) {
-	s, err := n.find(sandboxID)
-	if err != nil {
-		return yurt.FileInfo{}, err
-	}
-	data, err := io.ReadAll(content)
-	if err != nil {
-		return yurt.FileInfo{}, err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	s.files[path.Clean(name)] = data
-	return yurt.FileInfo{Path: name, Size: int64(len(data)), ModTime: time.Now().UTC()}, nil
-}
-
-// ReadFile implements controller.Node.
-func (n *Node) ReadFile(_ context.Context, sandboxID, name string) (io.ReadCloser, yurt.FileInfo, error) {
-	s, err := n.find(sandboxID)
-	if err != nil {
-		return nil, yurt.FileInfo{}, err
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	data, ok := s.files[name]
-	if !ok {
-		return nil, yurt.FileInfo{}, yurt.FieldErrorf(yurt.CodeFileNotFound, "path", "there is no file %q", name)
-	}
-	return io.NopCloser(bytes.NewReader(data)), yurt.FileInfo{Path: name, Size: int64(len(data)), ModTime: time.Now().UTC()}, nil
 }
 
 // Sandboxes implements controller.Node.

@@ -1,0 +1,277 @@
+package workspace
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"github.com/yurtrun/yurt"
+)
+
+// The modes of what is made without one being asked for.
+const (
+	defaultFileMode fs.FileMode = 0o644
+	defaultDirMode  fs.FileMode = 0o755
+)
+
+// tempPrefix begins the names of files that are not whole yet.
+const tempPrefix = ".yurt-"
+
+// Write replaces the file at name with the content, of at most limit bytes, making
+// parent directories. Readers see the old file or the new one, whole. Mode 0 is that
+// of the file that is there, or 0644.
+func (d *Dir) Write(name string, content io.Reader, limit int64, mode fs.FileMode) (yurt.FileInfo, error) {
+	name, err := yurt.CleanWorkspacePath("path", name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	temp := path.Join(path.Dir(name), tempPrefix+strings.ToLower(rand.Text()))
+	file, err := d.create(name, temp, mode)
+	if err != nil {
+		return yurt.FileInfo{}, explain(name, err)
+	}
+	err = copyLimited(file, content, name, limit)
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = d.as(func() error { return d.root.Rename(temp, name) })
+	}
+	if err != nil {
+		return yurt.FileInfo{}, explain(name, errors.Join(err, d.as(func() error { return d.root.Remove(temp) })))
+	}
+	return d.Stat(name)
+}
+
+func (d *Dir) create(name, temp string, mode fs.FileMode) (file *os.File, err error) {
+	err = d.as(func() error {
+		info, err := d.root.Lstat(name)
+		switch {
+		case err == nil && info.IsDir():
+			return syscall.EISDIR
+		case mode != 0:
+		case err == nil && info.Mode().IsRegular():
+			mode = info.Mode().Perm()
+		default:
+			mode = defaultFileMode
+		}
+		if err := d.root.MkdirAll(path.Dir(name), defaultDirMode); err != nil {
+			return err
+		}
+		if file, err = d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+			return err
+		}
+		// Whatever the mask of this process is.
+		if err := file.Chmod(mode); err != nil {
+			return errors.Join(err, file.Close(), d.root.Remove(temp))
+		}
+		return nil
+	})
+	return file, err
+}
+
+// Append adds the content to the file at name, which it makes if there is none. What
+// was added before an error stays. With the content the file may have limit bytes.
+func (d *Dir) Append(name string, content io.Reader, limit int64, mode fs.FileMode) (yurt.FileInfo, error) {
+	name, err := yurt.CleanWorkspacePath("path", name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	if mode == 0 {
+		mode = defaultFileMode
+	}
+	var file *os.File
+	err = d.as(func() error {
+		if err := d.root.MkdirAll(path.Dir(name), defaultDirMode); err != nil {
+			return err
+		}
+		file, err = d.root.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|neverWaits, mode)
+		return err
+	})
+	if err != nil {
+		return yurt.FileInfo{}, explain(name, err)
+	}
+	info, err := regular(file, name)
+	if err == nil {
+		err = copyLimited(file, content, name, max(0, limit-info.Size()))
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return yurt.FileInfo{}, explain(name, err)
+	}
+	return d.Stat(name)
+}
+
+func copyLimited(to io.Writer, from io.Reader, name string, limit int64) error {
+	n, err := io.Copy(to, io.LimitReader(from, limit))
+	if err != nil || n < limit {
+		return err
+	}
+	if extra, err := from.Read(make([]byte, 1)); extra == 0 && (err == nil || errors.Is(err, io.EOF)) {
+		return nil
+	}
+	return yurt.FieldErrorf(yurt.CodeFileTooLarge, "path", "%s has more than %s; split it into smaller files", name, yurt.Size(limit))
+}
+
+// neverWaits are flags for whatever is opened: a FIFO's other end is the sandbox's,
+// and so is a lease on a file.
+const neverWaits = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// regular returns what is open if it is a regular file.
+func regular(file *os.File, name string) (fs.FileInfo, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, yurt.FieldErrorf(yurt.CodeNotAFile, "path", "%s is not a regular file", name)
+	}
+	return info, nil
+}
+
+// Read opens a span of the regular file at name. The caller closes it. What it reads
+// is what span.In(info.Size) says, or less if the file shrinks meanwhile.
+func (d *Dir) Read(name string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
+	name, err := yurt.CleanWorkspacePath("path", name)
+	if err != nil {
+		return nil, yurt.FileInfo{}, err
+	}
+	var file *os.File
+	err = d.as(func() error {
+		file, err = d.root.OpenFile(name, os.O_RDONLY|neverWaits, 0)
+		return err
+	})
+	if err != nil {
+		return nil, yurt.FileInfo{}, explain(name, err)
+	}
+	info, err := regular(file, name)
+	if err != nil {
+		return nil, yurt.FileInfo{}, errors.Join(explain(name, err), file.Close())
+	}
+	start, length, ok := span.In(info.Size())
+	if !ok {
+		err = yurt.FieldErrorf(yurt.CodeRangeNotSatisfiable, "range", "%s has %d bytes, and nothing of the range that was asked for", name, info.Size())
+		return nil, yurt.FileInfo{}, errors.Join(err, file.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.NewSectionReader(file, start, length), file}, fileInfo(name, info), nil
+}
+
+// Stat describes what is at name, the directory itself included, not following a
+// link.
+func (d *Dir) Stat(name string) (yurt.FileInfo, error) {
+	name, err := yurt.CleanWorkspaceDir("path", name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	var info yurt.FileInfo
+	err = d.as(func() error {
+		stat, err := d.root.Lstat(name)
+		if err != nil {
+			return err
+		}
+		if info = fileInfo(name, stat); info.Type == yurt.FileLink {
+			info.Target, err = d.root.Readlink(name)
+			info.Target = valid(info.Target)
+		}
+		return err
+	})
+	if err != nil {
+		return yurt.FileInfo{}, explain(name, err)
+	}
+	return info, nil
+}
+
+func fileInfo(name string, info fs.FileInfo) yurt.FileInfo {
+	return yurt.FileInfo{
+		Path: valid(name), Type: fileType(info.Mode()), Size: info.Size(), Mode: yurt.FileMode(info.Mode().Perm()),
+		IsDir: info.IsDir(), ModTime: info.ModTime().UTC(),
+	}
+}
+
+func fileType(mode fs.FileMode) yurt.FileType {
+	switch mode.Type() {
+	case 0:
+		return yurt.FileRegular
+	case fs.ModeDir:
+		return yurt.FileDirectory
+	case fs.ModeSymlink:
+		return yurt.FileLink
+	default:
+		return yurt.FileOther
+	}
+}
+
+// valid returns a name of the sandbox's as text.
+func valid(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
+
+// MakeDir makes the directory at name and those above it. One that is there is no
+// error; made reports whether it was not.
+func (d *Dir) MakeDir(name string, mode fs.FileMode) (info yurt.FileInfo, made bool, err error) {
+	if name, err = yurt.CleanWorkspacePath("path", name); err != nil {
+		return yurt.FileInfo{}, false, err
+	}
+	err = d.as(func() error {
+		if err := d.root.MkdirAll(path.Dir(name), defaultDirMode); err != nil {
+			return err
+		}
+		err := d.root.Mkdir(name, defaultDirMode)
+		if made = err == nil; made && mode != 0 {
+			return d.root.Chmod(name, mode)
+		}
+		if stat, statErr := d.root.Stat(name); errors.Is(err, fs.ErrExist) && statErr == nil && stat.IsDir() {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return yurt.FileInfo{}, false, explain(name, err)
+	}
+	info, err = d.Stat(name)
+	return info, made, err
+}
+
+// Move gives what is at from the name to, making parent directories. It replaces a
+// file or an empty directory only where replace says so, and nothing else ever.
+func (d *Dir) Move(from, to string, replace bool) (yurt.FileInfo, error) {
+	from, err := yurt.CleanWorkspacePath("path", from)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	if to, err = yurt.CleanWorkspacePath("to", to); err != nil {
+		return yurt.FileInfo{}, err
+	}
+	err = d.as(func() error {
+		if _, err := d.root.Lstat(from); err != nil {
+			return err
+		}
+		if _, err := d.root.Lstat(to); err == nil && !replace {
+			return yurt.FieldErrorf(yurt.CodeFileExists, "to", "there is something at %s; remove it, or ask for it to be replaced", to)
+		}
+		if err := d.root.MkdirAll(path.Dir(to), defaultDirMode); err != nil {
+			return err
+		}
+		return d.root.Rename(from, to)
+	})
+	if err != nil {
+		return yurt.FileInfo{}, explain(fmt.Sprintf("%s (to %s)", from, to), err)
+	}
+	return d.Stat(to)
+}
+
+// Chmod sets the permission bits of what is at name.
+func (d *Dir) Chmod(name string, mode fs.FileMode) (yurt.FileInfo, error) {
+	name, err := yurt.CleanWorkspacePath("path", name)
+	if err != nil {
+		return yurt.FileInfo{}, err
+	}
+	if err := d.as(func() error { return d.root.Chmod(name, mode.Perm()) }); err != nil {
+		return yurt.FileInfo{}, explain(name, err)
+	}
+	return d.Stat(name)
+}

@@ -1,0 +1,235 @@
+package workspace
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	watched = unix.IN_CREATE | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
+		unix.IN_DELETE_SELF | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
+	// watchPause lets what happens gather: a program that writes byte by byte is told of
+	// once, and costs the host no more than one that does not.
+	watchPause  = 20 * time.Millisecond
+	watchBuffer = 64 << 10
+)
+
+// Watch calls ready once it watches, and then each with what happens in the directory
+// at name, and below it if deep, until ctx is done, the directory is removed or each
+// returns an error. It returns nil when there is nothing to be watched any more.
+func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
+	name, err := yurt.CleanWorkspaceDir("path", name)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeOverloaded, "the node cannot watch more files now: %w; end another watch", err)
+	}
+	w := &watch{
+		Dir: d, fd: fd, file: os.NewFile(uintptr(fd), "inotify"), top: name, deep: deep,
+		paths: map[int32]string{}, each: each,
+	}
+	defer w.file.Close()
+	wake := func() { w.file.SetReadDeadline(time.Now()) } // ends a read
+	defer context.AfterFunc(ctx, wake)()
+	defer context.AfterFunc(d.open, wake)()
+	if err := w.add(ctx, name, false); err != nil {
+		return err
+	}
+	ready()
+	return w.follow(ctx)
+}
+
+// watch is one watch. One goroutine uses it.
+type watch struct {
+	*Dir
+	fd    int
+	file  *os.File
+	top   string
+	deep  bool
+	paths map[int32]string // by the kernel's number
+	each  func(yurt.FileEvent) error
+	ended bool // top is gone
+}
+
+// add watches the directory at name, and below it. What is found there is told of
+// where the directory is new: it was made before anybody watched.
+func (w *watch) add(ctx context.Context, name string, tell bool) error {
+	dir, err := w.openTop(name)
+	if err != nil {
+		return explain(valid(name), err)
+	}
+	defer dir.Close()
+	if err := w.addDir(dir, name); err != nil || !w.deep {
+		return err
+	}
+	return w.walk(ctx, dir, name, func(e entry) error {
+		if tell {
+			if err := w.each(yurt.FileEvent{Type: yurt.FileCreated, Path: e.info.Path, IsDir: e.info.IsDir}); err != nil {
+				return err
+			}
+		}
+		if !e.info.IsDir {
+			return nil
+		}
+		var sub *os.File
+		err := w.as(func() (err error) { sub, err = openDir(e.in, e.name); return err })
+		if err != nil {
+			return nil //nolint:nilerr // it is another by now, or none
+		}
+		defer sub.Close()
+		return w.addDir(sub, e.path)
+	})
+}
+
+// addDir watches one directory, by its descriptor: its name may lead elsewhere by now.
+func (w *watch) addDir(dir *os.File, name string) error {
+	if len(w.paths) >= yurt.MaxWatchDirs {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "path", "there are more than %d directories in %s; watch a part of them, or one alone", yurt.MaxWatchDirs, w.top)
+	}
+	return w.as(func() error {
+		number, err := unix.InotifyAddWatch(w.fd, fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), watched)
+		if err != nil {
+			return explain(valid(name), err)
+		}
+		w.paths[int32(number)] = name
+		return nil
+	})
+}
+
+// follow tells of what happens.
+func (w *watch) follow(ctx context.Context) error {
+	buf := make([]byte, watchBuffer)
+	for !w.ended {
+		n, err := w.file.Read(buf)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case w.open.Err() != nil:
+			return nil //nolint:nilerr // the sandbox ends, and the watch with it
+		case err != nil:
+			return fmt.Errorf("watching %s: %w", w.top, err)
+		}
+		if err := w.tell(ctx, buf[:n]); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchPause):
+		}
+	}
+	return nil
+}
+
+// tell hands on the events in one read, each that is the same as another once.
+func (w *watch) tell(ctx context.Context, buf []byte) error {
+	told := map[yurt.FileEvent]bool{}
+	for len(buf) >= unix.SizeofInotifyEvent {
+		number := int32(binary.NativeEndian.Uint32(buf)) //nolint:gosec // the kernel's own type
+		mask := binary.NativeEndian.Uint32(buf[4:])
+		size := binary.NativeEndian.Uint32(buf[12:])
+		name, _, _ := strings.Cut(string(buf[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+size]), "\x00")
+		buf = buf[unix.SizeofInotifyEvent+size:]
+		event, ok := w.event(number, mask, name)
+		if ok && !told[event] {
+			if told[event] = event.Type == yurt.FileWritten || event.Type == yurt.FileChmod; !told[event] {
+				clear(told) // what follows is of another file, if of the same name
+			}
+			if err := w.each(event); err != nil {
+				return err
+			}
+		}
+		if err := w.moved(ctx, number, mask, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event says what the kernel tells of, if it is for the caller.
+func (w *watch) event(number int32, mask uint32, name string) (yurt.FileEvent, bool) {
+	if mask&unix.IN_Q_OVERFLOW != 0 {
+		return yurt.FileEvent{Type: yurt.FileEventLost, Path: w.top, IsDir: true}, true
+	}
+	dir, ok := w.paths[number]
+	event := yurt.FileEvent{Path: valid(path.Join(dir, name)), IsDir: mask&unix.IN_ISDIR != 0}
+	switch {
+	case !ok:
+		return event, false // of a directory that was left before
+	case mask&unix.IN_DELETE_SELF != 0:
+		// The directory above tells of it, unless there is none that is watched.
+		event.Type, event.IsDir = yurt.FileRemoved, true
+		return event, dir == w.top
+	case name == "":
+		return event, false
+	case mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0:
+		event.Type = yurt.FileCreated
+	case mask&unix.IN_DELETE != 0:
+		event.Type = yurt.FileRemoved
+	case mask&unix.IN_MOVED_FROM != 0:
+		event.Type = yurt.FileRenamed
+	case mask&unix.IN_MODIFY != 0:
+		event.Type = yurt.FileWritten
+	case mask&unix.IN_ATTRIB != 0:
+		event.Type = yurt.FileChmod
+	default:
+		return event, false
+	}
+	return event, true
+}
+
+// moved keeps the directories that are watched those below the top.
+func (w *watch) moved(ctx context.Context, number int32, mask uint32, name string) error {
+	dir, ok := w.paths[number]
+	if !ok {
+		return nil
+	}
+	if mask&unix.IN_IGNORED != 0 {
+		delete(w.paths, number)
+		w.ended = w.ended || dir == w.top
+		return nil
+	}
+	if !w.deep || mask&unix.IN_ISDIR == 0 {
+		return nil
+	}
+	at := path.Join(dir, name)
+	switch {
+	case mask&unix.IN_MOVED_FROM != 0:
+		w.leave(at)
+	case mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0:
+		err := w.add(ctx, at, true)
+		switch yurt.CodeOf(err) {
+		case yurt.CodeLimitOutOfRange:
+			return w.each(yurt.FileEvent{Type: yurt.FileEventLost, Path: valid(at), IsDir: true})
+		case yurt.CodeFileNotFound, yurt.CodeNotAFile, yurt.CodeInvalidPath, yurt.CodePathOutsideWorkspace:
+			return nil // it is another by now, or none
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// leave ends the watch of a directory that was moved away, and of those below it.
+func (w *watch) leave(name string) {
+	for number, at := range w.paths {
+		if at == name || strings.HasPrefix(at, name+"/") {
+			_, err := unix.InotifyRmWatch(w.fd, uint32(number)) //nolint:gosec // the kernel's own type
+			if err == nil || errors.Is(err, unix.EINVAL) {
+				delete(w.paths, number)
+			}
+		}
+	}
+}
