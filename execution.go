@@ -39,11 +39,20 @@ type ExecutionSpec struct {
 	Event       json.RawMessage   `json:"event,omitempty"`
 	Context     json.RawMessage   `json:"context,omitempty"` // fields that override the handler's context
 	Command     []string          `json:"command,omitempty"` // argv
+	Files       []SourceFile      `json:"files,omitempty"`   // written to the working directory first
+	Entry       string            `json:"entry,omitempty"`   // file to run, relative to Cwd, in place of Code
+	Args        []string          `json:"args,omitempty"`    // of the code's program
 	Stdin       []byte            `json:"stdin,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
 	Cwd         string            `json:"cwd,omitempty"` // default /workspace
 	Timeout     Duration          `json:"timeout"`
 	OutputLimit Size              `json:"output_limit"` // of each stream, in bytes
+}
+
+// SourceFile is one file of a project.
+type SourceFile struct {
+	Path string `json:"path"` // relative to the working directory
+	Data []byte `json:"data"`
 }
 
 // Execution is the record of one run.
@@ -77,6 +86,7 @@ const (
 	ErrorTypeTimeout            = "ExecutionTimeout"
 	ErrorTypeOutOfMemory        = "OutOfMemory"
 	ErrorTypeSyntax             = "SyntaxError"
+	ErrorTypeCompile            = "CompileError" // the compiler refused the code; nothing of it ran
 	ErrorTypeHandlerNotFound    = "HandlerNotFound"
 	ErrorTypeNotSerializable    = "ResultNotSerializable"
 	ErrorTypeResultTooLarge     = "ResultTooLarge"
@@ -144,7 +154,7 @@ func (r *Result) CLIExitCode() int {
 	switch r.Error.Type {
 	case ErrorTypeTimeout:
 		return ExitTimeout
-	case ErrorTypeSyntax, ErrorTypeHandlerNotFound, "IndentationError", "TabError":
+	case ErrorTypeSyntax, ErrorTypeCompile, ErrorTypeHandlerNotFound, "IndentationError", "TabError":
 		return ExitSyntax
 	case ErrorTypeSandboxLost, ErrorTypeSandboxFailed, ErrorTypeRuntimeUnavailable:
 		return ExitSandboxFailed

@@ -23,6 +23,8 @@ const (
 	MaxResultBytes = 8 << 20
 
 	MaxCodeBytes  = 4 << 20  // source text of one execution
+	MaxFiles      = 256      // given with one execution
+	MaxFilesBytes = 16 << 20 // of all of them together
 	MaxStdinBytes = 16 << 20 // stdin given with the request
 	MaxEventBytes = 6 << 20  // event of a handler: AWS Lambda's own limit for a synchronous call
 	MaxFileBytes  = 16 << 30 // one file through the file API; what the workspace holds is less

@@ -39,5 +39,14 @@ type RuntimeInfo struct {
 	Version    string   `json:"version"`
 	Languages  []string `json:"languages"`  // names and aliases, such as "python", "py"
 	Extensions []string `json:"extensions"` // of source files, such as ".py"
-	Abilities  []string `json:"abilities"`  // "code", "handler"
+	Abilities  []string `json:"abilities"`  // "code", "handler", "project", "dependencies"
+	Tools      []Tool   `json:"tools"`      // what it needs of a template
+}
+
+// Tool is a program that a language runtime needs inside a sandbox.
+type Tool struct {
+	Name     string   `json:"name"`     // such as "node"
+	Paths    []string `json:"paths"`    // where it may be; the first one that is there is taken
+	Install  string   `json:"install"`  // what to do where it is missing
+	Optional bool     `json:"optional"` // some runs do without
 }

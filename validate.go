@@ -28,6 +28,7 @@ func (s *ExecutionSpec) Validate() error {
 		func() error { return ValidateEnv("env", s.Env) },
 		s.validateCwd,
 		s.validateStdin,
+		s.validateFiles,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -55,14 +56,23 @@ func (s *ExecutionSpec) validateKind() error {
 
 func (s *ExecutionSpec) validateSource() error {
 	switch {
+	case s.Entry != "" && s.Code != "":
+		return FieldErrorf(CodeInvalidArgument, "entry", "give either code or the entry of a project, not both")
+	case s.Entry != "":
+		if err := validateProjectPath("entry", s.Entry); err != nil {
+			return err
+		}
 	case s.Code == "":
-		return FieldErrorf(CodeInvalidArgument, "code", "there is no code to run; give the source text")
+		return FieldErrorf(CodeInvalidArgument, "code", "there is no code to run; give the source text, or files and the entry among them")
 	case len(s.Code) > MaxCodeBytes:
 		return FieldErrorf(CodeLimitOutOfRange, "code", "%d bytes are too many; at most %d are allowed, put more into files", len(s.Code), MaxCodeBytes)
 	case !utf8.ValidString(s.Code):
 		return FieldErrorf(CodeInvalidArgument, "code", "the source text is not valid UTF-8")
 	case len(s.Command) > 0:
 		return FieldErrorf(CodeInvalidArgument, "command", "give either code or a command, not both")
+	}
+	if err := validateArgs("args", s.Args); err != nil {
+		return err
 	}
 	return ValidateName("language", s.Language)
 }
@@ -94,15 +104,24 @@ func (s *ExecutionSpec) validateCommand() error {
 		return FieldErrorf(CodeInvalidArgument, "code", "give either code or a command, not both")
 	case len(s.Command) == 0 || s.Command[0] == "":
 		return FieldErrorf(CodeInvalidArgument, "command", "the command is empty; give a program and its arguments, or a shell line")
-	case len(s.Command) > MaxArgs:
-		return FieldErrorf(CodeLimitOutOfRange, "command", "%d arguments are too many; at most %d are allowed", len(s.Command), MaxArgs)
+	case s.Entry != "":
+		return FieldErrorf(CodeInvalidArgument, "entry", "give either a command or the entry of a project, not both")
+	case len(s.Args) > 0:
+		return FieldErrorf(CodeInvalidArgument, "args", "a command's arguments belong in command")
 	}
-	for i, arg := range s.Command {
+	return validateArgs("command", s.Command)
+}
+
+func validateArgs(field string, args []string) error {
+	if len(args) > MaxArgs {
+		return FieldErrorf(CodeLimitOutOfRange, field, "%d arguments are too many; at most %d are allowed", len(args), MaxArgs)
+	}
+	for i, arg := range args {
 		if len(arg) >= MaxArgBytes {
-			return FieldErrorf(CodeLimitOutOfRange, "command", "argument %d has %d bytes; less than %d are allowed, pass more through stdin or a file", i, len(arg), MaxArgBytes)
+			return FieldErrorf(CodeLimitOutOfRange, field, "argument %d has %d bytes; less than %d are allowed, pass more through stdin or a file", i, len(arg), MaxArgBytes)
 		}
 		if strings.ContainsRune(arg, 0) {
-			return FieldErrorf(CodeInvalidArgument, "command", "argument %d holds a NUL byte, which no program can receive", i)
+			return FieldErrorf(CodeInvalidArgument, field, "argument %d holds a NUL byte, which no program can receive", i)
 		}
 	}
 	return nil

@@ -29,6 +29,10 @@ type ExecuteRequest struct {
 	Event    json.RawMessage
 	Context  json.RawMessage // object whose fields override the handler's context
 
+	Files []yurt.SourceFile // written to the working directory first
+	Entry string            // the one of them, or of those that are there, to run in place of Code
+	Args  []string          // of Code or Entry
+
 	Stdin       []byte
 	Env         map[string]string
 	Cwd         string // relative to the workspace
@@ -54,10 +58,10 @@ func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
 		return yurt.KindCommand, nil
 	case handler:
 		return yurt.KindHandler, nil
-	case r.Code != "":
+	case r.Code != "" || r.Entry != "":
 		return yurt.KindCode, nil
 	default:
-		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "there is nothing to run; give \"code\" with a \"language\", a \"command\", or \"code\" with a \"handler\" and its \"event\"")
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "there is nothing to run; give \"code\" with a \"language\", \"files\" with their \"entry\", a \"command\", or \"code\" with a \"handler\" and its \"event\"")
 	}
 }
 
@@ -155,6 +159,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 	defaults := yurt.DefaultSessionLimits()
 	spec := yurt.ExecutionSpec{
 		ID: yurt.NewExecutionID(), Kind: kind, Code: req.Code, Command: req.Command,
+		Files: req.Files, Entry: req.Entry, Args: req.Args,
 		Event: req.Event, Context: req.Context, Stdin: req.Stdin, Env: req.Env, Cwd: req.Cwd,
 		Timeout:     valueOr(req.Timeout, template.Session.ExecutionTimeout, defaults.ExecutionTimeout),
 		OutputLimit: valueOr(req.OutputLimit, template.Session.OutputLimit, defaults.OutputLimit),

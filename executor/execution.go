@@ -50,7 +50,7 @@ func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yu
 // addRun makes the run known and its log, before anything happens inside.
 func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, error) {
 	r := newRun(s, runRecord{
-		Version: recordVersion, ID: spec.ID, Kind: spec.Kind, Format: j.format, Limit: spec.OutputLimit,
+		Version: recordVersion, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
 		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()),
 	})
 	r.phases = phases

@@ -1,7 +1,9 @@
 package executor
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -9,24 +11,27 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/plugins"
 )
 
 // job is what is to be done in a sandbox for an execution.
 type job struct {
-	argv   []string
-	env    []string
-	dir    string // working directory
-	files  []plugins.File
-	stdin  []byte
-	format plugins.ResultFormat
+	argv    []string
+	env     []string
+	dir     string            // working directory
+	sources []yurt.SourceFile // written to dir, as the user
+	files   []plugins.File    // of the plan
+	stdin   []byte
+	control bool // whether the process has descriptor 3
+	plan    planRecord
 }
 
 // planJob says how to carry out the execution: a command as it is, code as the
 // language's runtime plans it.
 func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (job, error) {
-	j := job{argv: spec.Command, dir: workDir(spec.Cwd), stdin: spec.Stdin}
+	j := job{argv: spec.Command, dir: workDir(spec.Cwd), sources: spec.Files, stdin: spec.Stdin}
 	if spec.Kind == yurt.KindCommand {
 		j.env = environment(s.record.Spec.Template.Env, s.record.Spec.Env, spec.Env)
 		return j, nil
@@ -36,17 +41,89 @@ func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionS
 	if err != nil {
 		return job{}, err
 	}
-	plan, err := e.runtimes.Plan(ctx, plugins.PlanRequest{
-		ExecutionID: spec.ID, Kind: spec.Kind, Language: info.Name, Code: spec.Code, Handler: spec.Handler,
-		Event: spec.Event, Context: spec.Context, Dir: path.Join(rootfs.RunDir, spec.ID),
-		Timeout: spec.Timeout, MemoryLimit: s.record.Spec.Resources.Memory,
-	})
+	tools, err := s.tools(info)
 	if err != nil {
 		return job{}, err
 	}
-	j.argv, j.files, j.format = plan.Argv, plan.Files, plan.Result
-	j.env = environment(s.record.Spec.Template.Env, plan.Env, s.record.Spec.Env, spec.Env)
-	return j, nil
+	if err := s.checkEntry(j.dir, spec); err != nil {
+		return job{}, err
+	}
+	req := plugins.PlanRequest{
+		ExecutionID: spec.ID, Kind: spec.Kind, Language: info.Name, Code: spec.Code, Handler: spec.Handler,
+		Event: spec.Event, Context: spec.Context, Dir: path.Join(rootfs.RunDir, spec.ID),
+		Timeout: spec.Timeout, MemoryLimit: s.record.Spec.Resources.Memory,
+		Files: sourceFiles(spec.Files), Entry: spec.Entry, Args: spec.Args, Root: j.dir,
+		OutDir: outDir(spec.ID), CacheDir: cacheDir(info.Name), Tools: tools,
+	}
+	plan, err := e.runtimes.Plan(ctx, req)
+	if err != nil {
+		return job{}, err
+	}
+	return j, s.carryOut(&j, spec, req, plan)
+}
+
+// carryOut makes j what the plan says.
+func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequest, plan plugins.Plan) error {
+	template := s.record.Spec.Template.Env
+	j.argv, j.files = plan.Argv, plan.Files
+	j.control = plan.Result == plugins.ResultEnvelope
+	j.env = environment(template, plan.Env, s.record.Spec.Env, spec.Env)
+	j.plan = planRecord{
+		Language: req.Language, Format: plan.Result, Interpret: plan.Interpret, Compiles: len(plan.Compile),
+		Root: req.Root, Entry: req.Entry,
+	}
+	if len(plan.Compile) == 0 {
+		return nil
+	}
+	todo := steps.Plan{Dirs: []string{req.OutDir, req.CacheDir}, Argv: plan.Argv, Control: j.control}
+	for _, step := range plan.Compile {
+		todo.Compile = append(todo.Compile, steps.Step{
+			Argv: step.Argv, Timeout: step.Timeout.Std(),
+			Env: environment(template, plan.Env, step.Env, s.record.Spec.Env, spec.Env),
+		})
+	}
+	data, err := json.Marshal(todo)
+	if err != nil {
+		return fmt.Errorf("writing the steps of execution %s: %w", spec.ID, err)
+	}
+	j.files = append(j.files, plugins.File{Path: stepsFile, Data: data, Mode: 0o444})
+	j.argv = []string{rootfs.InitPath, steps.Command, path.Join(req.Dir, stepsFile)}
+	j.control = true
+	return nil
+}
+
+// stepsFile is where the steps of a plan are, beside its own files.
+const stepsFile = ".yurt-steps"
+
+// outDir is the directory for what an execution compiles.
+func outDir(id string) string { return path.Join(tempDir, outPrefix+id) }
+
+// cacheDir is the directory for what executions of a runtime keep for the next.
+func cacheDir(runtime string) string { return path.Join(tempDir, ".yurt-cache", runtime) }
+
+const (
+	tempDir   = "/tmp" // of the sandbox
+	outPrefix = ".yurt-out-"
+)
+
+func sourceFiles(files []yurt.SourceFile) []plugins.File {
+	var list []plugins.File
+	for _, f := range files {
+		list = append(list, plugins.File{Path: f.Path, Data: f.Data})
+	}
+	return list
+}
+
+// checkEntry refuses an entry that neither came with the execution nor is there.
+func (s *sandbox) checkEntry(dir string, spec yurt.ExecutionSpec) error {
+	if spec.Entry == "" || slices.ContainsFunc(spec.Files, func(f yurt.SourceFile) bool { return f.Path == spec.Entry }) {
+		return nil
+	}
+	_, err := s.files.Stat(path.Join(dir, spec.Entry))
+	if yurt.CodeOf(err) == yurt.CodeFileNotFound {
+		return yurt.FieldErrorf(yurt.CodeFileNotFound, "entry", "there is no file %s in %s; give it in files, or upload it before", spec.Entry, dir)
+	}
+	return err
 }
 
 // runtimeOf finds the installed runtime of the language and checks that the
@@ -99,11 +176,21 @@ func environment(layers ...map[string]string) []string {
 	return list
 }
 
+// writeSources puts the files that came with an execution into its working directory.
+func (s *sandbox) writeSources(dir string, files []yurt.SourceFile) error {
+	for _, f := range files {
+		if _, err := s.files.Write(path.Join(dir, f.Path), bytes.NewReader(f.Data), yurt.MaxFilesBytes, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // writeFiles puts the plan's files where the run finds them and cannot change them.
 func (s *sandbox) writeFiles(id string, files []plugins.File) error {
 	for _, f := range files {
 		name := path.Join(id, f.Path)
-		if _, err := s.plans.Write(name, strings.NewReader(string(f.Data)), runFileLimit, f.Mode|0o444); err != nil {
+		if _, err := s.plans.Write(name, bytes.NewReader(f.Data), runFileLimit, f.Mode|0o444); err != nil {
 			return fmt.Errorf("preparing execution %s: %w", id, err)
 		}
 	}

@@ -33,13 +33,23 @@ type sandboxRecord struct {
 
 // runRecord is what is kept of an execution on disk, as the first entry of its log.
 type runRecord struct {
-	Version  int                  `json:"version"`
-	ID       string               `json:"id"`
-	Kind     yurt.ExecutionKind   `json:"kind"`
-	Format   plugins.ResultFormat `json:"format"`
-	Limit    yurt.Size            `json:"output_limit"`
-	Timeout  yurt.Duration        `json:"timeout"`
-	Deadline time.Time            `json:"deadline"`
+	Version int                `json:"version"`
+	ID      string             `json:"id"`
+	Kind    yurt.ExecutionKind `json:"kind"`
+	planRecord
+	Limit    yurt.Size     `json:"output_limit"`
+	Timeout  yurt.Duration `json:"timeout"`
+	Deadline time.Time     `json:"deadline"`
+}
+
+// planRecord is what is kept of a plan: what it takes to read how it ended.
+type planRecord struct {
+	Format    plugins.ResultFormat `json:"format"`
+	Language  string               `json:"language,omitempty"`
+	Interpret bool                 `json:"interpret,omitempty"`
+	Compiles  int                  `json:"compiles,omitempty"` // steps before the run
+	Root      string               `json:"root,omitempty"`
+	Entry     string               `json:"entry,omitempty"`
 }
 
 // processIdentity names a process for good: its number is used again after it, the

@@ -111,6 +111,7 @@ func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 			Type:    yurt.ErrorTypeOutOfMemory,
 			Message: fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", r.sandbox.record.Spec.Resources.Memory),
 		}
+	case r.judgeSteps(result, control):
 	case r.record.Format == plugins.ResultEnvelope && exit.Bytes[2] > yurt.MaxResultBytes+envelopeRoom:
 		result.Error = &yurt.ExecutionError{
 			Type:    yurt.ErrorTypeResultTooLarge,
@@ -125,6 +126,9 @@ func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 			Type:    yurt.ErrorTypeNonZeroExit,
 			Message: fmt.Sprintf("the process exited with %d before the handler returned", exit.Code),
 		}
+	}
+	if failed {
+		r.noteFailure(result, exit)
 	}
 	if result.Error != nil && result.ExitCode == 0 {
 		result.ExitCode = 1

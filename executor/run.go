@@ -27,6 +27,7 @@ type run struct {
 	startedAt time.Time
 	phases    *phases
 	timedOut  atomic.Bool
+	failure   *plugins.Failure // what the language's runtime may explain, set by judge
 
 	done   chan struct{} // closed when result is set
 	result *yurt.Result
@@ -65,6 +66,9 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 // start has the process started, in its own cgroup, with its files in place.
 func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	s := r.sandbox
+	if err := s.writeSources(j.dir, j.sources); err != nil {
+		return nil, err
+	}
 	if err := s.writeFiles(r.record.ID, j.files); err != nil {
 		return nil, err
 	}
@@ -87,7 +91,7 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	defer cancel()
 	out, _, err := s.init.Start(ctx, initd.StartRequest{
 		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: rootfs.UserID, GID: rootfs.GroupID,
-		HasStdin: len(j.stdin) > 0, HasControl: j.format == plugins.ResultEnvelope,
+		HasStdin: len(j.stdin) > 0, HasControl: j.control,
 		OutputLimit: int64(r.record.Limit), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
 	}, files)
 	return out, err
@@ -141,7 +145,9 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	if e.ctx.Err() != nil {
 		return // the next executor goes on
 	}
-	r.end(r.assemble(exit, err))
+	result := r.assemble(exit, err)
+	e.interpret(r, result)
+	r.end(result)
 	// Nobody waits for the rest.
 	if err == nil {
 		ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
@@ -213,7 +219,10 @@ func (b *budget) take(chunk initd.Chunk) bool {
 // processes that it left behind are in it; it goes with the sandbox then.
 func (r *run) clean() {
 	_ = r.sandbox.plans.RemoveAll(r.record.ID) // what stays goes with the sandbox
-	for range 20 {                             // a killed process leaves its cgroup a moment after it is gone
+	if r.record.Compiles > 0 {
+		_ = r.sandbox.temp.RemoveAll(outPrefix + r.record.ID) // likewise
+	}
+	for range 20 { // a killed process leaves its cgroup a moment after it is gone
 		if err := r.leaf.Remove(); !errors.Is(err, cgroup.ErrBusy) {
 			return
 		}

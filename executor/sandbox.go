@@ -21,12 +21,14 @@ type sandbox struct {
 	group  cgroup.Group
 	init   *initd.Client
 	files  *workspace.Dir // /workspace, as the sandbox's user
+	temp   *workspace.Dir // /tmp, likewise
 	plans  *workspace.Dir // where executions' own files go, as the sandbox's root
 
 	mu     sync.Mutex
 	runs   map[string]*run
-	dead   string // why its init is gone; "" while it is there
-	ending bool   // being destroyed: nothing new is started
+	dead   string                       // why its init is gone; "" while it is there
+	ending bool                         // being destroyed: nothing new is started
+	found  map[string]map[string]string // paths of tools, by runtime and name
 }
 
 // Names of files in a sandbox's directory.
@@ -56,6 +58,9 @@ func (s *sandbox) open() (err error) {
 	if s.files, err = workspace.Open(pid, yurt.WorkspaceDir, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
 		return err
 	}
+	if s.temp, err = workspace.Open(pid, tempDir, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+		return err
+	}
 	s.plans, err = workspace.Open(pid, rootfs.RunDir, base, base)
 	return err
 }
@@ -67,7 +72,7 @@ func (s *sandbox) release() {
 	for _, r := range s.runs {
 		r.log.Close()
 	}
-	for _, d := range []*workspace.Dir{s.files, s.plans} {
+	for _, d := range []*workspace.Dir{s.files, s.temp, s.plans} {
 		if d != nil {
 			d.Close()
 		}

@@ -2,8 +2,9 @@
 // are separate binaries built on go-plugin.
 //
 // A runtime plans and the sandbox runs: asked how to run a piece of code, it
-// answers with files to write and a command to start ([Plan]). It never runs user
-// code on the host, and nothing it says is trusted: the host checks every plan
+// answers with files to write, steps that compile and a command to start ([Plan]); and
+// shown the output of one that failed, with the error in it ([Interpreter]). It never
+// runs user code on the host, and nothing it says is trusted: the host checks every plan
 // before anyone acts on it, as it checks what a run hands over ([DecodeEnvelope]).
 //
 // The executor is the caller, through [Host]. A host finds the binaries named

@@ -62,6 +62,35 @@ func (s *serverV1) Plan(ctx context.Context, req *proto.PlanRequest) (res *proto
 	return planToWire(plan), nil
 }
 
+func (s *serverV1) Interpret(ctx context.Context, req *proto.InterpretRequest) (res *proto.InterpretResponse, err error) {
+	defer recoverTo(&err)
+	interpreter, ok := s.runtime.(Interpreter)
+	if !ok {
+		return s.UnimplementedRuntimeServer.Interpret(ctx, req)
+	}
+	found, err := interpreter.Interpret(ctx, failureFromWire(req))
+	if err != nil {
+		return nil, errorToWire(err)
+	}
+	return executionErrorToWire(found), nil
+}
+
+func (s *serverV1) PlanDependencies(ctx context.Context, req *proto.DependencyRequest) (res *proto.DependencyResponse, err error) {
+	defer recoverTo(&err)
+	planner, ok := s.runtime.(DependencyPlanner)
+	if !ok {
+		return s.UnimplementedRuntimeServer.PlanDependencies(ctx, req)
+	}
+	plan, err := planner.PlanDependencies(ctx, dependencyRequestFromWire(req))
+	if err != nil {
+		return nil, errorToWire(err)
+	}
+	if err := plan.Validate(); err != nil {
+		return nil, errorToWire(yurt.Errorf(yurt.CodeInternal, "the runtime made a bad plan: %w", err))
+	}
+	return dependencyPlanToWire(plan), nil
+}
+
 // recoverTo turns a panic into the error of its one call, so that the calls that
 // run beside it survive.
 func recoverTo(err *error) {
@@ -78,7 +107,11 @@ type clientV1 struct {
 	rpc proto.RuntimeClient
 }
 
-var _ Runtime = (*clientV1)(nil)
+var (
+	_ Runtime           = (*clientV1)(nil)
+	_ Interpreter       = (*clientV1)(nil)
+	_ DependencyPlanner = (*clientV1)(nil)
+)
 
 func (c *clientV1) Describe(ctx context.Context) (yurt.RuntimeInfo, error) {
 	res, err := c.rpc.Describe(ctx, &proto.DescribeRequest{}, callOptions()...)
@@ -94,6 +127,22 @@ func (c *clientV1) Plan(ctx context.Context, req PlanRequest) (Plan, error) {
 		return Plan{}, err
 	}
 	return planFromWire(res), nil
+}
+
+func (c *clientV1) Interpret(ctx context.Context, failure Failure) (*yurt.ExecutionError, error) {
+	res, err := c.rpc.Interpret(ctx, failureToWire(failure), callOptions()...)
+	if err != nil {
+		return nil, err
+	}
+	return executionErrorFromWire(res), nil
+}
+
+func (c *clientV1) PlanDependencies(ctx context.Context, req DependencyRequest) (DependencyPlan, error) {
+	res, err := c.rpc.PlanDependencies(ctx, dependencyRequestToWire(req), callOptions()...)
+	if err != nil {
+		return DependencyPlan{}, err
+	}
+	return dependencyPlanFromWire(res), nil
 }
 
 func callOptions() []grpc.CallOption {

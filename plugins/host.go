@@ -176,31 +176,6 @@ func (h *Host) Broken() map[string]error {
 	return broken
 }
 
-// Plan asks the runtime of req.Language how to run req. Errors: no runtime has the
-// language or the kind of execution ([yurt.CodeLanguageNotSupported],
-// [yurt.CodeNotSupported]); the runtime crashed, hung or is started too often
-// ([yurt.CodeRuntimeUnavailable]); it speaks another protocol or gave a plan that
-// is not allowed ([yurt.CodeRuntimeIncompatible]); or what the runtime itself found
-// wrong with the request. The plan has been validated.
-func (h *Host) Plan(ctx context.Context, req PlanRequest) (Plan, error) {
-	if err := req.validate(); err != nil {
-		return Plan{}, err
-	}
-	r, err := h.find(ctx, req.Language)
-	if err != nil {
-		return Plan{}, err
-	}
-	info, err := r.describe(ctx)
-	if err != nil {
-		return Plan{}, err
-	}
-	if !slices.Contains(info.Abilities, string(req.Kind)) {
-		return Plan{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "runtime %s cannot run %s; it runs %s", info.Name, quote(string(req.Kind)), strings.Join(info.Abilities, ", "))
-	}
-	req.Language = strings.ToValidUTF8(req.Language, "\ufffd")
-	return r.plan(ctx, req)
-}
-
 func closedError() error {
 	return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down; use another")
 }

@@ -49,56 +49,61 @@ func (r *installed) describe(ctx context.Context) (yurt.RuntimeInfo, error) {
 	return inst.info, nil
 }
 
-// plan runs one call. The call does not end with ctx: a runtime that hangs is
-// found out even if nobody has the patience to wait for it.
-func (r *installed) plan(ctx context.Context, req PlanRequest) (Plan, error) {
+// question is one call to a runtime: its name and how to put it to an instance, with
+// the check of the answer.
+type question[Answer any] struct {
+	name  string
+	put   func(ctx context.Context, rt *clientV1) (Answer, error)
+	check func(Answer) error
+}
+
+// call puts the question. It does not end with ctx: a runtime that hangs is found out
+// even if nobody has the patience to wait for it.
+func call[Answer any](ctx context.Context, r *installed, q question[Answer]) (Answer, error) {
+	var none Answer
 	inst, err := r.instance(ctx)
 	if err != nil {
-		return Plan{}, err
+		return none, err
 	}
-	type answer struct {
-		plan Plan
-		err  error
+	type outcome struct {
+		answer Answer
+		err    error
 	}
-	answered := make(chan answer, 1)
+	answered := make(chan outcome, 1)
 	go func() {
 		defer inst.calls.Done()
-		plan, err := r.call(context.WithoutCancel(ctx), inst, req)
-		answered <- answer{plan, err}
+		answer, err := callNow(context.WithoutCancel(ctx), r, inst, q)
+		answered <- outcome{answer, err}
 	}()
 	select {
 	case a := <-answered:
-		return a.plan, a.err
+		return a.answer, a.err
 	case <-ctx.Done():
-		return Plan{}, interrupted(ctx, r.name)
+		return none, interrupted(ctx, r.name)
 	}
 }
 
-func (r *installed) call(ctx context.Context, inst *instance, req PlanRequest) (Plan, error) {
-	timeout := r.host.opts.callTimeout
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func callNow[Answer any](ctx context.Context, r *installed, inst *instance, q question[Answer]) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.host.opts.callTimeout)
 	defer cancel()
-	plan, err := inst.runtime.Plan(ctx, req)
-	if err == nil {
-		err = plan.Validate()
-		if err != nil {
-			err = yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s gave a plan that breaks the protocol: %w", r.name, err)
-		}
-	} else {
-		err = r.explain(ctx, inst, err)
+	answer, err := q.put(ctx, inst.runtime)
+	if err != nil {
+		err = r.explain(ctx, inst, q.name, err)
+	} else if err = q.check(answer); err != nil {
+		err = yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s gave an answer to %s that breaks the protocol: %w", r.name, q.name, err)
 	}
 	r.note(inst, err)
-	return plan, err
+	return answer, err
 }
 
 // explain turns the failure of a call into what its user should read.
-func (r *installed) explain(ctx context.Context, inst *instance, err error) error {
+func (r *installed) explain(ctx context.Context, inst *instance, name string, err error) error {
 	if given := errorFromWire(err); given != nil {
 		return given
 	}
 	switch {
 	case unimplemented(err):
-		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not know the call Plan of protocol version %s; rebuild it", r.name, spokenVersions())
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not know the call %s of protocol version %s; rebuild it", r.name, name, spokenVersions())
 	case refusedSize(err):
 		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s and Yurt exchanged a message that is too large: %s", r.name, brief(err))
 	case !connectionLost(err):

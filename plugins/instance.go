@@ -26,7 +26,7 @@ type instance struct {
 	name    string
 	client  *plugin.Client
 	process *process
-	runtime Runtime
+	runtime *clientV1
 	info    yurt.RuntimeInfo
 	calls   sync.WaitGroup
 }
@@ -98,7 +98,7 @@ func (i *instance) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rt, ok := served.(Runtime)
+	rt, ok := served.(*clientV1)
 	if !ok {
 		return errNoRuntime
 	}

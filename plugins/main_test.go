@@ -72,6 +72,11 @@ func play(name string) int {
 		serveRaw(7, versions(obedient{name})[1])
 	case "empty":
 		serveRaw(1, plugin.PluginSet{pluginName: &unregistered{}})
+	case "able":
+		if err := Serve(able{obedient{name}}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	case "hostile":
 		serveRaw(1, plugin.PluginSet{pluginName: &hostile{name: name}})
 	default:

@@ -8,7 +8,8 @@ import (
 )
 
 // Runtime plans how code of a language is run. It never runs user code itself:
-// its plans are carried out inside a sandbox.
+// its plans are carried out inside a sandbox. A runtime may also be an
+// [Interpreter] and a [DependencyPlanner].
 type Runtime interface {
 	// Describe says what the runtime is and can do. The answer never changes
 	// while the runtime lives.
@@ -18,7 +19,8 @@ type Runtime interface {
 	Plan(ctx context.Context, req PlanRequest) (Plan, error)
 }
 
-// PlanRequest asks how to run code or a handler.
+// PlanRequest asks how to run code or a handler. The source is either Code, a
+// snippet, or a project: files in Root, of which Entry is the one to run.
 type PlanRequest struct {
 	ExecutionID string
 	Kind        yurt.ExecutionKind // [yurt.KindCode] or [yurt.KindHandler]
@@ -27,22 +29,49 @@ type PlanRequest struct {
 	Handler     string // name of the function
 	Event       []byte // JSON
 	Context     []byte // JSON object whose fields override the handler's context; may be empty
-	Dir         string // directory of this execution inside the sandbox, absolute; Plan.Files go there
+	// Dir is the directory of this execution inside the sandbox, absolute, where
+	// Plan.Files go and which user code cannot change. A plan may hold it in argv and
+	// env; in the contents of files it may not, since a plan may be used again.
+	Dir         string
 	Timeout     yurt.Duration
 	MemoryLimit yurt.Size
+
+	// Files are those of the project that came with the request; Mode is not set.
+	// They are in Root when the run begins, beside whatever else is there.
+	Files []File
+	Entry string   // relative to Root; empty: Code is the source
+	Args  []string // of the program
+	Root  string   // working directory of every step, absolute
+	// OutDir and CacheDir are absolute, and user code can write to them. OutDir is this
+	// execution's and gone after it; CacheDir is the language's and lasts as long as
+	// the sandbox. Both exist when the plan has compile steps.
+	OutDir   string
+	CacheDir string
+	Tools    map[string]string // absolute paths of the [yurt.Tool]s that are there, by name
 }
 
-// Plan says what to do in the sandbox.
+// Plan says what to do in the sandbox: write the files, carry out the compile steps
+// one after the other, and, when all of them exited with 0, run Argv.
 type Plan struct {
-	Files  []File            // written before the command starts
-	Argv   []string          // the command; never empty
-	Env    map[string]string // added to the sandbox's environment, below the user's
-	Result ResultFormat
+	Files     []File            // written before the first command starts
+	Compile   []Step            // what they print goes to the run's standard error
+	Argv      []string          // the command; never empty
+	Env       map[string]string // of every step, added to the sandbox's environment, below the user's
+	Result    ResultFormat      // of Argv
+	Interpret bool              // whether [Interpreter] is asked when Argv fails and hands over no error
 }
 
-// File is one file of a plan.
+// Step is a command that has to succeed before the run begins. When it fails, the
+// [Interpreter] says what its output means, if the runtime is one.
+type Step struct {
+	Argv    []string
+	Env     map[string]string // added to the plan's
+	Timeout yurt.Duration     // 0: as long as the execution may take
+}
+
+// File is one file of a plan or a project.
 type File struct {
-	Path string // relative to PlanRequest.Dir, with slashes, never leading out of it
+	Path string // with slashes, relative, never leading out
 	Data []byte
 	Mode fs.FileMode
 }
@@ -60,3 +89,7 @@ const (
 
 // ResultFD is the descriptor that a run with [ResultEnvelope] writes to.
 const ResultFD = 3
+
+// AbilityProject is the ability to run a project; the others are the
+// [yurt.ExecutionKind]s and [AbilityDependencies].
+const AbilityProject = "project"

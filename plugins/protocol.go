@@ -22,9 +22,9 @@ const pluginName = "runtime"
 const logLevelEnv = "YURT_RUNTIME_LOG_LEVEL"
 
 // Bounds of a message, in bytes. The largest request is made of the largest code,
-// event and context, the largest answer of the largest plan.
+// event and context and most files, the largest answer of the largest plan.
 const (
-	maxRequestBytes  = yurt.MaxCodeBytes + 2*yurt.MaxEventBytes + 1<<20
+	maxRequestBytes  = yurt.MaxCodeBytes + 2*yurt.MaxEventBytes + yurt.MaxFilesBytes + 4<<20
 	maxResponseBytes = MaxPlanBytes + 4<<20
 )
 

@@ -15,20 +15,27 @@ import (
 
 // Bounds of a [Plan].
 const (
-	MaxPlanFiles = 256
-	MaxPlanBytes = 32 << 20 // of all files together
+	MaxPlanFiles    = 256
+	MaxPlanBytes    = 32 << 20 // of all files together
+	MaxCompileSteps = 16
 )
 
 // Bounds of a description.
 const (
-	maxNames     = 64
-	maxNameBytes = 64
+	maxNames        = 64
+	maxNameBytes    = 64
+	maxInstallBytes = 500
 )
 
 // Validate checks everything that the sandbox relies on. Plans come from another
 // process, so the host checks each one before it hands it on.
 func (p Plan) Validate() error {
-	for _, check := range []func() error{p.validateArgv, p.validateEnv, p.validateFiles} {
+	for _, check := range []func() error{
+		func() error { return validateArgv(p.Argv) },
+		func() error { return validateEnv(p.Env) },
+		func() error { return validateFiles(p.Files) },
+		p.validateCompile,
+	} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -39,14 +46,29 @@ func (p Plan) Validate() error {
 	return nil
 }
 
-func (p Plan) validateArgv() error {
-	if len(p.Argv) == 0 {
+func (p Plan) validateCompile() error {
+	if len(p.Compile) > MaxCompileSteps {
+		return fmt.Errorf("plan has %d compile steps; at most %d are allowed", len(p.Compile), MaxCompileSteps)
+	}
+	for i, step := range p.Compile {
+		if err := errors.Join(validateArgv(step.Argv), validateEnv(step.Env)); err != nil {
+			return fmt.Errorf("compile step %d: %w", i, err)
+		}
+		if step.Timeout < 0 {
+			return fmt.Errorf("compile step %d: its timeout is negative", i)
+		}
+	}
+	return nil
+}
+
+func validateArgv(argv []string) error {
+	if len(argv) == 0 {
 		return errors.New("argv is empty")
 	}
-	if len(p.Argv) > yurt.MaxArgs {
-		return fmt.Errorf("argv has %d entries; at most %d are allowed", len(p.Argv), yurt.MaxArgs)
+	if len(argv) > yurt.MaxArgs {
+		return fmt.Errorf("argv has %d entries; at most %d are allowed", len(argv), yurt.MaxArgs)
 	}
-	for i, arg := range p.Argv {
+	for i, arg := range argv {
 		if len(arg) > yurt.MaxArgBytes {
 			return fmt.Errorf("argv[%d] has %d bytes; at most %d are allowed", i, len(arg), yurt.MaxArgBytes)
 		}
@@ -54,7 +76,7 @@ func (p Plan) validateArgv() error {
 			return fmt.Errorf("argv[%d] contains a NUL character or is not UTF-8", i)
 		}
 	}
-	return validateCommand(p.Argv[0])
+	return validateCommand(argv[0])
 }
 
 // validateCommand allows an absolute path and a bare name, which is looked up in
@@ -73,12 +95,12 @@ func validateCommand(name string) error {
 	return nil
 }
 
-func (p Plan) validateEnv() error {
-	if len(p.Env) > yurt.MaxEnvCount {
-		return fmt.Errorf("env has %d entries; at most %d are allowed", len(p.Env), yurt.MaxEnvCount)
+func validateEnv(env map[string]string) error {
+	if len(env) > yurt.MaxEnvCount {
+		return fmt.Errorf("env has %d entries; at most %d are allowed", len(env), yurt.MaxEnvCount)
 	}
 	total := 0
-	for name, value := range p.Env {
+	for name, value := range env {
 		total += len(name) + len(value)
 		if !validEnvName(name) {
 			return fmt.Errorf("env name %s is not made of letters, digits and underscores", quote(name))
@@ -104,13 +126,13 @@ func validEnvName(name string) bool {
 	return name != ""
 }
 
-func (p Plan) validateFiles() error {
-	if len(p.Files) > MaxPlanFiles {
-		return fmt.Errorf("plan has %d files; at most %d are allowed", len(p.Files), MaxPlanFiles)
+func validateFiles(files []File) error {
+	if len(files) > MaxPlanFiles {
+		return fmt.Errorf("plan has %d files; at most %d are allowed", len(files), MaxPlanFiles)
 	}
 	total := 0
-	paths := make([]string, 0, len(p.Files))
-	for _, f := range p.Files {
+	paths := make([]string, 0, len(files))
+	for _, f := range files {
 		total += len(f.Data)
 		if total > MaxPlanBytes {
 			return fmt.Errorf("files have more than %d bytes together", MaxPlanBytes)
@@ -187,6 +209,28 @@ func validateInfo(info yurt.RuntimeInfo) error {
 			}
 		}
 	}
+	return validateTools(info.Tools)
+}
+
+func validateTools(tools []yurt.Tool) error {
+	if len(tools) > maxNames {
+		return fmt.Errorf("it names %d tools; at most %d are allowed", len(tools), maxNames)
+	}
+	for _, tool := range tools {
+		switch {
+		case !validName(tool.Name):
+			return fmt.Errorf("tool %s is not made of lower-case letters, digits and -+.#_", quote(tool.Name))
+		case len(tool.Paths) == 0 || len(tool.Paths) > maxNames:
+			return fmt.Errorf("tool %s has %d paths; 1 to %d are allowed", tool.Name, len(tool.Paths), maxNames)
+		case len(tool.Install) > maxInstallBytes || !printable(tool.Install):
+			return fmt.Errorf("how to install tool %s is longer than %d bytes or contains control characters", tool.Name, maxInstallBytes)
+		}
+		for _, at := range tool.Paths {
+			if len(at) > yurt.MaxPathBytes || !path.IsAbs(at) || path.Clean(at) != at || !printable(at) {
+				return fmt.Errorf("tool %s: %s is not a clean absolute path", tool.Name, quote(at))
+			}
+		}
+	}
 	return nil
 }
 
@@ -215,11 +259,31 @@ func (req PlanRequest) validate() error {
 			return yurt.FieldErrorf(yurt.CodeBodyTooLarge, part.field, "%s has %d bytes; at most %d are allowed", part.field, part.size, part.max)
 		}
 	}
+	if err := req.validateProject(); err != nil {
+		return err
+	}
 	if !printable(req.Handler) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "handler", "%s is not the name of a function: it contains control characters or is not UTF-8", quote(req.Handler))
 	}
-	if !printable(req.ExecutionID + req.Dir + string(req.Kind)) {
+	if !printable(req.ExecutionID + req.Dir + req.Root + req.OutDir + req.CacheDir + string(req.Kind)) {
 		return yurt.Errorf(yurt.CodeInternal, "the request to the runtime contains control characters")
+	}
+	return nil
+}
+
+func (req PlanRequest) validateProject() error {
+	if err := validateFiles(req.Files); err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "files", "%w", err)
+	}
+	if req.Entry != "" {
+		if err := (File{Path: req.Entry}).validate(); err != nil {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "entry", "%w", err)
+		}
+	}
+	if len(req.Args) > 0 {
+		if err := validateArgv(append([]string{"program"}, req.Args...)); err != nil {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "args", "%w", err)
+		}
 	}
 	return nil
 }

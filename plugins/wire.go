@@ -20,6 +20,13 @@ func requestToWire(req PlanRequest) *proto.PlanRequest {
 		Dir:         req.Dir,
 		TimeoutNs:   int64(req.Timeout.Std()),
 		MemoryLimit: int64(req.MemoryLimit),
+		Files:       filesToWire(req.Files),
+		Entry:       req.Entry,
+		Args:        req.Args,
+		Root:        req.Root,
+		OutDir:      req.OutDir,
+		CacheDir:    req.CacheDir,
+		Tools:       req.Tools,
 	}
 }
 
@@ -35,24 +42,53 @@ func requestFromWire(req *proto.PlanRequest) PlanRequest {
 		Dir:         req.GetDir(),
 		Timeout:     yurt.Duration(time.Duration(req.GetTimeoutNs())),
 		MemoryLimit: yurt.Size(req.GetMemoryLimit()),
+		Files:       filesFromWire(req.GetFiles()),
+		Entry:       req.GetEntry(),
+		Args:        req.GetArgs(),
+		Root:        req.GetRoot(),
+		OutDir:      req.GetOutDir(),
+		CacheDir:    req.GetCacheDir(),
+		Tools:       req.GetTools(),
 	}
 }
 
 func planToWire(plan Plan) *proto.PlanResponse {
-	files := make([]*proto.File, len(plan.Files))
-	for i, f := range plan.Files {
-		files[i] = &proto.File{Path: f.Path, Data: f.Data, Mode: uint32(f.Mode)}
+	res := &proto.PlanResponse{
+		Files: filesToWire(plan.Files), Argv: plan.Argv, Env: plan.Env,
+		Result: string(plan.Result), Interpret: plan.Interpret,
 	}
-	return &proto.PlanResponse{Files: files, Argv: plan.Argv, Env: plan.Env, Result: string(plan.Result)}
+	for _, step := range plan.Compile {
+		res.Compile = append(res.Compile, &proto.Step{Argv: step.Argv, Env: step.Env, TimeoutNs: int64(step.Timeout)})
+	}
+	return res
 }
 
 // planFromWire does not check the plan: [Plan.Validate] does.
-func planFromWire(plan *proto.PlanResponse) Plan {
-	files := make([]File, len(plan.GetFiles()))
-	for i, f := range plan.GetFiles() {
-		files[i] = File{Path: f.GetPath(), Data: f.GetData(), Mode: fs.FileMode(f.GetMode())}
+func planFromWire(res *proto.PlanResponse) Plan {
+	plan := Plan{
+		Files: filesFromWire(res.GetFiles()), Argv: res.GetArgv(), Env: res.GetEnv(),
+		Result: ResultFormat(res.GetResult()), Interpret: res.GetInterpret(),
 	}
-	return Plan{Files: files, Argv: plan.GetArgv(), Env: plan.GetEnv(), Result: ResultFormat(plan.GetResult())}
+	for _, step := range res.GetCompile() {
+		plan.Compile = append(plan.Compile, Step{Argv: step.GetArgv(), Env: step.GetEnv(), Timeout: yurt.Duration(step.GetTimeoutNs())})
+	}
+	return plan
+}
+
+func filesToWire(files []File) []*proto.File {
+	list := make([]*proto.File, len(files))
+	for i, f := range files {
+		list[i] = &proto.File{Path: f.Path, Data: f.Data, Mode: uint32(f.Mode)}
+	}
+	return list
+}
+
+func filesFromWire(files []*proto.File) []File {
+	var list []File
+	for _, f := range files {
+		list = append(list, File{Path: f.GetPath(), Data: f.GetData(), Mode: fs.FileMode(f.GetMode())})
+	}
+	return list
 }
 
 func infoToWire(info yurt.RuntimeInfo) *proto.DescribeResponse {
@@ -62,16 +98,30 @@ func infoToWire(info yurt.RuntimeInfo) *proto.DescribeResponse {
 		Languages:  info.Languages,
 		Extensions: info.Extensions,
 		Abilities:  info.Abilities,
+		Tools:      toolsToWire(info.Tools),
 	}
+}
+
+func toolsToWire(tools []yurt.Tool) []*proto.Tool {
+	list := make([]*proto.Tool, len(tools))
+	for i, t := range tools {
+		list[i] = &proto.Tool{Name: t.Name, Paths: t.Paths, Install: t.Install, Optional: t.Optional}
+	}
+	return list
 }
 
 // infoFromWire does not check the description: validateInfo does.
 func infoFromWire(info *proto.DescribeResponse) yurt.RuntimeInfo {
+	var tools []yurt.Tool
+	for _, t := range info.GetTools() {
+		tools = append(tools, yurt.Tool{Name: t.GetName(), Paths: t.GetPaths(), Install: t.GetInstall(), Optional: t.GetOptional()})
+	}
 	return yurt.RuntimeInfo{
 		Name:       info.GetName(),
 		Version:    info.GetVersion(),
 		Languages:  info.GetLanguages(),
 		Extensions: info.GetExtensions(),
 		Abilities:  info.GetAbilities(),
+		Tools:      tools,
 	}
 }

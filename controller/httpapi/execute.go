@@ -22,6 +22,10 @@ type executeBody struct {
 	Event    jsonParam    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
 	Context  jsonParam    `json:"context,omitempty" doc:"Object whose fields override the handler's context."`
 
+	Files filesParam `json:"files,omitempty"`
+	Entry string     `json:"entry,omitempty" doc:"File to run in place of code: one of files, or one that is in the working directory already." example:"src/main.py"`
+	Args  []string   `json:"args,omitempty" doc:"Arguments of the program that code or entry is."`
+
 	Stdin       string            `json:"stdin,omitempty" doc:"Standard input, as text."`
 	Env         map[string]string `json:"env,omitempty" doc:"Added to the session's environment. Never shown again."`
 	Cwd         string            `json:"cwd,omitempty" doc:"Working directory; relative ones begin at /workspace, which is the default."`
@@ -35,6 +39,7 @@ type executeBody struct {
 func (b executeBody) request() controller.ExecuteRequest {
 	req := controller.ExecuteRequest{
 		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler, Event: json.RawMessage(b.Event),
+		Files: b.Files, Entry: b.Entry, Args: b.Args,
 		Env: b.Env, Cwd: b.Cwd,
 		Timeout:     pointer(b.Timeout, func(d durationParam) yurt.Duration { return yurt.Duration(d) }),
 		OutputLimit: pointer(b.OutputLimit, func(s sizeParam) yurt.Size { return yurt.Size(s) }),
@@ -88,7 +93,7 @@ func (a *API) registerExecute() {
 	register(a, huma.Operation{
 		OperationID: "execute", Method: http.MethodPost, Path: "/sessions/{id}/execute",
 		Summary: "Run something in a session", Tags: []string{tagExecutions},
-		Description: "Runs `code` in a `language`; or a `command`; or the `handler` in `code`, with an `event`. " +
+		Description: "Runs `code` in a `language`, or the `entry` of a project whose `files` are written to the working directory first; or a `command`; or the `handler` in `code`, with an `event`. " +
 			"Answers with the result once it has ended, at once with its record (`async`), or with its events (`stream`). " +
 			"That the code failed is no error of the request. An execution never ends because its caller left.",
 		Responses: map[string]*huma.Response{

@@ -68,7 +68,8 @@ type DescribeResponse struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`       // of the runtime, not of the language
 	Languages     []string               `protobuf:"bytes,3,rep,name=languages,proto3" json:"languages,omitempty"`   // names and aliases, in lower case
 	Extensions    []string               `protobuf:"bytes,4,rep,name=extensions,proto3" json:"extensions,omitempty"` // of source files, with the dot
-	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler"
+	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler", "project", "dependencies"
+	Tools         []*Tool                `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -138,25 +139,108 @@ func (x *DescribeResponse) GetAbilities() []string {
 	return nil
 }
 
+func (x *DescribeResponse) GetTools() []*Tool {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+// Tool is a program of the language's toolchain.
+type Tool struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`          // such as "node"
+	Paths         []string               `protobuf:"bytes,2,rep,name=paths,proto3" json:"paths,omitempty"`        // where it may be, absolute, the first one that is there is taken
+	Install       string                 `protobuf:"bytes,3,opt,name=install,proto3" json:"install,omitempty"`    // what a user does to have it
+	Optional      bool                   `protobuf:"varint,4,opt,name=optional,proto3" json:"optional,omitempty"` // runs can do without
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tool) Reset() {
+	*x = Tool{}
+	mi := &file_runtime_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tool) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tool) ProtoMessage() {}
+
+func (x *Tool) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tool.ProtoReflect.Descriptor instead.
+func (*Tool) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Tool) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Tool) GetPaths() []string {
+	if x != nil {
+		return x.Paths
+	}
+	return nil
+}
+
+func (x *Tool) GetInstall() string {
+	if x != nil {
+		return x.Install
+	}
+	return ""
+}
+
+func (x *Tool) GetOptional() bool {
+	if x != nil {
+		return x.Optional
+	}
+	return false
+}
+
 type PlanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutionId   string                 `protobuf:"bytes,1,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`                                    // "code" or "handler"
-	Language      string                 `protobuf:"bytes,3,opt,name=language,proto3" json:"language,omitempty"`                            // as the user wrote it
-	Code          []byte                 `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`                                    // source text
-	Handler       string                 `protobuf:"bytes,5,opt,name=handler,proto3" json:"handler,omitempty"`                              // name of the function; empty: the runtime's default
-	Event         []byte                 `protobuf:"bytes,6,opt,name=event,proto3" json:"event,omitempty"`                                  // JSON
-	Context       []byte                 `protobuf:"bytes,7,opt,name=context,proto3" json:"context,omitempty"`                              // JSON object, or empty
-	Dir           string                 `protobuf:"bytes,8,opt,name=dir,proto3" json:"dir,omitempty"`                                      // absolute path inside the sandbox; the files go there
-	TimeoutNs     int64                  `protobuf:"varint,9,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`        // nanoseconds; 0: none
-	MemoryLimit   int64                  `protobuf:"varint,10,opt,name=memory_limit,json=memoryLimit,proto3" json:"memory_limit,omitempty"` // bytes; 0: unknown
+	Kind          string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`                                                                              // "code" or "handler"
+	Language      string                 `protobuf:"bytes,3,opt,name=language,proto3" json:"language,omitempty"`                                                                      // as the user wrote it
+	Code          []byte                 `protobuf:"bytes,4,opt,name=code,proto3" json:"code,omitempty"`                                                                              // source text
+	Handler       string                 `protobuf:"bytes,5,opt,name=handler,proto3" json:"handler,omitempty"`                                                                        // name of the function; empty: the runtime's default
+	Event         []byte                 `protobuf:"bytes,6,opt,name=event,proto3" json:"event,omitempty"`                                                                            // JSON
+	Context       []byte                 `protobuf:"bytes,7,opt,name=context,proto3" json:"context,omitempty"`                                                                        // JSON object, or empty
+	Dir           string                 `protobuf:"bytes,8,opt,name=dir,proto3" json:"dir,omitempty"`                                                                                // absolute path inside the sandbox; the files go there
+	TimeoutNs     int64                  `protobuf:"varint,9,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`                                                  // nanoseconds; 0: none
+	MemoryLimit   int64                  `protobuf:"varint,10,opt,name=memory_limit,json=memoryLimit,proto3" json:"memory_limit,omitempty"`                                           // bytes; 0: unknown
+	Files         []*File                `protobuf:"bytes,11,rep,name=files,proto3" json:"files,omitempty"`                                                                           // of the project, in root already when the run begins
+	Entry         string                 `protobuf:"bytes,12,opt,name=entry,proto3" json:"entry,omitempty"`                                                                           // the file to run, relative to root; empty: code is the source
+	Args          []string               `protobuf:"bytes,13,rep,name=args,proto3" json:"args,omitempty"`                                                                             // of the program
+	Root          string                 `protobuf:"bytes,14,opt,name=root,proto3" json:"root,omitempty"`                                                                             // working directory, absolute
+	OutDir        string                 `protobuf:"bytes,15,opt,name=out_dir,json=outDir,proto3" json:"out_dir,omitempty"`                                                           // absolute; the user's, gone after the run; there when the plan compiles
+	CacheDir      string                 `protobuf:"bytes,16,opt,name=cache_dir,json=cacheDir,proto3" json:"cache_dir,omitempty"`                                                     // absolute; the user's, lasts as long as the sandbox; there when the plan compiles
+	Tools         map[string]string      `protobuf:"bytes,17,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // absolute paths of the tools that are there, by name
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanRequest) Reset() {
 	*x = PlanRequest{}
-	mi := &file_runtime_proto_msgTypes[2]
+	mi := &file_runtime_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -168,7 +252,7 @@ func (x *PlanRequest) String() string {
 func (*PlanRequest) ProtoMessage() {}
 
 func (x *PlanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[2]
+	mi := &file_runtime_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -181,7 +265,7 @@ func (x *PlanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanRequest.ProtoReflect.Descriptor instead.
 func (*PlanRequest) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{2}
+	return file_runtime_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PlanRequest) GetExecutionId() string {
@@ -254,19 +338,70 @@ func (x *PlanRequest) GetMemoryLimit() int64 {
 	return 0
 }
 
+func (x *PlanRequest) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *PlanRequest) GetArgs() []string {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *PlanRequest) GetRoot() string {
+	if x != nil {
+		return x.Root
+	}
+	return ""
+}
+
+func (x *PlanRequest) GetOutDir() string {
+	if x != nil {
+		return x.OutDir
+	}
+	return ""
+}
+
+func (x *PlanRequest) GetCacheDir() string {
+	if x != nil {
+		return x.CacheDir
+	}
+	return ""
+}
+
+func (x *PlanRequest) GetTools() map[string]string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
 type PlanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         []*File                `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	Argv          []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`
 	Env           map[string]string      `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Result        string                 `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"` // "" or "envelope"
+	Result        string                 `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`        // "" or "envelope"
+	Compile       []*Step                `protobuf:"bytes,5,rep,name=compile,proto3" json:"compile,omitempty"`      // before argv is run, in order
+	Interpret     bool                   `protobuf:"varint,6,opt,name=interpret,proto3" json:"interpret,omitempty"` // whether a failure of argv is shown to Interpret
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanResponse) Reset() {
 	*x = PlanResponse{}
-	mi := &file_runtime_proto_msgTypes[3]
+	mi := &file_runtime_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -278,7 +413,7 @@ func (x *PlanResponse) String() string {
 func (*PlanResponse) ProtoMessage() {}
 
 func (x *PlanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[3]
+	mi := &file_runtime_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -291,7 +426,7 @@ func (x *PlanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResponse.ProtoReflect.Descriptor instead.
 func (*PlanResponse) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{3}
+	return file_runtime_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlanResponse) GetFiles() []*File {
@@ -322,6 +457,81 @@ func (x *PlanResponse) GetResult() string {
 	return ""
 }
 
+func (x *PlanResponse) GetCompile() []*Step {
+	if x != nil {
+		return x.Compile
+	}
+	return nil
+}
+
+func (x *PlanResponse) GetInterpret() bool {
+	if x != nil {
+		return x.Interpret
+	}
+	return false
+}
+
+// Step is a command that has to succeed before the run begins.
+type Step struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Argv          []string               `protobuf:"bytes,1,rep,name=argv,proto3" json:"argv,omitempty"`
+	Env           map[string]string      `protobuf:"bytes,2,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // added to the plan's
+	TimeoutNs     int64                  `protobuf:"varint,3,opt,name=timeout_ns,json=timeoutNs,proto3" json:"timeout_ns,omitempty"`                                             // nanoseconds; 0: the run's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Step) Reset() {
+	*x = Step{}
+	mi := &file_runtime_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Step) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Step) ProtoMessage() {}
+
+func (x *Step) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Step.ProtoReflect.Descriptor instead.
+func (*Step) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Step) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *Step) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *Step) GetTimeoutNs() int64 {
+	if x != nil {
+		return x.TimeoutNs
+	}
+	return 0
+}
+
 type File struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"` // relative to the request's dir
@@ -333,7 +543,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_runtime_proto_msgTypes[4]
+	mi := &file_runtime_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -345,7 +555,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[4]
+	mi := &file_runtime_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -358,7 +568,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{4}
+	return file_runtime_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *File) GetPath() string {
@@ -382,6 +592,358 @@ func (x *File) GetMode() uint32 {
 	return 0
 }
 
+type InterpretRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Language      string                 `protobuf:"bytes,1,opt,name=language,proto3" json:"language,omitempty"`
+	Phase         string                 `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"`                        // "compile" or "run"
+	Step          int32                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`                         // of the plan's compile steps
+	ExitCode      int32                  `protobuf:"varint,4,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // -1: ended by a signal
+	Signal        int32                  `protobuf:"varint,5,opt,name=signal,proto3" json:"signal,omitempty"`
+	Output        []byte                 `protobuf:"bytes,6,opt,name=output,proto3" json:"output,omitempty"` // of a compile step all, of a run the end of standard error
+	Root          string                 `protobuf:"bytes,7,opt,name=root,proto3" json:"root,omitempty"`     // as in the request for the plan
+	Dir           string                 `protobuf:"bytes,8,opt,name=dir,proto3" json:"dir,omitempty"`
+	OutDir        string                 `protobuf:"bytes,9,opt,name=out_dir,json=outDir,proto3" json:"out_dir,omitempty"`
+	Entry         string                 `protobuf:"bytes,10,opt,name=entry,proto3" json:"entry,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterpretRequest) Reset() {
+	*x = InterpretRequest{}
+	mi := &file_runtime_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterpretRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterpretRequest) ProtoMessage() {}
+
+func (x *InterpretRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterpretRequest.ProtoReflect.Descriptor instead.
+func (*InterpretRequest) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *InterpretRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *InterpretRequest) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *InterpretRequest) GetStep() int32 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *InterpretRequest) GetExitCode() int32 {
+	if x != nil {
+		return x.ExitCode
+	}
+	return 0
+}
+
+func (x *InterpretRequest) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *InterpretRequest) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *InterpretRequest) GetRoot() string {
+	if x != nil {
+		return x.Root
+	}
+	return ""
+}
+
+func (x *InterpretRequest) GetDir() string {
+	if x != nil {
+		return x.Dir
+	}
+	return ""
+}
+
+func (x *InterpretRequest) GetOutDir() string {
+	if x != nil {
+		return x.OutDir
+	}
+	return ""
+}
+
+func (x *InterpretRequest) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+type InterpretResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Found         bool                   `protobuf:"varint,1,opt,name=found,proto3" json:"found,omitempty"` // false: the output says nothing
+	Type          string                 `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
+	Message       string                 `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Stacktrace    []string               `protobuf:"bytes,4,rep,name=stacktrace,proto3" json:"stacktrace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InterpretResponse) Reset() {
+	*x = InterpretResponse{}
+	mi := &file_runtime_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InterpretResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InterpretResponse) ProtoMessage() {}
+
+func (x *InterpretResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InterpretResponse.ProtoReflect.Descriptor instead.
+func (*InterpretResponse) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *InterpretResponse) GetFound() bool {
+	if x != nil {
+		return x.Found
+	}
+	return false
+}
+
+func (x *InterpretResponse) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *InterpretResponse) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *InterpretResponse) GetStacktrace() []string {
+	if x != nil {
+		return x.Stacktrace
+	}
+	return nil
+}
+
+type DependencyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Language      string                 `protobuf:"bytes,1,opt,name=language,proto3" json:"language,omitempty"`
+	Requirements  []string               `protobuf:"bytes,2,rep,name=requirements,proto3" json:"requirements,omitempty"` // as the package manager writes them
+	Files         []*File                `protobuf:"bytes,3,rep,name=files,proto3" json:"files,omitempty"`               // manifests and lock files, relative to dir
+	Dir           string                 `protobuf:"bytes,4,opt,name=dir,proto3" json:"dir,omitempty"`                   // absolute path inside the sandbox that installs
+	Mount         string                 `protobuf:"bytes,5,opt,name=mount,proto3" json:"mount,omitempty"`               // absolute path where runs find the layer
+	Tools         map[string]string      `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DependencyRequest) Reset() {
+	*x = DependencyRequest{}
+	mi := &file_runtime_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DependencyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DependencyRequest) ProtoMessage() {}
+
+func (x *DependencyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DependencyRequest.ProtoReflect.Descriptor instead.
+func (*DependencyRequest) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DependencyRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *DependencyRequest) GetRequirements() []string {
+	if x != nil {
+		return x.Requirements
+	}
+	return nil
+}
+
+func (x *DependencyRequest) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *DependencyRequest) GetDir() string {
+	if x != nil {
+		return x.Dir
+	}
+	return ""
+}
+
+func (x *DependencyRequest) GetMount() string {
+	if x != nil {
+		return x.Mount
+	}
+	return ""
+}
+
+func (x *DependencyRequest) GetTools() map[string]string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+type DependencyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Inputs        []string               `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"` // what the layer's digest is made of
+	Files         []*File                `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"`   // relative to dir
+	Argv          []string               `protobuf:"bytes,3,rep,name=argv,proto3" json:"argv,omitempty"`
+	Env           map[string]string      `protobuf:"bytes,4,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	LayerDir      string                 `protobuf:"bytes,5,opt,name=layer_dir,json=layerDir,proto3" json:"layer_dir,omitempty"`                                                                     // relative to dir; what becomes the layer
+	RunEnv        map[string]string      `protobuf:"bytes,6,rep,name=run_env,json=runEnv,proto3" json:"run_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // of runs that use the layer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DependencyResponse) Reset() {
+	*x = DependencyResponse{}
+	mi := &file_runtime_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DependencyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DependencyResponse) ProtoMessage() {}
+
+func (x *DependencyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DependencyResponse.ProtoReflect.Descriptor instead.
+func (*DependencyResponse) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *DependencyResponse) GetInputs() []string {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *DependencyResponse) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *DependencyResponse) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *DependencyResponse) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
+func (x *DependencyResponse) GetLayerDir() string {
+	if x != nil {
+		return x.LayerDir
+	}
+	return ""
+}
+
+func (x *DependencyResponse) GetRunEnv() map[string]string {
+	if x != nil {
+		return x.RunEnv
+	}
+	return nil
+}
+
 // Error is the detail of a failed call.
 type Error struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -394,7 +956,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_runtime_proto_msgTypes[5]
+	mi := &file_runtime_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -406,7 +968,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[5]
+	mi := &file_runtime_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -419,7 +981,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{5}
+	return file_runtime_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Error) GetCode() string {
@@ -448,7 +1010,7 @@ var File_runtime_proto protoreflect.FileDescriptor
 const file_runtime_proto_rawDesc = "" +
 	"\n" +
 	"\rruntime.proto\x12\x0fyurt.runtime.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\x9c\x01\n" +
+	"\x0fDescribeRequest\"\xc9\x01\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1c\n" +
@@ -456,7 +1018,13 @@ const file_runtime_proto_rawDesc = "" +
 	"\n" +
 	"extensions\x18\x04 \x03(\tR\n" +
 	"extensions\x12\x1c\n" +
-	"\tabilities\x18\x05 \x03(\tR\tabilities\"\x92\x02\n" +
+	"\tabilities\x18\x05 \x03(\tR\tabilities\x12+\n" +
+	"\x05tools\x18\x06 \x03(\v2\x15.yurt.runtime.v1.ToolR\x05tools\"f\n" +
+	"\x04Tool\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05paths\x18\x02 \x03(\tR\x05paths\x12\x18\n" +
+	"\ainstall\x18\x03 \x01(\tR\ainstall\x12\x1a\n" +
+	"\boptional\x18\x04 \x01(\bR\boptional\"\xac\x04\n" +
 	"\vPlanRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1a\n" +
@@ -469,26 +1037,92 @@ const file_runtime_proto_rawDesc = "" +
 	"\n" +
 	"timeout_ns\x18\t \x01(\x03R\ttimeoutNs\x12!\n" +
 	"\fmemory_limit\x18\n" +
-	" \x01(\x03R\vmemoryLimit\"\xd9\x01\n" +
+	" \x01(\x03R\vmemoryLimit\x12+\n" +
+	"\x05files\x18\v \x03(\v2\x15.yurt.runtime.v1.FileR\x05files\x12\x14\n" +
+	"\x05entry\x18\f \x01(\tR\x05entry\x12\x12\n" +
+	"\x04args\x18\r \x03(\tR\x04args\x12\x12\n" +
+	"\x04root\x18\x0e \x01(\tR\x04root\x12\x17\n" +
+	"\aout_dir\x18\x0f \x01(\tR\x06outDir\x12\x1b\n" +
+	"\tcache_dir\x18\x10 \x01(\tR\bcacheDir\x12=\n" +
+	"\x05tools\x18\x11 \x03(\v2'.yurt.runtime.v1.PlanRequest.ToolsEntryR\x05tools\x1a8\n" +
+	"\n" +
+	"ToolsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\x02\n" +
 	"\fPlanResponse\x12+\n" +
 	"\x05files\x18\x01 \x03(\v2\x15.yurt.runtime.v1.FileR\x05files\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x128\n" +
 	"\x03env\x18\x03 \x03(\v2&.yurt.runtime.v1.PlanResponse.EnvEntryR\x03env\x12\x16\n" +
-	"\x06result\x18\x04 \x01(\tR\x06result\x1a6\n" +
+	"\x06result\x18\x04 \x01(\tR\x06result\x12/\n" +
+	"\acompile\x18\x05 \x03(\v2\x15.yurt.runtime.v1.StepR\acompile\x12\x1c\n" +
+	"\tinterpret\x18\x06 \x01(\bR\tinterpret\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x01\n" +
+	"\x04Step\x12\x12\n" +
+	"\x04argv\x18\x01 \x03(\tR\x04argv\x120\n" +
+	"\x03env\x18\x02 \x03(\v2\x1e.yurt.runtime.v1.Step.EnvEntryR\x03env\x12\x1d\n" +
+	"\n" +
+	"timeout_ns\x18\x03 \x01(\x03R\ttimeoutNs\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"B\n" +
 	"\x04File\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04mode\x18\x03 \x01(\rR\x04mode\"K\n" +
+	"\x04mode\x18\x03 \x01(\rR\x04mode\"\xfa\x01\n" +
+	"\x10InterpretRequest\x12\x1a\n" +
+	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\tR\x05phase\x12\x12\n" +
+	"\x04step\x18\x03 \x01(\x05R\x04step\x12\x1b\n" +
+	"\texit_code\x18\x04 \x01(\x05R\bexitCode\x12\x16\n" +
+	"\x06signal\x18\x05 \x01(\x05R\x06signal\x12\x16\n" +
+	"\x06output\x18\x06 \x01(\fR\x06output\x12\x12\n" +
+	"\x04root\x18\a \x01(\tR\x04root\x12\x10\n" +
+	"\x03dir\x18\b \x01(\tR\x03dir\x12\x17\n" +
+	"\aout_dir\x18\t \x01(\tR\x06outDir\x12\x14\n" +
+	"\x05entry\x18\n" +
+	" \x01(\tR\x05entry\"w\n" +
+	"\x11InterpretResponse\x12\x14\n" +
+	"\x05found\x18\x01 \x01(\bR\x05found\x12\x12\n" +
+	"\x04type\x18\x02 \x01(\tR\x04type\x12\x18\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12\x1e\n" +
+	"\n" +
+	"stacktrace\x18\x04 \x03(\tR\n" +
+	"stacktrace\"\xa7\x02\n" +
+	"\x11DependencyRequest\x12\x1a\n" +
+	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\"\n" +
+	"\frequirements\x18\x02 \x03(\tR\frequirements\x12+\n" +
+	"\x05files\x18\x03 \x03(\v2\x15.yurt.runtime.v1.FileR\x05files\x12\x10\n" +
+	"\x03dir\x18\x04 \x01(\tR\x03dir\x12\x14\n" +
+	"\x05mount\x18\x05 \x01(\tR\x05mount\x12C\n" +
+	"\x05tools\x18\x06 \x03(\v2-.yurt.runtime.v1.DependencyRequest.ToolsEntryR\x05tools\x1a8\n" +
+	"\n" +
+	"ToolsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x87\x03\n" +
+	"\x12DependencyResponse\x12\x16\n" +
+	"\x06inputs\x18\x01 \x03(\tR\x06inputs\x12+\n" +
+	"\x05files\x18\x02 \x03(\v2\x15.yurt.runtime.v1.FileR\x05files\x12\x12\n" +
+	"\x04argv\x18\x03 \x03(\tR\x04argv\x12>\n" +
+	"\x03env\x18\x04 \x03(\v2,.yurt.runtime.v1.DependencyResponse.EnvEntryR\x03env\x12\x1b\n" +
+	"\tlayer_dir\x18\x05 \x01(\tR\blayerDir\x12H\n" +
+	"\arun_env\x18\x06 \x03(\v2/.yurt.runtime.v1.DependencyResponse.RunEnvEntryR\x06runEnv\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
+	"\vRunEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"K\n" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field2\x9f\x01\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field2\xd0\x02\n" +
 	"\aRuntime\x12O\n" +
 	"\bDescribe\x12 .yurt.runtime.v1.DescribeRequest\x1a!.yurt.runtime.v1.DescribeResponse\x12C\n" +
-	"\x04Plan\x12\x1c.yurt.runtime.v1.PlanRequest\x1a\x1d.yurt.runtime.v1.PlanResponseB'Z%github.com/yurtrun/yurt/plugins/protob\x06proto3"
+	"\x04Plan\x12\x1c.yurt.runtime.v1.PlanRequest\x1a\x1d.yurt.runtime.v1.PlanResponse\x12R\n" +
+	"\tInterpret\x12!.yurt.runtime.v1.InterpretRequest\x1a\".yurt.runtime.v1.InterpretResponse\x12[\n" +
+	"\x10PlanDependencies\x12\".yurt.runtime.v1.DependencyRequest\x1a#.yurt.runtime.v1.DependencyResponseB'Z%github.com/yurtrun/yurt/plugins/protob\x06proto3"
 
 var (
 	file_runtime_proto_rawDescOnce sync.Once
@@ -502,28 +1136,53 @@ func file_runtime_proto_rawDescGZIP() []byte {
 	return file_runtime_proto_rawDescData
 }
 
-var file_runtime_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_runtime_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_runtime_proto_goTypes = []any{
-	(*DescribeRequest)(nil),  // 0: yurt.runtime.v1.DescribeRequest
-	(*DescribeResponse)(nil), // 1: yurt.runtime.v1.DescribeResponse
-	(*PlanRequest)(nil),      // 2: yurt.runtime.v1.PlanRequest
-	(*PlanResponse)(nil),     // 3: yurt.runtime.v1.PlanResponse
-	(*File)(nil),             // 4: yurt.runtime.v1.File
-	(*Error)(nil),            // 5: yurt.runtime.v1.Error
-	nil,                      // 6: yurt.runtime.v1.PlanResponse.EnvEntry
+	(*DescribeRequest)(nil),    // 0: yurt.runtime.v1.DescribeRequest
+	(*DescribeResponse)(nil),   // 1: yurt.runtime.v1.DescribeResponse
+	(*Tool)(nil),               // 2: yurt.runtime.v1.Tool
+	(*PlanRequest)(nil),        // 3: yurt.runtime.v1.PlanRequest
+	(*PlanResponse)(nil),       // 4: yurt.runtime.v1.PlanResponse
+	(*Step)(nil),               // 5: yurt.runtime.v1.Step
+	(*File)(nil),               // 6: yurt.runtime.v1.File
+	(*InterpretRequest)(nil),   // 7: yurt.runtime.v1.InterpretRequest
+	(*InterpretResponse)(nil),  // 8: yurt.runtime.v1.InterpretResponse
+	(*DependencyRequest)(nil),  // 9: yurt.runtime.v1.DependencyRequest
+	(*DependencyResponse)(nil), // 10: yurt.runtime.v1.DependencyResponse
+	(*Error)(nil),              // 11: yurt.runtime.v1.Error
+	nil,                        // 12: yurt.runtime.v1.PlanRequest.ToolsEntry
+	nil,                        // 13: yurt.runtime.v1.PlanResponse.EnvEntry
+	nil,                        // 14: yurt.runtime.v1.Step.EnvEntry
+	nil,                        // 15: yurt.runtime.v1.DependencyRequest.ToolsEntry
+	nil,                        // 16: yurt.runtime.v1.DependencyResponse.EnvEntry
+	nil,                        // 17: yurt.runtime.v1.DependencyResponse.RunEnvEntry
 }
 var file_runtime_proto_depIdxs = []int32{
-	4, // 0: yurt.runtime.v1.PlanResponse.files:type_name -> yurt.runtime.v1.File
-	6, // 1: yurt.runtime.v1.PlanResponse.env:type_name -> yurt.runtime.v1.PlanResponse.EnvEntry
-	0, // 2: yurt.runtime.v1.Runtime.Describe:input_type -> yurt.runtime.v1.DescribeRequest
-	2, // 3: yurt.runtime.v1.Runtime.Plan:input_type -> yurt.runtime.v1.PlanRequest
-	1, // 4: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
-	3, // 5: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
-	4, // [4:6] is the sub-list for method output_type
-	2, // [2:4] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2,  // 0: yurt.runtime.v1.DescribeResponse.tools:type_name -> yurt.runtime.v1.Tool
+	6,  // 1: yurt.runtime.v1.PlanRequest.files:type_name -> yurt.runtime.v1.File
+	12, // 2: yurt.runtime.v1.PlanRequest.tools:type_name -> yurt.runtime.v1.PlanRequest.ToolsEntry
+	6,  // 3: yurt.runtime.v1.PlanResponse.files:type_name -> yurt.runtime.v1.File
+	13, // 4: yurt.runtime.v1.PlanResponse.env:type_name -> yurt.runtime.v1.PlanResponse.EnvEntry
+	5,  // 5: yurt.runtime.v1.PlanResponse.compile:type_name -> yurt.runtime.v1.Step
+	14, // 6: yurt.runtime.v1.Step.env:type_name -> yurt.runtime.v1.Step.EnvEntry
+	6,  // 7: yurt.runtime.v1.DependencyRequest.files:type_name -> yurt.runtime.v1.File
+	15, // 8: yurt.runtime.v1.DependencyRequest.tools:type_name -> yurt.runtime.v1.DependencyRequest.ToolsEntry
+	6,  // 9: yurt.runtime.v1.DependencyResponse.files:type_name -> yurt.runtime.v1.File
+	16, // 10: yurt.runtime.v1.DependencyResponse.env:type_name -> yurt.runtime.v1.DependencyResponse.EnvEntry
+	17, // 11: yurt.runtime.v1.DependencyResponse.run_env:type_name -> yurt.runtime.v1.DependencyResponse.RunEnvEntry
+	0,  // 12: yurt.runtime.v1.Runtime.Describe:input_type -> yurt.runtime.v1.DescribeRequest
+	3,  // 13: yurt.runtime.v1.Runtime.Plan:input_type -> yurt.runtime.v1.PlanRequest
+	7,  // 14: yurt.runtime.v1.Runtime.Interpret:input_type -> yurt.runtime.v1.InterpretRequest
+	9,  // 15: yurt.runtime.v1.Runtime.PlanDependencies:input_type -> yurt.runtime.v1.DependencyRequest
+	1,  // 16: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
+	4,  // 17: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
+	8,  // 18: yurt.runtime.v1.Runtime.Interpret:output_type -> yurt.runtime.v1.InterpretResponse
+	10, // 19: yurt.runtime.v1.Runtime.PlanDependencies:output_type -> yurt.runtime.v1.DependencyResponse
+	16, // [16:20] is the sub-list for method output_type
+	12, // [12:16] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_runtime_proto_init() }
@@ -537,7 +1196,7 @@ func file_runtime_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_runtime_proto_rawDesc), len(file_runtime_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

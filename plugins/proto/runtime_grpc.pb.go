@@ -24,8 +24,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Runtime_Describe_FullMethodName = "/yurt.runtime.v1.Runtime/Describe"
-	Runtime_Plan_FullMethodName     = "/yurt.runtime.v1.Runtime/Plan"
+	Runtime_Describe_FullMethodName         = "/yurt.runtime.v1.Runtime/Describe"
+	Runtime_Plan_FullMethodName             = "/yurt.runtime.v1.Runtime/Plan"
+	Runtime_Interpret_FullMethodName        = "/yurt.runtime.v1.Runtime/Interpret"
+	Runtime_PlanDependencies_FullMethodName = "/yurt.runtime.v1.Runtime/PlanDependencies"
 )
 
 // RuntimeClient is the client API for Runtime service.
@@ -39,6 +41,12 @@ type RuntimeClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	// Plan says how to run one piece of code.
 	Plan(ctx context.Context, in *PlanRequest, opts ...grpc.CallOption) (*PlanResponse, error)
+	// Interpret says what the output of a step that failed means. Only runtimes
+	// whose plans ask for it have it.
+	Interpret(ctx context.Context, in *InterpretRequest, opts ...grpc.CallOption) (*InterpretResponse, error)
+	// PlanDependencies says how to install packages. Only runtimes with the ability
+	// "dependencies" have it.
+	PlanDependencies(ctx context.Context, in *DependencyRequest, opts ...grpc.CallOption) (*DependencyResponse, error)
 }
 
 type runtimeClient struct {
@@ -69,6 +77,26 @@ func (c *runtimeClient) Plan(ctx context.Context, in *PlanRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *runtimeClient) Interpret(ctx context.Context, in *InterpretRequest, opts ...grpc.CallOption) (*InterpretResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(InterpretResponse)
+	err := c.cc.Invoke(ctx, Runtime_Interpret_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *runtimeClient) PlanDependencies(ctx context.Context, in *DependencyRequest, opts ...grpc.CallOption) (*DependencyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DependencyResponse)
+	err := c.cc.Invoke(ctx, Runtime_PlanDependencies_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // RuntimeServer is the server API for Runtime service.
 // All implementations must embed UnimplementedRuntimeServer
 // for forward compatibility.
@@ -80,6 +108,12 @@ type RuntimeServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	// Plan says how to run one piece of code.
 	Plan(context.Context, *PlanRequest) (*PlanResponse, error)
+	// Interpret says what the output of a step that failed means. Only runtimes
+	// whose plans ask for it have it.
+	Interpret(context.Context, *InterpretRequest) (*InterpretResponse, error)
+	// PlanDependencies says how to install packages. Only runtimes with the ability
+	// "dependencies" have it.
+	PlanDependencies(context.Context, *DependencyRequest) (*DependencyResponse, error)
 	mustEmbedUnimplementedRuntimeServer()
 }
 
@@ -95,6 +129,12 @@ func (UnimplementedRuntimeServer) Describe(context.Context, *DescribeRequest) (*
 }
 func (UnimplementedRuntimeServer) Plan(context.Context, *PlanRequest) (*PlanResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Plan not implemented")
+}
+func (UnimplementedRuntimeServer) Interpret(context.Context, *InterpretRequest) (*InterpretResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Interpret not implemented")
+}
+func (UnimplementedRuntimeServer) PlanDependencies(context.Context, *DependencyRequest) (*DependencyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanDependencies not implemented")
 }
 func (UnimplementedRuntimeServer) mustEmbedUnimplementedRuntimeServer() {}
 func (UnimplementedRuntimeServer) testEmbeddedByValue()                 {}
@@ -153,6 +193,42 @@ func _Runtime_Plan_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Runtime_Interpret_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(InterpretRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RuntimeServer).Interpret(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Runtime_Interpret_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RuntimeServer).Interpret(ctx, req.(*InterpretRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Runtime_PlanDependencies_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DependencyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RuntimeServer).PlanDependencies(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Runtime_PlanDependencies_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RuntimeServer).PlanDependencies(ctx, req.(*DependencyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Runtime_ServiceDesc is the grpc.ServiceDesc for Runtime service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -167,6 +243,14 @@ var Runtime_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Plan",
 			Handler:    _Runtime_Plan_Handler,
+		},
+		{
+			MethodName: "Interpret",
+			Handler:    _Runtime_Interpret_Handler,
+		},
+		{
+			MethodName: "PlanDependencies",
+			Handler:    _Runtime_PlanDependencies_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -19,7 +19,8 @@ import time
 STARTED = time.monotonic()
 HERE = os.path.dirname(os.path.abspath(__file__))
 WORKSPACE = os.getcwd()
-FILENAME = "main.py"  # what the user's code is called in tracebacks
+FILENAME = "main.py"  # what the user's code is called in tracebacks; an entry, by its own name
+SOURCES = WORKSPACE  # directory of the user's code, where it finds its modules
 HANDLER_MODULE = "handler"
 EXIT_INTERRUPTED = 130  # as a shell reports SIGINT
 MAX_DEPTH = 900  # of a result; JSON readers have limits too
@@ -215,7 +216,7 @@ class StandardPath:
 
     def __enter__(self):
         self.path = sys.path
-        sys.path = [entry for entry in self.path if entry not in (WORKSPACE, "")]
+        sys.path = [entry for entry in self.path if entry not in (SOURCES, "")]
 
     def __exit__(self, *_):
         sys.path = self.path
@@ -380,21 +381,35 @@ def leave(code, handler):
     sys.exit(code)
 
 
+def read_source(entry):
+    """The user's code: the snippet beside this file, or the entry of a project."""
+    global FILENAME, SOURCES
+    path = os.path.join(HERE, FILENAME)
+    if entry:
+        FILENAME = entry
+        path = os.path.join(WORKSPACE, entry)
+        SOURCES = os.path.dirname(path)
+    with open(path, "rb") as file:
+        return file.read()
+
+
 def main():
     channel = Channel()
     with open(sys.argv[1], "rb") as file:
         spec = file.read()
-    with open(os.path.join(HERE, FILENAME), "rb") as file:
-        source = file.read()
-    sys.argv[:] = [FILENAME]
     if sys.path[:1] == [HERE]:
         del sys.path[0]
-    sys.path.insert(0, WORKSPACE)
     try:
         spec = decode(spec.decode())
+        source = read_source(spec.get("entry"))
     except (ValueError, RecursionError) as error:
         channel.send(explain(Failure("InvalidEvent", "the event cannot be read: %s" % error)))
         sys.exit(1)
+    except OSError as error:
+        channel.send(explain(Failure("FileNotFound", "the entry cannot be read: %s" % error)))
+        sys.exit(1)
+    sys.argv[:] = [FILENAME] + spec.get("args", [])
+    sys.path.insert(0, SOURCES)
     code, envelope = run(spec, source)
     flush()
     channel.send(envelope)

@@ -2,6 +2,7 @@ package python
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -16,8 +17,9 @@ import (
 const Version = "0.1.0"
 
 const (
-	interpreter    = "/usr/bin/python3"
-	defaultHandler = "handler"
+	tool               = "python3"
+	defaultInterpreter = "/usr/bin/python3"
+	defaultHandler     = "handler"
 )
 
 //go:embed harness.py
@@ -39,7 +41,11 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"python", "py", "python3"},
 		Extensions: []string{".py"},
-		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler)},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityProject},
+		Tools: []yurt.Tool{{
+			Name: tool, Paths: []string{defaultInterpreter, "/usr/local/bin/python3"},
+			Install: "install Python 3.8 or later, on Debian with apt-get install python3",
+		}},
 	}, nil
 }
 
@@ -60,7 +66,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 			{Path: "main.py", Data: []byte(req.Code), Mode: 0o644},
 			{Path: "spec.json", Data: data, Mode: 0o644},
 		},
-		Argv: []string{interpreter, path.Join(req.Dir, "harness.py"), path.Join(req.Dir, "spec.json")},
+		Argv: []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "harness.py"), path.Join(req.Dir, "spec.json")},
 		// In the environment rather than in argv, so that Python processes that the
 		// code starts have the same, and that a user can ask for something else.
 		Env: map[string]string{
@@ -74,6 +80,8 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 // spec is what harness.py reads.
 type spec struct {
 	Kind      yurt.ExecutionKind `json:"kind"`
+	Entry     string             `json:"entry,omitempty"` // in place of main.py, in the working directory
+	Args      []string           `json:"args,omitempty"`
 	Handler   string             `json:"handler,omitempty"`
 	Event     json.RawMessage    `json:"event,omitempty"`
 	Context   map[string]any     `json:"context,omitempty"`
@@ -84,7 +92,7 @@ type spec struct {
 func newSpec(req plugins.PlanRequest) (spec, error) {
 	switch req.Kind {
 	case yurt.KindCode:
-		return spec{Kind: req.Kind}, nil
+		return spec{Kind: req.Kind, Entry: req.Entry, Args: req.Args}, nil
 	case yurt.KindHandler:
 	default:
 		return spec{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "%q is not something that Python can run; give %q or %q", req.Kind, yurt.KindCode, yurt.KindHandler)
@@ -107,6 +115,7 @@ func newSpec(req plugins.PlanRequest) (spec, error) {
 	}
 	return spec{
 		Kind:      req.Kind,
+		Entry:     req.Entry,
 		Handler:   handler,
 		Event:     event,
 		Context:   fields,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"time"
+	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
 )
@@ -19,11 +20,31 @@ type ExecuteRequest struct {
 	Event    json.RawMessage `json:"event,omitempty"`   // what the handler is called with; it implies a handler
 	Context  json.RawMessage `json:"context,omitempty"` // object whose fields override the handler's context
 
+	Files Files    `json:"files,omitempty"` // written to the working directory first, where they stay
+	Entry string   `json:"entry,omitempty"` // file to run in place of Code
+	Args  []string `json:"args,omitempty"`  // of Code or Entry
+
 	Stdin       string            `json:"stdin,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
 	Cwd         string            `json:"cwd,omitempty"` // default /workspace; relative paths begin there
 	Timeout     yurt.Duration     `json:"timeout,omitempty"`
 	OutputLimit yurt.Size         `json:"output_limit,omitempty"` // of each stream, in bytes
+}
+
+// Files are the files of a project, by path relative to the working directory.
+type Files map[string][]byte
+
+// MarshalJSON writes text as it is and anything else in base64.
+func (f Files) MarshalJSON() ([]byte, error) {
+	members := make(map[string]any, len(f))
+	for path, data := range f {
+		if utf8.Valid(data) {
+			members[path] = string(data)
+		} else {
+			members[path] = map[string][]byte{"base64": data}
+		}
+	}
+	return json.Marshal(members)
 }
 
 // Command is a program with its arguments, or a line for the shell of the

@@ -23,11 +23,12 @@ import (
 
 // Binaries is where the built programs are.
 type Binaries struct {
-	Dir       string
-	Init      string
-	Launcher  string
-	PluginDir string
-	Yurt      string
+	Dir        string
+	Init       string
+	Launcher   string
+	PluginDir  string
+	ExampleDir string // of language runtimes that do not ship
+	Yurt       string
 }
 
 // NeedsSandboxes skips the test in short mode, the quick inner loop, and fails it
@@ -74,13 +75,15 @@ func Build(t testing.TB) Binaries {
 func binariesIn(dir string) Binaries {
 	return Binaries{
 		Dir: dir, Init: filepath.Join(dir, "yurt-init"), Launcher: filepath.Join(dir, "yurt-launcher"),
-		PluginDir: filepath.Join(dir, "plugins"), Yurt: filepath.Join(dir, "yurt"),
+		PluginDir: filepath.Join(dir, "plugins"), ExampleDir: filepath.Join(dir, "examples"), Yurt: filepath.Join(dir, "yurt"),
 	}
 }
 
 func buildOnce(root string, b Binaries) error {
-	if err := os.MkdirAll(b.PluginDir, 0o755); err != nil {
-		return err
+	for _, dir := range []string{b.PluginDir, b.ExampleDir} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
 	}
 	lock, err := os.OpenFile(filepath.Join(b.Dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -96,6 +99,7 @@ func buildOnce(root string, b Binaries) error {
 		{b.Init, "./cmd/yurt-init", "0"},
 		{b.Launcher, "./cmd/yurt-launcher", "1"},
 		{filepath.Join(b.PluginDir, "yurt-runtime-python"), "./cmd/yurt-runtime-python", "0"},
+		{filepath.Join(b.ExampleDir, "yurt-runtime-lua"), "./plugins/examples/yurt-runtime-lua", "0"},
 	}
 	for _, build := range builds {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "seccomp", "-o", build.out, build.pkg)

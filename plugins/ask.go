@@ -1,0 +1,87 @@
+package plugins
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Plan asks the runtime of req.Language how to run req. Errors: no runtime has the
+// language or the kind of execution ([yurt.CodeLanguageNotSupported],
+// [yurt.CodeNotSupported]); the runtime crashed, hung or is started too often
+// ([yurt.CodeRuntimeUnavailable]); it speaks another protocol or gave a plan that
+// is not allowed ([yurt.CodeRuntimeIncompatible]); or what the runtime itself found
+// wrong with the request. The plan has been validated.
+func (h *Host) Plan(ctx context.Context, req PlanRequest) (Plan, error) {
+	if err := req.validate(); err != nil {
+		return Plan{}, err
+	}
+	needs := []string{string(req.Kind)}
+	if req.Entry != "" {
+		needs = append(needs, AbilityProject)
+	}
+	r, err := h.able(ctx, req.Language, needs...)
+	if err != nil {
+		return Plan{}, err
+	}
+	req.Language = strings.ToValidUTF8(req.Language, "\ufffd")
+	return call(ctx, r, question[Plan]{
+		"Plan", func(ctx context.Context, rt *clientV1) (Plan, error) { return rt.Plan(ctx, req) }, Plan.Validate,
+	})
+}
+
+// Interpret asks the runtime of the language what a failure means; nil means that it
+// does not know either. Errors are as those of [Host.Plan].
+func (h *Host) Interpret(ctx context.Context, failure Failure) (*yurt.ExecutionError, error) {
+	if len(failure.Output) > MaxInterpretedBytes {
+		return nil, yurt.Errorf(yurt.CodeInternal, "interpreting %d bytes of output; at most %d are allowed", len(failure.Output), MaxInterpretedBytes)
+	}
+	r, err := h.find(ctx, failure.Language)
+	if err != nil {
+		return nil, err
+	}
+	return call(ctx, r, question[*yurt.ExecutionError]{
+		"Interpret",
+		func(ctx context.Context, rt *clientV1) (*yurt.ExecutionError, error) {
+			return rt.Interpret(ctx, failure)
+		},
+		func(*yurt.ExecutionError) error { return nil }, // reading it from the wire made it fit
+	})
+}
+
+// PlanDependencies asks the runtime of the language how to install packages. Errors
+// are as those of [Host.Plan]. The plan has been validated.
+func (h *Host) PlanDependencies(ctx context.Context, req DependencyRequest) (DependencyPlan, error) {
+	if err := req.validate(); err != nil {
+		return DependencyPlan{}, err
+	}
+	r, err := h.able(ctx, req.Language, AbilityDependencies)
+	if err != nil {
+		return DependencyPlan{}, err
+	}
+	return call(ctx, r, question[DependencyPlan]{
+		"PlanDependencies",
+		func(ctx context.Context, rt *clientV1) (DependencyPlan, error) { return rt.PlanDependencies(ctx, req) },
+		DependencyPlan.Validate,
+	})
+}
+
+// able returns the runtime of a language, which must have the abilities.
+func (h *Host) able(ctx context.Context, language string, abilities ...string) (*installed, error) {
+	r, err := h.find(ctx, language)
+	if err != nil {
+		return nil, err
+	}
+	info, err := r.describe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, ability := range abilities {
+		if !slices.Contains(info.Abilities, ability) {
+			return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "runtime %s cannot run %s; it runs %s", info.Name, quote(ability), strings.Join(info.Abilities, ", "))
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,64 @@
+package plugins
+
+import (
+	"context"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Interpreter is a [Runtime] that knows what the output of a failed step means.
+type Interpreter interface {
+	// Interpret returns the error that the output tells of, or nil when it tells of
+	// none. The output is the user's to forge. Like Plan, it must be quick and free of
+	// side effects.
+	Interpret(ctx context.Context, failure Failure) (*yurt.ExecutionError, error)
+}
+
+// Phase says which part of a plan failed.
+type Phase string
+
+// The phases of a plan.
+const (
+	PhaseCompile Phase = "compile"
+	PhaseRun     Phase = "run"
+)
+
+// MaxInterpretedBytes bounds the output that is shown to an [Interpreter].
+const MaxInterpretedBytes = 64 << 10
+
+// Failure is a step that did not exit with 0.
+type Failure struct {
+	Language string
+	Phase    Phase
+	Step     int // of Plan.Compile
+	ExitCode int // -1 when a signal ended it
+	Signal   int
+	// Output is what a compile step printed, its beginning when there was too much;
+	// of a run it is the end of standard error.
+	Output []byte
+	// As in the [PlanRequest].
+	Root, Dir, OutDir, Entry string
+}
+
+// maxSummaryLines is how much of a compiler's output stands for all of it.
+const maxSummaryLines = 10
+
+// CompileError returns the error of a compile step whose output nobody could
+// interpret: its first lines are the message.
+func CompileError(output []byte) *yurt.ExecutionError {
+	return &yurt.ExecutionError{Type: yurt.ErrorTypeCompile, Message: summary(output), Stacktrace: []string{}}
+}
+
+func summary(output []byte) string {
+	var lines []string
+	for line := range strings.Lines(string(output)) {
+		if line = clean(strings.TrimRight(line, " \t\r\n")); line != "" && len(lines) < maxSummaryLines {
+			lines = append(lines, cut(line, maxStackLineBytes))
+		}
+	}
+	if len(lines) == 0 {
+		return "the compiler failed and printed nothing"
+	}
+	return strings.Join(lines, "\n")
+}

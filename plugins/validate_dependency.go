@@ -1,0 +1,48 @@
+package plugins
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Bounds of requirements and of what a layer's digest is made of.
+const (
+	MaxRequirements     = 256
+	MaxRequirementBytes = 1024
+	maxInputs           = 1024
+)
+
+// Validate checks everything that the sandbox relies on, as [Plan.Validate] does.
+func (p DependencyPlan) Validate() error {
+	if err := errors.Join(validateArgv(p.Argv), validateEnv(p.Env), validateEnv(p.RunEnv), validateFiles(p.Files)); err != nil {
+		return err
+	}
+	if !fs.ValidPath(p.LayerDir) || !printable(p.LayerDir) || len(p.LayerDir) > yurt.MaxPathBytes {
+		return fmt.Errorf("layer directory %s is not a clean relative path", quote(p.LayerDir))
+	}
+	if len(p.Inputs) == 0 || len(p.Inputs) > maxInputs {
+		return fmt.Errorf("plan has %d inputs; 1 to %d are allowed", len(p.Inputs), maxInputs)
+	}
+	return nil
+}
+
+func (req DependencyRequest) validate() error {
+	if len(req.Requirements) > MaxRequirements {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "dependencies", "%d requirements are too many; at most %d are allowed", len(req.Requirements), MaxRequirements)
+	}
+	for _, requirement := range req.Requirements {
+		if requirement == "" || len(requirement) > MaxRequirementBytes || !printable(requirement) {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "dependencies", "%s is empty, longer than %d bytes, or holds control characters", quote(requirement), MaxRequirementBytes)
+		}
+	}
+	if err := validateFiles(req.Files); err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "dependencies", "%w", err)
+	}
+	if !printable(req.Language + req.Dir + req.Mount) {
+		return yurt.Errorf(yurt.CodeInternal, "the request to the runtime contains control characters")
+	}
+	return nil
+}
