@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"google.golang.org/grpc/codes"
 )
@@ -147,7 +148,9 @@ type Error struct {
 	Code    Code
 	Message string
 	Field   string // dotted path of the offending input, such as "resources.memory"; may be empty
-	cause   error
+	// RetryAfter is how long to wait before asking again; 0 when that is not known.
+	RetryAfter time.Duration
+	cause      error
 }
 
 // Errorf makes an [Error]. A %w verb keeps its operand in the chain.

@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/local"
 	"github.com/yurtrun/yurt/controller/sqlite"
+	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -124,7 +125,7 @@ func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger) (_ 
 			err = errors.Join(err, s.close())
 		}
 	}()
-	node, err := newExecutor(stateDir, false, logger)
+	node, err := newExecutor(stateDir, logger, func(*executor.Config) {})
 	if err != nil {
 		return nil, err
 	}

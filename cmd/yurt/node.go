@@ -39,7 +39,7 @@ func (a *app) startPrivateNode(ctx context.Context) (*privateNode, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a state directory: %w", err)
 	}
-	node, err := newExecutor(stateDir, true, slog.New(slog.DiscardHandler))
+	node, err := newExecutor(stateDir, slog.New(slog.DiscardHandler), func(c *executor.Config) { c.Transient = true })
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(stateDir))
 	}
@@ -82,15 +82,17 @@ func (n *privateNode) remove(ctx context.Context) {
 }
 
 // newExecutor makes an executor with the helpers that lie beside this binary.
-func newExecutor(stateDir string, transient bool, logger *slog.Logger) (*executor.Executor, error) {
+func newExecutor(stateDir string, logger *slog.Logger, change func(*executor.Config)) (*executor.Executor, error) {
 	binaries, err := findBinaries()
 	if err != nil {
 		return nil, err
 	}
-	return executor.New(executor.Config{
-		StateDir: stateDir, Node: localNode, Transient: transient, Logger: logger,
+	config := executor.Config{
+		StateDir: stateDir, Node: localNode, Logger: logger,
 		InitPath: binaries.Init, LauncherPath: binaries.Launcher, PluginDir: binaries.PluginDir,
-	})
+	}
+	change(&config)
+	return executor.New(config)
 }
 
 func findBinaries() (executor.Binaries, error) {

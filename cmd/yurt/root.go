@@ -32,6 +32,7 @@ Ask what this host can do:  yurt doctor`,
 		newTemplateCommand(a),
 		newRuntimeCommand(a),
 		newDoctorCommand(a),
+		newExecutorCommand(a),
 		newVersionCommand(a),
 	)
 	return a.finish(root)

@@ -103,6 +103,7 @@ func Reservations() []Reserved {
 	return []Reserved{
 		{"github.com/opencontainers/runc/...", []string{"executor/libcontainer/..."}, "libcontainer needs cgo, takes over the process at start and weighs 8 MB; it lives behind one package"},
 		{Module + "/executor/libcontainer", []string{"cmd/yurt-launcher", "executor/libcontainer/..."}, "whoever imports it links runc; only the small launcher may, so that yurt itself stays pure Go"},
+		{Module + "/executor/api/proto", []string{"executor/api/..."}, "the wire form of the executor's API is one package's to speak; others use its client"},
 		{Module + "/cmd/...", []string{"cmd/..."}, "a command is an end, not a library"},
 	}
 }

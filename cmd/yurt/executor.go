@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/api"
+)
+
+// callsLimit bounds how long the calls that are under way may go on when the executor
+// is told to stop.
+const callsLimit = 10 * time.Second
+
+type executorFlags struct {
+	stateDir, listen, node, logFormat string
+	maxSandboxes                      int
+}
+
+func newExecutorCommand(a *app) *cobra.Command {
+	var f executorFlags
+	cmd := &cobra.Command{
+		Use:     "executor",
+		Short:   "Own the sandboxes of this machine, for others to ask for",
+		GroupID: groupHost,
+		Long: `Own the sandboxes of this machine and serve them to other programs: on a Unix socket,
+which root and the user that it runs as may use.
+
+Stopped or killed, it leaves the sandboxes and what runs in them as they are. Started
+again on the same state directory, in this version or a newer one, it goes on with
+them; no output is lost.`,
+		Example: "  yurt executor\n  yurt executor --state-dir ./state --listen ./executor.sock --log-format json",
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveExecutor(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the sandboxes; also in YURT_STATE_DIR (default: /var/lib/yurt for root)")
+	flags.StringVar(&f.listen, "listen", "", "the Unix socket to listen on (default: executor.sock in the state directory)")
+	flags.StringVar(&f.node, "node", "", "the name of this node (default: the host's)")
+	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 1000, "how many sandboxes may exist at once")
+	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	return cmd
+}
+
+// complete fills in what was not given.
+func (f *executorFlags) complete(a *app) (err error) {
+	if f.stateDir == "" {
+		if f.stateDir, err = a.stateDir(); err != nil {
+			return err
+		}
+	}
+	if f.listen == "" {
+		f.listen = filepath.Join(f.stateDir, "executor.sock")
+	}
+	if f.node == "" {
+		if f.node, err = os.Hostname(); err != nil {
+			return yurt.Errorf(yurt.CodeInvalidArgument, "this host has no name; give --node")
+		}
+	}
+	if f.maxSandboxes < 1 {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--max-sandboxes", "%d is out of range; give 1 or more", f.maxSandboxes)
+	}
+	return nil
+}
+
+func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
+	logger, err := a.logger(f.logFormat)
+	if err != nil {
+		return err
+	}
+	if err := f.complete(a); err != nil {
+		return err
+	}
+	node, err := newExecutor(f.stateDir, logger, func(c *executor.Config) {
+		c.Node, c.MaxSandboxes = f.node, f.maxSandboxes
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, node.Close()) }()
+	if err := node.Start(ctx); err != nil {
+		return err
+	}
+	return a.offer(ctx, f, node, logger)
+}
+
+// offer serves the node until ctx is done.
+func (a *app) offer(ctx context.Context, f executorFlags, node *executor.Executor, logger *slog.Logger) error {
+	listener, err := api.ListenUnix(ctx, f.listen)
+	if err != nil {
+		return err
+	}
+	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Logger: logger})
+	server.ServeUnix(listener)
+	defer context.AfterFunc(ctx, func() {
+		notify(logger, daemon.SdNotifyStopping)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), callsLimit)
+		defer cancel()
+		server.Shutdown(limited)
+	})()
+	a.announceExecutor(f)
+	notify(logger, daemon.SdNotifyReady)
+	return server.Wait()
+}
+
+// notify tells systemd, where that is who started this, how far it is.
+func notify(logger *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		logger.Warn("telling systemd", "state", state, "error", err)
+	}
+}
+
+// announceExecutor says where to call. Programs that start an executor read it too.
+func (a *app) announceExecutor(f executorFlags) {
+	if a.json {
+		_ = a.printJSON(map[string]string{"socket": f.listen, "node": f.node, "state_dir": f.stateDir})
+		return
+	}
+	a.printf("Yurt %s owns the sandboxes of node %s\n\n", version, f.node)
+	a.printf("  socket   %s\n  state    %s\n\n", f.listen, f.stateDir)
+	a.printf("Ctrl-C leaves the sandboxes running; start it again to go on with them.\n")
+}

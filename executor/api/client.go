@@ -1,0 +1,128 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/proto"
+)
+
+const (
+	dialLimit   = 10 * time.Second // to connect, and to know who is there
+	retryLeast  = 50 * time.Millisecond
+	retryMost   = 2 * time.Second
+	answerLimit = time.Minute // of a call that has one answer and no deadline of its caller
+)
+
+// Client is an executor elsewhere. Its methods are those of one and may be called
+// concurrently.
+type Client struct {
+	conn       *grpc.ClientConn
+	node       proto.NodeClient
+	sandboxes  proto.SandboxesClient
+	executions proto.ExecutionsClient
+	files      proto.FilesClient
+}
+
+var _ Node = (*Client)(nil)
+
+// NewUnixClient returns a client of the executor that listens on the socket at path.
+// It connects when it is first used, and again whenever that is needed.
+func NewUnixClient(path string) (*Client, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("finding the executor's socket: %w", err)
+	}
+	return newClient("unix://"+path, insecure.NewCredentials())
+}
+
+func newClient(target string, creds credentials.TransportCredentials) (*Client, error) {
+	conn, err := grpc.NewClient(target,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingEvery, Timeout: pingLimit}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: retryLeast, Multiplier: 1.6, Jitter: 0.2, MaxDelay: retryMost},
+			MinConnectTimeout: dialLimit,
+		}),
+		grpc.WithUnaryInterceptor(unaryCall), grpc.WithStreamInterceptor(streamCall),
+	)
+	if err != nil {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "connecting to the executor at %s: %w", target, err)
+	}
+	return &Client{
+		conn: conn, node: proto.NewNodeClient(conn), sandboxes: proto.NewSandboxesClient(conn),
+		executions: proto.NewExecutionsClient(conn), files: proto.NewFilesClient(conn),
+	}, nil
+}
+
+// Close ends the connection and the calls that are under way.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// unaryCall is around every call that has one answer.
+func unaryCall(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	return errorFromWire(ctx, invoke(limited, method, req, reply, conn, opts...))
+}
+
+// streamCall is around every call that has parts.
+func streamCall(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	stream, err := open(ctx, desc, conn, method, opts...)
+	if err != nil {
+		return nil, errorFromWire(ctx, err)
+	}
+	return &clientStream{stream, ctx}, nil
+}
+
+// clientStream gives the executor's errors as they were.
+type clientStream struct {
+	grpc.ClientStream
+	caller context.Context //nolint:containedctx // the stream's own ends with the stream, whatever the reason
+}
+
+func (s *clientStream) RecvMsg(m any) error {
+	err := s.ClientStream.RecvMsg(m)
+	if err == nil || isEnd(err) {
+		return err
+	}
+	return errorFromWire(s.caller, err)
+}
+
+// Info is what an executor says of itself.
+type Info struct {
+	Node    string
+	Version string
+}
+
+// Describe asks the executor what it is.
+func (c *Client) Describe(ctx context.Context) (Info, error) {
+	res, err := c.node.Describe(ctx, &proto.DescribeRequest{})
+	return Info{Node: res.GetNode(), Version: res.GetVersion()}, err
+}
+
+// Runtimes implements [Node].
+func (c *Client) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
+	res, err := c.node.ListRuntimes(ctx, &proto.ListRuntimesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]yurt.RuntimeInfo, len(res.GetRuntimes()))
+	var errs []error
+	for i, data := range res.GetRuntimes() {
+		errs = append(errs, decodeAnswer(data, &list[i]))
+	}
+	return list, errors.Join(errs...)
+}

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/proto"
+)
+
+// maxErrorText bounds the text of an error, in bytes: it travels in headers.
+const maxErrorText = 16 << 10
+
+// errorToWire makes a status that keeps what a [yurt.Error] says.
+func errorToWire(err error) error {
+	code := yurt.CodeOf(err)
+	wire := &proto.Error{Code: string(code), Message: wireText(err.Error())}
+	var coded *yurt.Error
+	if errors.As(err, &coded) {
+		// What was wrapped around it is for the reader too.
+		wire.Field, wire.RetryAfterNs = wireText(coded.Field), int64(coded.RetryAfter)
+		if err.Error() == coded.Error() {
+			wire.Message = wireText(coded.Message)
+		}
+	}
+	st, detailErr := status.New(code.GRPC(), "see the details").WithDetails(wire)
+	if detailErr != nil {
+		return status.Error(code.GRPC(), wire.GetMessage())
+	}
+	return st.Err()
+}
+
+// wireText makes text fit for a message: protobuf refuses what is not UTF-8.
+func wireText(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "\ufffd")
+}
+
+// errorFromWire returns the error that the executor gave, or says why it gave none.
+// Where ctx ended, that is the reason.
+func errorFromWire(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	st := status.Convert(err)
+	for _, detail := range st.Details() {
+		if wire, ok := detail.(*proto.Error); ok {
+			return decodeError(wire)
+		}
+	}
+	switch st.Code() {
+	case codes.Unavailable, codes.DeadlineExceeded:
+		return yurt.Errorf(yurt.CodeUnavailable, "the executor does not answer: %s", st.Message())
+	case codes.Unimplemented:
+		return yurt.Errorf(yurt.CodeNotSupported, "the executor is of a version that does not know this call: %s", st.Message())
+	case codes.ResourceExhausted:
+		return yurt.Errorf(yurt.CodeBodyTooLarge, "the request or its answer is larger than a message may be: %s", st.Message())
+	case codes.Canceled:
+		return yurt.Errorf(yurt.CodeCanceled, "the executor gave the call up: %s", st.Message())
+	default:
+		return yurt.Errorf(yurt.CodeInternal, "calling the executor: %s", st.Message())
+	}
+}
+
+func decodeError(wire *proto.Error) error {
+	code := yurt.Code(wire.GetCode())
+	if !slices.Contains(yurt.Codes(), code) {
+		code = yurt.CodeInternal // of a newer version
+	}
+	err := yurt.Errorf(code, "%s", wire.GetMessage())
+	err.Field, err.RetryAfter = wire.GetField(), time.Duration(wire.GetRetryAfterNs())
+	return err
+}

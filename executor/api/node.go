@@ -1,0 +1,53 @@
+package api
+
+import (
+	"context"
+	"io"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Node is what a [Server] offers: an executor.
+type Node interface {
+	Sandboxes
+	Executions
+	Files
+	Trees
+	// Runtimes lists the installed language runtimes.
+	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
+}
+
+// Sandboxes is the part of a [Node] that owns sandboxes.
+type Sandboxes interface {
+	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
+	DestroySandbox(ctx context.Context, sandboxID string) error
+	Sandboxes(ctx context.Context) ([]yurt.Sandbox, error)
+	WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error
+}
+
+// Executions is the part of a [Node] that runs things in sandboxes.
+type Executions interface {
+	StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error
+	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
+	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
+	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
+}
+
+// Files is the part of a [Node] that reaches the files of workspaces.
+type Files interface {
+	WriteFile(ctx context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error)
+	ReadFile(ctx context.Context, sandboxID, path string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error)
+	StatFile(ctx context.Context, sandboxID, path string) (yurt.FileInfo, error)
+	ListFiles(ctx context.Context, sandboxID, path string, options yurt.ListOptions) (yurt.FileList, error)
+	MakeDir(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)
+	MoveFile(ctx context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error)
+	ChmodFile(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)
+	RemoveFile(ctx context.Context, sandboxID, path string, all bool) error
+}
+
+// Trees is the part of a [Node] that reaches whole directories of workspaces.
+type Trees interface {
+	PackFiles(ctx context.Context, sandboxID, path string, to io.Writer) error
+	UnpackFiles(ctx context.Context, sandboxID, path string, archive io.Reader) (yurt.Unpacked, error)
+	WatchFiles(ctx context.Context, sandboxID, path string, deep bool, ready func(), each func(yurt.FileEvent) error) error
+}

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/proto"
+)
+
+const (
+	handshakeLimit = 10 * time.Second // for a caller to say who it is
+	callLimit      = 2 * time.Minute  // of a call that has one answer
+	pingEvery      = 30 * time.Second // on a connection that is quiet
+	pingLimit      = 10 * time.Second // for the answer
+	pingLeast      = 10 * time.Second // a caller that pings more often is cut off
+	window         = 1 << 20          // bytes of a stream that are on their way at once
+	maxStreams     = 10_000           // calls at once on one connection
+	maxHeaders     = 64 << 10         // bytes of a call's headers
+)
+
+// ServerConfig is what a [Server] needs.
+type ServerConfig struct {
+	Node    Node
+	Name    string // of the node
+	Version string // of Yurt
+	Logger  *slog.Logger
+}
+
+// Server offers a node to callers. Its methods may be called concurrently.
+type Server struct {
+	config ServerConfig
+	logger *slog.Logger
+	ctx    context.Context // done when those who watch and wait are to leave
+	stop   context.CancelFunc
+	group  errgroup.Group
+
+	servers []*grpc.Server
+}
+
+// NewServer returns a server that does not listen yet.
+func NewServer(config ServerConfig) *Server {
+	s := &Server{config: config, logger: config.Logger}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// ServeUnix answers callers on a socket that [ListenUnix] made, in the background.
+// It is called before Wait and Shutdown.
+func (s *Server) ServeUnix(listener net.Listener) {
+	s.serve(listener, &peerCredentials{logger: s.logger})
+}
+
+// serve answers those who pass the credentials.
+func (s *Server) serve(listener net.Listener, creds credentials.TransportCredentials) {
+	server := grpc.NewServer(
+		grpc.Creds(creds),
+		grpc.ConnectionTimeout(handshakeLimit),
+		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.InitialWindowSize(window), grpc.InitialConnWindowSize(window),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingLimit}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingLeast, PermitWithoutStream: true}),
+		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
+	)
+	proto.RegisterNodeServer(server, &nodeServer{config: s.config})
+	proto.RegisterSandboxesServer(server, &sandboxServer{node: s.config.Node})
+	proto.RegisterExecutionsServer(server, &executionServer{node: s.config.Node})
+	proto.RegisterFilesServer(server, &fileServer{node: s.config.Node})
+	s.servers = append(s.servers, server)
+	s.group.Go(func() error {
+		if err := server.Serve(listener); err != nil {
+			return fmt.Errorf("serving the executor's API on %s: %w", listener.Addr(), err)
+		}
+		return nil
+	})
+}
+
+// Wait returns when a listener fails, or all are shut down.
+func (s *Server) Wait() error { return s.group.Wait() }
+
+// Shutdown takes no new calls, has those who watch and wait ask again later, and waits
+// for the other calls until ctx is done, when they are cut off.
+func (s *Server) Shutdown(ctx context.Context) {
+	s.stop()
+	cut := context.AfterFunc(ctx, func() {
+		for _, server := range s.servers {
+			server.Stop()
+		}
+	})
+	defer cut()
+	for _, server := range s.servers {
+		server.GracefulStop()
+	}
+}
+
+// unary is around every call that has one answer.
+func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	defer s.recovered(info.FullMethod, &err)
+	answer, err = handle(ctx, req)
+	if err != nil {
+		return nil, s.failed(info.FullMethod, err)
+	}
+	return answer, nil
+}
+
+// stream is around every call that has parts.
+func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	defer s.recovered(info.FullMethod, &err)
+	if info.IsServerStream {
+		ctx, cancel := context.WithCancel(stream.Context())
+		defer cancel()
+		defer context.AfterFunc(s.ctx, cancel)()
+		stream = &stoppable{stream, ctx}
+	}
+	err = handle(service, stream)
+	switch {
+	case err == nil:
+		return nil
+	case s.ctx.Err() != nil && yurt.CodeOf(err) == yurt.CodeCanceled:
+		return errorToWire(yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down; ask again"))
+	default:
+		return s.failed(info.FullMethod, err)
+	}
+}
+
+// stoppable is a stream whose context ends with the server.
+type stoppable struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // it is how gRPC hands over a stream's context
+}
+
+func (s *stoppable) Context() context.Context { return s.ctx }
+
+// failed is the error as the caller gets it. What is a fault of ours is logged.
+func (s *Server) failed(method string, err error) error {
+	if yurt.CodeOf(err) == yurt.CodeInternal {
+		s.logger.Error("call failed", "method", method, "error", err)
+	}
+	return errorToWire(err)
+}
+
+// recovered turns a panic into the error of its one call.
+func (s *Server) recovered(method string, err *error) {
+	if fault := recover(); fault != nil {
+		s.logger.Error("call panicked", "method", method, "panic", fault, "stack", string(debug.Stack()))
+		*err = errorToWire(yurt.Errorf(yurt.CodeInternal, "the executor failed; its log says more"))
+	}
+}
+
+// nodeServer serves what the executor says of itself.
+type nodeServer struct {
+	proto.UnimplementedNodeServer
+	config ServerConfig
+}
+
+func (s *nodeServer) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeResponse, error) {
+	return &proto.DescribeResponse{Node: s.config.Name, Version: s.config.Version}, nil
+}
+
+func (s *nodeServer) ListRuntimes(ctx context.Context, _ *proto.ListRuntimesRequest) (*proto.ListRuntimesResponse, error) {
+	runtimes, err := s.config.Node.Runtimes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	res := &proto.ListRuntimesResponse{}
+	for _, info := range runtimes {
+		data, err := encode(info)
+		if err != nil {
+			return nil, err
+		}
+		res.Runtimes = append(res.Runtimes, data)
+	}
+	return res, nil
+}

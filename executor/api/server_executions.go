@@ -1,0 +1,71 @@
+package api
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/proto"
+)
+
+// executionServer serves executions.
+type executionServer struct {
+	proto.UnimplementedExecutionsServer
+	node Executions
+}
+
+func (s *executionServer) Start(ctx context.Context, req *proto.StartExecutionRequest) (*proto.StartExecutionResponse, error) {
+	var spec yurt.ExecutionSpec
+	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+		return nil, err
+	}
+	return &proto.StartExecutionResponse{}, s.node.StartExecution(ctx, req.GetSandboxId(), spec)
+}
+
+func (s *executionServer) Watch(req *proto.WatchExecutionRequest, stream grpc.ServerStreamingServer[proto.WatchExecutionResponse]) error {
+	if err := stream.SendHeader(nil); err != nil { // the watcher is to know that it is heard
+		return err
+	}
+	return s.node.WatchExecution(stream.Context(), req.GetSandboxId(), req.GetExecutionId(), req.GetAfter(), func(e yurt.Event) error {
+		return sendEvent(e, stream.Send)
+	})
+}
+
+// sendEvent sends an event: what it is first, and then its data.
+func sendEvent(e yurt.Event, send func(*proto.WatchExecutionResponse) error) error {
+	head, err := encode(e)
+	if err != nil {
+		return err
+	}
+	if len(head)+len(e.Data) <= maxPart {
+		return send(&proto.WatchExecutionResponse{Event: head, Data: e.Data})
+	}
+	err = parts(head, func(part []byte, more bool) error {
+		return send(&proto.WatchExecutionResponse{Event: part, More: more || len(e.Data) > 0})
+	})
+	if err != nil || len(e.Data) == 0 {
+		return err
+	}
+	return parts(e.Data, func(part []byte, more bool) error {
+		return send(&proto.WatchExecutionResponse{Data: part, More: more})
+	})
+}
+
+func (s *executionServer) Wait(req *proto.WaitExecutionRequest, stream grpc.ServerStreamingServer[proto.WaitExecutionResponse]) error {
+	result, err := s.node.WaitExecution(stream.Context(), req.GetSandboxId(), req.GetExecutionId())
+	if err != nil {
+		return err
+	}
+	data, err := encode(result)
+	if err != nil {
+		return err
+	}
+	return parts(data, func(part []byte, _ bool) error {
+		return stream.Send(&proto.WaitExecutionResponse{Result: part})
+	})
+}
+
+func (s *executionServer) Forget(ctx context.Context, req *proto.ForgetExecutionRequest) (*proto.ForgetExecutionResponse, error) {
+	return &proto.ForgetExecutionResponse{}, s.node.ForgetExecution(ctx, req.GetSandboxId(), req.GetExecutionId())
+}
