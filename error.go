@@ -36,6 +36,9 @@ const (
 	CodeSessionEnded         Code = "session_ended"          // the session has terminated or failed
 	CodeExecutionNotFound    Code = "execution_not_found"    // no such execution
 	CodeExecutionRunning     Code = "execution_running"      // the result is not there yet
+	CodeExecutionEnded       Code = "execution_ended"        // the execution has ended, so nothing can be done to it
+	CodeStdinClosed          Code = "stdin_closed"           // the execution has no stdin that is open, or not any more
+	CodeProcessNotFound      Code = "process_not_found"      // no such process in the sandbox
 	CodeIllegalTransition    Code = "illegal_transition"     // the state machine does not allow it
 	CodeTemplateNotFound     Code = "template_not_found"     // no such template
 	CodeTemplateInvalid      Code = "template_invalid"       // the template does not decode or validate
@@ -95,6 +98,9 @@ func codeTable() map[Code]codeRow {
 		CodeSessionEnded:         {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeExecutionNotFound:    {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeExecutionRunning:     {http.StatusConflict, codes.FailedPrecondition, ExitError},
+		CodeExecutionEnded:       {http.StatusConflict, codes.FailedPrecondition, ExitError},
+		CodeStdinClosed:          {http.StatusConflict, codes.FailedPrecondition, ExitError},
+		CodeProcessNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeIllegalTransition:    {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeTemplateNotFound:     {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeTemplateInvalid:      {http.StatusUnprocessableEntity, codes.InvalidArgument, ExitError},

@@ -44,7 +44,9 @@ type ExecutionSpec struct {
 	Args        []string          `json:"args,omitempty"`    // of the code's program
 	Stdin       []byte            `json:"stdin,omitempty"`
 	Env         map[string]string `json:"env,omitempty"`
-	Cwd         string            `json:"cwd,omitempty"` // default /workspace
+	Cwd         string            `json:"cwd,omitempty"`        // default /workspace
+	StdinOpen   bool              `json:"stdin_open,omitempty"` // more may come after Stdin, while it runs
+	Terminal    *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal
 	Timeout     Duration          `json:"timeout"`
 	OutputLimit Size              `json:"output_limit"` // of each stream, in bytes
 }

@@ -29,6 +29,7 @@ func (s *ExecutionSpec) Validate() error {
 		s.validateCwd,
 		s.validateStdin,
 		s.validateFiles,
+		s.validateTerminal,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {

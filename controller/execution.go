@@ -38,6 +38,9 @@ type ExecuteRequest struct {
 	Cwd         string // relative to the workspace
 	Timeout     *yurt.Duration
 	OutputLimit *yurt.Size
+
+	StdinOpen bool               // more may come after Stdin, see [Controller.WriteStdin]
+	Terminal  *yurt.TerminalSize // stdin, stdout and stderr are a terminal; zero sides take the default
 }
 
 // ShellCommand returns the argv that runs a line in the sandbox's shell.
@@ -163,6 +166,11 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		Event: req.Event, Context: req.Context, Stdin: req.Stdin, Env: req.Env, Cwd: req.Cwd,
 		Timeout:     valueOr(req.Timeout, template.Session.ExecutionTimeout, defaults.ExecutionTimeout),
 		OutputLimit: valueOr(req.OutputLimit, template.Session.OutputLimit, defaults.OutputLimit),
+	}
+	spec.StdinOpen = req.StdinOpen
+	if req.Terminal != nil {
+		size := req.Terminal.Or(yurt.TerminalSize{Rows: yurt.DefaultTerminalRows, Cols: yurt.DefaultTerminalCols})
+		spec.Terminal = &size
 	}
 	if kind == yurt.KindHandler {
 		spec.Handler = cmp.Or(req.Handler, defaultHandler)

@@ -12,6 +12,7 @@ import (
 // called concurrently. Errors carry a [yurt.Code].
 type Node interface {
 	ExecutionNode
+	ControlNode
 	FileNode
 	TreeNode
 	SandboxNode
@@ -31,6 +32,19 @@ type ExecutionNode interface {
 	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
 	// ForgetExecution releases what the node keeps of an ended execution.
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
+}
+
+// ControlNode acts on executions that run. One that has ended is a
+// [yurt.CodeExecutionEnded] error.
+type ControlNode interface {
+	// WriteStdin gives an execution data to read, and then the end of its stdin if
+	// eof is set. It waits while the execution does not read, but not beyond ctx.
+	WriteStdin(ctx context.Context, sandboxID, executionID string, data []byte, eof bool) error
+	// SignalExecution sends a signal to its first process and that one's group;
+	// [yurt.SignalKill] ends every process of the execution.
+	SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error
+	// ResizeExecution gives its terminal another size.
+	ResizeExecution(ctx context.Context, sandboxID, executionID string, size yurt.TerminalSize) error
 }
 
 // FileNode reaches the files of a sandbox's workspace. Nothing it does leads out of

@@ -21,6 +21,10 @@ const maxRuns = 4096
 // which its result then says. It goes on when the caller leaves. Errors are about
 // the request or the node; what the user's code does is never one.
 func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
+	return e.startExecution(ctx, sandboxID, spec, Stdio{})
+}
+
+func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) error {
 	if !yurt.ValidID(yurt.ExecutionIDPrefix, spec.ID) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not an execution id", spec.ID)
 	}
@@ -39,6 +43,7 @@ func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yu
 	if err != nil {
 		return err
 	}
+	job.stdio = stdio
 	phases.mark("plan")
 	r, err := s.addRun(spec, job, phases)
 	if err != nil {

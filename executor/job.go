@@ -26,14 +26,21 @@ type job struct {
 	stdin   []byte
 	control bool // whether the process has descriptor 3
 	plan    planRecord
+
+	openStdin bool               // more comes after stdin
+	terminal  *yurt.TerminalSize // nil: none
+	stdio     Stdio              // the caller's own
 }
 
 // planJob says how to carry out the execution: a command as it is, code as the
 // language's runtime plans it.
 func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (job, error) {
-	j := job{argv: spec.Command, dir: workDir(spec.Cwd), sources: spec.Files, stdin: spec.Stdin}
+	j := job{
+		argv: spec.Command, dir: workDir(spec.Cwd), sources: spec.Files, stdin: spec.Stdin,
+		openStdin: spec.StdinOpen, terminal: spec.Terminal,
+	}
 	if spec.Kind == yurt.KindCommand {
-		j.env = environment(s.record.Spec.Template.Env, s.record.Spec.Env, spec.Env)
+		j.env = environment(terminalEnv(spec), s.record.Spec.Template.Env, s.record.Spec.Env, spec.Env)
 		return j, nil
 	}
 	runtimes := s.record.Spec.Template.Runtimes
@@ -67,7 +74,7 @@ func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequ
 	template := s.record.Spec.Template.Env
 	j.argv, j.files = plan.Argv, plan.Files
 	j.control = plan.Result == plugins.ResultEnvelope
-	j.env = environment(template, plan.Env, s.record.Spec.Env, spec.Env)
+	j.env = environment(terminalEnv(spec), template, plan.Env, s.record.Spec.Env, spec.Env)
 	j.plan = planRecord{
 		Language: req.Language, Format: plan.Result, Interpret: plan.Interpret, Compiles: len(plan.Compile),
 		Root: req.Root, Entry: req.Entry,
@@ -79,7 +86,7 @@ func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequ
 	for _, step := range plan.Compile {
 		todo.Compile = append(todo.Compile, steps.Step{
 			Argv: step.Argv, Timeout: step.Timeout.Std(),
-			Env: environment(template, plan.Env, step.Env, s.record.Spec.Env, spec.Env),
+			Env: environment(terminalEnv(spec), template, plan.Env, step.Env, s.record.Spec.Env, spec.Env),
 		})
 	}
 	data, err := json.Marshal(todo)
@@ -156,6 +163,14 @@ func workDir(cwd string) string {
 	default:
 		return path.Join(yurt.WorkspaceDir, cwd)
 	}
+}
+
+// terminalEnv is what a program looks for that has a terminal.
+func terminalEnv(spec yurt.ExecutionSpec) map[string]string {
+	if spec.Terminal == nil {
+		return nil
+	}
+	return map[string]string{"TERM": "xterm-256color"}
 }
 
 // environment merges environments, later ones winning, over what every process has.

@@ -27,6 +27,7 @@ type run struct {
 	startedAt time.Time
 	phases    *phases
 	timedOut  atomic.Bool
+	writing   chan struct{} // holds a value while somebody writes to its stdin
 	failure   *plugins.Failure // what the language's runtime may explain, set by judge
 
 	done   chan struct{} // closed when result is set
@@ -37,6 +38,7 @@ func newRun(s *sandbox, record runRecord) *run {
 	return &run{
 		sandbox: s, record: record, path: filepath.Join(s.path(runsDir), record.ID),
 		leaf: s.group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
+		writing: make(chan struct{}, 1),
 	}
 }
 
@@ -47,6 +49,10 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 	if err == nil {
 		r.phases.mark("start")
 		e.goes(func() { e.follow(r, out) })
+		if j.keepsStdinOpen() && len(j.stdin) > 0 {
+			r.writing <- struct{}{} // before anybody else can
+			e.goes(func() { e.writeFirst(r, j.stdin) })
+		}
 		return nil
 	}
 	e.kill(r) // it may have begun all the same, if the caller left while it did
@@ -79,22 +85,37 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { closeAll(files) }()
-	if len(j.stdin) > 0 {
+	defer func() { closeAll(files) }() // not those that are the caller's own
+	given := j.stdio.files()
+	if len(j.stdin) > 0 && !j.keepsStdinOpen() {
 		stdin, err := sealedFile("stdin", j.stdin)
 		if err != nil {
 			return nil, err
 		}
-		files = append([]*os.File{stdin}, files...)
+		defer stdin.Close()
+		given = append([]*os.File{stdin}, given...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	out, _, err := s.init.Start(ctx, initd.StartRequest{
 		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: rootfs.UserID, GID: rootfs.GroupID,
-		HasStdin: len(j.stdin) > 0, HasControl: j.control,
-		OutputLimit: int64(r.record.Limit), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
-	}, files)
+		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
+		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
+		HasControl: j.control, OutputLimit: int64(r.record.Limit), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
+	}, append(given, files...))
 	return out, err
+}
+
+// keepsStdinOpen reports whether more can be written to stdin while the job runs.
+func (j *job) keepsStdinOpen() bool { return j.openStdin || j.terminal != nil }
+
+// writeFirst writes what came with the request to a stdin that stays open. That the
+// run does not read it is its own affair.
+func (e *Executor) writeFirst(r *run, data []byte) {
+	defer func() { <-r.writing }()
+	if err := r.controlError(r.sandbox.init.Input(e.ctx, r.record.ID, data, false)); err != nil {
+		e.logger.Debug("writing to an execution", "execution", r.record.ID, "error", err)
+	}
 }
 
 // envelopeRoom is what an envelope may add to the value in it, in bytes.

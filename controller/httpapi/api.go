@@ -88,6 +88,7 @@ func New(config Config) (*API, error) {
 	a.registerSessions()
 	a.registerExecute()
 	a.registerExecutions()
+	a.registerControl()
 	a.registerFiles()
 	a.registerTemplates()
 	a.registerSystem()

@@ -131,6 +131,11 @@ func decodeMember(raw json.RawMessage, into reflect.Value, path string) error {
 	if string(raw) == "null" && into.Type() != reflect.TypeFor[jsonParam]() {
 		return nil // as if it were not there; but null is a JSON value like others
 	}
+	if into.Kind() == reflect.Pointer && into.Type().Elem().Kind() == reflect.Struct {
+		value := reflect.New(into.Type().Elem())
+		into.Set(value)
+		return decodeMember(raw, value.Elem(), path)
+	}
 	if into.Kind() == reflect.Struct && !reflect.PointerTo(into.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return decodeObject(raw, into, path)
 	}
@@ -167,7 +172,7 @@ func typeName(t reflect.Type) string {
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint16:
 		return "a whole number"
 	case reflect.Float64:
 		return "a number"

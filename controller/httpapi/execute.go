@@ -27,6 +27,8 @@ type executeBody struct {
 	Args  []string   `json:"args,omitempty" doc:"Arguments of the program that code or entry is."`
 
 	Stdin       string            `json:"stdin,omitempty" doc:"Standard input, as text."`
+	StdinOpen   bool              `json:"stdin_open,omitempty" doc:"More may be written to it while it runs."`
+	TTY         *terminalBody     `json:"tty,omitempty" doc:"Stdin, which is open, stdout and stderr are a terminal of this size."`
 	Env         map[string]string `json:"env,omitempty" doc:"Added to the session's environment. Never shown again."`
 	Cwd         string            `json:"cwd,omitempty" doc:"Working directory; relative ones begin at /workspace, which is the default."`
 	Timeout     *durationParam    `json:"timeout,omitempty" doc:"1ms to 3600s. Default the template's, which is 300s unless it says otherwise."`
@@ -40,7 +42,7 @@ func (b executeBody) request() controller.ExecuteRequest {
 	req := controller.ExecuteRequest{
 		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler, Event: json.RawMessage(b.Event),
 		Files: b.Files, Entry: b.Entry, Args: b.Args,
-		Env: b.Env, Cwd: b.Cwd,
+		Env: b.Env, Cwd: b.Cwd, StdinOpen: b.StdinOpen, Terminal: pointer(b.TTY, terminalBody.size),
 		Timeout:     pointer(b.Timeout, func(d durationParam) yurt.Duration { return yurt.Duration(d) }),
 		OutputLimit: pointer(b.OutputLimit, func(s sizeParam) yurt.Size { return yurt.Size(s) }),
 	}

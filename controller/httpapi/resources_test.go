@@ -304,7 +304,7 @@ func TestOpenAPI(t *testing.T) {
 			}
 		}
 	}
-	if operations != 19 {
+	if operations < 22 {
 		t.Errorf("%d operations are documented", operations)
 	}
 	for _, name := range []string{"Session", "Template", "Problem", "CreateSessionBody", "ExecuteBody", "ResultBody", "EventBody"} {

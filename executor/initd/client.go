@@ -68,7 +68,7 @@ func (c *Client) call(ctx context.Context, kind Kind, message any) error {
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := WriteMessage(conn, kind, message); err != nil {
-		return fmt.Errorf("asking yurt-init: %w", err)
+		return fmt.Errorf("asking yurt-init: %w", errors.Join(ctx.Err(), err))
 	}
 	frame, err := NewReader(conn).Next()
 	if err != nil {
@@ -104,6 +104,25 @@ func (c *Client) Forget(ctx context.Context, id string) error {
 // Signal sends a signal to the process and its process group.
 func (c *Client) Signal(ctx context.Context, id string, signal syscall.Signal) error {
 	return c.call(ctx, KindSignal, SignalRequest{ID: id, Signal: int(signal)})
+}
+
+// Input gives the process data to read, and after it the end of its stdin if eof is
+// set. It waits while the process does not read; when ctx ends first, a part of data
+// may have been taken.
+func (c *Client) Input(ctx context.Context, id string, data []byte, eof bool) error {
+	for {
+		n := min(len(data), MaxInput)
+		last := n == len(data)
+		if err := c.call(ctx, KindInput, InputRequest{ID: id, Data: data[:n], EOF: eof && last}); err != nil || last {
+			return err
+		}
+		data = data[n:]
+	}
+}
+
+// Resize gives the terminal of the process another size.
+func (c *Client) Resize(ctx context.Context, id string, size WindowSize) error {
+	return c.call(ctx, KindResize, ResizeRequest{ID: id, Size: size})
 }
 
 // Start starts a process and returns its output. The files are passed as they

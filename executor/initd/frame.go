@@ -18,6 +18,8 @@ const (
 	KindForget Kind = 'F' // ProcessRequest
 	KindSignal Kind = 'K' // SignalRequest
 	KindPing   Kind = 'P' // empty
+	KindInput  Kind = 'I' // InputRequest
+	KindResize Kind = 'W' // ResizeRequest
 	KindAck    Kind = 'C' // Ack: chunks that the host has kept and init may drop
 
 	KindBegun Kind = 'B' // Begun

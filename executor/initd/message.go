@@ -20,7 +20,8 @@ const (
 const Streams = 3
 
 // StartRequest asks for a process. The descriptors that come with it are, in
-// order: stdin if HasStdin, then the cgroup descriptors of the run.
+// order: stdin, stdout and stderr, those that it says it has, then the cgroup
+// descriptors of the run.
 type StartRequest struct {
 	ID           string   `json:"id"`
 	Argv         []string `json:"argv"`
@@ -29,9 +30,14 @@ type StartRequest struct {
 	UID          uint32   `json:"uid"`
 	GID          uint32   `json:"gid"`
 	HasStdin     bool     `json:"has_stdin,omitempty"`     // otherwise /dev/null
+	HasStdout    bool     `json:"has_stdout,omitempty"`    // otherwise a pipe, whose output is kept
+	HasStderr    bool     `json:"has_stderr,omitempty"`    // likewise
 	HasControl   bool     `json:"has_control,omitempty"`   // give it descriptor 3
 	OutputLimit  int64    `json:"output_limit"`            // bytes of each of stdout and stderr that are kept
 	ControlLimit int64    `json:"control_limit,omitempty"` // bytes of descriptor 3 that are kept
+
+	OpenStdin bool        `json:"open_stdin,omitempty"` // stdin is what InputRequests bring
+	Terminal  *WindowSize `json:"terminal,omitempty"`   // stdin, stdout and stderr are a terminal, whose output is of Stdout
 }
 
 // AttachRequest asks for the output of a process after a chunk.
@@ -76,6 +82,8 @@ const (
 	ReasonNoDir      = "no_dir"      // the working directory is not there
 	ReasonFork       = "fork"        // the process could not be started
 	ReasonCgroup     = "join_cgroup" // the process would have been outside its limits
+	ReasonNoStdin    = "no_stdin"    // the process has no stdin that could be written to, or not any more
+	ReasonNoTerminal = "no_terminal" // the process has no terminal
 )
 
 // Failure says why a request was refused.
@@ -140,6 +148,18 @@ func (r *StartRequest) Validate() error {
 		return errors.New("a process may not run as uid or gid 0")
 	case r.OutputLimit < 0 || r.ControlLimit < 0:
 		return errors.New("limits may not be negative")
+	}
+	return r.validateStdio()
+}
+
+func (r *StartRequest) validateStdio() error {
+	switch {
+	case r.OpenStdin && r.HasStdin:
+		return errors.New("stdin cannot both come along and be open")
+	case r.Terminal != nil && (r.HasStdin || r.HasStdout || r.HasStderr || r.OpenStdin):
+		return errors.New("a terminal stands for all of stdin, stdout and stderr")
+	case r.Terminal != nil && !r.Terminal.valid():
+		return errors.New("a terminal has at least one row and one column")
 	}
 	return nil
 }

@@ -25,6 +25,8 @@ type ExecuteRequest struct {
 	Args  []string `json:"args,omitempty"`  // of Code or Entry
 
 	Stdin       string            `json:"stdin,omitempty"`
+	StdinOpen   bool              `json:"stdin_open,omitempty"` // more may be written to it, see [Client.WriteStdin]
+	TTY         *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal
 	Env         map[string]string `json:"env,omitempty"`
 	Cwd         string            `json:"cwd,omitempty"` // default /workspace; relative paths begin there
 	Timeout     yurt.Duration     `json:"timeout,omitempty"`

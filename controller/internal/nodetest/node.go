@@ -28,6 +28,8 @@ const Name = "fake"
 //	raise       ends with an error of the user's
 //	block       waits for Release, or for the end of the sandbox
 //	loop N      waits N milliseconds, for real, at most a second
+//	read        writes what comes on stdin, once, to stdout
+//	trap        waits for a signal and writes its name
 //
 // A handler's result is its event. Unknown words are written as they are.
 type Node struct {
@@ -53,6 +55,9 @@ type run struct {
 	more   chan struct{} // closed and replaced when there is another event
 	done   chan struct{}
 	result *yurt.Result
+
+	stdin   chan string
+	signals chan yurt.Signal
 }
 
 var _ local.Executor = (*Node)(nil)
@@ -188,7 +193,7 @@ func (n *Node) StartExecution(_ context.Context, sandboxID string, spec yurt.Exe
 	if err != nil {
 		return err
 	}
-	r := &run{more: make(chan struct{}), done: make(chan struct{})}
+	r := &run{more: make(chan struct{}), done: make(chan struct{}), stdin: make(chan string), signals: make(chan yurt.Signal)}
 	n.mu.Lock()
 	s.runs[spec.ID] = r
 	release := n.release
@@ -218,8 +223,8 @@ func (r *run) execute(s *sandbox, spec yurt.ExecutionSpec, release <-chan struct
 		result.Result = spec.Event
 	}
 	for words := strings.Fields(script); len(words) > 0; {
-		if words[0] == "block" {
-			if !r.block(s, release, result) {
+		if waits, ok := r.wait(s, release, result, words[0]); waits {
+			if !ok {
 				break
 			}
 			words = words[1:]
@@ -263,18 +268,6 @@ func (r *run) step(s *sandbox, spec yurt.ExecutionSpec, result *yurt.Result, wor
 		return 1
 	}
 	return 2
-}
-
-// block waits; it returns false when the sandbox ended meanwhile.
-func (r *run) block(s *sandbox, release <-chan struct{}, result *yurt.Result) bool {
-	select {
-	case <-release:
-		return true
-	case <-s.gone:
-		result.ExitCode = yurt.ExecutionExitSignal + 9
-		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended"}
-		return false
-	}
 }
 
 func (r *run) write(result *yurt.Result, stream yurt.EventType, text string) {

@@ -31,6 +31,7 @@ type birth struct {
 	fds        []uintptr  // theirs
 	fate       uintptr    // where the child writes what kept it from its command
 	filter     *unix.SockFprog
+	terminal   bool // descriptor 0 is a terminal, to become the child's own
 	clone      cloneArgs
 }
 
@@ -45,7 +46,7 @@ type cloneArgs struct {
 
 func newBirth(path string, argv []string, attr *syscall.ProcAttr, filter *unix.SockFprog) (b *birth, err error) {
 	b = &birth{
-		uid: uintptr(attr.Sys.Credential.Uid), gid: uintptr(attr.Sys.Credential.Gid), filter: filter,
+		uid: uintptr(attr.Sys.Credential.Uid), gid: uintptr(attr.Sys.Credential.Gid), filter: filter, terminal: attr.Sys.Setctty,
 		clone: cloneArgs{flags: unix.CLONE_INTO_CGROUP, exitSignal: uint64(syscall.SIGCHLD), cgroup: uint64(attr.Sys.CgroupFD)},
 	}
 	if b.path, err = syscall.BytePtrFromString(path); err != nil {
@@ -144,7 +145,7 @@ func afterForkInChild()
 //go:noinline
 //go:norace
 //go:nocheckptr
-func (b *birth) fork() (pid uintptr, errno syscall.Errno) {
+func (b *birth) fork() (pid uintptr, errno syscall.Errno) { //nolint:cyclop,gocognit // none of it can be in a function that may grow the stack
 	var i int // nothing may be allocated from here on
 	beforeFork()
 	pid, _, errno = syscall.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&b.clone)), unsafe.Sizeof(b.clone), 0)
@@ -167,6 +168,11 @@ func (b *birth) fork() (pid uintptr, errno syscall.Errno) {
 	}
 	for i = range b.fds {
 		if _, _, errno = syscall.RawSyscall(unix.SYS_DUP3, b.fds[i], uintptr(i), 0); errno != 0 {
+			goto failed
+		}
+	}
+	if b.terminal {
+		if _, _, errno = syscall.RawSyscall(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0); errno != 0 {
 			goto failed
 		}
 	}

@@ -106,6 +106,7 @@ func (f *forker) forkInto(req forkRequest) (c child, err error) {
 		Dir: req.start.Dir, Env: req.start.Env, Files: req.stdio,
 		Sys: &syscall.SysProcAttr{
 			Setsid:     true,
+			Setctty:    req.start.Terminal != nil, // that of descriptor 0
 			Credential: &syscall.Credential{Uid: req.start.UID, Gid: req.start.GID},
 		},
 	}

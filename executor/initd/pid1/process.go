@@ -26,6 +26,7 @@ type process struct {
 	id      string
 	room    func() int // how much it may keep, in bytes
 	readers []*streamReader
+	input   *input // nil if the host cannot write to its stdin
 
 	mu      sync.Mutex
 	changed *sync.Cond // a chunk came, chunks were acknowledged, the process ended or was released
@@ -51,12 +52,13 @@ func (c *childFiles) fds() []uintptr {
 
 func (c *childFiles) close() { closeAll(c.files) }
 
-// newProcess makes the pipes of a process that is to be started. It takes over stdin.
-func newProcess(req initd.StartRequest, stdin *os.File, buffers *sync.Pool, room func() int) (*process, *childFiles, error) {
+// newProcess makes what a process that is to be started reads from and writes to.
+// It takes over given, the descriptors that came along, nil for those that did not.
+func newProcess(req initd.StartRequest, given [3]*os.File, buffers *sync.Pool, room func() int) (*process, *childFiles, error) {
 	p := &process{id: req.ID, room: room}
 	p.changed = sync.NewCond(&p.mu)
 	child := &childFiles{}
-	if err := p.openFiles(child, req, stdin, buffers); err != nil {
+	if err := p.openFiles(child, req, given, buffers); err != nil {
 		child.close()
 		p.discard()
 		return nil, nil, err
@@ -64,29 +66,77 @@ func newProcess(req initd.StartRequest, stdin *os.File, buffers *sync.Pool, room
 	return p, child, nil
 }
 
-func (p *process) openFiles(child *childFiles, req initd.StartRequest, stdin *os.File, buffers *sync.Pool) error {
-	if stdin == nil {
-		var err error
-		if stdin, err = os.Open(os.DevNull); err != nil {
-			return fmt.Errorf("opening stdin: %w", err)
-		}
+func (p *process) openFiles(child *childFiles, req initd.StartRequest, given [3]*os.File, buffers *sync.Pool) error {
+	var err error
+	if req.Terminal != nil {
+		err = p.openTerminal(child, req, buffers)
+	} else {
+		err = p.openStreams(child, req, given, buffers)
+	}
+	if err != nil || !req.HasControl {
+		return err
+	}
+	return p.openPipe(child, initd.Control, req.ControlLimit, buffers)
+}
+
+// openTerminal makes a terminal the child's stdin, stdout and stderr.
+func (p *process) openTerminal(child *childFiles, req initd.StartRequest, buffers *sync.Pool) error {
+	master, end, err := openTerminal(req.UID, req.GID, *req.Terminal)
+	if err != nil {
+		return err
+	}
+	child.files = append(child.files, end, end, end)
+	p.input = &input{file: master, terminal: true}
+	p.readers = append(p.readers, newStreamReader(p, initd.Stdout, master, req.OutputLimit, buffers))
+	return nil
+}
+
+// openStreams gives the child what came along, and pipes for the rest.
+func (p *process) openStreams(child *childFiles, req initd.StartRequest, given [3]*os.File, buffers *sync.Pool) error {
+	stdin, err := given[0], error(nil)
+	switch {
+	case req.OpenStdin:
+		stdin, err = p.openInput()
+	case stdin == nil:
+		stdin, err = os.Open(os.DevNull)
+	}
+	if err != nil {
+		return fmt.Errorf("opening stdin: %w", err)
 	}
 	child.files = append(child.files, stdin)
-	limits := []int64{req.OutputLimit, req.OutputLimit}
-	if req.HasControl {
-		limits = append(limits, req.ControlLimit)
+	for _, stream := range []initd.Stream{initd.Stdout, initd.Stderr} {
+		if file := given[stream]; file != nil {
+			child.files = append(child.files, file)
+			continue
+		}
+		if err := p.openPipe(child, stream, req.OutputLimit, buffers); err != nil {
+			return err
+		}
 	}
-	for i, limit := range limits {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return fmt.Errorf("making a pipe: %w", err)
-		}
-		child.files = append(child.files, w)
-		p.readers = append(p.readers, newStreamReader(p, initd.Stream(i+1), r, limit, buffers))
-		// So that the user may open /dev/stdout and /dev/stderr again, by name.
-		if err := w.Chmod(0o222); err != nil {
-			return fmt.Errorf("making a pipe: %w", err)
-		}
+	return nil
+}
+
+// openInput makes the pipe that the child reads what the host brings from.
+func (p *process) openInput() (*os.File, error) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.input = &input{file: w}
+	return r, r.Chmod(0o444) // so that the user may open /dev/stdin again, by name
+}
+
+// openPipe makes the pipe that the child writes a stream to.
+func (p *process) openPipe(child *childFiles, stream initd.Stream, limit int64, buffers *sync.Pool) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("making a pipe: %w", err)
+	}
+	child.files = append(child.files, w)
+	p.readers = append(p.readers, newStreamReader(p, stream, r, limit, buffers))
+	// So that the user may open /dev/stdout and /dev/stderr again, by name.
+	if err := w.Chmod(0o222); err != nil {
+		return fmt.Errorf("making a pipe: %w", err)
 	}
 	return nil
 }
@@ -103,6 +153,9 @@ func (p *process) discard() {
 	for _, r := range p.readers {
 		r.pipe.Close()
 	}
+	if p.input != nil {
+		p.input.close()
+	}
 }
 
 // finish records how the process ended once all that it wrote is numbered.
@@ -111,8 +164,11 @@ func (p *process) finish(status syscall.WaitStatus) {
 	if status.Signaled() {
 		exit.Signal = int(status.Signal())
 	}
-	for i, r := range p.readers {
-		exit.Bytes[i] = r.drain()
+	for _, r := range p.readers {
+		exit.Bytes[r.stream-1] = r.drain()
+	}
+	if p.input != nil {
+		p.input.close()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

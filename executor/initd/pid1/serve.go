@@ -80,6 +80,12 @@ func (s *session) handle() {
 	case initd.KindSignal:
 		var req initd.SignalRequest
 		s.reply(frame.Decode(&req), func() error { return s.table.signal(req) })
+	case initd.KindInput:
+		var req initd.InputRequest
+		s.reply(errors.Join(frame.Decode(&req), req.Validate()), func() error { return s.input(req) })
+	case initd.KindResize:
+		var req initd.ResizeRequest
+		s.reply(errors.Join(frame.Decode(&req), req.Validate()), func() error { return s.resize(req) })
 	case initd.KindStart:
 		s.start(frame, files)
 	case initd.KindAttach:
@@ -117,6 +123,28 @@ func (s *session) attach(frame initd.Frame) {
 	}
 	p.ack(req.After)
 	s.stream(p, req.After)
+}
+
+// input gives a process data to read. The host gives up by hanging up.
+func (s *session) input(req initd.InputRequest) error {
+	p, err := s.table.find(req.ID)
+	if err != nil {
+		return err
+	}
+	gone := make(chan struct{})
+	go func() { // until the connection ends, at the latest with this request
+		defer close(gone)
+		_, _ = s.reader.Next()
+	}()
+	return p.write(req, gone)
+}
+
+func (s *session) resize(req initd.ResizeRequest) error {
+	p, err := s.table.find(req.ID)
+	if err != nil {
+		return err
+	}
+	return p.resize(req.Size)
 }
 
 // stream sends the process's output after seq and then its end, and takes the

@@ -18,7 +18,8 @@ import (
 )
 
 // testTable is a table whose forker refuses every process, having no cgroup, and
-// that knows one ended process, "ended", with output.
+// that knows two processes: "ended" has output, "reads" has an open stdin that nobody
+// reads.
 func testTable(t testing.TB) *table {
 	t.Helper()
 	f := &forker{requests: make(chan forkRequest)}
@@ -41,6 +42,17 @@ func testTable(t testing.TB) *table {
 	ended.add(initd.Stderr, []byte("two"))
 	end(ended)
 	table.byID["ended"] = ended
+	reads := testProcess(t)
+	reads.id = "reads"
+	end, err := reads.openInput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		end.Close()
+		reads.input.close()
+	})
+	table.byID["reads"] = reads
 	return table
 }
 
@@ -120,6 +132,18 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"a start of nothing in PATH", start(func(r *initd.StartRequest) { r.Argv[0] = "no-such-program" }), initd.ReasonNoCommand},
 		{"attaching to nothing", encode(t, initd.KindAttach, initd.AttachRequest{ID: "none"}), initd.ReasonNotFound},
 		{"forgetting nothing", encode(t, initd.KindForget, initd.ProcessRequest{ID: "none"}), initd.ReasonNotFound},
+		{"a start with a terminal and a stdin of its own", start(func(r *initd.StartRequest) {
+			r.Terminal, r.OpenStdin = &initd.WindowSize{Rows: 1, Cols: 1}, true
+		}), initd.ReasonBadRequest},
+		{"a start with a terminal without rows", start(func(r *initd.StartRequest) { r.Terminal = &initd.WindowSize{Cols: 1} }), initd.ReasonBadRequest},
+		{"a start without the stdout it announces", start(func(r *initd.StartRequest) { r.HasStdout = true }), initd.ReasonBadRequest},
+		{"input for nothing", encode(t, initd.KindInput, initd.InputRequest{ID: "none", EOF: true}), initd.ReasonNotFound},
+		{"input for what has no stdin", encode(t, initd.KindInput, initd.InputRequest{ID: "ended", Data: []byte("x")}), initd.ReasonNoStdin},
+		{"no input", encode(t, initd.KindInput, initd.InputRequest{ID: "ended"}), initd.ReasonBadRequest},
+		{"too much input", encode(t, initd.KindInput, initd.InputRequest{ID: "ended", Data: make([]byte, initd.MaxInput+1)}), initd.ReasonBadRequest},
+		{"resizing nothing", encode(t, initd.KindResize, initd.ResizeRequest{ID: "none", Size: initd.WindowSize{Rows: 1, Cols: 1}}), initd.ReasonNotFound},
+		{"resizing what has no terminal", encode(t, initd.KindResize, initd.ResizeRequest{ID: "ended", Size: initd.WindowSize{Rows: 1, Cols: 1}}), initd.ReasonNoTerminal},
+		{"resizing to nothing", encode(t, initd.KindResize, initd.ResizeRequest{ID: "ended"}), initd.ReasonBadRequest},
 		{"signalling nothing", encode(t, initd.KindSignal, initd.SignalRequest{ID: "none", Signal: 9}), initd.ReasonNotFound},
 		{"signalling what has ended", encode(t, initd.KindSignal, initd.SignalRequest{ID: "ended", Signal: 9}), initd.ReasonNotFound},
 	}
@@ -135,8 +159,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	if len(table.byID) != 1 || len(table.byPID) != 0 {
-		t.Errorf("refused requests left %d processes behind", len(table.byID)-1)
+	if len(table.byID) != 2 || len(table.byPID) != 0 {
+		t.Errorf("refused requests left %d processes behind", len(table.byID)-2)
 	}
 }
 
@@ -208,6 +232,36 @@ func TestServeOutlivesAWantOfDescriptors(t *testing.T) {
 	}
 }
 
+// TestInputEndsWithItsConnection must hold, or a host that gives up would leave the
+// process's stdin taken for good.
+func TestInputEndsWithItsConnection(t *testing.T) {
+	table := testTable(t)
+	send := func(data []byte) (*net.UnixConn, <-chan struct{}) {
+		host, init := socketPair(t)
+		handled := make(chan struct{})
+		go func() {
+			defer close(handled)
+			defer init.Close()
+			newSession(init, table).handle()
+		}()
+		if _, err := host.Write(encode(t, initd.KindInput, initd.InputRequest{ID: "reads", Data: data})); err != nil {
+			t.Fatal(err)
+		}
+		return host, handled
+	}
+	full, handled := send(make([]byte, initd.MaxInput)) // as much as the pipe holds
+	if frame, err := initd.NewReader(full).Next(); err != nil || frame.Kind != initd.KindOK {
+		t.Fatalf("answered %q, %v", frame.Kind, err)
+	}
+	full.Close()
+	<-handled
+	for range 2 {
+		waits, handled := send([]byte("x"))
+		waits.Close()
+		<-handled
+	}
+}
+
 // FuzzSession sends bytes as the host would send requests. Nothing that comes over
 // the socket may end yurt-init, which would end its sandbox, and every connection
 // that is closed by the host ends. No process is started: the table refuses.
@@ -217,6 +271,12 @@ func FuzzSession(f *testing.F) {
 	f.Add(encode(f, initd.KindSignal, initd.SignalRequest{ID: "ended", Signal: -1}))
 	f.Add(encode(f, initd.KindStart, initd.StartRequest{ID: "a", Argv: []string{"/bin/true"}, Env: []string{"PATH"}, Dir: "/", UID: 1000, GID: 1000, HasStdin: true, HasControl: true}))
 	f.Add(encode(f, initd.KindStart, initd.StartRequest{ID: "a", Argv: []string{"true"}, Env: []string{"PATH=.:/bin:"}, UID: 1000, GID: 1000, OutputLimit: 1}))
+	f.Add(encode(f, initd.KindStart, initd.StartRequest{ID: "a", Argv: []string{"/bin/true"}, Dir: "/", UID: 1000, GID: 1000, OpenStdin: true}))
+	f.Add(encode(f, initd.KindStart, initd.StartRequest{ID: "a", Argv: []string{"/bin/true"}, Dir: "/", UID: 1000, GID: 1000, HasStdout: true, HasStderr: true}))
+	f.Add(encode(f, initd.KindStart, initd.StartRequest{ID: "a", Argv: []string{"/bin/true"}, UID: 1000, GID: 1000, Terminal: &initd.WindowSize{Rows: 24, Cols: 80}}))
+	f.Add(encode(f, initd.KindInput, initd.InputRequest{ID: "ended", Data: []byte("x"), EOF: true}))
+	f.Add(append(encode(f, initd.KindInput, initd.InputRequest{ID: "reads", Data: []byte("x"), EOF: true}), "more"...))
+	f.Add(encode(f, initd.KindResize, initd.ResizeRequest{ID: "ended", Size: initd.WindowSize{Rows: 1<<16 - 1, Cols: 1}}))
 	f.Add(encode(f, initd.KindAttach, initd.AttachRequest{ID: "ended"}))
 	f.Add(append(encode(f, initd.KindAttach, initd.AttachRequest{ID: "ended", After: 1<<64 - 1}), encode(f, initd.KindAck, initd.Ack{Seq: 1 << 63})...))
 	f.Add(append(encode(f, initd.KindAttach, initd.AttachRequest{ID: "ended"}), "C\x00\x00\x00\x02{]"...))

@@ -75,11 +75,11 @@ func (r *streamReader) read(fd int) ([]byte, error) {
 	for errors.Is(err, syscall.EINTR) {
 		n, err = syscall.Read(fd, buf[:])
 	}
+	if errors.Is(err, syscall.EIO) || err == nil && n == 0 { // a terminal says so that nobody has it open
+		return nil, io.EOF
+	}
 	if err != nil {
 		return nil, err
-	}
-	if n == 0 {
-		return nil, io.EOF
 	}
 	return r.keep(buf[:n]), nil
 }

@@ -15,7 +15,7 @@ import (
 
 func testProcess(t testing.TB) *process {
 	t.Helper()
-	p, child, err := newProcess(initd.StartRequest{ID: "exe_1"}, nil, newBuffers(), func() int { return maxUnacked })
+	p, child, err := newProcess(initd.StartRequest{ID: "exe_1"}, [3]*os.File{}, newBuffers(), func() int { return maxUnacked })
 	if err != nil {
 		t.Fatal(err)
 	}

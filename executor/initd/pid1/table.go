@@ -30,19 +30,22 @@ func newTable(f *forker) *table {
 	return &table{forker: f, buffers: newBuffers(), byID: make(map[string]*process), byPID: make(map[int]*process)}
 }
 
-// start starts a process. files are stdin, if it has one, and its cgroup.
+// start starts a process. files are what came along for it, see [initd.StartRequest].
 func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error) {
 	if err := req.Validate(); err != nil {
 		return nil, refusal(initd.ReasonBadRequest, err)
 	}
-	var stdin *os.File
-	if req.HasStdin {
-		if len(files) == 0 {
-			return nil, refusal(initd.ReasonBadRequest, fmt.Errorf("stdin of %s did not come along", req.ID))
+	var given [3]*os.File
+	for i, has := range []bool{req.HasStdin, req.HasStdout, req.HasStderr} {
+		if !has {
+			continue
 		}
-		stdin, files = files[0], files[1:]
+		if len(files) == 0 {
+			return nil, refusal(initd.ReasonBadRequest, fmt.Errorf("descriptor %d of %s did not come along", i, req.ID))
+		}
+		given[i], files = files[0], files[1:]
 	}
-	p, stdio, err := newProcess(req, stdin, t.buffers, t.room)
+	p, stdio, err := newProcess(req, given, t.buffers, t.room)
 	if err != nil {
 		return nil, refusal(initd.ReasonFork, err)
 	}

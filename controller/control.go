@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/yurtrun/yurt"
+)
+
+// WriteStdin gives an execution that was started with an open stdin, or with a
+// terminal, data to read, and after it the end of its stdin if eof is set. It waits
+// while the execution does not read; when ctx ends first, a part may have been taken.
+func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID string, data []byte, eof bool) error {
+	if len(data) > yurt.MaxStdinBytes {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "data", "%d bytes are too many; at most %d are allowed at once", len(data), yurt.MaxStdinBytes)
+	}
+	session, node, err := c.running(ctx, sessionID, executionID)
+	if err != nil {
+		return err
+	}
+	return node.WriteStdin(ctx, session.SandboxID, executionID, data, eof)
+}
+
+// SignalExecution sends a signal to the first process of an execution and its process
+// group; [yurt.SignalKill] ends every process of the execution, whatever its group.
+func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID string, signal yurt.Signal) error {
+	if err := signal.Validate("signal"); err != nil {
+		return err
+	}
+	session, node, err := c.running(ctx, sessionID, executionID)
+	if err != nil {
+		return err
+	}
+	return node.SignalExecution(ctx, session.SandboxID, executionID, signal)
+}
+
+// ResizeExecution gives the terminal of an execution another size.
+func (c *Controller) ResizeExecution(ctx context.Context, sessionID, executionID string, size yurt.TerminalSize) error {
+	if err := size.Validate("tty"); err != nil {
+		return err
+	}
+	session, node, err := c.running(ctx, sessionID, executionID)
+	if err != nil {
+		return err
+	}
+	return node.ResizeExecution(ctx, session.SandboxID, executionID, size)
+}
+
+// running returns the session and the node of an execution that has not ended.
+func (c *Controller) running(ctx context.Context, sessionID, executionID string) (yurt.Session, Node, error) {
+	record, err := c.Execution(ctx, sessionID, executionID)
+	if err != nil {
+		return yurt.Session{}, nil, err
+	}
+	if record.State.Ended() {
+		return yurt.Session{}, nil, yurt.Errorf(yurt.CodeExecutionEnded, "execution %s has ended", record.ID)
+	}
+	session, err := c.Session(ctx, sessionID)
+	if err != nil {
+		return yurt.Session{}, nil, err
+	}
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err != nil {
+		return yurt.Session{}, nil, fmt.Errorf("reaching the session's node: %w", err)
+	}
+	return session, node, nil
+}

@@ -1,0 +1,102 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+// WriteStdin gives an execution that was started with an open stdin, or with a
+// terminal, data to read, and after it the end of its stdin if eof is set. It waits
+// while the execution does not read; when ctx ends first, a part may have been taken.
+func (e *Executor) WriteStdin(ctx context.Context, sandboxID, executionID string, data []byte, eof bool) error {
+	r, err := e.findRunning(sandboxID, executionID)
+	if err != nil {
+		return err
+	}
+	if len(data) == 0 && !eof {
+		return nil
+	}
+	return r.write(ctx, data, eof)
+}
+
+// write is for one caller at a time, so that what two of them write does not mix.
+func (r *run) write(ctx context.Context, data []byte, eof bool) error {
+	select {
+	case r.writing <- struct{}{}:
+		defer func() { <-r.writing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.done:
+		return hasEnded(r.record.ID)
+	}
+	return r.controlError(r.sandbox.init.Input(ctx, r.record.ID, data, eof))
+}
+
+// SignalExecution sends a signal to the first process of an execution and its process
+// group; [yurt.SignalKill] ends every process of the execution, whatever its group.
+func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error {
+	if err := signal.Validate("signal"); err != nil {
+		return err
+	}
+	r, err := e.findRunning(sandboxID, executionID)
+	if err != nil {
+		return err
+	}
+	if signal == yurt.SignalKill {
+		e.kill(r)
+		return nil
+	}
+	return r.controlError(r.sandbox.init.Signal(ctx, executionID, syscall.Signal(signal)))
+}
+
+// ResizeExecution gives the terminal of an execution another size.
+func (e *Executor) ResizeExecution(ctx context.Context, sandboxID, executionID string, size yurt.TerminalSize) error {
+	if err := size.Validate("tty"); err != nil {
+		return err
+	}
+	r, err := e.findRunning(sandboxID, executionID)
+	if err != nil {
+		return err
+	}
+	return r.controlError(r.sandbox.init.Resize(ctx, executionID, initd.WindowSize(size)))
+}
+
+// findRunning returns an execution that has not ended.
+func (e *Executor) findRunning(sandboxID, executionID string) (*run, error) {
+	r, err := e.findRun(sandboxID, executionID)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-r.done:
+		return nil, hasEnded(executionID)
+	default:
+		return r, nil
+	}
+}
+
+func hasEnded(executionID string) error {
+	return yurt.Errorf(yurt.CodeExecutionEnded, "execution %s has ended", executionID)
+}
+
+// controlError gives what yurt-init refused the code that says so.
+func (r *run) controlError(err error) error {
+	failure := new(initd.Failure)
+	if !errors.As(err, &failure) {
+		return err
+	}
+	switch failure.Reason {
+	case initd.ReasonNotFound:
+		return hasEnded(r.record.ID) // and its result is on the way
+	case initd.ReasonNoStdin:
+		return yurt.Errorf(yurt.CodeStdinClosed, "execution %s cannot be written to: %s; start it with \"stdin_open\" or \"tty\"", r.record.ID, failure.Message)
+	case initd.ReasonNoTerminal:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "tty", "execution %s has no terminal; start it with \"tty\"", r.record.ID)
+	default:
+		return yurt.Errorf(yurt.CodeSandboxFailed, "controlling execution %s: %w", r.record.ID, err)
+	}
+}

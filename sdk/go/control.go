@@ -1,0 +1,46 @@
+package yurtclient
+
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+)
+
+// TerminalSize is the size of a terminal, in characters. Zero sides are 24 rows and
+// 80 columns.
+type TerminalSize struct {
+	Rows uint16 `json:"rows,omitempty"`
+	Cols uint16 `json:"cols,omitempty"`
+}
+
+func executionPath(sessionID, executionID string) string {
+	return sessionPath(sessionID) + "/executions/" + segment(executionID)
+}
+
+// WriteStdin gives an execution that was started with StdinOpen or TTY data to read,
+// and after it the end of its stdin if eof is set. It returns once the data is taken.
+func (c *Client) WriteStdin(ctx context.Context, sessionID, executionID string, data []byte, eof bool) error {
+	return c.control(ctx, sessionID, executionID, "/stdin", struct {
+		Data []byte `json:"data_base64,omitempty"`
+		EOF  bool   `json:"eof,omitempty"`
+	}{data, eof})
+}
+
+// Signal sends a signal to the first process of an execution and its process group;
+// [yurt.SignalKill] ends every process of the execution.
+func (c *Client) Signal(ctx context.Context, sessionID, executionID string, signal yurt.Signal) error {
+	return c.control(ctx, sessionID, executionID, "/signal", map[string]yurt.Signal{"signal": signal})
+}
+
+// Resize gives the terminal of an execution another size.
+func (c *Client) Resize(ctx context.Context, sessionID, executionID string, size TerminalSize) error {
+	return c.control(ctx, sessionID, executionID, "/resize", size)
+}
+
+func (c *Client) control(ctx context.Context, sessionID, executionID, verb string, body any) error {
+	what, err := postJSON(executionPath(sessionID, executionID)+verb, body)
+	if err != nil {
+		return err
+	}
+	return c.roundTrip(ctx, what, nil)
+}

@@ -1,0 +1,23 @@
+package yurt_test
+
+import (
+	"testing"
+
+	"github.com/yurtrun/yurt"
+)
+
+func TestParseSignal(t *testing.T) {
+	for text, want := range map[string]yurt.Signal{"SIGINT": 2, "int": 2, "Kill": 9, "15": 15, "sigwinch": 28, "64": 64} {
+		if got, err := yurt.ParseSignal("signal", text); err != nil || got != want {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "SIG", "NONE", "0", "-1", "65", "2 ", "99999999999999999999"} {
+		if got, err := yurt.ParseSignal("signal", text); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+			t.Errorf("%q is %v, %v", text, got, err)
+		}
+	}
+	if got := yurt.Signal(2).String() + " " + yurt.Signal(40).String(); got != "SIGINT signal 40" {
+		t.Errorf("they are called %q", got)
+	}
+}
