@@ -48,8 +48,6 @@ func (e *Executor) adopt(ctx context.Context, id string) error {
 		return fmt.Errorf("it was made by a newer version (record %d, this one knows %d)", record.Version, recordVersion)
 	case record.Spec.ID != id:
 		return errors.New("its record is another's")
-	case !record.Made:
-		return errors.New("it was half made")
 	case !record.Init.alive():
 		return errors.New("its init process has ended")
 	}
@@ -64,15 +62,21 @@ func (e *Executor) adopt(ctx context.Context, id string) error {
 	}
 	e.ids.keep(record.IDBase)
 	e.adoptRuns(ctx, s)
-	e.mu.Lock()
-	e.sandboxes[id] = s
-	e.mu.Unlock()
-	if err := e.watchInit(s); err != nil {
-		e.mu.Lock()
-		delete(e.sandboxes, id)
-		e.mu.Unlock()
+	return e.keep(s)
+}
+
+// keep makes a sandbox that is ready one of this node's, and watches over it.
+func (e *Executor) keep(s *sandbox) error {
+	if err := s.openProcess(); err != nil {
 		return err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	}
+	e.sandboxes[s.id] = s
+	e.wait.Go(func() { e.watchInit(s) })
 	return nil
 }
 

@@ -131,17 +131,15 @@ func limitsOf(r yurt.Resources) cgroup.Limits {
 	return cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs}
 }
 
-// makeDir makes the sandbox's directory, with a record that says it is half made.
+// makeDir makes the sandbox's directory. Without a record in it, it is half made.
 func (s *sandbox) makeDir() error {
 	if err := os.Mkdir(s.dir, 0o700); err != nil {
 		return fmt.Errorf("making the sandbox's directory: %w", err)
 	}
-	for _, name := range []string{engineDir, runsDir} {
-		if err := os.Mkdir(s.path(name), 0o700); err != nil {
-			return fmt.Errorf("making the sandbox's directory: %w", err)
-		}
+	if err := os.Mkdir(s.path(runsDir), 0o700); err != nil {
+		return fmt.Errorf("making the sandbox's directory: %w", err)
 	}
-	return writeRecord(s.path(recordFile), s.record)
+	return nil
 }
 
 // launchInit starts the sandbox's init and returns when it answers.
@@ -238,18 +236,11 @@ func closeAll(files []*os.File) {
 
 // register makes a new sandbox known, on disk first.
 func (e *Executor) register(s *sandbox, phases *phases) error {
-	s.record.Made, s.record.Phases = true, phases.done()
+	s.record.Phases = phases.done()
 	if err := writeRecord(s.path(recordFile), s.record); err != nil {
 		return err
 	}
-	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
-	}
-	e.sandboxes[s.id] = s
-	e.mu.Unlock()
-	return e.watchInit(s)
+	return e.keep(s)
 }
 
 // destroyGroup ends everything in the cgroup of a sandbox.

@@ -5,13 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/yurtrun/yurt"
 )
 
-// DestroySandbox ends everything in the sandbox and removes it. Executions that
-// run in it end with an error; one that asks for their result still gets it.
-// Destroying a sandbox that does not exist is no error.
+const (
+	// teardowns bounds how many sandboxes are removed at the same time.
+	teardowns = 8
+	// killPatience is how long init may take to end before its cgroup is looked at.
+	killPatience = time.Second
+	// teardownRetry is the pause before a removal that failed is tried again.
+	teardownRetry = 5 * time.Second
+)
+
+// DestroySandbox ends everything in the sandbox. It is killed at once and removed in
+// the background: from here on the node does not know it any more, and a next executor
+// goes on with the removal. Executions that run in it end with an error; one that asks
+// for their result still gets it. Destroying a sandbox that does not exist is no error.
 func (e *Executor) DestroySandbox(ctx context.Context, id string) error {
 	s, err := e.find(id)
 	if yurt.CodeOf(err) == yurt.CodeSandboxNotFound {
@@ -20,41 +31,87 @@ func (e *Executor) DestroySandbox(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	first := !s.ending
-	s.ending = true
-	s.mu.Unlock()
-	if !first {
-		return nil // somebody else does it
-	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := destroyGroup(s.group); err != nil {
-		s.mu.Lock()
-		s.ending = false // so that it can be tried again
-		s.mu.Unlock()
-		return yurt.Errorf(yurt.CodeSandboxFailed, "destroying sandbox %s: %w", id, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending {
+		return nil // somebody else does it
 	}
+	if err := e.serve(func() { e.teardown(s) }); err != nil {
+		return err
+	}
+	s.ending = true
+	// Without its record, or its init, nobody takes it over again, whatever becomes of
+	// this process. One that has lost them already is none the less removed.
+	_ = os.Remove(s.path(recordFile))
+	_ = s.process.Kill()
+	return nil
+}
+
+// teardown removes what is left of a sandbox whose init was killed, and tries until
+// there is nothing or the executor is closed.
+func (e *Executor) teardown(s *sandbox) {
+	defer s.process.Close()
+	select {
+	case <-s.process.gone: // and so is every process of its pid namespace
+	case <-time.After(killPatience): // frozen, or stuck in the kernel
+	}
+	e.teardowns <- struct{}{}
+	defer func() { <-e.teardowns }()
+	for {
+		err := e.remove(s)
+		if err == nil {
+			close(s.removed)
+			return
+		}
+		e.logger.Error("removing a sandbox", "sandbox", s.id, "error", err)
+		select {
+		case <-time.After(teardownRetry):
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}
+
+// remove removes the sandbox's cgroups, with what may run in them, and files.
+func (e *Executor) remove(s *sandbox) error {
+	if err := destroyGroup(s.group); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
+	defer cancel()
 	s.waitRuns(ctx) // their output ends with init, so this is short
 	s.release()
 	if err := os.RemoveAll(s.dir); err != nil {
-		return fmt.Errorf("destroying sandbox %s: %w", id, err)
+		return err
 	}
 	e.mu.Lock()
-	delete(e.sandboxes, id)
+	delete(e.sandboxes, s.id)
 	e.mu.Unlock()
 	e.ids.free(s.record.IDBase)
 	return nil
 }
 
-// DestroyAll destroys every sandbox of this node.
+// DestroyAll destroys every sandbox of this node and returns when they are removed.
 func (e *Executor) DestroyAll(ctx context.Context) error {
 	var errs []error
-	for _, s := range e.list() {
+	list := e.list()
+	for _, s := range list {
 		errs = append(errs, e.DestroySandbox(ctx, s.id))
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, s := range list {
+		select {
+		case <-s.removed:
+		case <-ctx.Done():
+			return fmt.Errorf("removing sandbox %s: %w", s.id, ctx.Err())
+		}
+	}
+	return nil
 }
 
 // waitRuns waits until every execution has its result.

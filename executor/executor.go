@@ -46,6 +46,8 @@ type Executor struct {
 	filter   *os.File // the compiled seccomp filter
 	ids      *idRanges
 
+	teardowns chan struct{} // holds one for each sandbox that is being removed
+
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
 	deaths    map[chan yurt.Sandbox]struct{} // watchers
@@ -93,6 +95,7 @@ func New(config Config) (*Executor, error) {
 		runtimes:  plugins.NewHost(config.PluginDir, config.Logger),
 		sandboxes: make(map[string]*sandbox),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
+		teardowns: make(chan struct{}, teardowns),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	return e, nil
@@ -156,6 +159,18 @@ func (e *Executor) Close() error {
 // Runtimes lists the language runtimes that are installed and work.
 func (e *Executor) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	return e.runtimes.Runtimes(ctx)
+}
+
+// serve starts a goroutine that Close waits for, unless it has begun to. It must end
+// soon after e.ctx does.
+func (e *Executor) serve(do func()) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	}
+	e.wait.Go(do)
+	return nil
 }
 
 // goes starts a goroutine that Close waits for; it must end when e.ctx does.

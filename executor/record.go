@@ -20,13 +20,13 @@ import (
 // older ones, and ends sandboxes whose record is newer.
 const recordVersion = 1
 
-// sandboxRecord is what is kept of a sandbox on disk.
+// sandboxRecord is what is kept of a sandbox on disk, from the moment it is ready to
+// the one it is destroyed.
 type sandboxRecord struct {
 	Version   int                `json:"version"`
 	Spec      yurt.SandboxSpec   `json:"spec"`
 	IDBase    uint32             `json:"id_base"`
 	CreatedAt time.Time          `json:"created_at"`
-	Made      bool               `json:"made"` // all that follows is set
 	Init      processIdentity    `json:"init"`
 	Phases    map[string]float64 `json:"phases_ms"`
 }

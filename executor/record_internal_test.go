@@ -64,7 +64,7 @@ func TestProcessIdentity(t *testing.T) {
 func TestRecordsComeBackAsTheyWereWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record")
 	want := sandboxRecord{
-		Version: recordVersion, IDBase: firstID, CreatedAt: time.Unix(1, 2).UTC(), Made: true,
+		Version: recordVersion, IDBase: firstID, CreatedAt: time.Unix(1, 2).UTC(),
 		Spec: yurt.SandboxSpec{ID: yurt.NewSandboxID(), Resources: yurt.DefaultResources(), Labels: map[string]string{"a": "b"}},
 		Init: processIdentity{1, 2, "boot"}, Phases: map[string]float64{"total": 1.5},
 	}
@@ -127,7 +127,7 @@ func TestCgroupName(t *testing.T) {
 }
 
 func FuzzReadRecord(f *testing.F) {
-	f.Add([]byte(`{"version":1,"spec":{"id":"sbx_1","resources":{"cpu":1,"memory":"512Mi"}},"made":true,"init":{"pid":1}}`))
+	f.Add([]byte(`{"version":1,"spec":{"id":"sbx_1","resources":{"cpu":1,"memory":"512Mi"}},"init":{"pid":1}}`))
 	f.Add([]byte(`{"version":1e99}`))
 	f.Add([]byte(`{"init":{"start":-1}}`))
 	f.Add([]byte("null"))

@@ -9,6 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/pidfd"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/workspace"
 )
@@ -24,11 +25,20 @@ type sandbox struct {
 	temp   *workspace.Dir // /tmp, likewise
 	plans  *workspace.Dir // where executions' own files go, as the sandbox's root
 
+	process initProcess
+	removed chan struct{} // closed when nothing is left of it
+
 	mu     sync.Mutex
 	runs   map[string]*run
 	dead   string                       // why its init is gone; "" while it is there
-	ending bool                         // being destroyed: nothing new is started
+	ending bool                         // destroyed: nothing new is started, what is left is being removed
 	found  map[string]map[string]string // paths of tools, by runtime and name
+}
+
+// initProcess is the sandbox's init, as the host sees it.
+type initProcess struct {
+	*pidfd.File
+	gone chan struct{} // closed when it has ended
 }
 
 // Names of files in a sandbox's directory.
@@ -45,7 +55,8 @@ func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group) *sandbox
 	dir := filepath.Join(e.config.StateDir, "sandboxes", id)
 	return &sandbox{
 		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run),
-		init: initd.NewClient(filepath.Join(dir, socketFile)),
+		init:    initd.NewClient(filepath.Join(dir, socketFile)),
+		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}),
 	}
 }
 
@@ -65,6 +76,20 @@ func (s *sandbox) open() (err error) {
 	return err
 }
 
+// openProcess gets hold of init. Its number may be another's by the time it ended.
+func (s *sandbox) openProcess() error {
+	file, err := pidfd.Open(s.record.Init.PID)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "watching sandbox %s: %w", s.id, err)
+	}
+	if !s.record.Init.alive() {
+		file.Close()
+		return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s ended at once: %s", s.id, s.lastWords())
+	}
+	s.process.File = file
+	return nil
+}
+
 // release closes what the handle holds; the sandbox lives on.
 func (s *sandbox) release() {
 	s.mu.Lock()
@@ -76,6 +101,9 @@ func (s *sandbox) release() {
 		if d != nil {
 			d.Close()
 		}
+	}
+	if s.process.File != nil {
+		s.process.Close()
 	}
 }
 
@@ -90,6 +118,21 @@ func (s *sandbox) usable() error {
 		return yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is being destroyed", s.id)
 	}
 	return nil
+}
+
+func (s *sandbox) isEnding() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ending
+}
+
+// letGo ends the watch over init, unless it was killed and its end is waited for.
+func (s *sandbox) letGo() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ending {
+		s.process.Close()
+	}
 }
 
 // view is what the node says of the sandbox.

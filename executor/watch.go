@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/pidfd"
 )
 
 // Sandboxes lists every sandbox of this node, dead ones that were not destroyed
-// yet included.
+// yet included. One that was destroyed is none any more.
 func (e *Executor) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
 	list := e.list()
 	views := make([]yurt.Sandbox, 0, len(list))
 	for _, s := range list {
-		views = append(views, s.view(e.config.Node))
+		if !s.isEnding() {
+			views = append(views, s.view(e.config.Node))
+		}
 	}
 	return views, nil
 }
@@ -48,24 +49,13 @@ func (e *Executor) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) 
 }
 
 // watchInit notices the end of the sandbox's init, whoever caused it.
-func (e *Executor) watchInit(s *sandbox) error {
-	init, err := pidfd.Open(s.record.Init.PID)
-	if err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "watching sandbox %s: %w", s.id, err)
+func (e *Executor) watchInit(s *sandbox) {
+	stop := context.AfterFunc(e.ctx, s.letGo)
+	defer stop()
+	if s.process.Wait() == nil {
+		close(s.process.gone)
+		e.initDied(s)
 	}
-	if !s.record.Init.alive() { // it ended, and its number may be another's by now
-		init.Close()
-		return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s ended at once: %s", s.id, s.lastWords())
-	}
-	stop := context.AfterFunc(e.ctx, func() { init.Close() })
-	e.goes(func() {
-		defer stop()
-		defer init.Close()
-		if init.Wait() == nil {
-			e.initDied(s)
-		}
-	})
-	return nil
 }
 
 // initDied marks the sandbox dead and tells the watchers. What its init leaves

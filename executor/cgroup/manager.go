@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -83,6 +84,8 @@ type Manager struct {
 	parent string
 	v2     string            // mount point; "" if v1 controllers are in use
 	v1     map[string]string // controller → mount point
+
+	mu sync.Mutex // held while the parent directory comes to be, with its rules
 }
 
 // required are the controllers without which no sandbox is made.

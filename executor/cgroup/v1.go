@@ -73,8 +73,7 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 			err = errors.Join(err, g.Destroy(ctx))
 		}
 	}()
-	// Before there is anything below it: the kernel refuses later.
-	if err := limitDevicesV1(g.dir["devices"]); err != nil {
+	if err := m.limitDevicesV1(g.dir["devices"]); err != nil {
 		return nil, err
 	}
 	for _, dir := range g.all() {
@@ -131,19 +130,47 @@ func accountTCP(dir string, bytes int64) error {
 	return err
 }
 
-// limitDevicesV1 denies all devices but the harmless ones that every sandbox has.
-func limitDevicesV1(dir string) error {
+// limitDevicesV1 makes the directory, in which all devices are denied but the harmless
+// ones that every sandbox has. It takes over the rules of the parent directory, which
+// are set when that is made; should they not be there, it is given its own.
+func (m *Manager) limitDevicesV1(dir string) error {
 	if dir == "" {
 		return nil // the nodes themselves cannot be made in a user namespace
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := os.Mkdir(filepath.Dir(dir), 0o755)
+	if err == nil {
+		err = denyDevicesV1(filepath.Dir(dir))
+	}
+	if err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("making a cgroup: %w", err)
 	}
+	rules, err := os.ReadFile(filepath.Join(dir, "devices.list"))
+	if err != nil {
+		return fmt.Errorf("reading devices.list: %w", err)
+	}
+	if string(rules) == allowedDevices {
+		return nil
+	}
+	return denyDevicesV1(dir)
+}
+
+// allowedDevices are the rules that allow null, zero, full, random, urandom, tty, ptmx
+// and pseudo-terminals, as the kernel lists them.
+const allowedDevices = "c 1:3 rw\nc 1:5 rw\nc 1:7 rw\nc 1:8 rw\nc 1:9 rw\nc 5:0 rw\nc 5:2 rw\nc 136:* rw\n"
+
+// denyDevicesV1 sets the rules. There must be nothing below the directory yet: the
+// kernel refuses later.
+func denyDevicesV1(dir string) error {
 	if err := write(dir, "devices.deny", "a"); err != nil {
 		return err
 	}
-	for _, device := range []string{"1:3", "1:5", "1:7", "1:8", "1:9", "5:0", "5:2", "136:*"} {
-		if err := write(dir, "devices.allow", "c "+device+" rw"); err != nil {
+	for rule := range strings.Lines(allowedDevices) {
+		if err := write(dir, "devices.allow", strings.TrimSpace(rule)); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/rootfs"
 )
 
 // passed are the descriptors of a create request, in their order.
@@ -56,6 +59,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("configuring the sandbox: %w", err)
 	}
+	s.trim(config, req.Births > 0)
 	container, err := libcontainer.Create(req.StateDir, req.ID, config)
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("preparing the sandbox: %w", err)
@@ -86,7 +90,23 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 	}}, nil
 }
 
+// trim takes out what has been done already, lest libcontainer do it again for each
+// sandbox: the devices are in the skeleton, and on cgroup v1 the rules for them in force.
+func (s *server) trim(config *configs.Config, ruled bool) {
+	config.Devices = nil
+	if ruled {
+		config.Cgroups.Resources.Devices = nil
+	}
+	// That it is bound keeps libcontainer from making devices in it.
+	dev := &configs.Mount{Device: "bind", Source: filepath.Join(config.Rootfs, rootfs.DevDir), Destination: rootfs.DevDir, Flags: unix.MS_BIND | unix.MS_REC}
+	config.Mounts = slices.Insert(config.Mounts, 0, dev)
+}
+
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// warnings is the level at which a process on its way into a sandbox reports what it
+// does; each line of it would be sent, read and thrown away.
+const warnings = "3"
 
 func initProcess(spec *specs.Process, p passed, stdin *os.File) (*libcontainer.Process, error) {
 	rlimits := make([]configs.Rlimit, 0, len(spec.Rlimits))
@@ -107,6 +127,7 @@ func initProcess(spec *specs.Process, p passed, stdin *os.File) (*libcontainer.P
 		ExtraFiles: append([]*os.File{p.listen, p.filter}, p.homes...),
 		Rlimits:    rlimits,
 		Init:       true,
+		LogLevel:   warnings,
 	}, nil
 }
 

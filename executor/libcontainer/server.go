@@ -37,6 +37,11 @@ func Serve(initBin string, transient bool) error {
 	if err := isolate(); err != nil {
 		return err
 	}
+	// libcontainer hands it on to the processes that become sandboxes, which have one
+	// thing to do at a time; this one has read it already.
+	if err := os.Setenv("GOMAXPROCS", "1"); err != nil {
+		return err
+	}
 	s := &server{conn: conn.(*net.UnixConn), inits: make(map[*libcontainer.Process]struct{})}
 	if s.skeletons, err = newSkeletons(initBin); err != nil {
 		return err

@@ -23,8 +23,10 @@ import (
 const skeletonDir = "/mnt"
 
 // skeletons are the root file systems that were laid out, by what they look like.
-// They hold mount points, links and small files, and are read-only to sandboxes,
-// which share them.
+// They hold mount points, links, small files, devices and the directories of the host
+// that are bound into them, and are read-only to sandboxes, which share them. What is
+// mounted on the host later does not appear below a bound directory: it would be
+// there with flags of its own.
 type skeletons struct {
 	initBin []byte
 
@@ -58,10 +60,21 @@ func (s *skeletons) path(layout rootfs.Layout) (string, error) {
 	}
 	path := filepath.Join(skeletonDir, digest)
 	if err := s.build(path, layout); err != nil {
-		return "", errors.Join(fmt.Errorf("laying out the root file system: %w", err), os.RemoveAll(path))
+		return "", errors.Join(fmt.Errorf("laying out the root file system: %w", err), s.discard(path, layout))
 	}
 	s.made[digest] = path
 	return path, nil
+}
+
+// discard removes a skeleton that is not whole.
+func (s *skeletons) discard(path string, layout rootfs.Layout) error {
+	for _, dir := range append([]string{rootfs.DevDir}, layout.Binds...) {
+		err := unix.Unmount(filepath.Join(path, dir), unix.MNT_DETACH)
+		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("unmounting %s: %w", dir, err) // and remove nothing: it would be the host's
+		}
+	}
+	return os.RemoveAll(path)
 }
 
 func (s *skeletons) build(path string, layout rootfs.Layout) error {
@@ -85,7 +98,70 @@ func (s *skeletons) build(path string, layout rootfs.Layout) error {
 	}
 	// To be executed but not read: the kernel then lets no process of the sandbox
 	// look into one that runs it.
-	return writeFile(filepath.Join(path, rootfs.InitPath), s.initBin, 0o711)
+	if err := writeFile(filepath.Join(path, rootfs.InitPath), s.initBin, 0o711); err != nil {
+		return err
+	}
+	for _, dir := range layout.Binds {
+		if err := bindReadOnly(dir, filepath.Join(path, dir)); err != nil {
+			return fmt.Errorf("binding %s: %w", dir, err)
+		}
+	}
+	return makeDevices(filepath.Join(path, rootfs.DevDir))
+}
+
+// bindReadOnly binds the directory, with all that is mounted below it, so that nothing
+// in it can be written, no device in it opened and no program gains privileges. A
+// sandbox cannot take that back: its mount namespace is one of lesser privilege.
+func bindReadOnly(source, target string) error {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
+		Attr_set:    unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
+		Propagation: unix.MS_PRIVATE,
+	})
+	if err != nil {
+		return err
+	}
+	return unix.MoveMount(tree, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// makeDevices makes the /dev of all sandboxes: devices that anyone may use, the usual
+// links, and mount points for what each sandbox has of its own.
+func makeDevices(dir string) error {
+	if err := unix.Mount("devices", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=64k,nr_inodes=64"); err != nil {
+		return fmt.Errorf("mounting at %s: %w", dir, err)
+	}
+	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
+		if err := makeDevice(filepath.Join(dir, name), 1, minor); err != nil {
+			return err
+		}
+	}
+	if err := makeDevice(filepath.Join(dir, "tty"), 5, 0); err != nil {
+		return err
+	}
+	for name, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"pts", "shm"} {
+		if err := mkdir(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_NOSUID|unix.MS_NOEXEC|unix.MS_RDONLY, "")
+}
+
+func makeDevice(path string, major, minor uint32) error {
+	if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(major, minor))); err != nil {
+		return fmt.Errorf("making %s: %w", path, err)
+	}
+	return os.Chmod(path, 0o666)
 }
 
 // mkdir and writeFile set modes in spite of the umask.

@@ -25,7 +25,8 @@ type Options struct {
 }
 
 // Spec returns the specification. Root.Path is left to the launcher, which lays
-// the root file system out.
+// the root file system out: what is the same for all sandboxes of a template, the
+// host's directories and /dev among it, is mounted there once and not listed here.
 func Spec(o Options) *specs.Spec {
 	return &specs.Spec{
 		Version:  specs.Version,
@@ -102,12 +103,8 @@ func sysctls() map[string]string {
 func mounts(o Options) []specs.Mount {
 	list := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec", "hidepid=2"}},
-		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=64k", "nr_inodes=64"}},
 		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", fmt.Sprintf("max=%d", maxTerminals)}},
 		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "noexec", "mode=1777", sizeOption(o.Memory/2, 4096)}},
-	}
-	for _, path := range o.Layout.Binds {
-		list = append(list, specs.Mount{Destination: path, Type: "bind", Source: path, Options: []string{"rbind", "ro", "rro", "nosuid", "nodev", "rnosuid", "rnodev"}})
 	}
 	user := fmt.Sprintf("uid=%d,gid=%d", rootfs.UserID, rootfs.GroupID)
 	// Neither inodes nor bytes without bound; two inodes for each 4 KiB are plenty.

@@ -36,5 +36,18 @@ func (f *File) Wait() error {
 	})
 }
 
+// Kill kills the process.
+func (f *File) Kill() error {
+	raw, err := f.file.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("killing a process: %w", err)
+	}
+	var killed error
+	if err := raw.Control(func(fd uintptr) { killed = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }); err != nil {
+		return fmt.Errorf("killing a process: %w", err)
+	}
+	return killed
+}
+
 // Close ends a Wait.
 func (f *File) Close() error { return f.file.Close() }

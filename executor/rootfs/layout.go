@@ -16,6 +16,7 @@ import (
 const (
 	InitPath = "/.yurt-init" // the binary of its first process
 	RunDir   = "/run/yurt"   // a directory for each execution, read-only to user code
+	DevDir   = "/dev"        // the same harmless devices for all, and mount points for what is not
 )
 
 // The user that code runs as inside every sandbox.
@@ -57,7 +58,7 @@ func FromHost(paths, allowed []string) (Layout, error) {
 			return Layout{}, err
 		}
 	}
-	for _, dir := range []string{"/proc", "/dev", "/tmp", RunDir, yurt.WorkspaceDir} {
+	for _, dir := range []string{"/proc", DevDir, "/tmp", RunDir, yurt.WorkspaceDir} {
 		l.dir(dir)
 	}
 	return l, nil
