@@ -30,7 +30,15 @@ type Sandbox struct {
 	PID       int                `json:"pid"` // of its init, on the host
 	CreatedAt time.Time          `json:"created_at"`
 	Labels    map[string]string  `json:"labels,omitempty"`
-	Phases    map[string]float64 `json:"phases_ms,omitempty"` // milliseconds that each phase of its making took
+	Phases    map[string]float64 `json:"phases_ms,omitempty"` // milliseconds that each phase of its making took, or of its claim
+	Warm      bool               `json:"warm,omitempty"`      // in the node's reserve, and nobody's yet
+}
+
+// Reserve is how many sandboxes of a template a node has ready to be claimed.
+type Reserve struct {
+	Template string `json:"template"`
+	Digest   string `json:"digest"` // of the template
+	Ready    int    `json:"ready"`
 }
 
 // RuntimeInfo describes an installed language runtime.

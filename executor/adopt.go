@@ -76,6 +76,9 @@ func (e *Executor) keep(s *sandbox) error {
 		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
 	}
 	e.sandboxes[s.id] = s
+	if s.record.Warm {
+		e.reserve(s)
+	}
 	e.wait.Go(func() { e.watchInit(s) })
 	return nil
 }

@@ -30,7 +30,12 @@ const (
 
 // CreateSandbox makes a sandbox and returns when it is ready. When it fails or ctx
 // ends, nothing is left behind. The answer says how long each phase took.
-func (e *Executor) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, err error) {
+func (e *Executor) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
+	return e.make(ctx, spec, false)
+}
+
+// make makes a sandbox, for the reserve if it is to be warm.
+func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, warm bool) (_ yurt.Sandbox, err error) {
 	if err := e.admit(spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -51,7 +56,7 @@ func (e *Executor) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ 
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { e.ids.free(base); return nil })
-	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now()}
+	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: warm}
 	s := e.newSandbox(record, nil)
 	if err := s.makeDir(); err != nil {
 		return yurt.Sandbox{}, err

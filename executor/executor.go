@@ -50,6 +50,7 @@ type Executor struct {
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
+	reserves  map[string]*reserve            // by digest of the template; none is empty
 	deaths    map[chan yurt.Sandbox]struct{} // watchers
 	closed    bool
 
@@ -94,6 +95,7 @@ func New(config Config) (*Executor, error) {
 		launcher:  launch.New(config.LauncherPath, config.InitPath, config.Transient, config.Logger),
 		runtimes:  plugins.NewHost(config.PluginDir, config.Logger),
 		sandboxes: make(map[string]*sandbox),
+		reserves:  make(map[string]*reserve),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),
 	}

@@ -28,6 +28,7 @@ type sandboxRecord struct {
 	IDBase    uint32             `json:"id_base"`
 	CreatedAt time.Time          `json:"created_at"`
 	Init      processIdentity    `json:"init"`
+	Warm      bool               `json:"warm,omitempty"` // in the reserve: nobody's yet
 	Phases    map[string]float64 `json:"phases_ms"`
 }
 

@@ -27,7 +27,7 @@ type run struct {
 	startedAt time.Time
 	phases    *phases
 	timedOut  atomic.Bool
-	writing   chan struct{} // holds a value while somebody writes to its stdin
+	writing   chan struct{}    // holds a value while somebody writes to its stdin
 	failure   *plugins.Failure // what the language's runtime may explain, set by judge
 
 	done   chan struct{} // closed when result is set

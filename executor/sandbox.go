@@ -114,6 +114,8 @@ func (s *sandbox) usable() error {
 	switch {
 	case s.dead != "":
 		return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone: %s", s.id, s.dead)
+	case s.record.Warm:
+		return yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is in the reserve, to be claimed first", s.id)
 	case s.ending:
 		return yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is being destroyed", s.id)
 	}
@@ -142,7 +144,7 @@ func (s *sandbox) view(node string) yurt.Sandbox {
 	view := yurt.Sandbox{
 		ID: s.id, Template: s.record.Spec.Template.Name, Node: node, State: yurt.SandboxReady,
 		PID: s.record.Init.PID, CreatedAt: s.record.CreatedAt,
-		Labels: s.record.Spec.Labels, Phases: s.record.Phases,
+		Labels: s.record.Spec.Labels, Phases: s.record.Phases, Warm: s.record.Warm,
 	}
 	if s.dead != "" {
 		view.State, view.Reason = yurt.SandboxDead, s.dead

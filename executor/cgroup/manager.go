@@ -47,6 +47,9 @@ type Group interface {
 	HomeFiles() ([]*os.File, error)
 	// Settle puts init into its place, once it is born, and the limits in force.
 	Settle(initPID int) error
+	// Limit replaces the limits of a group that is settled. It is for one that nothing
+	// has run in: memory that is in use cannot be taken away.
+	Limit(limits Limits) error
 	// NewLeaf makes the cgroup of one run.
 	NewLeaf(name string) (Leaf, error)
 	// Leaf returns the cgroup of a run that was made earlier.

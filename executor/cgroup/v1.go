@@ -83,21 +83,32 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 			}
 		}
 	}
-	return g, g.limit(limits)
+	return g, errors.Join(
+		limitMemoryV1(filepath.Join(g.dir["memory"], "runs"), limits.Memory),
+		limitMemoryV1(filepath.Join(g.dir["memory"], "init"), initMemory),
+		writeInt(g.dir["cpu"], "cpu.cfs_period_us", cpuPeriod),
+		writeInt(filepath.Join(g.dir["pids"], "init"), "pids.max", initPIDs),
+		g.limitRunsV1(limits),
+	)
 }
 
-func (g *groupV1) limit(limits Limits) error {
-	memory, cpu, pids := g.dir["memory"], g.dir["cpu"], g.dir["pids"]
+// limitRunsV1 sets the limits but that of memory.
+func (g *groupV1) limitRunsV1(limits Limits) error {
 	return errors.Join(
-		limitMemoryV1(filepath.Join(memory, "runs"), limits.Memory),
-		limitMemoryV1(filepath.Join(memory, "init"), initMemory),
 		// The quota holds for init too: the output it handles is the runs' doing.
-		writeInt(cpu, "cpu.cfs_period_us", cpuPeriod),
-		writeInt(cpu, "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)),
+		writeInt(g.dir["cpu"], "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)),
 		// One more, for the forking thread of init, which lives among the runs.
-		writeInt(filepath.Join(pids, "runs"), "pids.max", int64(limits.PIDs)+1),
-		writeInt(filepath.Join(pids, "init"), "pids.max", initPIDs),
+		writeInt(filepath.Join(g.dir["pids"], "runs"), "pids.max", int64(limits.PIDs)+1),
 	)
+}
+
+func (g *groupV1) Limit(limits Limits) error {
+	// Memory must never exceed memory and swap together, in between too.
+	runs := filepath.Join(g.dir["memory"], "runs")
+	if err := writeInt(runs, "memory.memsw.limit_in_bytes", -1); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return errors.Join(limitMemoryV1(runs, limits.Memory), g.limitRunsV1(limits))
 }
 
 // limitMemoryV1 bounds memory, and swap with it where the kernel accounts for swap.

@@ -43,12 +43,24 @@ func (m *Manager) createV2(name string, limits Limits) (Group, error) {
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
-	// The quota holds for init too: the output it handles is the runs' doing.
-	quota := fmt.Sprintf("%d %d", int64(limits.CPU*cpuPeriod), int64(cpuPeriod))
-	if err := write(g.dir, "cpu.max", quota); err != nil {
+	if err := limitCPUV2(g.dir, limits.CPU); err != nil {
 		return nil, errors.Join(err, os.Remove(g.dir))
 	}
 	return g, nil
+}
+
+// limitCPUV2 sets the quota, which holds for init too: the output it handles is the
+// runs' doing.
+func limitCPUV2(dir string, cores float64) error {
+	return write(dir, "cpu.max", fmt.Sprintf("%d %d", int64(cores*cpuPeriod), int64(cpuPeriod)))
+}
+
+func (g *groupV2) Limit(limits Limits) error {
+	return errors.Join(limitCPUV2(g.dir, limits.CPU), limitRunsV2(filepath.Join(g.dir, "runs"), limits))
+}
+
+func limitRunsV2(dir string, limits Limits) error {
+	return errors.Join(limitMemoryV2(dir, limits.Memory), writeInt(dir, "pids.max", int64(limits.PIDs)))
 }
 
 // checkV2 says why there can be no limits below the root of the hierarchy, if that
@@ -139,8 +151,7 @@ func (g *groupV2) Settle(initPID int) error {
 	return errors.Join(
 		limitMemoryV2(initDir, initMemory),
 		writeInt(initDir, "pids.max", initPIDs),
-		limitMemoryV2(runs, g.limits.Memory),
-		writeInt(runs, "pids.max", int64(g.limits.PIDs)),
+		limitRunsV2(runs, g.limits),
 	)
 }
 

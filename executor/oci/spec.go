@@ -101,18 +101,17 @@ func sysctls() map[string]string {
 }
 
 func mounts(o Options) []specs.Mount {
+	sized := Volumes(o.Disk, o.Memory)
 	list := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec", "hidepid=2"}},
 		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5", fmt.Sprintf("max=%d", maxTerminals)}},
-		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "noexec", "mode=1777", sizeOption(o.Memory/2, 4096)}},
+		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "noexec", "mode=1777", sized[ShmDir].option()}},
 	}
 	user := fmt.Sprintf("uid=%d,gid=%d", rootfs.UserID, rootfs.GroupID)
-	// Neither inodes nor bytes without bound; two inodes for each 4 KiB are plenty.
-	inodes := max(int64(o.Disk)/2048, 1024)
 	return append(list,
-		specs.Mount{Destination: "/tmp", Type: "tmpfs", Source: "tmp", Options: []string{"nosuid", "nodev", "mode=1777", sizeOption(o.Disk, inodes)}},
-		specs.Mount{Destination: rootfs.RunDir, Type: "tmpfs", Source: "run", Options: []string{"nosuid", "nodev", "mode=0755", sizeOption(runDirSize, runDirInodes)}},
-		specs.Mount{Destination: yurt.WorkspaceDir, Type: "tmpfs", Source: "workspace", Options: []string{"nosuid", "nodev", "mode=0755", user, sizeOption(o.Disk, inodes)}},
+		specs.Mount{Destination: TempDir, Type: "tmpfs", Source: "tmp", Options: []string{"nosuid", "nodev", "mode=1777", sized[TempDir].option()}},
+		specs.Mount{Destination: rootfs.RunDir, Type: "tmpfs", Source: "run", Options: []string{"nosuid", "nodev", "mode=0755", Sizes{runDirSize, runDirInodes}.option()}},
+		specs.Mount{Destination: yurt.WorkspaceDir, Type: "tmpfs", Source: "workspace", Options: []string{"nosuid", "nodev", "mode=0755", user, sized[yurt.WorkspaceDir].option()}},
 	)
 }
 
@@ -122,8 +121,29 @@ const (
 	runDirInodes           = 16384
 )
 
-func sizeOption(bytes yurt.Size, inodes int64) string {
-	return fmt.Sprintf("size=%d,nr_inodes=%d", int64(bytes), inodes)
+// Where a sandbox may write, beside its workspace.
+const (
+	TempDir = "/tmp"
+	ShmDir  = "/dev/shm"
+)
+
+// Sizes bound a file system: neither inodes nor bytes are without end.
+type Sizes struct {
+	Bytes  yurt.Size
+	Inodes int64
+}
+
+func (s Sizes) option() string { return fmt.Sprintf("size=%d,nr_inodes=%d", int64(s.Bytes), s.Inodes) }
+
+// Volumes returns the file systems in memory whose sizes follow from the limits of the
+// sandbox, by where they are mounted.
+func Volumes(disk, memory yurt.Size) map[string]Sizes {
+	files := Sizes{Bytes: disk, Inodes: max(int64(disk)/2048, 1024)} // two for each 4 KiB are plenty
+	return map[string]Sizes{
+		yurt.WorkspaceDir: files,
+		TempDir:           files,
+		ShmDir:            {Bytes: memory / 2, Inodes: 4096},
+	}
 }
 
 // maskedPaths are what of /proc tells about the host or can be made to act on it.
