@@ -183,12 +183,16 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout rootfs.Lay
 }
 
 func initArgs(homes int) []string {
-	return []string{
+	args := []string{
 		"-listen-fd=" + strconv.Itoa(launch.InitListenFD),
 		"-filter-fd=" + strconv.Itoa(launch.InitFilterFD),
 		"-homes-fd=" + strconv.Itoa(launch.InitHomesFD),
 		"-homes=" + strconv.Itoa(homes),
 	}
+	for _, path := range oci.Writable() {
+		args = append(args, "-write="+path)
+	}
+	return args
 }
 
 // initFiles opens what the launcher hands to init, in the order of [launch.CreateRequest].

@@ -41,15 +41,15 @@ func Doctor(context.Context) []Finding {
 	return findings
 }
 
-func finding(mechanism string, ok bool, otherwise FindingState, detail, consequence string) Finding {
+func finding(mechanism string, ok bool, detail, consequence string) Finding {
 	if ok {
 		return Finding{Mechanism: mechanism, State: StateInForce, Detail: detail}
 	}
-	return Finding{Mechanism: mechanism, State: otherwise, Detail: detail, Consequence: consequence}
+	return Finding{Mechanism: mechanism, State: StateMissing, Detail: detail, Consequence: consequence}
 }
 
 func checkRoot() Finding {
-	f := finding("root", os.Geteuid() == 0, StateMissing, fmt.Sprintf("running as uid %d", os.Geteuid()),
+	f := finding("root", os.Geteuid() == 0, fmt.Sprintf("running as uid %d", os.Geteuid()),
 		"sandboxes cannot be set up; run yurt as root (user code inside never is)")
 	f.Required = true
 	return f
@@ -78,7 +78,7 @@ func checkNamespaces() []Finding {
 				ok, detail = false, "user.max_user_namespaces is 0"
 			}
 		}
-		f := finding(k.name+" namespace", ok, StateMissing, detail, "no sandbox is made: "+k.what)
+		f := finding(k.name+" namespace", ok, detail, "no sandbox is made: "+k.what)
 		f.Required = true
 		findings = append(findings, f)
 	}
@@ -87,7 +87,7 @@ func checkNamespaces() []Finding {
 
 func checkSeccomp() Finding {
 	actions, err := os.ReadFile("/proc/sys/kernel/seccomp/actions_avail")
-	f := finding("seccomp", err == nil && strings.Contains(string(actions), "kill_process"), StateMissing,
+	f := finding("seccomp", err == nil && strings.Contains(string(actions), "kill_process"),
 		"system call allow-list, native architecture only", "no sandbox is made: user code could use every system call")
 	f.Required = true
 	return f
@@ -137,16 +137,17 @@ func checkTimeNamespace() Finding {
 }
 
 func checkLandlock() Finding {
-	const version = 1 // LANDLOCK_CREATE_RULESET_VERSION
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, version)
-	detail := fmt.Sprintf("the kernel has it (ABI %d); this version of Yurt does not use it", abi)
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	detail := fmt.Sprintf("ABI %d", abi)
 	if errno != 0 {
 		detail = "the kernel has none"
 	}
-	return Finding{
-		Mechanism: "landlock", State: StateMissing, Detail: detail,
-		Consequence: "file access is confined by mounts and permissions alone, without this further layer",
+	f := finding("landlock", errno == 0 && abi >= 2, detail,
+		"file access is confined by mounts and permissions alone, without this further layer; it takes Linux 5.19 with landlock among its security modules")
+	if f.State == StateInForce && abi < 6 {
+		f.State, f.Consequence = StateDegraded, "an older kernel's landlock confines less: devices' ioctls from ABI 5 on, signals from ABI 6 on"
 	}
+	return f
 }
 
 func checkLSM() Finding {

@@ -100,6 +100,9 @@ func sysctls() map[string]string {
 	}
 }
 
+// Writable returns the directories that user code may write to.
+func Writable() []string { return []string{yurt.WorkspaceDir, "/tmp", "/dev/shm"} }
+
 func mounts(o Options) []specs.Mount {
 	sized := Volumes(o.Disk, o.Memory)
 	list := []specs.Mount{

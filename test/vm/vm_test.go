@@ -20,6 +20,7 @@ func ownTests() []string {
 		"TestPythonThroughThePlugin",                  // a runtime's files, and its result's descriptor
 		"TestIsolation",                               // cgroup namespace, device rules, nothing inherited
 		"TestSystemCallFilter",                        // clone3 for init alone
+		"TestLandlock",                                // an older one, and children that borrow init's memory
 		"TestTimeoutEndsTheWholeTree",                 // cgroup.kill
 		"TestTimeoutEndsAProcessWithoutItsMainThread", // and what it misses
 		"TestForkBombIsEndedByItsTimeout",             // and what is faster

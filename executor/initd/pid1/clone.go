@@ -1,6 +1,7 @@
 package pid1
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,27 +13,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On cgroup v2 a child is born in its cgroup by clone3, which the filter denies to
-// user code. So init itself is under a filter that allows it, and the child loads
-// the filter proper between its birth and its command. The standard library has no
-// place for that step, hence this one of our own: syscall.ForkExec with a filter,
-// and without what init does not use of it.
+// The standard library starts processes too, and has no place for what a child here
+// has to do between its birth and its command: take on limits, load a filter, enter
+// namespaces. So a birth is a list of system calls that is written down beforehand.
 //
-// What runs in the child is one function that allocates nothing, takes no lock and
-// calls nothing but the kernel, as the child has one thread of all that init had.
+// What runs in the child are functions that allocate nothing, take no lock, do not
+// grow the stack and call nothing but the kernel, as the child has one thread of all
+// that init had. Until its command it uses init's memory, while the thread that made
+// it waits; copying the memory costs more than all the rest.
 
 // birth is all that a child needs to become its command.
 type birth struct {
-	path       *byte
-	argv, envv []*byte
-	dir        *byte
-	uid, gid   uintptr
-	stdio      []*os.File // copies, all numbered from firstCopy
-	fds        []uintptr  // theirs
-	fate       uintptr    // where the child writes what kept it from its command
-	filter     *unix.SockFprog
-	terminal   bool // descriptor 0 is a terminal, to become the child's own
-	clone      cloneArgs
+	clone   step
+	steps   []step
+	layer   *layer // nil for a process in the sandbox's own namespaces
+	fate    uintptr
+	owned   []*os.File // descriptors made for the child, all numbered from firstCopy
+	pointed []any      // what the arguments of the steps point to
+}
+
+// step is one system call of a child, which ends when one fails.
+type step struct {
+	call uintptr
+	args [5]uintptr
+}
+
+func call(number uintptr, args ...uintptr) step {
+	s := step{call: number}
+	copy(s.args[:], args)
+	return s
 }
 
 // firstCopy is the least number of a descriptor that is copied for a child, above
@@ -41,38 +50,80 @@ const firstCopy = 16
 
 // cloneArgs is struct clone_args of the kernel.
 type cloneArgs struct {
-	flags, pidFD, childTID, parentTID, exitSignal, stack, stackSize, tls, setTID, setTIDSize, cgroup uint64
+	flags      uint64
+	_          [3]uint64 // where to put the child's numbers
+	exitSignal uint64
+	_          [5]uint64 // stack, tls, numbers to take
+	cgroup     uint64
 }
 
-func newBirth(path string, argv []string, attr *syscall.ProcAttr, filter *unix.SockFprog) (b *birth, err error) {
-	b = &birth{
-		uid: uintptr(attr.Sys.Credential.Uid), gid: uintptr(attr.Sys.Credential.Gid), filter: filter, terminal: attr.Sys.Setctty,
-		clone: cloneArgs{flags: unix.CLONE_INTO_CGROUP, exitSignal: uint64(syscall.SIGCHLD), cgroup: uint64(attr.Sys.CgroupFD)},
+// borrowed are the flags of a child that uses our memory, and we wait for.
+const borrowed = unix.CLONE_VM | unix.CLONE_VFORK
+
+// clonePlain makes a child as fork does, but for the flags. User code may do so too,
+// whereas it has not clone3, whose flags a filter cannot see.
+func clonePlain(flags uintptr) step { return call(unix.SYS_CLONE, flags|uintptr(syscall.SIGCHLD)) }
+
+// cloneInto makes a child in the cgroup, on v2, if there is one.
+func (b *birth) cloneInto(flags uint64, cgroup *os.File) step {
+	args := &cloneArgs{flags: flags, exitSignal: uint64(syscall.SIGCHLD)}
+	if cgroup != nil {
+		args.flags |= unix.CLONE_INTO_CGROUP
+		args.cgroup = uint64(cgroup.Fd())
 	}
-	if b.path, err = syscall.BytePtrFromString(path); err != nil {
-		return nil, err
+	return call(unix.SYS_CLONE3, pointer(b, args), unsafe.Sizeof(*args))
+}
+
+// pointer returns the address of what p points to, and keeps it there.
+func pointer[T any](b *birth, p *T) uintptr {
+	b.pointed = append(b.pointed, p)
+	return uintptr(unsafe.Pointer(p))
+}
+
+func (b *birth) text(s string) (uintptr, error) {
+	p, err := syscall.BytePtrFromString(s)
+	if err != nil {
+		return 0, err
 	}
-	if b.dir, err = syscall.BytePtrFromString(attr.Dir); err != nil {
-		return nil, err
+	return pointer(b, p), nil
+}
+
+func (b *birth) texts(list []string) (uintptr, error) {
+	p, err := syscall.SlicePtrFromStrings(list)
+	if err != nil {
+		return 0, err
 	}
-	if b.argv, err = syscall.SlicePtrFromStrings(argv); err != nil {
-		return nil, err
-	}
-	if b.envv, err = syscall.SlicePtrFromStrings(attr.Env); err != nil {
-		return nil, err
-	}
-	for _, fd := range attr.Files {
+	b.pointed = append(b.pointed, p)
+	return uintptr(unsafe.Pointer(&p[0])), nil
+}
+
+// add appends system calls to what the child does.
+func (b *birth) add(steps ...step) { b.steps = append(b.steps, steps...) }
+
+// takeFiles gives the child its descriptors, from 0 on. All others are closed by the
+// steps of closeOthers.
+func (b *birth) takeFiles(fds []uintptr) error {
+	for i, fd := range fds {
 		file, err := copyAbove(fd)
 		if err != nil {
-			b.close()
-			return nil, err
+			return err
 		}
-		b.stdio, b.fds = append(b.stdio, file), append(b.fds, file.Fd())
+		b.owned = append(b.owned, file)
+		b.add(call(unix.SYS_DUP3, file.Fd(), uintptr(i), 0))
 	}
-	return b, nil
+	return nil
 }
 
-func (b *birth) close() { closeAll(b.stdio) }
+// closeOthers returns what closes every descriptor from first on but the one, which
+// is not below first.
+func closeOthers(first, but uintptr) []step {
+	return []step{
+		call(unix.SYS_CLOSE_RANGE, first, but-1, 0),
+		call(unix.SYS_CLOSE_RANGE, but+1, math.MaxUint32, 0),
+	}
+}
+
+func (b *birth) close() { closeAll(b.owned) }
 
 func copyAbove(fd uintptr) (*os.File, error) {
 	dup, err := unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, firstCopy)
@@ -82,51 +133,80 @@ func copyAbove(fd uintptr) (*os.File, error) {
 	return os.NewFile(uintptr(dup), "copy"), nil
 }
 
+// pipeAbove is a pipe whose writing end has a number from firstCopy on.
+func pipeAbove() (read, write *os.File, err error) {
+	read, low, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	defer low.Close()
+	if write, err = copyAbove(low.Fd()); err != nil {
+		return nil, nil, errors.Join(err, read.Close())
+	}
+	return read, write, nil
+}
+
 // start has the child born. What becomes of it, [child.becomes] tells.
-func (b *birth) start() (child, error) {
-	read, write, err := os.Pipe()
-	if err != nil {
-		return child{}, fmt.Errorf("making a pipe: %w", err)
-	}
-	defer write.Close()
-	fate, err := copyAbove(write.Fd())
-	if err != nil {
-		return child{}, errors.Join(err, read.Close())
-	}
-	defer fate.Close()
-	b.fate = fate.Fd()
+func (b *birth) start() (int, error) {
 	syscall.ForkLock.Lock()
 	pid, errno := b.fork()
 	syscall.ForkLock.Unlock()
 	if errno != 0 {
-		read.Close()
-		return child{}, errno
+		return 0, errno
 	}
-	return child{pid: int(pid), fate: read}, nil
+	return int(pid), nil
 }
 
 // child is a process that was started.
 type child struct {
-	pid  int
-	fate *os.File // nil for one that has become its command already
+	pid    int
+	fate   *os.File // tells what kept it from becoming its command
+	report *os.File // of a process with a layer: how its command ended
 }
 
 // becomes waits until the child has become its command, or says what kept it.
 func (c child) becomes() error {
-	if c.fate == nil {
-		return nil
-	}
 	defer c.fate.Close()
-	var errno syscall.Errno
-	_, err := io.ReadFull(c.fate, (*[unsafe.Sizeof(errno)]byte)(unsafe.Pointer(&errno))[:])
+	var end [fateSize]byte
+	_, err := io.ReadFull(c.fate, end[:])
 	if errors.Is(err, io.EOF) {
 		return nil // closed by the command's start, or by a death that its status tells of
 	}
 	if err != nil {
 		return fmt.Errorf("waiting for the command: %w", err)
 	}
-	return errno
+	return fault{uintptr(binary.NativeEndian.Uint64(end[:])), syscall.Errno(binary.NativeEndian.Uint64(end[8:]))}
 }
+
+// fault is what kept a child from becoming its command.
+type fault struct {
+	call  uintptr
+	errno syscall.Errno
+}
+
+// Error implements error.
+func (f fault) Error() string { return fmt.Sprintf("system call %d: %v", f.call, f.errno) }
+
+// ended returns how the command ended, given how the child did.
+func (c child) ended(status syscall.WaitStatus) syscall.WaitStatus {
+	if c.report == nil {
+		return status
+	}
+	defer c.report.Close()
+	var word [4]byte
+	// Everybody who could still write to it has ended: it is there or never comes.
+	if _, err := io.ReadFull(c.report, word[:]); err != nil {
+		return status
+	}
+	return syscall.WaitStatus(binary.NativeEndian.Uint32(word[:]))
+}
+
+// files are those that init has of the child; one that it has not is nil.
+func (c child) files() []*os.File { return []*os.File{c.fate, c.report} }
+
+// fateSize is the size of what a child writes that has failed: the number of the
+// call, and its error.
+const fateSize = 16
 
 // The runtime's own preparations for a fork, kept open to other packages by it.
 
@@ -139,60 +219,74 @@ func afterFork()
 //go:linkname afterForkInChild syscall.runtime_AfterForkInChild
 func afterForkInChild()
 
-// fork returns in the parent alone. The child has a copy of all memory, so that
-// neither can disturb the other.
+// rawClone makes a system call that returns twice, the first time in a child that may
+// be using the caller's stack.
+//
+//go:noescape
+func rawClone(number, a, b uintptr) (pid, errno uintptr)
+
+// fork returns in the parent alone.
+//
+//go:norace
+//go:nocheckptr
+func (b *birth) fork() (uintptr, syscall.Errno) {
+	beforeFork() // nothing may be allocated from here on
+	pid, errno := b.fork1()
+	afterFork()
+	return pid, errno
+}
+
+// fork1 is for the parent nothing but the call: the child lives in its stack frame.
 //
 //go:noinline
 //go:norace
 //go:nocheckptr
-func (b *birth) fork() (pid uintptr, errno syscall.Errno) { //nolint:cyclop,gocognit // none of it can be in a function that may grow the stack
-	var i int // nothing may be allocated from here on
-	beforeFork()
-	pid, _, errno = syscall.RawSyscall(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&b.clone)), unsafe.Sizeof(b.clone), 0)
+//go:nosplit
+func (b *birth) fork1() (uintptr, syscall.Errno) {
+	pid, errno := rawClone(b.clone.call, b.clone.args[0], b.clone.args[1])
 	if errno != 0 || pid != 0 {
-		afterFork()
-		return pid, errno
+		return pid, syscall.Errno(errno)
 	}
 	afterForkInChild()
-	if _, _, errno = syscall.RawSyscall(unix.SYS_SETSID, 0, 0, 0); errno != 0 {
-		goto failed
+	if b.layer != nil {
+		b.enterLayer()
 	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_SETGID, b.gid, 0, 0); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_SETUID, b.uid, 0, 0); errno != 0 {
-		goto failed
-	}
-	for i = range b.fds {
-		if _, _, errno = syscall.RawSyscall(unix.SYS_DUP3, b.fds[i], uintptr(i), 0); errno != 0 {
-			goto failed
+	b.perform(b.steps) // the last of which does not return
+	b.fail(0, 0)
+	return 0, 0
+}
+
+// do makes the call.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (s *step) do() (uintptr, syscall.Errno) {
+	result, _, errno := syscall.RawSyscall6(s.call, s.args[0], s.args[1], s.args[2], s.args[3], s.args[4], 0)
+	return result, errno
+}
+
+// perform makes the calls, and ends the process if one fails.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (b *birth) perform(steps []step) {
+	for i := range steps {
+		if _, errno := steps[i].do(); errno != 0 {
+			b.fail(steps[i].call, errno)
 		}
 	}
-	if b.terminal {
-		if _, _, errno = syscall.RawSyscall(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0); errno != 0 {
-			goto failed
-		}
-	}
-	// All others of init's are closed before the directory is looked for: a link to
-	// /proc/self/fd would lead by that of a cgroup into the host's file system.
-	if _, _, errno = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, uintptr(len(b.fds)), b.fate-1, 0); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_CLOSE_RANGE, b.fate+1, math.MaxUint32, 0); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(b.dir)), 0, 0); errno != 0 {
-		goto failed
-	}
-	if _, _, errno = syscall.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(b.filter))); errno != 0 {
-		goto failed
-	}
-	_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(b.path)), uintptr(unsafe.Pointer(&b.argv[0])), uintptr(unsafe.Pointer(&b.envv[0])))
-failed:
-	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, b.fate, uintptr(unsafe.Pointer(&errno)), unsafe.Sizeof(errno))
+}
+
+// fail tells init what failed, and ends the process.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (b *birth) fail(number uintptr, errno syscall.Errno) {
+	end := [2]uint64{uint64(number), uint64(errno)}
+	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, b.fate, uintptr(unsafe.Pointer(&end)), fateSize)
 	for {
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 127, 0, 0)
 	}

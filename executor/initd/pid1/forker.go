@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +18,20 @@ import (
 // run's cgroup, so that no instant exists in which it is outside its limits: on
 // cgroup v1 the thread enters it first, on v2 the call that makes the child names it.
 type forker struct {
-	homes    []*os.File      // v1: where the thread is between forks; those of leaves first
-	filter   *unix.SockFprog // v2: for the children to load, see birth
+	homes    []*os.File // v1: where the thread is between forks; those of leaves first
+	setting  setting
 	requests chan forkRequest
+}
+
+// setting is what all processes of the sandbox have in common.
+type setting struct {
+	limits  []limit
+	ruleset *ruleset        // of landlock; nil where the kernel has none
+	filter  *unix.SockFprog // for the children to load, where init's own allows more
+
+	layered  bool       // every process gets namespaces of its own,
+	ownFiles []ownFiles // these file systems in them,
+	covers   []string   // and a /proc with what these cover of init's
 }
 
 type forkRequest struct {
@@ -36,8 +48,8 @@ type forkReply struct {
 
 // newForker starts the thread, which enters its homes and gives up its
 // capabilities, or says why it could not.
-func newForker(homes []*os.File, program []byte) (*forker, error) {
-	f := &forker{homes: homes, filter: sockFprog(program), requests: make(chan forkRequest)}
+func newForker(homes []*os.File, s setting) (*forker, error) {
+	f := &forker{homes: homes, setting: s, requests: make(chan forkRequest)}
 	ready := make(chan error)
 	go offMainThread(func() { f.run(ready) })
 	if err := <-ready; err != nil {
@@ -70,7 +82,7 @@ func (f *forker) run(ready chan<- error) {
 		ready <- err
 		return
 	}
-	if err := dropBounding(); err != nil {
+	if err := f.setting.confine(); err != nil {
 		ready <- err
 		return
 	}
@@ -102,55 +114,136 @@ func (f *forker) forkInto(req forkRequest) (c child, err error) {
 	if err != nil {
 		return child{}, err
 	}
-	attr := &syscall.ProcAttr{
-		Dir: req.start.Dir, Env: req.start.Env, Files: req.stdio,
-		Sys: &syscall.SysProcAttr{
-			Setsid:     true,
-			Setctty:    req.start.Terminal != nil, // that of descriptor 0
-			Credential: &syscall.Credential{Uid: req.start.UID, Gid: req.start.GID},
-		},
+	b := &birth{}
+	defer b.close()
+	if c, err = f.prepare(b, path, req); err != nil {
+		return child{}, forkError(req.start, err)
 	}
 	if f.clones() {
-		c, err = f.forkBorn(path, req, attr)
+		c.pid, err = b.start()
 	} else {
-		c.pid, err = f.forkInside(path, req, attr)
+		c.pid, err = f.startInside(b, req.leaves)
 	}
 	if err != nil {
+		closeAll(c.files())
 		return child{}, forkError(req.start, err)
 	}
 	return c, nil
 }
 
-// forkInside starts the process on cgroup v1.
-func (f *forker) forkInside(path string, req forkRequest, attr *syscall.ProcAttr) (int, error) {
-	if len(req.leaves) > len(f.homes) {
+// startInside starts the process on cgroup v1.
+func (f *forker) startInside(b *birth, leaves []*os.File) (int, error) {
+	if len(leaves) > len(f.homes) {
 		return 0, refusal(initd.ReasonCgroup, errors.New("more cgroups than this sandbox has"))
 	}
 	defer func() {
 		// A thread that cannot go home would keep the run's cgroup alive, and the
 		// next run would be born in it: there is no going on from that.
-		if err := join(f.homes[:len(req.leaves)]); err != nil {
+		if err := join(f.homes[:len(leaves)]); err != nil {
 			panic(err)
 		}
 	}()
-	if err := join(req.leaves); err != nil {
+	if err := join(leaves); err != nil {
 		return 0, refusal(initd.ReasonCgroup, err)
 	}
-	return syscall.ForkExec(path, req.start.Argv, attr)
+	return b.start()
 }
 
-// forkBorn starts the process on cgroup v2.
-func (f *forker) forkBorn(path string, req forkRequest, attr *syscall.ProcAttr) (child, error) {
-	if len(req.leaves) != 1 {
-		return child{}, refusal(initd.ReasonCgroup, errors.New("a run needs one cgroup"))
+// prepare writes down what the child has to do.
+func (f *forker) prepare(b *birth, path string, req forkRequest) (c child, err error) {
+	var cgroup *os.File
+	if f.clones() {
+		if len(req.leaves) != 1 {
+			return child{}, refusal(initd.ReasonCgroup, errors.New("a run needs one cgroup"))
+		}
+		cgroup = req.leaves[0]
 	}
-	attr.Sys.CgroupFD = int(req.leaves[0].Fd())
-	b, err := newBirth(path, req.start.Argv, attr, f.filter)
+	defer func() {
+		if err != nil {
+			closeAll(c.files())
+		}
+	}()
+	var fate *os.File
+	if c.fate, fate, err = pipeAbove(); err != nil {
+		return c, err
+	}
+	b.owned, b.fate = append(b.owned, fate), fate.Fd()
+	b.clone = clonePlain(borrowed)
+	switch {
+	case f.setting.layered:
+		if c.report, err = f.setting.addLayer(b, cgroup); err != nil {
+			return c, err
+		}
+	case cgroup != nil:
+		b.clone = b.cloneInto(borrowed, cgroup)
+	}
+	return c, f.setting.addSteps(b, path, req)
+}
+
+// addSteps adds what makes the child the command. Up to the change of identity it is
+// root of the sandbox, with init's few capabilities.
+func (s *setting) addSteps(b *birth, path string, req forkRequest) error {
+	if !s.layered { // the keeper of a layer leads the session
+		b.add(call(unix.SYS_SETSID))
+	}
+	for i := range s.limits {
+		b.add(call(unix.SYS_PRLIMIT64, 0, uintptr(s.limits[i].resource), pointer(b, &s.limits[i].value), 0))
+	}
+	b.add(
+		call(unix.SYS_SETGROUPS, 0, 0),
+		call(unix.SYS_SETGID, uintptr(req.start.GID)),
+		call(unix.SYS_SETUID, uintptr(req.start.UID)),
+	)
+	if err := b.takeFiles(req.stdio); err != nil {
+		return err
+	}
+	if req.start.Terminal != nil { // that of descriptor 0, of whose session this is the leader
+		b.add(call(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0))
+	}
+	if s.layered && s.ruleset != nil {
+		b.add(call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.ruleset.fd), 0))
+	}
+	// All others of init's are closed before the directory is looked for: a link to
+	// /proc/self/fd would lead by that of a cgroup into the host's file system.
+	b.add(closeOthers(uintptr(len(req.stdio)), b.fate)...)
+	dir, err := b.text(req.start.Dir)
 	if err != nil {
-		return child{}, err
+		return err
 	}
-	defer b.close()
-	return b.start()
+	b.add(call(unix.SYS_CHDIR, dir))
+	if s.filter != nil {
+		b.add(call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, pointer(b, s.filter)))
+	}
+	return b.addCommand(path, req.start)
+}
+
+func (b *birth) addCommand(path string, start initd.StartRequest) error {
+	name, err := b.text(path)
+	if err != nil {
+		return err
+	}
+	argv, err := b.texts(start.Argv)
+	if err != nil {
+		return err
+	}
+	env, err := b.texts(start.Env)
+	if err != nil {
+		return err
+	}
+	b.add(call(unix.SYS_EXECVE, name, argv, env))
+	return nil
+}
+
+// needs are the calls that the list denies to user code and starting it takes.
+func (f *forker) needs() []uint32 {
+	switch {
+	case f.setting.layered:
+		return []uint32{unix.SYS_CLONE3, unix.SYS_MOUNT}
+	case f.clones():
+		return []uint32{unix.SYS_CLONE3}
+	default:
+		return nil
+	}
 }
 
 // join moves the calling thread into the cgroups whose tasks files are given.
@@ -166,17 +259,22 @@ func join(tasks []*os.File) error {
 
 func forkError(start initd.StartRequest, err error) error {
 	var failure *initd.Failure
+	var f fault
 	switch {
 	case errors.As(err, &failure):
 		return failure
-	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.ENOEXEC), errors.Is(err, syscall.ENOTDIR):
-		if info, statErr := os.Stat(start.Dir); statErr != nil || !info.IsDir() {
-			return refusal(initd.ReasonNoDir, fmt.Errorf("working directory %s: no such directory", start.Dir))
+	case !errors.As(err, &f):
+	case f.call == unix.SYS_CHDIR:
+		return refusal(initd.ReasonNoDir, fmt.Errorf("working directory %s: %w", start.Dir, f.errno))
+	case f.call == unix.SYS_EXECVE:
+		err = f.errno
+		if slices.Contains([]syscall.Errno{syscall.ENOENT, syscall.EACCES, syscall.ENOEXEC, syscall.ENOTDIR}, f.errno) {
+			return refusal(initd.ReasonNoCommand, fmt.Errorf("%s: %w", start.Argv[0], err))
 		}
-		return refusal(initd.ReasonNoCommand, fmt.Errorf("%s: %w", start.Argv[0], err))
-	default:
-		return refusal(initd.ReasonFork, fmt.Errorf("starting %s: %w", start.Argv[0], err))
+	case f.errno == syscall.EAGAIN: // of the birth of a command in a layer
+		err = f.errno
 	}
+	return refusal(initd.ReasonFork, fmt.Errorf("starting %s: %w", start.Argv[0], err))
 }
 
 func refusal(reason string, err error) error {

@@ -41,13 +41,14 @@ func harden(program []byte) error {
 	return loadFilter(program)
 }
 
-// allowClone3 returns the filter with clone3 allowed, which the list denies to user
-// code: a filter cannot look at its arguments. Children are under both filters.
-func allowClone3(program []byte) []byte {
-	prefix := []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the call
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_CLONE3, Jf: 1},
-		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+// allowing returns the filter with the calls allowed that init makes for its children
+// and the list denies to them. Children are under both filters.
+func allowing(program []byte, calls ...uint32) []byte {
+	prefix := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call
+	for _, number := range calls {
+		prefix = append(prefix,
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jf: 1},
+			unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
 	}
 	var out []byte
 	for _, i := range prefix {
@@ -78,6 +79,18 @@ func loadFilter(program []byte) error {
 		return fmt.Errorf("loading the seccomp filter: thread %d could not follow", tid)
 	}
 	return nil
+}
+
+// confine puts the calling thread under what all that it starts shall be under. What
+// processes with a layer are to be kept from, which must come after their mounts, is
+// left to them; the others share it, or they could not see one another.
+func (s *setting) confine() error {
+	if s.ruleset != nil && !s.layered {
+		if err := s.ruleset.restrict(); err != nil {
+			return err
+		}
+	}
+	return dropBounding()
 }
 
 // dropBounding takes every capability from the bounding set of the calling

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
@@ -18,6 +19,8 @@ type options struct {
 	filter int // the compiled seccomp filter
 	homes  int // the first of the cgroup files of the thread that forks
 	nhomes int
+	own    setting
+	write  []string // directories that user code may write to
 }
 
 func parseOptions(args []string) (options, error) {
@@ -27,6 +30,21 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.filter, "filter-fd", -1, "descriptor of the seccomp filter")
 	flags.IntVar(&o.homes, "homes-fd", -1, "first descriptor of the cgroup files")
 	flags.IntVar(&o.nhomes, "homes", 0, "number of cgroup files")
+	flags.Func("write", "directory that user code may write to; may be repeated", func(path string) error {
+		o.write = append(o.write, path)
+		return nil
+	})
+	flags.Func("limit", "RESOURCE=VALUE of setrlimit(2) for user code; may be repeated", func(text string) error {
+		l, err := parseLimit(text)
+		o.own.limits = append(o.own.limits, l)
+		return err
+	})
+	flags.Func("own", "PATH=OPTIONS of a file system in memory that each process gets for itself; may be repeated", func(text string) error {
+		path, options, _ := strings.Cut(text, "=")
+		o.own.ownFiles = append(o.own.ownFiles, ownFiles{path, options})
+		return nil
+	})
+	flags.BoolVar(&o.own.layered, "layer", false, "give each process namespaces of its own")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
 	}
@@ -64,14 +82,11 @@ func Run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	forker, err := newForker(homes, program) // before the filter is loaded: it drops capabilities for good
+	forker, err := o.newForker(homes, program) // before the filter is loaded: it drops capabilities for good
 	if err != nil {
 		return err
 	}
-	if forker.clones() {
-		program = allowClone3(program)
-	}
-	if err := harden(program); err != nil {
+	if err := harden(allowing(program, forker.needs()...)); err != nil {
 		return err
 	}
 	listener, err := net.FileListener(os.NewFile(uintptr(o.listen), "listen"))
@@ -82,6 +97,23 @@ func Run(ctx context.Context, args []string) error {
 	table := newTable(forker)
 	go reap(ctx, table)
 	return serve(listener, table)
+}
+
+// newForker makes the forker, in the setting that the options and this kernel make.
+func (o options) newForker(homes []*os.File, program []byte) (_ *forker, err error) {
+	s := o.own
+	if s.layered {
+		if err := s.uncover(); err != nil {
+			return nil, err
+		}
+	}
+	if s.ruleset, err = newRuleset(o.write); err != nil {
+		return nil, err
+	}
+	if s.layered || len(homes) == 0 {
+		s.filter = sockFprog(program)
+	}
+	return newForker(homes, s)
 }
 
 // reap waits for every child, ours and those that were orphaned to us.

@@ -114,7 +114,7 @@ func (t *table) reap() bool {
 	}
 	if p := t.byPID[pid]; p != nil { // an orphan is in no table
 		delete(t.byPID, pid)
-		go p.finish(status)
+		go p.finish(p.ended(status))
 	}
 	return true
 }

@@ -1,1 +1,0 @@
-// Empty: its presence lets clone.go declare functions that the runtime defines.

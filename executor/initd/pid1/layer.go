@@ -1,0 +1,165 @@
+package pid1
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// layer is what a process is given that has namespaces of its own. The first process
+// in them is not the command, which would be spared most signals there and not know
+// that it has to reap, but a keeper that does both and nothing else: it waits, says
+// how the command ended, and ends, and with it the kernel ends whatever is left.
+type layer struct {
+	steps  []step  // of the keeper, before the command's birth
+	clone  step    // the command's birth
+	guard  []step  // of the keeper, after it
+	report uintptr // where the keeper writes how the command ended
+}
+
+// ownFiles is a file system in memory that each process with a layer gets for itself.
+type ownFiles struct{ path, options string }
+
+// uncover prepares init's own mounts for those of processes with layers. What they get
+// for themselves is taken away here, so that landlock's rules are about the directory
+// below, which stays theirs.
+func (s *setting) uncover() error {
+	for _, own := range s.ownFiles {
+		if err := unix.Unmount(own.path, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmounting %s: %w", own.path, err)
+		}
+	}
+	mounts, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("reading mounts: %w", err)
+	}
+	defer mounts.Close()
+	lines := bufio.NewScanner(mounts)
+	for lines.Scan() {
+		// The path is the fifth field, and none of these has a blank in it.
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], "/proc/") {
+			s.covers = append(s.covers, strings.TrimPrefix(fields[4], "/proc"))
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("reading mounts: %w", err)
+	}
+	return nil
+}
+
+// addLayer gives the child namespaces of its own, and returns where its end is told.
+// Such a child has a copy of our memory, since its keeper goes on.
+func (s *setting) addLayer(b *birth, cgroup *os.File) (*os.File, error) {
+	read, write, err := pipeAbove()
+	if err != nil {
+		return nil, err
+	}
+	b.owned = append(b.owned, write)
+	b.clone = b.cloneInto(unix.CLONE_NEWPID|unix.CLONE_NEWNS|unix.CLONE_NEWIPC, cgroup)
+	b.layer = &layer{clone: clonePlain(0), report: write.Fd()}
+	if b.layer.steps, err = s.mounts(b); err != nil {
+		return nil, errors.Join(err, read.Close())
+	}
+	b.layer.steps = append(b.layer.steps, call(unix.SYS_SETSID))
+	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	none := &[2]unix.CapUserData{}
+	b.layer.guard = append(closeOthers(0, write.Fd()), call(unix.SYS_CAPSET, pointer(b, header), pointer(b, none)))
+	return read, nil
+}
+
+// mounts are those of a process with a layer: its own file systems, and a /proc of its
+// own namespace, in which the same is covered as in init's. It is put together where
+// init's is not in the way, and then moved over it.
+func (s *setting) mounts(b *birth) ([]step, error) {
+	const workplace = "/tmp"
+	list := []mount{
+		{target: "/", flags: unix.MS_REC | unix.MS_PRIVATE},
+		{"proc", workplace, "proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC, "hidepid=2"},
+	}
+	for _, path := range s.covers {
+		list = append(list, mount{source: "/proc" + path, target: workplace + path, flags: unix.MS_BIND})
+	}
+	list = append(list, mount{source: workplace, target: "/proc", flags: unix.MS_MOVE})
+	for _, own := range s.ownFiles {
+		flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
+		options, noexec := strings.CutPrefix(own.options, "noexec,")
+		if noexec {
+			flags |= unix.MS_NOEXEC
+		}
+		list = append(list, mount{"own", own.path, "tmpfs", flags, options})
+	}
+	steps := make([]step, len(list))
+	for i, m := range list {
+		var err error
+		if steps[i], err = m.step(b); err != nil {
+			return nil, err
+		}
+	}
+	return steps, nil
+}
+
+// mount is what mount(2) takes; what is empty is not given.
+type mount struct {
+	source, target, kind string
+	flags                uintptr
+	data                 string
+}
+
+func (m mount) step(b *birth) (step, error) {
+	var texts [4]uintptr
+	for i, text := range []string{m.source, m.target, m.kind, m.data} {
+		if text == "" {
+			continue
+		}
+		var err error
+		if texts[i], err = b.text(text); err != nil {
+			return step{}, err
+		}
+	}
+	return call(unix.SYS_MOUNT, texts[0], texts[1], texts[2], m.flags, texts[3]), nil
+}
+
+// enterLayer makes the process the keeper of a layer, and returns in its child.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (b *birth) enterLayer() {
+	b.perform(b.layer.steps)
+	pid, errno := rawClone(b.layer.clone.call, b.layer.clone.args[0], b.layer.clone.args[1])
+	if errno != 0 {
+		b.fail(b.layer.clone.call, syscall.Errno(errno))
+	}
+	if pid != 0 {
+		b.keep(pid)
+	}
+}
+
+// keep is the rest of the keeper's life.
+//
+//go:nosplit
+//go:norace
+//go:nocheckptr
+func (b *birth) keep(command uintptr) {
+	var status uint32
+	b.perform(b.layer.guard)
+	for {
+		ended, _, errno := syscall.RawSyscall6(unix.SYS_WAIT4, ^uintptr(0), uintptr(unsafe.Pointer(&status)), 0, 0, 0, 0)
+		if ended == command {
+			_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, b.layer.report, uintptr(unsafe.Pointer(&status)), unsafe.Sizeof(status))
+			break
+		}
+		if errno != 0 && errno != syscall.EINTR {
+			break
+		}
+	}
+	for {
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 127, 0, 0)
+	}
+}
