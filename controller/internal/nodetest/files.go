@@ -218,7 +218,7 @@ func (n *Node) UnpackFiles(_ context.Context, sandboxID, dir string, from io.Rea
 			if err != nil {
 				return fmt.Errorf("reading an entry: %w", err)
 			}
-			name := path.Join(dir, header.Name) //nolint:gosec // a key of a map
+			name := path.Join(dir, header.Name)                           //nolint:gosec // a key of a map
 			files[name] = newFile(name, data, yurt.FileMode(header.Mode)) //nolint:gosec // permission bits
 			done.Entries, done.Bytes = done.Entries+1, done.Bytes+header.Size
 		}

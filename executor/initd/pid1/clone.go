@@ -100,6 +100,16 @@ func (b *birth) texts(list []string) (uintptr, error) {
 // add appends system calls to what the child does.
 func (b *birth) add(steps ...step) { b.steps = append(b.steps, steps...) }
 
+// lead appends a system call to what the leader of the child's session does: the
+// keeper of a layer, whose group is then signalled with the command's.
+func (b *birth) lead(s step) {
+	if b.layer != nil {
+		b.layer.steps = append(b.layer.steps, s)
+	} else {
+		b.add(s)
+	}
+}
+
 // takeFiles gives the child its descriptors, from 0 on. All others are closed by the
 // steps of closeOthers.
 func (b *birth) takeFiles(fds []uintptr) error {

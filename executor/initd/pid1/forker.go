@@ -183,9 +183,7 @@ func (f *forker) prepare(b *birth, path string, req forkRequest) (c child, err e
 // addSteps adds what makes the child the command. Up to the change of identity it is
 // root of the sandbox, with init's few capabilities.
 func (s *setting) addSteps(b *birth, path string, req forkRequest) error {
-	if !s.layered { // the keeper of a layer leads the session
-		b.add(call(unix.SYS_SETSID))
-	}
+	b.lead(call(unix.SYS_SETSID))
 	for i := range s.limits {
 		b.add(call(unix.SYS_PRLIMIT64, 0, uintptr(s.limits[i].resource), pointer(b, &s.limits[i].value), 0))
 	}
@@ -194,11 +192,12 @@ func (s *setting) addSteps(b *birth, path string, req forkRequest) error {
 		call(unix.SYS_SETGID, uintptr(req.start.GID)),
 		call(unix.SYS_SETUID, uintptr(req.start.UID)),
 	)
+	given := len(b.owned)
 	if err := b.takeFiles(req.stdio); err != nil {
 		return err
 	}
-	if req.start.Terminal != nil { // that of descriptor 0, of whose session this is the leader
-		b.add(call(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0))
+	if req.start.Terminal != nil { // that of descriptor 0, for the leader of the session
+		b.lead(call(unix.SYS_IOCTL, b.owned[given].Fd(), unix.TIOCSCTTY, 0))
 	}
 	if s.layered && s.ruleset != nil {
 		b.add(call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.ruleset.fd), 0))

@@ -66,7 +66,6 @@ func (s *setting) addLayer(b *birth, cgroup *os.File) (*os.File, error) {
 	if b.layer.steps, err = s.mounts(b); err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
-	b.layer.steps = append(b.layer.steps, call(unix.SYS_SETSID))
 	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	none := &[2]unix.CapUserData{}
 	b.layer.guard = append(closeOthers(0, write.Fd()), call(unix.SYS_CAPSET, pointer(b, header), pointer(b, none)))
