@@ -8,13 +8,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
+// errNewer says that a newer version wrote a record, which may mean what this one does
+// not know.
+var errNewer = errors.New("it was made by a newer version of Yurt")
+
 // adoptAll takes over the sandboxes that an earlier executor left, and removes
-// what was half made or is dead.
+// what was half made or is dead. When something is a newer version's it fails, and
+// leaves that as it is.
 func (e *Executor) adoptAll(ctx context.Context) error {
 	entries, err := os.ReadDir(filepath.Join(e.config.StateDir, "sandboxes"))
 	if err != nil {
@@ -25,7 +32,11 @@ func (e *Executor) adoptAll(ctx context.Context) error {
 		if !yurt.ValidID(yurt.SandboxIDPrefix, entry.Name()) {
 			continue // not ours
 		}
-		if err := e.adopt(ctx, entry.Name()); err != nil {
+		err := e.adopt(ctx, entry.Name())
+		if errors.Is(err, errNewer) {
+			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", entry.Name(), e.config.StateDir, err)
+		}
+		if err != nil {
 			e.logger.Warn("sandbox not taken over, removing it", "sandbox", entry.Name(), "reason", err)
 			if err := e.removeRemains(entry.Name()); err != nil {
 				return err
@@ -39,29 +50,51 @@ func (e *Executor) adoptAll(ctx context.Context) error {
 
 // adopt takes over one sandbox, or says why it cannot.
 func (e *Executor) adopt(ctx context.Context, id string) error {
+	path := filepath.Join(e.config.StateDir, "sandboxes", id, recordFile)
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := readRecord(path, &head); err != nil {
+		return err
+	}
+	if head.Version > recordVersion {
+		return fmt.Errorf("%w (record %d, this one knows %d)", errNewer, head.Version, recordVersion)
+	}
 	var record sandboxRecord
-	if err := readRecord(filepath.Join(e.config.StateDir, "sandboxes", id, recordFile), &record); err != nil {
+	if err := readRecord(path, &record); err != nil {
 		return err
 	}
 	switch {
-	case record.Version > recordVersion:
-		return fmt.Errorf("it was made by a newer version (record %d, this one knows %d)", record.Version, recordVersion)
 	case record.Spec.ID != id:
 		return errors.New("its record is another's")
 	case !record.Init.alive():
 		return errors.New("its init process has ended")
 	}
 	s := e.newSandbox(record, e.cgroups.Open(id))
-	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	if err := e.takeOver(ctx, s); err != nil {
+		s.release()
+		return err
+	}
+	e.ids.keep(record.IDBase)
+	return nil
+}
+
+// adoptTimeout bounds how long the init of a sandbox that is taken over may take for an
+// answer. It is generous: a sandbox that is given up is lost.
+const adoptTimeout = time.Minute
+
+func (e *Executor) takeOver(ctx context.Context, s *sandbox) error {
+	limited, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()
-	if err := s.init.Ping(ctx); err != nil {
+	if err := s.init.Ping(limited); err != nil {
 		return err
 	}
 	if err := s.open(); err != nil {
 		return err
 	}
-	e.ids.keep(record.IDBase)
-	e.adoptRuns(ctx, s)
+	if err := e.adoptRuns(ctx, s); err != nil {
+		return err
+	}
 	return e.keep(s)
 }
 
@@ -112,18 +145,22 @@ func (e *Executor) removeStrayGroups(known []string) error {
 }
 
 // adoptRuns goes on with the executions of a sandbox.
-func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) {
+func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
 	entries, err := os.ReadDir(s.path(runsDir))
 	if err != nil {
-		e.logger.Warn("executions not taken over", "sandbox", s.id, "error", err)
-		return
+		return fmt.Errorf("looking for executions: %w", err)
 	}
 	for _, entry := range entries {
-		if err := e.adoptRun(ctx, s, entry.Name()); err != nil {
+		err := e.adoptRun(ctx, s, entry.Name())
+		if errors.Is(err, errNewer) {
+			return err
+		}
+		if err != nil {
 			e.logger.Warn("execution not taken over", "sandbox", s.id, "execution", entry.Name(), "error", err)
 			os.Remove(filepath.Join(s.path(runsDir), entry.Name()))
 		}
 	}
+	return nil
 }
 
 // adoptRun goes on with one execution where its log ends.
@@ -144,7 +181,10 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
 		return err
 	}
 	var record runRecord
-	if err := json.Unmarshal(first.Data, &record); err != nil || record.ID != id || record.Version > recordVersion {
+	switch err := json.Unmarshal(first.Data, &record); {
+	case err == nil && record.Version > recordVersion:
+		return errors.Join(fmt.Errorf("%w (execution %s, record %d, this one knows %d)", errNewer, id, record.Version, recordVersion), log.Close())
+	case err != nil || record.ID != id:
 		return errors.Join(errors.New("its log does not begin with its record"), err, log.Close())
 	}
 	r := newRun(s, record)
@@ -152,13 +192,21 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
 	if last.Kind == runlog.Ended {
 		return s.adoptEnded(r, last)
 	}
-	out, err := s.init.Attach(ctx, id, chunks)
-	if err != nil {
+	limited, cancel := context.WithTimeout(ctx, adoptTimeout)
+	defer cancel()
+	out, err := s.init.Attach(limited, id, chunks)
+	if failure := new(initd.Failure); errors.As(err, &failure) && failure.Reason == initd.ReasonNotFound {
+		// The executor was killed before it had the process started.
+		r.clean()
 		return errors.Join(err, log.Close())
 	}
 	s.mu.Lock()
 	s.runs[id] = r
 	s.mu.Unlock()
+	if err != nil { // there is no more to be had, and what there is stays
+		r.end(r.assemble(nil, err))
+		return nil
+	}
 	e.goes(func() { e.follow(r, out) })
 	return nil
 }

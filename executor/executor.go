@@ -92,7 +92,7 @@ func New(config Config) (*Executor, error) {
 	}
 	e := &Executor{
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, ids: newIDRanges(),
-		launcher:  launch.New(config.LauncherPath, config.InitPath, config.Transient, config.Logger),
+		launcher:  launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes:  plugins.NewHost(config.PluginDir, config.Logger),
 		sandboxes: make(map[string]*sandbox),
 		reserves:  make(map[string]*reserve),

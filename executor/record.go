@@ -17,7 +17,7 @@ import (
 )
 
 // recordVersion is the version of what is written. An executor reads its own and
-// older ones, and ends sandboxes whose record is newer.
+// older ones, and refuses to begin where one is newer.
 const recordVersion = 1
 
 // sandboxRecord is what is kept of a sandbox on disk, from the moment it is ready to

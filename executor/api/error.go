@@ -51,6 +51,9 @@ func errorFromWire(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	st := status.Convert(err)
+	if deadline, ok := ctx.Deadline(); ok && st.Code() == codes.DeadlineExceeded && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded // of which ctx is about to hear
+	}
 	for _, detail := range st.Details() {
 		if wire, ok := detail.(*proto.Error); ok {
 			return decodeError(wire)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc"
 
@@ -23,6 +24,9 @@ func (s *sandboxServer) Create(ctx context.Context, req *proto.CreateSandboxRequ
 	sandbox, err := s.node.CreateSandbox(ctx, spec)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil { // nobody hears of it
+		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
 	}
 	data, err := encode(sandbox)
 	return &proto.CreateSandboxResponse{Sandbox: data}, err

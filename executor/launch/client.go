@@ -23,6 +23,7 @@ type Launcher struct {
 	path      string
 	initBin   string
 	transient bool
+	lock      string // held by the process, for as long as it is there
 	logger    *slog.Logger
 
 	mu      sync.Mutex
@@ -33,8 +34,12 @@ type Launcher struct {
 // New returns a Launcher that will run the binary at path and give sandboxes the
 // yurt-init at initBin. The process is started when it is first needed, and again
 // if it died. Transient sandboxes end when this process is gone, however it went.
-func New(path, initBin string, transient bool, logger *slog.Logger) *Launcher {
-	return &Launcher{path: path, initBin: initBin, transient: transient, logger: logger}
+//
+// There is one launcher process at a time that holds the file at lock. One that a
+// killed executor left may be in the middle of a create for a moment: it is waited for,
+// so that nothing comes into being any more behind the back of who clears up after it.
+func New(path, initBin, lock string, transient bool, logger *slog.Logger) *Launcher {
+	return &Launcher{path: path, initBin: initBin, lock: lock, transient: transient, logger: logger}
 }
 
 // Create makes a sandbox. The files are passed as they are and stay the caller's.
@@ -117,6 +122,11 @@ type process struct {
 }
 
 func (l *Launcher) start() (*process, error) {
+	lock, err := lockAfterOthers(l.lock)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
 	sealed, err := sealedCopy(l.path)
 	if err != nil {
 		return nil, err
@@ -130,7 +140,7 @@ func (l *Launcher) start() (*process, error) {
 	//nolint:noctx // it lives as long as its connection, not as a request
 	cmd := exec.Command("/proc/self/fd/"+strconv.Itoa(SelfFD), "-init", l.initBin, fmt.Sprintf("-transient=%t", l.transient))
 	cmd.Args[0] = "yurt-launcher"
-	cmd.ExtraFiles = []*os.File{theirs, sealed}
+	cmd.ExtraFiles = []*os.File{theirs, sealed, lock}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GOMAXPROCS=" + os.Getenv("GOMAXPROCS")}
 	cmd.Stderr = logWriter{l.logger}
 	// A mount namespace of its own, with what is mounted now and later on the host;
@@ -142,6 +152,23 @@ func (l *Launcher) start() (*process, error) {
 	p := &process{conn: ours, cmd: cmd, done: make(chan struct{}), waiting: make(map[uint64]chan<- Reply)}
 	go p.receive()
 	return p, nil
+}
+
+// lockAfterOthers locks the file, for whoever has the descriptor or a copy of it.
+func lockAfterOthers(path string) (*os.File, error) {
+	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("making the launcher's lock: %w", err)
+	}
+	for deadline := time.Now().Add(answerTimeout); ; time.Sleep(time.Millisecond) {
+		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return lock, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Now().After(deadline) {
+			return nil, errors.Join(fmt.Errorf("an earlier launcher is still there (it holds %s): %w", path, err), lock.Close())
+		}
+	}
 }
 
 func socketPair() (*net.UnixConn, *os.File, error) {

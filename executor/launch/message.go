@@ -13,6 +13,7 @@ const MaxMessage = 128 << 10
 const (
 	ControlFD = 3 // its end of the connection
 	SelfFD    = 4 // the sealed copy that it runs from
+	LockFD    = 5 // what it holds until it ends; see [New]
 )
 
 // Request is one thing to do. Exactly one of its parts is set.

@@ -30,6 +30,7 @@ const maxFiles = 64
 func Serve(initBin string, transient bool) error {
 	syscall.CloseOnExec(launch.ControlFD)
 	syscall.CloseOnExec(launch.SelfFD)
+	syscall.CloseOnExec(launch.LockFD)
 	conn, err := net.FileConn(os.NewFile(launch.ControlFD, "control"))
 	if err != nil {
 		return fmt.Errorf("yurt-launcher is started by Yurt; it is no command to run by hand: %w", err)

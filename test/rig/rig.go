@@ -112,6 +112,20 @@ func buildOnce(root string, b Binaries) error {
 	return nil
 }
 
+// BuildYurt builds the command beside the programs of [Build], under a name and as a
+// version of its own, and returns its path.
+func BuildYurt(t testing.TB, name, version string) string {
+	t.Helper()
+	path := filepath.Join(Build(t).Dir, name)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/yurt")
+	cmd.Dir = Root(t)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building yurt: %v\n%s", err, out)
+	}
+	return path
+}
+
 // Logger logs to the test.
 func Logger(t testing.TB) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
