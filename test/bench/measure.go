@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -17,19 +18,70 @@ type bench struct {
 	n       int           // measured rounds
 	pause   time.Duration // before each operation
 	prepare func(*place) ([]contender, error)
+	measure func(p *place, n int) (Row, error) // instead of prepare, for what is no duration
+	goal    goal
 }
 
-// contender does the row's operation in its own way. The first is ours.
-type contender struct {
-	name string
-	do   func() error
+// goal is what a row is held to.
+type goal struct {
+	text string
+	met  func(Row) bool
 }
+
+// contender does the row's operation in its own way. The first is ours. What comes
+// before and after it is not measured.
+type contender struct {
+	name              string
+	do, before, after func() error
+}
+
+// once does the operation and returns how long it took, in milliseconds.
+func (c contender) once() (float64, error) {
+	if c.before != nil {
+		if err := c.before(); err != nil {
+			return 0, err
+		}
+	}
+	began := time.Now()
+	err := c.do()
+	took := millis(time.Since(began))
+	if err == nil && c.after != nil {
+		err = c.after()
+	}
+	return took, err
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // place is where a row is measured, and what is to be undone after it.
 type place struct {
 	ctx      context.Context
 	bin, dir string
 	cleanups []func() error
+
+	mu     sync.Mutex
+	phases map[string][]float64 // of our operations
+}
+
+// note keeps the phases of an operation of ours.
+func (p *place) note(phases map[string]float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.phases == nil {
+		p.phases = make(map[string][]float64)
+	}
+	for name, took := range phases {
+		p.phases[name] = append(p.phases[name], took)
+	}
+}
+
+// medians returns the median of each phase.
+func (p *place) medians() map[string]float64 {
+	medians := make(map[string]float64, len(p.phases))
+	for name, took := range p.phases {
+		medians[name] = quantile(took, 0.5)
+	}
+	return medians
 }
 
 func (p *place) cleanup(do func() error) { p.cleanups = append(p.cleanups, do) }
@@ -45,20 +97,25 @@ func (p *place) clean() error {
 
 // Row is what was measured, as it is written to the file.
 type Row struct {
-	Name  string          `json:"name"`
-	P50   float64         `json:"p50_ms"`
-	P99   float64         `json:"p99_ms"`
-	N     int             `json:"n"`
-	Unit  string          `json:"unit"`
-	Peers map[string]Peer `json:"peers"`
+	Name   string             `json:"name"`
+	P50    float64            `json:"p50_ms,omitempty"`
+	P99    float64            `json:"p99_ms,omitempty"`
+	Value  float64            `json:"value,omitempty"` // of a row that is no duration, in its unit
+	Unit   string             `json:"unit"`
+	N      int                `json:"n"`
+	Growth float64            `json:"growth,omitempty"` // the median of the last creates over that of the first
+	Peers  map[string]Peer    `json:"peers,omitempty"`
+	Phases map[string]float64 `json:"phases_ms,omitempty"` // median of each
+	Goal   string             `json:"goal,omitempty"`
+	Met    bool               `json:"met"`
 }
 
-// Peer is how another did in the same run. Ratio is its median over ours: above 1
-// we are faster.
+// Peer is how another did in the same run. Ratio is how many times faster we are.
 type Peer struct {
-	P50   float64 `json:"p50_ms"`
-	P99   float64 `json:"p99_ms"`
-	Ratio float64 `json:"ratio"`
+	P50   float64 `json:"p50_ms,omitempty"`
+	P99   float64 `json:"p99_ms,omitempty"`
+	Value float64 `json:"value,omitempty"`
+	Ratio float64 `json:"ratio,omitempty"`
 }
 
 // warmup is how many rounds are not counted.
@@ -76,14 +133,14 @@ func measure(ctx context.Context, b bench, contenders []contender) (Row, error) 
 				return Row{}, ctx.Err()
 			case <-time.After(b.pause):
 			}
-			began := time.Now()
-			if err := c.do(); err != nil {
+			ms, err := c.once()
+			if err != nil {
 				bar.Abort(true)
 				progress.Wait()
 				return Row{}, fmt.Errorf("%s: %w", c.name, err)
 			}
 			if round >= warmup {
-				took[i] = append(took[i], float64(time.Since(began))/float64(time.Millisecond))
+				took[i] = append(took[i], ms)
 			}
 		}
 		bar.Increment()
@@ -93,7 +150,7 @@ func measure(ctx context.Context, b bench, contenders []contender) (Row, error) 
 }
 
 func summarise(b bench, contenders []contender, took [][]float64) Row {
-	row := Row{Name: b.name, N: b.n, Unit: "ms", P50: quantile(took[0], 0.5), P99: quantile(took[0], 0.99), Peers: make(map[string]Peer)}
+	row := Row{N: b.n, Unit: "ms", P50: quantile(took[0], 0.5), P99: quantile(took[0], 0.99), Peers: make(map[string]Peer)}
 	for i, c := range contenders[1:] {
 		p50 := quantile(took[i+1], 0.5)
 		row.Peers[c.name] = Peer{P50: p50, P99: quantile(took[i+1], 0.99), Ratio: p50 / row.P50}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/devserver"
+)
+
+// restSession starts a server of its own and a session on it.
+func restSession(p *place) (*yurtclient.Client, string, error) {
+	server, err := devserver.Start(p.ctx, filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server"), "127.0.0.1:0")
+	if err != nil {
+		return nil, "", err
+	}
+	p.cleanup(server.Stop)
+	client, err := yurtclient.New(server.URL)
+	if err != nil {
+		return nil, "", err
+	}
+	session, err := client.CreateSession(p.ctx, yurtclient.CreateSessionRequest{TemplateID: "python-basic", Mode: yurt.ModePersistent})
+	if err != nil {
+		return nil, "", err
+	}
+	p.cleanup(func() error {
+		_, err := client.EndSession(p.ctx, session.ID)
+		return err
+	})
+	return client, session.ID, nil
+}
+
+// restCommand is a command in a session, through the REST API of a real server.
+func restCommand(p *place) ([]contender, error) {
+	client, session, err := restSession(p)
+	if err != nil {
+		return nil, err
+	}
+	return []contender{
+		{name: "yurt", do: func() error {
+			_, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{Command: yurtclient.Command{Argv: []string{"/bin/echo", "hello"}}})
+			return err
+		}},
+		{name: "fork+exec", do: func() error { return command("/bin/echo", "hello") }},
+	}, nil
+}
+
+// restCodePython is a fresh Python for a snippet, through the REST API.
+func restCodePython(p *place) ([]contender, error) {
+	client, session, err := restSession(p)
+	if err != nil {
+		return nil, err
+	}
+	return []contender{
+		{name: "yurt", do: func() error {
+			done, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{Language: "python", Code: "print(6 * 7)"})
+			if err == nil && done.Result.Stdout != "42\n" {
+				err = fmt.Errorf("it said %q", done.Result.Stdout)
+			}
+			return err
+		}},
+		{name: "python3 -c", do: func() error { return command("/usr/bin/python3", "-c", "print(6 * 7)") }},
+	}, nil
+}
