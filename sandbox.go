@@ -16,8 +16,9 @@ type SandboxState string
 
 // The states of a sandbox.
 const (
-	SandboxReady SandboxState = "ready"
-	SandboxDead  SandboxState = "dead" // its init is gone; Reason says why
+	SandboxReady  SandboxState = "ready"
+	SandboxPaused SandboxState = "paused" // its processes are frozen
+	SandboxDead   SandboxState = "dead"   // its init is gone; Reason says why
 )
 
 // Sandbox is what a node says of one of its sandboxes.

@@ -118,11 +118,11 @@ func (s *Session) Transition(to SessionState, reason string, at time.Time) (Tran
 }
 
 // Expiry returns when s runs out unless it is used or its limits are raised, and why.
-// A session with a running execution is not idle.
+// A session with a running execution is not idle, nor is one that is paused.
 func (s *Session) Expiry() (at time.Time, reason string) {
 	lifetime := s.CreatedAt.Add(s.Timeout.Std())
 	idle := s.ActiveAt.Add(s.IdleTimeout.Std())
-	if s.State == SessionRunning || lifetime.Before(idle) {
+	if s.State == SessionRunning || s.State == SessionPaused || lifetime.Before(idle) {
 		return lifetime, "lifetime of " + s.Timeout.String() + " reached"
 	}
 	return idle, "idle for " + s.IdleTimeout.String()

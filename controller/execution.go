@@ -134,6 +134,8 @@ func mayExecute(s *yurt.Session) error {
 		return yurt.Errorf(yurt.CodeSessionEnded, "session %s has ended (%s: %s); create a new one", s.ID, s.State, s.Reason)
 	case s.State == yurt.SessionRunning && s.Mode == yurt.ModeEphemeral:
 		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is ephemeral and runs its one execution already; create another session, or one with mode %q", s.ID, yurt.ModePersistent)
+	case s.State == yurt.SessionPaused:
+		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is paused and cannot execute; resume it first", s.ID)
 	case s.State != yurt.SessionReady && s.State != yurt.SessionRunning:
 		return yurt.Errorf(yurt.CodeIllegalTransition, "session %s is %s and cannot execute; wait until it is %s", s.ID, s.State, yurt.SessionReady)
 	}

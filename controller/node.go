@@ -16,6 +16,8 @@ type Node interface {
 	FileNode
 	TreeNode
 	SandboxNode
+	PauseNode
+	ProcessNode
 	// Runtimes lists the installed language runtimes.
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
 }
@@ -97,6 +99,25 @@ type SandboxNode interface {
 	// WatchSandboxes calls died for each sandbox whose init is gone without
 	// having been destroyed, until ctx is done.
 	WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error
+}
+
+// PauseNode stops sandboxes for a while.
+type PauseNode interface {
+	// PauseSandbox stops every process of the sandbox's executions; their timeouts
+	// stand still, and nothing can be started. One that is paused it leaves so.
+	PauseSandbox(ctx context.Context, sandboxID string) error
+	// ResumeSandbox lets a paused sandbox go on. One that is not it leaves alone.
+	ResumeSandbox(ctx context.Context, sandboxID string) error
+}
+
+// ProcessNode looks into sandboxes.
+type ProcessNode interface {
+	// Processes lists the processes of executions, and those that outlived theirs.
+	Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error)
+	// SignalProcess sends a signal to one of them, by its number in the sandbox.
+	SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error
+	// SandboxStats says what the sandbox uses.
+	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
 }
 
 // Placer finds or makes the sandbox of a session.

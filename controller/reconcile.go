@@ -125,6 +125,9 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, lis
 	case sandbox.State == yurt.SandboxDead:
 		return c.failSession(ctx, session.ID, deathReason(sandbox))
 	}
+	if err := c.reconcilePause(ctx, session, sandbox); err != nil {
+		return err
+	}
 	return c.adoptExecutions(ctx, session)
 }
 
@@ -173,7 +176,7 @@ func keepEnded(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil 
 // adoptExecutions follows the unfinished executions of a session that nobody
 // follows.
 func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session) error {
-	if session.State != yurt.SessionRunning {
+	if session.State != yurt.SessionRunning && session.State != yurt.SessionPaused {
 		return nil
 	}
 	unfinished, err := c.store.UnfinishedExecutions(ctx, session.ID)

@@ -92,6 +92,9 @@ func (e *Executor) takeOver(ctx context.Context, s *sandbox) error {
 	if err := s.open(); err != nil {
 		return err
 	}
+	if err := s.adoptPause(ctx); err != nil {
+		return err
+	}
 	if err := e.adoptRuns(ctx, s); err != nil {
 		return err
 	}
@@ -207,6 +210,7 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
 		r.end(r.assemble(nil, err))
 		return nil
 	}
+	e.startClock(r)
 	e.goes(func() { e.follow(r, out) })
 	return nil
 }

@@ -116,13 +116,7 @@ func (e *Executor) DestroyAll(ctx context.Context) error {
 
 // waitRuns waits until every execution has its result.
 func (s *sandbox) waitRuns(ctx context.Context) {
-	s.mu.Lock()
-	runs := make([]*run, 0, len(s.runs))
-	for _, r := range s.runs {
-		runs = append(runs, r)
-	}
-	s.mu.Unlock()
-	for _, r := range runs {
+	for _, r := range s.allRuns() {
 		select {
 		case <-r.done:
 		case <-ctx.Done():

@@ -45,6 +45,11 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	}
 	job.stdio = stdio
 	phases.mark("plan")
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.paused() {
+		return yurt.Errorf(yurt.CodeIllegalTransition, "sandbox %s is paused; resume it before anything is started in it", s.id)
+	}
 	r, err := s.addRun(spec, job, phases)
 	if err != nil {
 		return err
@@ -61,6 +66,7 @@ func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, 
 	r.phases = phases
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r.record.PausedBefore = s.record.PausedFor
 	switch {
 	case s.ending || s.dead != "":
 		return nil, yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is gone", s.id)

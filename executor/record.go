@@ -30,6 +30,8 @@ type sandboxRecord struct {
 	Init      processIdentity    `json:"init"`
 	Warm      bool               `json:"warm,omitempty"` // in the reserve: nobody's yet
 	Phases    map[string]float64 `json:"phases_ms"`
+	PausedAt  *time.Time         `json:"paused_at,omitempty"`  // nil while it runs
+	PausedFor time.Duration      `json:"paused_for,omitempty"` // by all pauses that ended
 }
 
 // runRecord is what is kept of an execution on disk, as the first entry of its log.
@@ -40,7 +42,9 @@ type runRecord struct {
 	planRecord
 	Limit    yurt.Size     `json:"output_limit"`
 	Timeout  yurt.Duration `json:"timeout"`
-	Deadline time.Time     `json:"deadline"`
+	Deadline time.Time     `json:"deadline"` // unless it is paused, see sandbox.timeLeft
+	// PausedBefore is how long the sandbox had been paused when the run began.
+	PausedBefore time.Duration `json:"paused_before,omitempty"`
 }
 
 // planRecord is what is kept of a plan: what it takes to read how it ended.

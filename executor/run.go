@@ -27,7 +27,8 @@ type run struct {
 	startedAt time.Time
 	phases    *phases
 	timedOut  atomic.Bool
-	writing   chan struct{}    // holds a value while somebody writes to its stdin
+	writing   chan struct{} // holds a value while somebody writes to its stdin
+	clock     clock
 	failure   *plugins.Failure // what the language's runtime may explain, set by judge
 
 	done   chan struct{} // closed when result is set
@@ -48,6 +49,7 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 	out, err := r.start(ctx, j)
 	if err == nil {
 		r.phases.mark("start")
+		e.startClock(r)
 		e.goes(func() { e.follow(r, out) })
 		if j.keepsStdinOpen() && len(j.stdin) > 0 {
 			r.writing <- struct{}{} // before anybody else can
@@ -152,16 +154,21 @@ func failedStart(err error, j job) *yurt.Result {
 	return &yurt.Result{ExitCode: code, Error: &yurt.ExecutionError{Type: kind, Message: message}}
 }
 
+// startClock has the run ended when its time is up.
+func (e *Executor) startClock(r *run) {
+	left, running := r.sandbox.timeLeft(r.record)
+	r.clock.start(left, running, func() {
+		r.timedOut.Store(true)
+		e.kill(r)
+	})
+}
+
 // follow keeps the run's output until it ends, and then its result.
 func (e *Executor) follow(r *run, out *initd.Output) {
 	stop := context.AfterFunc(e.ctx, func() { out.Close() })
 	defer stop()
 	defer out.Close()
-	timer := time.AfterFunc(time.Until(r.record.Deadline), func() {
-		r.timedOut.Store(true)
-		e.kill(r)
-	})
-	defer timer.Stop()
+	defer r.clock.stop()
 	exit, err := r.collect(out)
 	if e.ctx.Err() != nil {
 		return // the next executor goes on

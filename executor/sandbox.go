@@ -28,6 +28,8 @@ type sandbox struct {
 	process initProcess
 	removed chan struct{} // closed when nothing is left of it
 
+	gate sync.RWMutex // held to start something, for oneself to pause or resume; before mu
+
 	mu     sync.Mutex
 	runs   map[string]*run
 	dead   string                       // why its init is gone; "" while it is there
@@ -145,6 +147,9 @@ func (s *sandbox) view(node string) yurt.Sandbox {
 		ID: s.id, Template: s.record.Spec.Template.Name, Node: node, State: yurt.SandboxReady,
 		PID: s.record.Init.PID, CreatedAt: s.record.CreatedAt,
 		Labels: s.record.Spec.Labels, Phases: s.record.Phases, Warm: s.record.Warm,
+	}
+	if s.record.PausedAt != nil {
+		view.State = yurt.SandboxPaused
 	}
 	if s.dead != "" {
 		view.State, view.Reason = yurt.SandboxDead, s.dead

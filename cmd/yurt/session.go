@@ -20,6 +20,9 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionShowCommand(a),
 		newSessionExecCommand(a),
 		newSessionCodeCommand(a),
+		newSessionProcessesCommand(a),
+		newSessionPauseCommand(a),
+		newSessionResumeCommand(a),
 		newSessionStopCommand(a),
 	)
 	a.addServerFlag(cmd)

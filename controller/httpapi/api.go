@@ -89,6 +89,8 @@ func New(config Config) (*API, error) {
 	a.registerExecute()
 	a.registerExecutions()
 	a.registerControl()
+	a.registerPause()
+	a.registerLook()
 	a.registerFiles()
 	a.registerTemplates()
 	a.registerSystem()

@@ -36,6 +36,7 @@ func (a *API) humaConfig() huma.Config {
 				{Name: tagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end."},
 				{Name: tagFiles, Description: "Files below the session's /workspace, streamed as they are."},
 				{Name: tagTemplates, Description: "A template says what the sandboxes of a session are made of."},
+				{Name: tagContainers, Description: "The sandboxes under the sessions."},
 				{Name: tagServer, Description: "About the server itself."},
 			},
 			Components: &huma.Components{Schemas: registry},
@@ -94,6 +95,7 @@ const (
 	tagExecutions = "executions"
 	tagFiles      = "files"
 	tagTemplates  = "templates"
+	tagContainers = "containers"
 	tagServer     = "server"
 )
 

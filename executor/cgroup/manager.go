@@ -37,6 +37,8 @@ const cpuPeriod = 100_000
 // Group is the cgroup of one sandbox. Its methods are for one goroutine at a time,
 // but for NewLeaf, which any may call.
 type Group interface {
+	Freezer
+	Gauge
 	// BirthFiles are the v1 tasks files that the launching thread enters, so that
 	// init is born in its place. On v2 there are none; see BirthPath.
 	BirthFiles() ([]*os.File, error)

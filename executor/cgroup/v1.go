@@ -245,7 +245,7 @@ func (g *groupV1) leaf(name string) *leafV1 {
 
 func (g *groupV1) Destroy(ctx context.Context) error {
 	freezer := g.dir["freezer"]
-	var errs []error
+	errs := []error{g.Thaw()} // or init would wait for what is frozen
 	// Init first: with it the kernel ends every process of its pid namespace.
 	errs = append(errs, killTree(ctx, filepath.Join(freezer, "init")), killTree(ctx, filepath.Join(freezer, "runs")))
 	for _, dir := range g.all() {

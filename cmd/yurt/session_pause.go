@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+func newSessionPauseCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause ID",
+		Short: "Stop everything in a session for a while; it keeps its memory",
+		Long: `Stop everything that runs in a session. It keeps its memory and gets no CPU time.
+Timeouts of executions and the idle timeout stand still, the session's lifetime does not.`,
+		Args: arguments(1, 1, "one session ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeSession(cmd.Context(), args[0], (*yurtclient.Client).PauseSession)
+		},
+	}
+}
+
+func newSessionResumeCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "resume ID",
+		Short: "Let a paused session go on",
+		Args:  arguments(1, 1, "one session ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.changeSession(cmd.Context(), args[0], (*yurtclient.Client).ResumeSession)
+		},
+	}
+}
+
+// changeSession has the server change a session, and shows what it is then.
+func (a *app) changeSession(ctx context.Context, id string, change func(*yurtclient.Client, context.Context, string) (yurt.Session, error)) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	session, err := change(client, ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(session)
+	}
+	a.printf("%s %s\n", session.ID, session.State)
+	return nil
+}
+
+// printable returns text of a sandbox's without what a terminal would take for more.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '�'
+	}, text)
+}
+
+func newSessionProcessesCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ps ID",
+		Short: "List what runs in a session, also what outlived its execution",
+		Args:  arguments(1, 1, "one session ID"),
+		RunE:  func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) listProcesses(ctx context.Context, id string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := client.Processes(ctx, id)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(list)
+	}
+	rows := make([][]string, 0, len(list))
+	for _, p := range list {
+		rows = append(rows, []string{strconv.Itoa(p.PID), p.ExecutionID, p.State, yurt.Size(p.MemoryBytes).String(), printable(strings.Join(p.Args, " "))})
+	}
+	a.printTable([]string{"PID", "EXECUTION", "STATE", "MEMORY", "COMMAND"}, rows)
+	return nil
+}

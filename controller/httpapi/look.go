@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+)
+
+type (
+	// ProcessParams names a process; exported as [SessionParams] is.
+	ProcessParams struct {
+		SessionParams
+		PID int `path:"pid" doc:"Its number inside the sandbox."`
+	}
+	signalProcessInput struct {
+		ProcessParams
+		jsonBody[signalBody]
+	}
+	containerInput struct {
+		ID string `path:"id" example:"sbx_4tqzplnr3mzsyzsylstojxrtb4"`
+	}
+	processesOutput   struct{ Body processList }
+	statsOutput       struct{ Body yurt.SandboxStats }
+	transitionsOutput struct{ Body transitionList }
+	containersOutput  struct{ Body containerList }
+	containerOutput   struct{ Body yurt.Sandbox }
+	processList       struct {
+		Processes []yurt.Process `json:"processes" doc:"By number. Those that outlived their execution are among them."`
+	}
+	transitionList struct {
+		Events []yurt.Transition `json:"events" doc:"Oldest first."`
+	}
+	containerList struct {
+		Containers []yurt.Sandbox `json:"containers" doc:"Oldest first."`
+	}
+)
+
+const processPath = "/sessions/{id}/processes/{pid}"
+
+func (a *API) registerLook() {
+	register(a, huma.Operation{
+		OperationID: "list-processes", Method: http.MethodGet, Path: "/sessions/{id}/processes",
+		Summary: "List the processes of a session", Tags: []string{tagSessions},
+	}, a.listProcesses)
+	register(a, huma.Operation{
+		OperationID: "signal-process", Method: http.MethodPost, Path: processPath + "/signal", DefaultStatus: http.StatusNoContent,
+		Summary: "Send a signal to a process", Tags: []string{tagSessions},
+	}, a.signalProcess)
+	a.documentBody(a.registered(http.MethodPost, processPath+"/signal"), map[string]*huma.MediaType{
+		typeJSON: {Schema: schemaOf[signalBody](a, "Signal")},
+	})
+	register(a, huma.Operation{
+		OperationID: "kill-process", Method: http.MethodDelete, Path: processPath, DefaultStatus: http.StatusNoContent,
+		Summary: "Kill a process", Tags: []string{tagSessions},
+	}, a.killProcess)
+	register(a, huma.Operation{
+		OperationID: "get-session-metrics", Method: http.MethodGet, Path: "/sessions/{id}/metrics",
+		Summary: "Show what a session uses", Tags: []string{tagSessions},
+	}, a.getStats)
+	register(a, huma.Operation{
+		OperationID: "list-session-events", Method: http.MethodGet, Path: "/sessions/{id}/events",
+		Summary: "List the changes of a session's state", Tags: []string{tagSessions},
+		Description: "Each with its time and its reason.",
+	}, a.listTransitions)
+	register(a, huma.Operation{
+		OperationID: "list-containers", Method: http.MethodGet, Path: "/containers",
+		Summary: "List the sandboxes under the sessions", Tags: []string{tagContainers},
+	}, a.listContainers)
+	register(a, huma.Operation{
+		OperationID: "get-container", Method: http.MethodGet, Path: "/containers/{id}",
+		Summary: "Show a sandbox", Tags: []string{tagContainers},
+	}, a.getContainer)
+}
+
+func (a *API) listProcesses(ctx context.Context, in *SessionParams) (*processesOutput, error) {
+	list, err := a.ctl.Processes(ctx, in.ID)
+	if list == nil {
+		list = []yurt.Process{}
+	}
+	return &processesOutput{Body: processList{list}}, err
+}
+
+func (a *API) signalProcess(ctx context.Context, in *signalProcessInput) (*struct{}, error) {
+	return nil, a.ctl.SignalProcess(ctx, in.ID, in.PID, yurt.Signal(in.value.Signal))
+}
+
+func (a *API) killProcess(ctx context.Context, in *ProcessParams) (*struct{}, error) {
+	return nil, a.ctl.SignalProcess(ctx, in.ID, in.PID, yurt.SignalKill)
+}
+
+func (a *API) getStats(ctx context.Context, in *SessionParams) (*statsOutput, error) {
+	stats, err := a.ctl.SessionStats(ctx, in.ID)
+	return &statsOutput{Body: stats}, err
+}
+
+func (a *API) listTransitions(ctx context.Context, in *SessionParams) (*transitionsOutput, error) {
+	list, err := a.ctl.Transitions(ctx, in.ID)
+	return &transitionsOutput{Body: transitionList{list}}, err
+}
+
+func (a *API) listContainers(ctx context.Context, _ *struct{}) (*containersOutput, error) {
+	list, err := a.ctl.Sandboxes(ctx)
+	if list == nil {
+		list = []yurt.Sandbox{}
+	}
+	return &containersOutput{Body: containerList{list}}, err
+}
+
+func (a *API) getContainer(ctx context.Context, in *containerInput) (*containerOutput, error) {
+	sandbox, err := a.ctl.Sandbox(ctx, in.ID)
+	return &containerOutput{Body: sandbox}, err
+}

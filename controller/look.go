@@ -1,0 +1,103 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Processes lists what runs in the session's sandbox: the processes of executions, and
+// those that outlived theirs.
+func (c *Controller) Processes(ctx context.Context, sessionID string) ([]yurt.Process, error) {
+	session, node, err := c.useSandbox(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	return node.Processes(ctx, session.SandboxID)
+}
+
+// SignalProcess sends a signal to one of them, by its number inside the sandbox.
+func (c *Controller) SignalProcess(ctx context.Context, sessionID string, pid int, signal yurt.Signal) error {
+	if err := signal.Validate("signal"); err != nil {
+		return err
+	}
+	session, node, err := c.useSandbox(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	return node.SignalProcess(ctx, session.SandboxID, pid, signal)
+}
+
+// SessionStats says what the session's sandbox uses. Looking at it is no use of it.
+func (c *Controller) SessionStats(ctx context.Context, sessionID string) (yurt.SandboxStats, error) {
+	session, err := c.Session(ctx, sessionID)
+	if err != nil {
+		return yurt.SandboxStats{}, err
+	}
+	if err := hasSandbox(&session); err != nil {
+		return yurt.SandboxStats{}, err
+	}
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err != nil {
+		return yurt.SandboxStats{}, err
+	}
+	return node.SandboxStats(ctx, session.SandboxID)
+}
+
+// SetTimeouts gives the session another lifetime, since its creation, and another idle
+// timeout. What is nil stays as it is.
+func (c *Controller) SetTimeouts(ctx context.Context, id string, lifetime, idle *yurt.Duration) (yurt.Session, error) {
+	if lifetime == nil && idle == nil {
+		return yurt.Session{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "timeout", "give a timeout, an idle_timeout or both")
+	}
+	if _, err := c.Session(ctx, id); err != nil {
+		return yurt.Session{}, err
+	}
+	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		if s.State.Ended() {
+			return nil, yurt.Errorf(yurt.CodeSessionEnded, "session %s has ended (%s: %s); create a new one", s.ID, s.State, s.Reason)
+		}
+		s.Timeout, s.IdleTimeout = valueOr(lifetime, s.Timeout), valueOr(idle, s.IdleTimeout)
+		s.UpdatedAt = c.now()
+		return nil, yurt.ValidateSessionTimeouts(s.Timeout, s.IdleTimeout)
+	})
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	c.reaper.arm(session)
+	return session, nil
+}
+
+// Sandboxes lists the sandboxes of all nodes that answer, oldest first.
+func (c *Controller) Sandboxes(ctx context.Context) ([]yurt.Sandbox, error) {
+	nodes, err := c.placer.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []yurt.Sandbox
+	for _, sandboxes := range c.listSandboxes(ctx, nodes) {
+		for _, sandbox := range sandboxes {
+			list = append(list, sandbox)
+		}
+	}
+	slices.SortFunc(list, func(a, b yurt.Sandbox) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	return list, nil
+}
+
+// Sandbox returns one of them.
+func (c *Controller) Sandbox(ctx context.Context, id string) (yurt.Sandbox, error) {
+	list, err := c.Sandboxes(ctx)
+	if err != nil {
+		return yurt.Sandbox{}, err
+	}
+	at := slices.IndexFunc(list, func(s yurt.Sandbox) bool { return s.ID == id })
+	if at < 0 {
+		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeSandboxNotFound, "no node that answers has a sandbox %.64q", id)
+	}
+	return list[at], nil
+}

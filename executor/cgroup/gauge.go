@@ -1,0 +1,135 @@
+package cgroup
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Gauge says what is in a sandbox and what it uses, at the price of a few reads.
+type Gauge interface {
+	Stats() (Stats, error)
+	// Processes lists the processes of each run, by the name of its leaf.
+	Processes() (map[string][]int, error)
+}
+
+// Stats is what a sandbox uses: CPU and I/O with its init, the rest without.
+type Stats struct {
+	CPU         time.Duration // since it was made
+	Memory      int64         // bytes
+	MemoryPeak  int64         // bytes; 0 where the kernel does not say
+	PIDs        int           // processes and threads
+	Read, Wrote int64         // bytes, of block devices; 0 where the kernel does not say
+}
+
+func (g *groupV1) Stats() (Stats, error) {
+	memory, pids := filepath.Join(g.dir["memory"], "runs"), filepath.Join(g.dir["pids"], "runs")
+	nanos, errCPU := readInt(g.dir["cpuacct"], "cpuacct.usage")
+	used, errUsed := readInt(memory, "memory.usage_in_bytes")
+	peak, errPeak := readInt(memory, "memory.max_usage_in_bytes")
+	count, errPIDs := readInt(pids, "pids.current")
+	if err := errors.Join(errCPU, errUsed, errPeak, errPIDs); err != nil {
+		return Stats{}, err
+	}
+	s := Stats{CPU: time.Duration(nanos), Memory: used, MemoryPeak: peak, PIDs: int(count) - 1} // without init's forking thread
+	if dir := g.dir["blkio"]; dir != "" {
+		var err error
+		if s.Read, s.Wrote, err = readIOV1(dir); err != nil {
+			return Stats{}, err
+		}
+	}
+	return s, nil
+}
+
+// readIOV1 sums what each device did: lines "8:0 Read 4096".
+func readIOV1(dir string) (read, wrote int64, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, "blkio.throttle.io_service_bytes_recursive"))
+	if err != nil {
+		return 0, 0, ifThere(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 {
+			continue
+		}
+		n, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		switch fields[1] {
+		case "Read":
+			read += n
+		case "Write":
+			wrote += n
+		}
+	}
+	return read, wrote, nil
+}
+
+func (g *groupV1) Processes() (map[string][]int, error) {
+	return processes(filepath.Join(g.dir["freezer"], "runs"), residents)
+}
+
+func (g *groupV2) Stats() (Stats, error) {
+	runs := filepath.Join(g.dir, "runs")
+	micros, errCPU := readField(g.dir, "cpu.stat", "usage_usec")
+	used, errUsed := readInt(runs, "memory.current")
+	count, errPIDs := readInt(runs, "pids.current")
+	if err := errors.Join(errCPU, errUsed, errPIDs); err != nil {
+		return Stats{}, err
+	}
+	s := Stats{CPU: time.Duration(micros) * time.Microsecond, Memory: used, PIDs: int(count)}
+	var errPeak, errIO error
+	s.MemoryPeak, errPeak = readInt(runs, "memory.peak") // Linux 5.19
+	s.Read, s.Wrote, errIO = readIOV2(g.dir)
+	return s, errors.Join(ifThere(errPeak), errIO)
+}
+
+// readIOV2 sums what each device did: lines "8:0 rbytes=4096 wbytes=0 …".
+func readIOV2(dir string) (read, wrote int64, err error) {
+	data, err := os.ReadFile(filepath.Join(dir, "io.stat"))
+	if err != nil {
+		return 0, 0, ifThere(err)
+	}
+	for _, field := range strings.Fields(string(data)) {
+		name, value, _ := strings.Cut(field, "=")
+		if name != "rbytes" && name != "wbytes" {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		if name == "rbytes" {
+			read += n
+		} else {
+			wrote += n
+		}
+	}
+	return read, wrote, nil
+}
+
+func (g *groupV2) Processes() (map[string][]int, error) {
+	return processes(filepath.Join(g.dir, "runs"), pids)
+}
+
+func processes(runs string, in func(dir string) ([]int, error)) (map[string][]int, error) {
+	leaves, err := subdirs(runs)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string][]int, len(leaves))
+	for _, leaf := range leaves {
+		list, err := in(leaf)
+		if err := ifThere(err); err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			all[filepath.Base(leaf)] = list
+		}
+	}
+	return all, nil
+}

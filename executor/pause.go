@@ -1,0 +1,164 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// freezeTimeout bounds how long the processes of a sandbox may take to stop.
+const freezeTimeout = 10 * time.Second
+
+// PauseSandbox stops every process of the sandbox's executions: they keep their memory
+// and get no CPU time. The timeouts of executions stand still. Files can be read and
+// written meanwhile, nothing can be started. A sandbox that is paused stays so, also
+// over a restart of the executor.
+func (e *Executor) PauseSandbox(ctx context.Context, id string) error {
+	s, err := e.find(id)
+	if err != nil {
+		return err
+	}
+	s.gate.Lock() // nothing is being started from here on
+	defer s.gate.Unlock()
+	if err := s.usable(); err != nil || s.paused() {
+		return err
+	}
+	now := time.Now()
+	if err := s.notePause(&now, 0); err != nil {
+		return err
+	}
+	for _, r := range s.allRuns() {
+		r.clock.pause()
+	}
+	ctx, cancel := context.WithTimeout(ctx, freezeTimeout)
+	defer cancel()
+	if err := s.group.Freeze(ctx); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "pausing sandbox %s: %w", id, errors.Join(err, s.goOn(0)))
+	}
+	return nil
+}
+
+// ResumeSandbox lets a paused sandbox go on. One that is not paused it leaves alone.
+func (e *Executor) ResumeSandbox(_ context.Context, id string) error {
+	s, err := e.find(id)
+	if err != nil {
+		return err
+	}
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if err := s.usable(); err != nil || !s.paused() {
+		return err
+	}
+	if err := s.goOn(time.Since(*s.record.PausedAt)); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "resuming sandbox %s: %w", id, err)
+	}
+	return nil
+}
+
+// goOn lets the sandbox go on after a pause that lasted so long.
+func (s *sandbox) goOn(lasted time.Duration) error {
+	if err := s.group.Thaw(); err != nil {
+		return err
+	}
+	for _, r := range s.allRuns() {
+		r.clock.resume()
+	}
+	return s.notePause(nil, lasted)
+}
+
+// notePause writes down that the sandbox is paused since at, or that it is not any
+// more and was for so long. It is for the holder of the gate.
+func (s *sandbox) notePause(at *time.Time, lasted time.Duration) error {
+	s.mu.Lock()
+	s.record.PausedAt, s.record.PausedFor = at, s.record.PausedFor+lasted
+	record := s.record
+	s.mu.Unlock()
+	return writeRecord(s.path(recordFile), record)
+}
+
+func (s *sandbox) paused() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.PausedAt != nil
+}
+
+// adoptPause finds the sandbox as its record says: a crash may have come in between.
+func (s *sandbox) adoptPause(ctx context.Context) error {
+	if s.record.PausedAt != nil {
+		return s.group.Freeze(ctx)
+	}
+	return s.group.Thaw()
+}
+
+func (s *sandbox) allRuns() []*run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	runs := make([]*run, 0, len(s.runs))
+	for _, r := range s.runs {
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// timeLeft returns how much of a run's timeout is left, not counting pauses.
+func (s *sandbox) timeLeft(record runRecord) (left time.Duration, running bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	deadline := record.Deadline.Add(s.record.PausedFor - record.PausedBefore)
+	if at := s.record.PausedAt; at != nil {
+		return deadline.Sub(*at), false
+	}
+	return time.Until(deadline), true
+}
+
+// clock measures the timeout of a run.
+type clock struct {
+	mu       sync.Mutex
+	timer    *time.Timer // nil before start and after stop
+	deadline time.Time
+	left     time.Duration // while it stands still
+	still    bool
+}
+
+// start calls expired when the time is up, unless the clock is stopped before.
+func (c *clock) start(left time.Duration, running bool, expired func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline, c.left, c.still = time.Now().Add(left), left, !running
+	c.timer = time.AfterFunc(left, expired)
+	if c.still {
+		c.timer.Stop()
+	}
+}
+
+func (c *clock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer == nil || c.still {
+		return
+	}
+	c.timer.Stop()
+	c.left, c.still = time.Until(c.deadline), true
+}
+
+func (c *clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer == nil || !c.still {
+		return
+	}
+	c.deadline, c.still = time.Now().Add(c.left), false
+	c.timer.Reset(c.left)
+}
+
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
+}

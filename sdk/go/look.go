@@ -1,0 +1,83 @@
+package yurtclient
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Processes lists what runs in the session's sandbox: the processes of executions, and
+// those that outlived theirs.
+func (c *Client) Processes(ctx context.Context, sessionID string) ([]yurt.Process, error) {
+	var list struct {
+		Processes []yurt.Process `json:"processes"`
+	}
+	err := c.get(ctx, sessionPath(sessionID)+"/processes", nil, &list)
+	return list.Processes, err
+}
+
+// SignalProcess sends a signal to a process, by its number inside the sandbox.
+func (c *Client) SignalProcess(ctx context.Context, sessionID string, pid int, signal yurt.Signal) error {
+	what, err := postJSON(sessionPath(sessionID)+"/processes/"+strconv.Itoa(pid)+"/signal", map[string]yurt.Signal{"signal": signal})
+	if err != nil {
+		return err
+	}
+	return c.roundTrip(ctx, what, nil)
+}
+
+// SessionMetrics says what the session's sandbox uses.
+func (c *Client) SessionMetrics(ctx context.Context, sessionID string) (yurt.SandboxStats, error) {
+	var stats yurt.SandboxStats
+	err := c.get(ctx, sessionPath(sessionID)+"/metrics", nil, &stats)
+	return stats, err
+}
+
+// SessionEvents lists the changes of the session's state, oldest first.
+func (c *Client) SessionEvents(ctx context.Context, sessionID string) ([]yurt.Transition, error) {
+	var list struct {
+		Events []yurt.Transition `json:"events"`
+	}
+	err := c.get(ctx, sessionPath(sessionID)+"/events", nil, &list)
+	return list.Events, err
+}
+
+// Containers lists the sandboxes under the sessions, oldest first.
+func (c *Client) Containers(ctx context.Context) ([]yurt.Sandbox, error) {
+	var list struct {
+		Containers []yurt.Sandbox `json:"containers"`
+	}
+	err := c.get(ctx, apiPrefix+"/containers", nil, &list)
+	return list.Containers, err
+}
+
+// PauseSession stops everything that runs in the session, which keeps its memory and
+// gets no CPU time.
+func (c *Client) PauseSession(ctx context.Context, id string) (yurt.Session, error) {
+	return c.changeSession(ctx, call{method: http.MethodPost, path: sessionPath(id) + "/pause"})
+}
+
+// ResumeSession lets a paused session go on.
+func (c *Client) ResumeSession(ctx context.Context, id string) (yurt.Session, error) {
+	return c.changeSession(ctx, call{method: http.MethodPost, path: sessionPath(id) + "/resume"})
+}
+
+// SetSessionTimeout gives the session another lifetime, since its creation, and another
+// idle timeout. What is zero stays as it is.
+func (c *Client) SetSessionTimeout(ctx context.Context, id string, lifetime, idle yurt.Duration) (yurt.Session, error) {
+	what, err := postJSON(sessionPath(id)+"/timeout", struct {
+		Timeout     yurt.Duration `json:"timeout,omitempty"`
+		IdleTimeout yurt.Duration `json:"idle_timeout,omitempty"`
+	}{lifetime, idle})
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	return c.changeSession(ctx, what)
+}
+
+func (c *Client) changeSession(ctx context.Context, what call) (yurt.Session, error) {
+	var s yurt.Session
+	err := c.roundTrip(ctx, what, &s)
+	return s, err
+}

@@ -1,0 +1,32 @@
+package yurt
+
+import "time"
+
+// SandboxStats is what a sandbox uses, and may use.
+type SandboxStats struct {
+	At               time.Time `json:"at"`
+	CPUSeconds       float64   `json:"cpu_seconds"` // since it was made
+	CPULimit         float64   `json:"cpu_limit"`   // cores
+	MemoryBytes      int64     `json:"memory_bytes"`
+	MemoryPeakBytes  int64     `json:"memory_peak_bytes"` // 0 where the kernel does not say
+	MemoryLimitBytes int64     `json:"memory_limit_bytes"`
+	PIDs             int       `json:"pids"` // processes and threads
+	PIDsLimit        int       `json:"pids_limit"`
+	DiskBytes        int64     `json:"disk_bytes"` // of the workspace
+	DiskLimitBytes   int64     `json:"disk_limit_bytes"`
+	IOReadBytes      int64     `json:"io_read_bytes"` // of block devices; 0 where the kernel does not say
+	IOWriteBytes     int64     `json:"io_write_bytes"`
+	NetworkRxBytes   int64     `json:"network_rx_bytes"` // of all interfaces but the loopback
+	NetworkTxBytes   int64     `json:"network_tx_bytes"`
+}
+
+// Process is a process in a sandbox.
+type Process struct {
+	PID         int      `json:"pid"` // inside the sandbox
+	ParentPID   int      `json:"parent_pid"`
+	ExecutionID string   `json:"execution_id"` // it was started by, which may have ended
+	Name        string   `json:"name"`
+	Args        []string `json:"args"` // at most the first 4096 bytes of them
+	State       string   `json:"state"`
+	MemoryBytes int64    `json:"memory_bytes"` // resident
+}
