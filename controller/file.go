@@ -65,8 +65,8 @@ func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode y
 	return at.node.MakeDir(ctx, at.sandbox, at.path, mode)
 }
 
-// MoveFile gives what is at name the path to. It replaces a file or an empty directory
-// only where replace says so.
+// MoveFile gives what is at name the path to. It replaces a file only where replace
+// says so, and a directory never.
 func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (yurt.FileInfo, error) {
 	cleanTo, err := yurt.CleanWorkspacePath("to", to)
 	if err != nil {

@@ -65,7 +65,7 @@ type FileNode interface {
 	// that is there is no error.
 	MakeDir(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)
 	// MoveFile gives what is at from the path to, making parent directories. It
-	// replaces a file or an empty directory only where replace says so.
+	// replaces a file only where replace says so, and a directory never.
 	MoveFile(ctx context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error)
 	// ChmodFile sets the permission bits of what is at path.
 	ChmodFile(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)

@@ -72,7 +72,7 @@ func (e *Executor) MakeDir(_ context.Context, sandboxID, path string, mode yurt.
 }
 
 // MoveFile gives what is at from the path to, making parent directories. It replaces
-// a file or an empty directory only where replace says so.
+// a file only where replace says so, and a directory never.
 func (e *Executor) MoveFile(_ context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error) {
 	files, err := e.filesOf(sandboxID)
 	if err != nil {

@@ -92,6 +92,7 @@ func New(config Config) (*API, error) {
 	a.registerPause()
 	a.registerLook()
 	a.registerFiles()
+	a.registerTrees()
 	a.registerTemplates()
 	a.registerSystem()
 	return a, a.handlePages()

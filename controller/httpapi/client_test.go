@@ -114,6 +114,89 @@ func TestClient(t *testing.T) {
 	wantClientError(t, err, yurt.CodeTemplateNotFound, "template_id")
 }
 
+func TestClientFiles(t *testing.T) {
+	s := newServer(t)
+	c, id, ctx := newClient(t, s.URL), s.session(t, "shell-basic"), t.Context()
+	if info, err := c.WriteFile(ctx, id, "d/f", strings.NewReader("0123"), yurt.WriteOptions{Mode: 0o600}); err != nil || info.Mode != 0o600 {
+		t.Errorf("file %+v, error %v", info, err)
+	}
+	if info, err := c.WriteFile(ctx, id, "d/f", strings.NewReader("456789"), yurt.WriteOptions{Append: true}); err != nil || info.Size != 10 {
+		t.Errorf("file %+v, error %v", info, err)
+	}
+	for span, want := range map[yurt.Span]string{
+		{}: "0123456789", {Offset: 3}: "3456789", {Offset: 3, Length: 4}: "3456", {Length: 2}: "01", {Offset: -2}: "89", {Offset: -4, Length: 3}: "678", {Offset: 8, Length: 100}: "89",
+	} {
+		content, info, err := c.GetFileSpan(ctx, id, "d/f", span)
+		if err != nil {
+			t.Fatalf("%+v: %v", span, err)
+		}
+		data, err := io.ReadAll(content)
+		content.Close()
+		if string(data) != want || err != nil || info.Size != int64(len(want)) {
+			t.Errorf("%+v gave %q, %d, %v", span, data, info.Size, err)
+		}
+	}
+	_, _, err := c.GetFileSpan(ctx, id, "d/f", yurt.Span{Offset: 10})
+	wantClientError(t, err, yurt.CodeRangeNotSatisfiable, "range")
+	if info, err := c.MakeDir(ctx, id, "e", 0o700); err != nil || !info.IsDir || info.Mode != 0o700 {
+		t.Errorf("directory %+v, error %v", info, err)
+	}
+	if info, err := c.ChmodFile(ctx, id, "d/f", 0o755); err != nil || info.Mode != 0o755 {
+		t.Errorf("file %+v, error %v", info, err)
+	}
+	if info, err := c.MoveFile(ctx, id, "d/f", "e/g", false); err != nil || info.Path != "e/g" {
+		t.Errorf("file %+v, error %v", info, err)
+	}
+	if info, err := c.StatFile(ctx, id, "e/g"); err != nil || info.Type != yurt.FileRegular || info.Size != 10 {
+		t.Errorf("file %+v, error %v", info, err)
+	}
+	page, err := c.ListFiles(ctx, id, "", yurtclient.ListFilesOptions{Depth: 2, Limit: 1})
+	if err != nil || len(page.Files) != 1 || page.NextCursor == "" {
+		t.Errorf("page %+v, error %v", page, err)
+	}
+	if page, err = c.ListFiles(ctx, id, "", yurtclient.ListFilesOptions{Depth: 2, Cursor: page.NextCursor}); err != nil || len(page.Files) != 1 || page.Files[0].Path != "e/g" {
+		t.Errorf("page %+v, error %v", page, err)
+	}
+	archive, err := c.PackFiles(ctx, id, "e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := c.UnpackFiles(ctx, id, "copy", archive)
+	archive.Close()
+	if err != nil || done != (yurt.Unpacked{Entries: 1, Bytes: 10}) {
+		t.Errorf("unpacked %+v, error %v", done, err)
+	}
+	_, err = c.PackFiles(ctx, id, "none")
+	wantClientError(t, err, yurt.CodeFileNotFound, "path")
+	var events []yurt.FileEvent
+	ready := false
+	enough := errors.New("enough")
+	err = c.WatchFiles(ctx, id, "copy", true, func() { ready = true }, func(e yurt.FileEvent) error {
+		events = append(events, e)
+		return enough
+	})
+	if !errors.Is(err, enough) || !ready || len(events) != 1 || events[0].Path != "copy/g" || events[0].Type != yurt.FileCreated {
+		t.Errorf("events %+v, ready %v, error %v", events, ready, err)
+	}
+	wantClientError(t, c.WatchFiles(ctx, id, "../x", false, nil, nil), yurt.CodePathOutsideWorkspace, "path")
+	wantClientError(t, c.RemoveFile(ctx, id, "e", false), yurt.CodeFileExists, "path")
+	if err := c.RemoveFile(ctx, id, "e", true); err != nil {
+		t.Error(err)
+	}
+	// A watch ends with the session.
+	watched, begun := make(chan error), make(chan struct{})
+	go func() {
+		watched <- c.WatchFiles(ctx, id, "", false, func() { close(begun) }, func(yurt.FileEvent) error { return nil })
+	}()
+	<-begun
+	if _, err := c.EndSession(ctx, id); err != nil {
+		t.Error(err)
+	}
+	if err := <-watched; err != nil {
+		t.Errorf("the watch ended with %v", err)
+	}
+}
+
 func wantClientError(t *testing.T, err error, code yurt.Code, field string) {
 	t.Helper()
 	var coded *yurt.Error

@@ -2,9 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"encoding/base64"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -38,41 +41,101 @@ type (
 	}
 	putFileInput struct {
 		FileParams
+		Append    bool   `query:"append" doc:"Add the body to the file, in place of replacing it."`
+		Directory bool   `query:"directory" doc:"Make a directory, and those above it. There is no body."`
+		Mode      string `query:"mode" doc:"Permission bits in octal, such as 755. Default those that the file has, or 644, and 755 for a directory."`
 		rawRequest
 	}
-	putFileOutput struct{ Body yurt.FileInfo }
+	getFileInput struct {
+		FileParams
+		Range   string `header:"Range" doc:"One range of bytes, such as bytes=0-1023 or bytes=-100."`
+		IfRange string `header:"If-Range" doc:"With any value the whole file is sent."`
+	}
+	deleteFileInput struct {
+		FileParams
+		Recursive bool `query:"recursive" doc:"A directory with all that is in it. Without, it has to be empty."`
+	}
+	patchFileInput struct {
+		FileParams
+		jsonBody[filePatch]
+	}
+	filePatch struct {
+		Path      string         `json:"path,omitempty" doc:"Moves it to here. Directories are made." example:"data/old.csv"`
+		Overwrite bool           `json:"overwrite,omitempty" doc:"A file that is at the new path is replaced. A directory never is."`
+		Mode      *yurt.FileMode `json:"mode,omitempty" doc:"Permission bits in octal." example:"755"`
+	}
+	listFilesInput struct {
+		SessionParams
+		List   string `query:"list" doc:"The directory; default the workspace."`
+		Stat   string `query:"stat" doc:"Describe what is at this path, and list nothing: the answer has one entry."`
+		Depth  int    `query:"depth" minimum:"1" maximum:"128" default:"1" doc:"Levels of directories."`
+		Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Entries a page."`
+		Cursor string `query:"cursor" maxLength:"8192" doc:"next_cursor of the page before."`
+	}
+	fileList struct {
+		Files      []yurt.FileInfo `json:"files" doc:"By name, a directory before what it holds. Links are not followed."`
+		NextCursor string          `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+	}
+	fileOutput      struct{ Body yurt.FileInfo }
+	listFilesOutput struct{ Body fileList }
 )
 
 func (a *API) registerFiles() {
 	const path = "/sessions/{id}/files/{path}"
-	binary := map[string]*huma.MediaType{typeOctetStream: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
 	register(a, huma.Operation{
 		OperationID: "put-file", Method: http.MethodPut, Path: path, DefaultStatus: http.StatusCreated,
-		Summary: "Write a file", Tags: []string{tagFiles},
-		Description: "Replaces the file with the body, at once and whole or not at all. Directories are made. At most 16Gi.",
+		Summary: "Write a file, or make a directory", Tags: []string{tagFiles},
+		Description: "Replaces the file with the body, at once and whole or not at all, or adds the body to it. Directories are made. At most 16Gi.",
 	}, a.putFile)
-	a.documentBody(a.registered(http.MethodPut, path), binary)
+	a.documentBody(a.registered(http.MethodPut, path), binaryContent(typeOctetStream))
 	register(a, huma.Operation{
 		OperationID: "get-file", Method: http.MethodGet, Path: path,
 		Summary: "Read a file", Tags: []string{tagFiles},
-		Responses: map[string]*huma.Response{"200": {Description: "The content.", Content: binary}},
+		Responses: map[string]*huma.Response{
+			"200": {Description: "The content.", Content: binaryContent(typeOctetStream)},
+			"206": {Description: "The range of it.", Content: binaryContent(typeOctetStream)},
+		},
 	}, a.getFile)
+	register(a, huma.Operation{
+		OperationID: "delete-file", Method: http.MethodDelete, Path: path,
+		Summary: "Delete a file or a directory", Tags: []string{tagFiles},
+		Description: "A link is removed itself, and not what it leads to.",
+	}, a.deleteFile)
+	register(a, huma.Operation{
+		OperationID: "change-file", Method: http.MethodPatch, Path: path,
+		Summary: "Move a file, or change its mode", Tags: []string{tagFiles},
+	}, a.patchFile)
+	a.documentBody(a.registered(http.MethodPatch, path), map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[filePatch](a, "FilePatch")}})
+	register(a, huma.Operation{
+		OperationID: "list-files", Method: http.MethodGet, Path: "/sessions/{id}/files",
+		Summary: "List files", Tags: []string{tagFiles},
+	}, a.listFiles)
 }
 
-func (a *API) putFile(ctx context.Context, in *putFileInput) (*putFileOutput, error) {
+func binaryContent(mediaType string) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{mediaType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}
+}
+
+func (a *API) putFile(ctx context.Context, in *putFileInput) (*fileOutput, error) {
+	var options yurt.WriteOptions
+	if in.Mode != "" {
+		var err error
+		if options.Mode, err = yurt.ParseFileMode("mode", in.Mode); err != nil {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "mode", "the value is not a file mode; give three octal digits, such as 644")
+		}
+	}
+	if in.Directory {
+		info, err := a.ctl.MakeDir(ctx, in.ID, in.Path, options.Mode)
+		return &fileOutput{Body: info}, err
+	}
 	if in.request.ContentLength > yurt.MaxFileBytes {
 		return nil, yurt.FieldErrorf(yurt.CodeFileTooLarge, "path", "the file is larger than the %s that are allowed", yurt.Size(yurt.MaxFileBytes))
 	}
+	options.Append = in.Append
 	body := &uploadReader{from: in.request.Body, conn: in.conn}
-	info, err := a.ctl.WriteFile(ctx, in.ID, in.Path, body, yurt.WriteOptions{})
+	info, err := a.ctl.WriteFile(ctx, in.ID, in.Path, body, options)
 	body.done()
-	if err != nil {
-		if body.failed && yurt.CodeOf(err) == yurt.CodeInternal {
-			return nil, yurt.Errorf(yurt.CodeMalformedBody, "the body did not arrive whole; the file is as it was")
-		}
-		return nil, err
-	}
-	return &putFileOutput{Body: info}, nil
+	return &fileOutput{Body: info}, body.explain(err, in.Append)
 }
 
 // uploadReader reads a body that may take long, but must not stall.
@@ -93,25 +156,118 @@ func (r *uploadReader) Read(p []byte) (int, error) {
 // done takes the deadline back: left in force it would end the connection.
 func (r *uploadReader) done() { _ = r.conn.SetReadDeadline(time.Time{}) }
 
-func (a *API) getFile(ctx context.Context, in *FileParams) (*huma.StreamResponse, error) {
-	content, info, err := a.ctl.ReadFile(ctx, in.ID, in.Path, yurt.Span{})
+// explain says whose fault it was that a body was not taken.
+func (r *uploadReader) explain(err error, inPart bool) error {
+	switch {
+	case err == nil || !r.failed || yurt.CodeOf(err) != yurt.CodeInternal:
+		return err
+	case inPart:
+		return yurt.Errorf(yurt.CodeMalformedBody, "the body did not arrive whole; what arrived was taken")
+	default:
+		return yurt.Errorf(yurt.CodeMalformedBody, "the body did not arrive whole; the file is as it was")
+	}
+}
+
+func (a *API) getFile(ctx context.Context, in *getFileInput) (*huma.StreamResponse, error) {
+	var span yurt.Span
+	if in.IfRange == "" {
+		span = parseRange(in.Range)
+	}
+	content, info, err := a.ctl.ReadFile(ctx, in.ID, in.Path, span)
 	if err != nil {
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer content.Close()
+		start, length, _ := span.In(info.Size)
 		ctx.SetHeader("Content-Type", typeOctetStream)
-		ctx.SetHeader("Content-Length", strconv.FormatInt(info.Size, 10))
+		ctx.SetHeader("Content-Length", strconv.FormatInt(length, 10))
 		ctx.SetHeader("Content-Disposition", "attachment") // never shown as a page of this origin
 		ctx.SetHeader("Last-Modified", info.ModTime.UTC().Format(http.TimeFormat))
-		ctx.SetStatus(http.StatusOK)
+		ctx.SetHeader("Accept-Ranges", "bytes")
+		if span == (yurt.Span{}) {
+			ctx.SetStatus(http.StatusOK)
+		} else {
+			ctx.SetHeader("Content-Range", "bytes "+strconv.FormatInt(start, 10)+"-"+strconv.FormatInt(start+length-1, 10)+"/"+strconv.FormatInt(info.Size, 10))
+			ctx.SetStatus(http.StatusPartialContent)
+		}
 		if ctx.Method() == http.MethodHead {
 			return
 		}
 		// The length is promised: a file that grows meanwhile is cut, and one that
 		// shrinks breaks the connection, which tells the client.
-		if n, err := io.CopyN(ctx.BodyWriter(), content, info.Size); err != nil {
-			a.log.WarnContext(ctx.Context(), "sending a file", "session", in.ID, "sent", n, "size", info.Size, "error", err)
+		if n, err := io.CopyN(ctx.BodyWriter(), content, length); err != nil {
+			a.log.WarnContext(ctx.Context(), "sending a file", "session", in.ID, "sent", n, "size", length, "error", err)
 		}
 	}}, nil
+}
+
+// parseRange reads a Range header of one range. Whatever else it says is to be passed
+// over, says RFC 9110, and the whole is sent.
+func parseRange(header string) yurt.Span {
+	text, ok := strings.CutPrefix(header, "bytes=")
+	from, to, found := strings.Cut(text, "-")
+	if !ok || !found {
+		return yurt.Span{}
+	}
+	first, firstErr := strconv.ParseInt(from, 10, 64)
+	last, lastErr := strconv.ParseInt(to, 10, 64)
+	switch {
+	case from == "" && lastErr == nil && last == 0:
+		return yurt.Span{Offset: math.MaxInt64} // nothing, which no file has
+	case from == "" && lastErr == nil && last > 0:
+		return yurt.Span{Offset: -last}
+	case firstErr != nil || first < 0:
+		return yurt.Span{}
+	case to == "":
+		return yurt.Span{Offset: first, Length: math.MaxInt64}
+	case lastErr != nil || last < first:
+		return yurt.Span{}
+	default:
+		return yurt.Span{Offset: first, Length: min(last-first, math.MaxInt64-1) + 1}
+	}
+}
+
+func (a *API) deleteFile(ctx context.Context, in *deleteFileInput) (*struct{}, error) {
+	return nil, a.ctl.RemoveFile(ctx, in.ID, in.Path, in.Recursive)
+}
+
+func (a *API) patchFile(ctx context.Context, in *patchFileInput) (*fileOutput, error) {
+	name, patch := in.Path, in.value
+	if patch.Path == "" && patch.Mode == nil {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "there is nothing to change; give path or mode, or both")
+	}
+	var (
+		info yurt.FileInfo
+		err  error
+	)
+	if patch.Mode != nil {
+		if info, err = a.ctl.ChmodFile(ctx, in.ID, name, *patch.Mode); err != nil {
+			return nil, err
+		}
+	}
+	if patch.Path != "" {
+		info, err = a.ctl.MoveFile(ctx, in.ID, name, patch.Path, patch.Overwrite)
+	}
+	return &fileOutput{Body: info}, err
+}
+
+func (a *API) listFiles(ctx context.Context, in *listFilesInput) (*listFilesOutput, error) {
+	if in.Stat != "" {
+		info, err := a.ctl.StatFile(ctx, in.ID, in.Stat)
+		return &listFilesOutput{Body: fileList{Files: []yurt.FileInfo{info}}}, err
+	}
+	after, err := base64.RawURLEncoding.DecodeString(in.Cursor)
+	if err != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "cursor", "this is no cursor of this list; use the next_cursor of the page before")
+	}
+	list, err := a.ctl.ListFiles(ctx, in.ID, in.List, yurt.ListOptions{Depth: in.Depth, Limit: in.Limit, After: string(after)})
+	if err != nil {
+		return nil, err
+	}
+	body := fileList{Files: orEmpty(list.Files)}
+	if list.More {
+		body.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(list.Files[len(list.Files)-1].Path))
+	}
+	return &listFilesOutput{Body: body}, nil
 }

@@ -111,6 +111,8 @@ func (a *API) registered(method, path string) *huma.Operation {
 	switch method {
 	case http.MethodPut:
 		return item.Put
+	case http.MethodPatch:
+		return item.Patch
 	default:
 		return item.Post
 	}

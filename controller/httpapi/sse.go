@@ -62,10 +62,7 @@ func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *h
 		for i := 0; i+1 < len(headers); i += 2 {
 			ctx.SetHeader(headers[i], headers[i+1])
 		}
-		ctx.SetHeader("Content-Type", typeEventStream)
-		ctx.SetHeader("Cache-Control", "no-store")
-		ctx.SetHeader("X-Accel-Buffering", "no") // a proxy must not hold events back
-		ctx.SetStatus(http.StatusOK)
+		beginEvents(ctx)
 		a.metrics.streams.Inc()
 		defer a.metrics.streams.Dec()
 		_, w := humago.Unwrap(ctx)
@@ -80,11 +77,19 @@ func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *h
 			}
 		}()
 		err := a.ctl.WatchExecution(watching, e.SessionID, e.ID, after, func(event yurt.Event) error {
-			return stream.send(newEventBody(event, e.ID))
+			return stream.send(event.Seq, string(event.Type), newEventBody(event, e.ID))
 		})
 		stream.close(farewell(watching, err))
 		<-writing
 	}}
+}
+
+// beginEvents writes the head of a stream.
+func beginEvents(ctx huma.Context) {
+	ctx.SetHeader("Content-Type", typeEventStream)
+	ctx.SetHeader("Cache-Control", "no-store")
+	ctx.SetHeader("X-Accel-Buffering", "no") // a proxy must not hold events back
+	ctx.SetStatus(http.StatusOK)
 }
 
 // farewell is the comment that ends a stream before its last event.
@@ -120,7 +125,7 @@ func newEventStream(w http.ResponseWriter) *eventStream {
 }
 
 // send queues an event; it waits while the watcher is far behind.
-func (s *eventStream) send(body eventBody) error {
+func (s *eventStream) send(seq uint64, kind string, body any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.pending.Len() > maxPending && s.failed == nil {
@@ -129,7 +134,7 @@ func (s *eventStream) send(body eventBody) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	fmt.Fprintf(&s.pending, "id: %d\nevent: %s\ndata: ", body.Seq, body.Type)
+	fmt.Fprintf(&s.pending, "id: %d\nevent: %s\ndata: ", seq, kind)
 	if err := writeJSON(&s.pending, body); err != nil { // ends the line
 		return fmt.Errorf("encoding an event: %w", err)
 	}

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"archive/tar"
 	"bytes"
 	"errors"
 	"fmt"
@@ -415,6 +416,7 @@ func TestNeverOutsideWhileLinksMove(t *testing.T) {
 			}
 		})
 	}
+	tarball := archive(t, "x", file("canary"), file("e/new"), file("m/new"), link(tar.TypeLink, "e/hard", "e/new"), link(tar.TypeSymlink, "e/sym", "../../out"))
 	deadline := time.Now().Add(3 * time.Second)
 	succeeded := 0
 	for time.Now().Before(deadline) {
@@ -434,12 +436,44 @@ func TestNeverOutsideWhileLinksMove(t *testing.T) {
 		a.RemoveAll("d/e/sub")
 		a.RemoveAll("l/canary")
 		a.untouched(t, nil)
+		a.raceTrees(t, tarball)
 	}
 	close(stop)
 	group.Wait()
 	if succeeded == 0 {
 		t.Error("nothing ever succeeded, so nothing was raced")
 	}
+}
+
+// raceTrees does to directories what can be done.
+func (a *arena) raceTrees(t *testing.T, tarball []byte) {
+	t.Helper()
+	for _, dir := range []string{".", "d", "d/e", "l"} {
+		var packed bytes.Buffer
+		a.Pack(t.Context(), dir, &packed)
+		a.untouched(t, packed.Bytes())
+		if list, err := a.List(t.Context(), dir, yurt.ListOptions{Depth: 4, Limit: 100}); err == nil {
+			for _, f := range list.Files {
+				if strings.HasPrefix(f.Path, "l/canary") && f.Size == int64(len(secret)) {
+					t.Fatal("what is outside was listed")
+				}
+			}
+		}
+		a.Unpack(t.Context(), dir, bytes.NewReader(tarball), Limits{Entries: 100, Bytes: 1 << 20})
+		a.untouched(t, nil)
+		a.Chmod(dir+"/canary", 0o600)
+		a.Move(dir+"/canary", "stolen", true)
+		if data, err := readAll(a.Dir, "stolen"); err == nil {
+			a.untouched(t, data)
+		}
+		a.Append(dir+"/canary", strings.NewReader("x"), 100, 0)
+		a.untouched(t, nil)
+	}
+	a.Remove(t.Context(), "d/e", true)
+	a.Remove(t.Context(), "l", true)
+	a.MakeDir("d/e", 0)
+	a.MakeDir("l", 0)
+	a.untouched(t, nil)
 }
 
 // FuzzPath reads, writes and looks at whatever path a client gives, among the links

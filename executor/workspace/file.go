@@ -237,7 +237,7 @@ func (d *Dir) MakeDir(name string, mode fs.FileMode) (info yurt.FileInfo, made b
 }
 
 // Move gives what is at from the name to, making parent directories. It replaces a
-// file or an empty directory only where replace says so, and nothing else ever.
+// file only where replace says so, and a directory never.
 func (d *Dir) Move(from, to string, replace bool) (yurt.FileInfo, error) {
 	from, err := yurt.CleanWorkspacePath("path", from)
 	if err != nil {
@@ -258,6 +258,9 @@ func (d *Dir) Move(from, to string, replace bool) (yurt.FileInfo, error) {
 		}
 		return d.root.Rename(from, to)
 	})
+	if errors.Is(err, fs.ErrExist) {
+		err = yurt.FieldErrorf(yurt.CodeFileExists, "to", "there is a directory at %s, or a file where a directory is to go; remove it, or take another name", to)
+	}
 	if err != nil {
 		return yurt.FileInfo{}, explain(fmt.Sprintf("%s (to %s)", from, to), err)
 	}

@@ -69,7 +69,8 @@ var errFull = errors.New("the list is full")
 
 // list adds what is below a directory and comes after the given components.
 func (l *lister) list(ctx context.Context, dir *os.File, below string, after []string, depth int) error {
-	names, err := first(ctx, dir, after, l.limit-len(l.files)+1)
+	// One that does not fit says that there is more, and one may have been seen.
+	names, err := first(ctx, dir, after, l.limit-len(l.files)+2)
 	if err != nil {
 		return err
 	}

@@ -99,6 +99,16 @@ func (w *watch) ended() bool { return w.result != nil }
 // read hands the events of one connection on. It returns nil when the connection
 // ended, for whatever reason but ctx or an error of each.
 func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
+	return readEvents(ctx, body, func(data []byte) (bool, error) {
+		err := w.dispatch(data)
+		return w.ended(), err
+	})
+}
+
+// readEvents calls each with the data of every server-sent event until it reports that
+// it was the last. It returns nil when the connection ended, for whatever reason but
+// ctx or an error of each.
+func readEvents(ctx context.Context, body io.ReadCloser, each func([]byte) (last bool, err error)) error {
 	defer body.Close()
 	reader := bufio.NewReader(body)
 	var data []byte
@@ -112,8 +122,8 @@ func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
 		case err != nil:
 			return nil // broken off: the caller decides whether to resume
 		}
-		if len(line) == 0 {
-			if err := w.dispatch(data); err != nil || w.ended() {
+		if len(line) == 0 && len(data) > 0 { // what has no data is a heartbeat
+			if last, err := each(data); err != nil || last {
 				return err
 			}
 			data = nil
@@ -153,9 +163,6 @@ type eventBody struct {
 }
 
 func (w *watch) dispatch(data []byte) error {
-	if len(data) == 0 {
-		return nil // a heartbeat
-	}
 	var body eventBody
 	if err := json.NewDecoder(strings.NewReader(string(data))).Decode(&body); err != nil {
 		return fmt.Errorf("reading an event: %w", err)

@@ -179,14 +179,14 @@ func (n *Node) RemoveFile(_ context.Context, sandboxID, name string, all bool) e
 // PackFiles implements controller.Node. A file called "broken" breaks the archive off.
 func (n *Node) PackFiles(_ context.Context, sandboxID, dir string, to io.Writer) error {
 	return n.inFiles("PackFiles", sandboxID, func(files map[string]*file) error {
-		if _, ok := files[dir]; !ok && dir != "." {
+		isBelow := func(name string) bool { return dir == "." || strings.HasPrefix(name, dir+"/") }
+		if _, ok := files[dir]; !ok && !slices.ContainsFunc(slices.Collect(maps.Keys(files)), isBelow) && dir != "." {
 			return yurt.FieldErrorf(yurt.CodeFileNotFound, "path", "there is no file %q", dir)
 		}
 		archive := tar.NewWriter(to)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
-			below := strings.TrimPrefix(name, dir+"/")
-			if f := files[name]; !f.info.IsDir && (below != name || dir == ".") {
-				header := &tar.Header{Name: below, Typeflag: tar.TypeReg, Mode: int64(f.info.Mode), Size: f.info.Size}
+			if f := files[name]; !f.info.IsDir && isBelow(name) {
+				header := &tar.Header{Name: strings.TrimPrefix(name, dir+"/"), Typeflag: tar.TypeReg, Mode: int64(f.info.Mode), Size: f.info.Size}
 				if err := archive.WriteHeader(header); err != nil {
 					return err
 				}
