@@ -28,13 +28,18 @@ func TestDefaults(t *testing.T) {
 	}
 	python := WithDefaults(yurt.Template{Name: "python-basic", Runtimes: []string{"python"}, Env: env})
 	shell := WithDefaults(yurt.Template{Name: "shell-basic", Env: env})
-	for i := range defaults {
-		if defaults[i].Description == "" {
-			t.Errorf("%s has no description", defaults[i].Name)
+	byName := map[string]yurt.Template{}
+	for _, template := range defaults {
+		if template.Description == "" {
+			t.Errorf("%s has no description", template.Name)
 		}
-		defaults[i].Description = ""
+		if language, ok := strings.CutSuffix(template.Name, "-basic"); language != "shell" && (!ok || !slices.Equal(template.Runtimes, []string{language})) {
+			t.Errorf("%s runs %q", template.Name, template.Runtimes)
+		}
+		template.Description = ""
+		byName[template.Name] = template
 	}
-	if diff := cmp.Diff([]yurt.Template{python, shell}, defaults); diff != "" {
+	if diff := cmp.Diff([]yurt.Template{python, shell}, []yurt.Template{byName["python-basic"], byName["shell-basic"]}); diff != "" {
 		t.Errorf("(- want, + got):\n%s", diff)
 	}
 }

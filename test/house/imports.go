@@ -30,6 +30,9 @@ func Directions() []Direction {
 		{"cmd/yurt-init", []string{".", "executor/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
 		{"cmd/yurt-launcher", []string{".", "executor/..."}, "the launcher is re-executed on every create, and its size is paid each time"},
 		{"cmd/yurt-runtime-python/...", []string{".", "plugins/...", "cmd/yurt-runtime-python/..."}, "a runtime is a plugin like anybody else's"},
+		{"cmd/yurt-runtime-javascript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
+		{"cmd/yurt-runtime-typescript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
+		{"cmd/yurt-runtime-bash/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"test/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "sdk/go/...", "test/..."}, "tests of more than one part may join any"},
 	}
 }

@@ -98,8 +98,8 @@ func buildOnce(root string, b Binaries) error {
 	}{
 		{b.Init, "./cmd/yurt-init", "0"},
 		{b.Launcher, "./cmd/yurt-launcher", "1"},
-		{filepath.Join(b.PluginDir, "yurt-runtime-python"), "./cmd/yurt-runtime-python", "0"},
-		{filepath.Join(b.ExampleDir, "yurt-runtime-lua"), "./plugins/examples/yurt-runtime-lua", "0"},
+		{b.PluginDir + "/", "./cmd/yurt-runtime-...", "0"},
+		{b.ExampleDir + "/", "./plugins/examples/...", "0"},
 	}
 	for _, build := range builds {
 		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "seccomp", "-o", build.out, build.pkg)

@@ -1,0 +1,11 @@
+# typescript-basic runs TypeScript with the Node and the esbuild of the
+# host, in /usr or /usr/local. Commands work in it too.
+
+template "typescript-basic" {
+  description = "TypeScript code and handlers with the Node and the esbuild of the host"
+
+  # Files, environment and everything else that is not said here come from there.
+  extends = "shell-basic"
+
+  runtimes = ["typescript"]
+}

@@ -1,0 +1,2 @@
+echo begun
+while :; do :; done

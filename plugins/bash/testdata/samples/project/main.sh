@@ -1,0 +1,3 @@
+. "$(dirname "$0")/src/lib.sh"
+
+for argument; do say "$argument"; done

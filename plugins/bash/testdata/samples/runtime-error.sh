@@ -1,0 +1,3 @@
+set -eu
+echo before
+: "${missing:?boom}"

@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// The samples: files of these names and the language's extension, and a directory
+// "project" with a file "main" and others.
+//
+//	snippet        prints "hello"
+//	unicode        prints "grüße 🏕"
+//	arguments      prints each of its arguments on a line
+//	stdin          copies standard input to standard output, letters in upper case
+//	exit           prints "before" and exits with 7
+//	compile-error  is refused by the compiler because of its line 3
+//	runtime-error  prints "before" and fails in its line 3 with the word "boom"
+//	output         prints without end
+//	recursion      calls itself without end; may print
+//	endless        prints "begun", flushed, and never ends
+//	project        prints each of its arguments on a line after "lib: ", which a function
+//	               in another file puts before them
+const projectDir = "project"
+
+// Samples are the programs of one language.
+type Samples struct {
+	programs map[string]string // by name, such as "snippet"
+	entry    string
+	project  []yurt.SourceFile
+}
+
+// sampleNames are those of the programs that every language has.
+func sampleNames() []string {
+	return []string{
+		"snippet", "unicode", "arguments", "stdin", "exit", "compile-error", "runtime-error", "output", "recursion", "endless",
+	}
+}
+
+// ReadSamples reads the samples in a directory. None may be missing.
+func ReadSamples(dir fs.FS) (Samples, error) {
+	samples := Samples{programs: make(map[string]string)}
+	for _, name := range sampleNames() {
+		file, err := one(dir, name+".*")
+		if err != nil {
+			return Samples{}, err
+		}
+		data, err := fs.ReadFile(dir, file)
+		if err != nil {
+			return Samples{}, fmt.Errorf("reading the sample %s: %w", name, err)
+		}
+		samples.programs[name] = string(data)
+	}
+	project, err := fs.Sub(dir, projectDir)
+	if err != nil {
+		return Samples{}, fmt.Errorf("reading the sample project: %w", err)
+	}
+	if samples.project, err = readProject(project); err != nil {
+		return Samples{}, err
+	}
+	for _, file := range samples.project {
+		if base := path.Base(file.Path); strings.TrimSuffix(strings.ToLower(base), path.Ext(base)) == "main" {
+			samples.entry = file.Path
+		}
+	}
+	if samples.entry == "" || len(samples.project) < 2 {
+		return Samples{}, yurt.Errorf(yurt.CodeFileNotFound, "the samples lack a directory %s with a file \"main\" and others beside it", projectDir)
+	}
+	return samples, nil
+}
+
+func readProject(dir fs.FS) ([]yurt.SourceFile, error) {
+	var files []yurt.SourceFile
+	err := fs.WalkDir(dir, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return err
+		}
+		files = append(files, yurt.SourceFile{Path: name, Data: data})
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the sample project: %w", err)
+	}
+	return files, nil
+}
+
+func one(dir fs.FS, pattern string) (string, error) {
+	found, err := fs.Glob(dir, pattern)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("looking for samples: %w", err)
+	case len(found) != 1:
+		return "", yurt.Errorf(yurt.CodeFileNotFound, "there must be one sample %s, and there are %d", pattern, len(found))
+	}
+	return found[0], nil
+}

@@ -1,0 +1,1 @@
+for _, argument in ipairs({...}) do print(argument) end

@@ -1,0 +1,3 @@
+print("never")
+
+local x = = 2

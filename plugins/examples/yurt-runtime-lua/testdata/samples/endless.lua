@@ -1,0 +1,2 @@
+io.write("begun\n"):flush()
+while true do end

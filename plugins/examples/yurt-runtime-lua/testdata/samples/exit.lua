@@ -1,0 +1,2 @@
+print("before")
+os.exit(7, true)

@@ -1,0 +1,1 @@
+return { say = function(text) print("lib: " .. text) end }

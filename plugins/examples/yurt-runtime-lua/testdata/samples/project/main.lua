@@ -1,0 +1,3 @@
+local lib = require("lib")
+
+for _, argument in ipairs({...}) do lib.say(argument) end

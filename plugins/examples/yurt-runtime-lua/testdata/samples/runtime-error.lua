@@ -1,0 +1,5 @@
+print("before")
+local function fail()
+  error("boom")
+end
+fail()

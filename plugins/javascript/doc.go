@@ -1,0 +1,9 @@
+// Package javascript is the language runtime for JavaScript, by Node 18 or later.
+//
+// Code is CommonJS or an ES module, whichever it is written as, with await at its top
+// level; a snippet finds what it imports from the working directory. A handler is an
+// exported function of the event, or of event, context and callback, as AWS Lambda has
+// them. Every plan carries harness.mjs, which runs the code inside the sandbox and
+// writes the result envelope. [HarnessPlan] lends it to languages that become
+// JavaScript.
+package javascript

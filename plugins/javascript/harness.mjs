@@ -1,0 +1,316 @@
+// Runs one piece of user code in a sandbox and hands over what came of it.
+//
+//     node FLAGS harness.mjs spec.json
+//
+// Descriptor 3 takes the outcome, once: {"result": value} of a handler, {"error":
+// {"type", "message", "stacktrace"}} of anything that failed. Code that succeeds has
+// none: its exit code and output are all there is. Needs Node 18 or later, with
+// --experimental-vm-modules and --experimental-import-meta-resolve.
+
+import fs from "node:fs";
+import Module, { createRequire, isBuiltin } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import vm from "node:vm";
+
+const FD = 3;
+const WORKSPACE = process.cwd();
+const MAX_MESSAGE = 16000; // characters
+const MAX_FRAMES = 200;
+const MAX_NAMES = 20;
+
+const spec = JSON.parse(fs.readFileSync(process.argv[2], "utf8"));
+const HERE = path.dirname(process.argv[2]);
+const SNIPPET = path.join(HERE, "main.mjs");
+// What the code is called, and where its imports are looked for. A snippet has no file
+// of that name: it is as if it lay in the working directory.
+const MAIN = spec.entry ? path.resolve(WORKSPACE, spec.entry) : path.join(WORKSPACE, "main.js");
+
+let told = false;
+let left = false; // to Node, which says what there is to say
+let pending = null; // what is awaited, for whoever drains the event loop before it is done
+
+// The code's exit code can be anything; ours say what happened to it.
+const EXIT_FAILED = 1;
+const EXIT_UNSETTLED = 13; // as node has for a top-level await that never ends
+
+function tell(envelope) {
+  tellText(JSON.stringify(envelope));
+}
+
+function tellText(text) {
+  if (told) return;
+  told = true;
+  let data = Buffer.from(text);
+  try {
+    while (data.length > 0) data = data.subarray(fs.writeSync(FD, data));
+  } catch {
+    // The code closed the descriptor: there is nobody to tell.
+  }
+}
+
+class Failure extends Error {
+  constructor(type, message) {
+    super(message);
+    this.type = type;
+  }
+}
+
+// Errors of any kind, strings and nothing can be thrown.
+function describe(error) {
+  if (error instanceof Failure) return { type: error.type, message: error.message, stacktrace: [] };
+  let type = "Error";
+  let message = "";
+  let stacktrace = [];
+  try {
+    if (error !== null && typeof error === "object") {
+      type = String(error.name || error.constructor?.name || "Error");
+      message = String(error.message ?? JSON.stringify(error));
+      stacktrace = frames(error);
+    } else {
+      message = String(error);
+    }
+  } catch {
+    message = "<the error cannot be read>";
+  }
+  if (message.length > MAX_MESSAGE) message = message.slice(0, MAX_MESSAGE) + `… (${message.length} characters in all)`;
+  return { type, message, stacktrace };
+}
+
+// The frames of the user's own files, outermost first.
+function frames(error) {
+  const lines = String(error.stack ?? "").split("\n");
+  const own = lines.filter((line) => /^\s+at /.test(line) && isOwn(line)).map((line) => shorten(line).trim());
+  return own.slice(0, MAX_FRAMES).reverse();
+}
+
+function isOwn(line) {
+  if (line.includes("node_modules") || line.includes("node:") || line.includes("harness.mjs")) return false;
+  return line.includes(WORKSPACE + "/") || line.includes(HERE + "/") || line.includes("(main.ts:");
+}
+
+function shorten(text) {
+  return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "").replaceAll(SNIPPET, path.basename(MAIN)).replaceAll(HERE + "/", "");
+}
+
+// A compile error says where in its first line: "/workspace/main.js:3".
+function compileError(error) {
+  const stack = String(error.stack ?? "");
+  const place = /^(?:file:\/\/)?(.*):(\d+)\n(?:.*\n( *)\^)?/.exec(stack); // the column is not always there
+  let where = path.basename(MAIN);
+  if (place) where = [shorten(place[1]), place[2], place[3] === undefined ? null : place[3].length + 1].filter((part) => part !== null).join(":");
+  process.stderr.write(shorten(stack.split("\n    at ")[0]) + "\n");
+  return { type: "CompileError", message: `${where}: ${error.name}: ${error.message}`, stacktrace: place ? [where] : [] };
+}
+
+function fail(error) {
+  if (!(error instanceof Failure) && error !== null && typeof error === "object" && error.stack) {
+    const kept = String(error.stack).split("\n").filter((line) => !/^\s+at .*(harness\.mjs|node:internal)/.test(line));
+    process.stderr.write("Uncaught " + shorten(kept.join("\n")) + "\n");
+  } else {
+    process.stderr.write("Uncaught " + (error instanceof Failure ? `${error.type}: ${error.message}` : String(error)) + "\n");
+  }
+  tell({ error: describe(error) });
+  process.exit(EXIT_FAILED);
+}
+
+// load runs the code and returns what it exports.
+async function load() {
+  if (spec.entry && isModuleFile(MAIN)) return await import(pathToFileURL(MAIN).href).catch(atLoad);
+  const source = fs.readFileSync(spec.entry ? MAIN : SNIPPET, "utf8").replace(/^\ufeff/, "").replace(/^#!.*/, "");
+  const script = compile(() => vm.compileFunction(source, ["exports", "require", "module", "__filename", "__dirname"], { filename: MAIN }));
+  if (!script.error) return runCommonJS(source);
+  if (spec.entry && MAIN.endsWith(".cjs")) refuse(script.error);
+  const module = compile(() => sourceModule(source));
+  if (!module.error) return await runModule(module.value);
+  if (!/^\s*(import|export)\b/m.test(source) || spec.entry) refuse(script.error);
+  return await import(pathToFileURL(SNIPPET).href).catch(leave); // for an error that says where
+}
+
+function compile(attempt) {
+  try {
+    return { value: attempt() };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function refuse(error) {
+  tell({ error: compileError(error) });
+  process.exit(EXIT_FAILED);
+}
+
+// The syntax error of a file that is imported: one that code throws has frames of the
+// user's.
+function atLoad(error) {
+  if (error instanceof SyntaxError && frames(error).length === 0) return leave(error);
+  throw error;
+}
+
+// leave lets Node end with the error: it alone knows the place, and prints it. The
+// runtime reads it from there.
+function leave(error) {
+  left = true;
+  Promise.reject(error);
+  return new Promise(() => {});
+}
+
+function isModuleFile(file) {
+  if (/\.mjs$/.test(file)) return true;
+  if (!/\.js$/.test(file)) return false;
+  for (let dir = path.dirname(file); ; dir = path.dirname(dir)) {
+    try {
+      return JSON.parse(fs.readFileSync(path.join(dir, "package.json"), "utf8")).type === "module";
+    } catch (error) {
+      if (error.code !== "ENOENT") return false;
+    }
+    if (dir === path.dirname(dir)) return false;
+  }
+}
+
+function runCommonJS(source) {
+  const module = new Module(MAIN, null);
+  module.filename = MAIN;
+  module.paths = Module._nodeModulePaths(path.dirname(MAIN));
+  module.id = ".";
+  process.mainModule = module;
+  Module._cache[MAIN] = module;
+  try {
+    module._compile(source, MAIN);
+  } catch (error) {
+    atLoad(error);
+  }
+  module.loaded = true;
+  return module.exports;
+}
+
+function sourceModule(source) {
+  const emit = process.emitWarning;
+  process.emitWarning = () => {}; // that this is experimental is no news to the user
+  try {
+    return new vm.SourceTextModule(source, {
+      identifier: pathToFileURL(MAIN).href,
+      initializeImportMeta(meta) {
+        meta.url = pathToFileURL(MAIN).href;
+        meta.filename = MAIN;
+        meta.dirname = path.dirname(MAIN);
+      },
+      importModuleDynamically: (name, _, attributes) => importFrom(name, attributes),
+    });
+  } finally {
+    process.emitWarning = emit;
+  }
+}
+
+async function importFrom(name, attributes) {
+  return await import(await resolve(name), { with: attributes ?? {} });
+}
+
+async function resolve(name) {
+  const base = pathToFileURL(MAIN).href;
+  if (isBuiltin(name)) return name;
+  if (/^(\.{0,2}\/|[a-z]+:)/i.test(name)) return new URL(name, base).href;
+  try {
+    return await import.meta.resolve(name, base);
+  } catch (error) {
+    try {
+      return pathToFileURL(createRequire(MAIN).resolve(name)).href; // finds what NODE_PATH has
+    } catch {
+      throw error;
+    }
+  }
+}
+
+async function runModule(module) {
+  // As in CommonJS: snippets that await at the top level often require, too.
+  globalThis.require ??= createRequire(MAIN);
+  await module.link(async (name, _, extra) => {
+    const namespace = await importFrom(name, extra?.attributes ?? extra?.assert).catch(atLoad);
+    const names = Object.keys(namespace);
+    return new vm.SyntheticModule(names, function () {
+      for (const key of names) this.setExport(key, namespace[key]);
+    });
+  }).catch(atLoad);
+  await module.evaluate();
+  return module.namespace;
+}
+
+// The context that AWS Lambda documents for Node.
+function newContext() {
+  const deadline = performance.timeOrigin + spec.timeout_ms;
+  const context = {
+    callbackWaitsForEmptyEventLoop: true,
+    ...spec.context,
+    getRemainingTimeInMillis: () => Math.max(0, Math.trunc(deadline - performance.timeOrigin - performance.now())),
+  };
+  return context;
+}
+
+function findHandler(exported) {
+  const name = spec.handler.slice(spec.handler.lastIndexOf(".") + 1);
+  for (const object of [exported, exported?.default]) {
+    if (typeof object?.[name] === "function") return object[name];
+  }
+  const names = Object.keys(exported ?? {}).filter((key) => typeof exported[key] === "function");
+  const has = names.length === 0 ? "it exports no function" : "it exports " + names.slice(0, MAX_NAMES).join(", ");
+  throw new Failure("HandlerNotFound", `${path.basename(MAIN)} exports no function named ${name}; ${has}`);
+}
+
+// A handler returns its result, or a promise of it, or calls back.
+function callHandler(handler) {
+  return new Promise((resolve, reject) => {
+    const context = newContext();
+    const callback = (error, result) => (error === null || error === undefined ? resolve(result) : reject(error));
+    context.done = callback;
+    context.succeed = (result) => callback(null, result);
+    context.fail = (error) => callback(error ?? new Error("the handler called fail"));
+    const returned = handler(spec.event, context, callback);
+    if (typeof returned?.then === "function") returned.then(resolve, reject);
+    else if (handler.length < 3) resolve(returned);
+  });
+}
+
+function encode(result) {
+  let text;
+  try {
+    text = JSON.stringify(result) ?? "null";
+  } catch (error) {
+    throw new Failure("ResultNotSerializable", `the result cannot be written as JSON: ${error.message.split("\n")[0]}`);
+  }
+  const size = Buffer.byteLength(text);
+  if (size > spec.max_result) {
+    throw new Failure("ResultTooLarge", `the result has ${size} bytes of JSON; at most ${spec.max_result} are allowed: write it to a file instead`);
+  }
+  return text;
+}
+
+async function main() {
+  pending = "the code awaits at its top level something that never comes";
+  const exported = await load();
+  pending = null;
+  if (spec.kind !== "handler") return;
+  const handler = findHandler(exported);
+  pending = "the handler neither returned nor called back, and nothing is left that it could wait for";
+  const text = encode(await callHandler(handler));
+  pending = null;
+  tellText(`{"result":${text}}`);
+  process.exit(0);
+}
+
+process.argv = [process.argv[0], MAIN, ...(spec.args ?? [])];
+process.execArgv = [];
+process.on("uncaughtExceptionMonitor", (error) => {
+  if (!left && process.listenerCount("uncaughtException") === 0) tell({ error: describe(error) });
+});
+process.on("beforeExit", () => {
+  if (pending === null || told) return;
+  process.stderr.write(pending + "\n");
+  tell({ error: { type: spec.kind === "handler" ? "HandlerNotFinished" : "UnsettledAwait", message: pending, stacktrace: [] } });
+  process.exit(EXIT_UNSETTLED);
+});
+process.on("exit", (code) => {
+  if (spec.kind === "handler" && !told && !left) {
+    tell({ error: { type: "ProcessExit", message: `the handler exited with code ${code} instead of returning`, stacktrace: [] } });
+  }
+});
+main().catch(fail);

@@ -1,0 +1,1 @@
+for (const argument of process.argv.slice(2)) console.log(argument);

@@ -1,0 +1,3 @@
+const { say } = require("./src/lib");
+
+for (const argument of process.argv.slice(2)) say(argument);

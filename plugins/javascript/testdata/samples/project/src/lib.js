@@ -1,0 +1,1 @@
+exports.say = (text) => console.log("lib: " + text);

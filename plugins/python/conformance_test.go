@@ -1,0 +1,13 @@
+package python_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	rig.Conformance(t, "python", os.DirFS("testdata/samples"))
+}

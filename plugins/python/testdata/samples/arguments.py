@@ -1,0 +1,4 @@
+import sys
+
+for argument in sys.argv[1:]:
+    print(argument)

@@ -1,0 +1,3 @@
+print("begun", flush=True)
+while True:
+    pass

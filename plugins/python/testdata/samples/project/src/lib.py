@@ -1,0 +1,2 @@
+def say(text):
+    print("lib:", text)

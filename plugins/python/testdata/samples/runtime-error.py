@@ -1,0 +1,4 @@
+print("before")
+def fail():
+    raise ValueError("boom")
+fail()

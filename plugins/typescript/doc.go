@@ -1,0 +1,7 @@
+// Package typescript is the language runtime for TypeScript, by esbuild and Node.
+//
+// A compile step has esbuild take the types away and bundle what the code imports from
+// the project and its node_modules; the result runs as JavaScript does, with the lines
+// of the TypeScript in its errors. Types are not checked. esbuild works inside the
+// sandbox: it reads what users wrote.
+package typescript

@@ -1,0 +1,3 @@
+import { say } from "./src/lib";
+
+for (const argument of process.argv.slice(2)) say(argument);

@@ -1,0 +1,3 @@
+export function say(text: string): void {
+  console.log("lib: " + text);
+}

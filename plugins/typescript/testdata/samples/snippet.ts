@@ -1,0 +1,2 @@
+const text: string = "hello";
+console.log(text);

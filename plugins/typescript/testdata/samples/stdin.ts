@@ -1,0 +1,4 @@
+import { text } from "node:stream/consumers";
+
+const given: string = await text(process.stdin);
+process.stdout.write(given.toUpperCase());
