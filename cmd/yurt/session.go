@@ -20,6 +20,7 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionShowCommand(a),
 		newSessionExecCommand(a),
 		newSessionCodeCommand(a),
+		newSessionCpCommand(a),
 		newSessionProcessesCommand(a),
 		newSessionPauseCommand(a),
 		newSessionResumeCommand(a),
