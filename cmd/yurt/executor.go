@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/api"
+	"github.com/yurtrun/yurt/executor/identity"
 )
 
 // callsLimit bounds how long the calls that are under way may go on when the executor
@@ -21,8 +23,9 @@ import (
 const callsLimit = 10 * time.Second
 
 type executorFlags struct {
-	stateDir, listen, node, logFormat string
-	maxSandboxes                      int
+	stateDir, listen, listenTLS, node, logFormat string
+	tls                                          identity.Files
+	maxSandboxes                                 int
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -32,18 +35,24 @@ func newExecutorCommand(a *app) *cobra.Command {
 		Short:   "Own the sandboxes of this machine, for others to ask for",
 		GroupID: groupHost,
 		Long: `Own the sandboxes of this machine and serve them to other programs: on a Unix socket,
-which root and the user that it runs as may use.
+which root and the user that it runs as may use, and for controllers over mutual TLS
+(see yurt ca).
 
 Stopped or killed, it leaves the sandboxes and what runs in them as they are. Started
 again on the same state directory, in this version or a newer one, it goes on with
 them; no output is lost.`,
-		Example: "  yurt executor\n  yurt executor --state-dir ./state --listen ./executor.sock --log-format json",
-		Args:    noArguments,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveExecutor(cmd.Context(), f) },
+		Example: "  yurt executor\n  yurt executor --state-dir ./state --listen ./executor.sock --log-format json\n" +
+			"  yurt executor --listen-tls :8701 --node node1 \\\n    --tls-ca yurt-ca.pem --tls-cert executor-node1.pem --tls-key executor-node1-key.pem",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveExecutor(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the sandboxes; also in YURT_STATE_DIR (default: /var/lib/yurt for root)")
 	flags.StringVar(&f.listen, "listen", "", "the Unix socket to listen on (default: executor.sock in the state directory)")
+	flags.StringVar(&f.listenTLS, "listen-tls", "", "the address, host:port, to listen on for controllers (default: none)")
+	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "with --listen-tls: the certificates of the authorities to trust")
+	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "with --listen-tls: the certificate of this executor")
+	flags.StringVar(&f.tls.Key, "tls-key", "", "with --listen-tls: its key")
 	flags.StringVar(&f.node, "node", "", "the name of this node (default: the host's)")
 	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 1000, "how many sandboxes may exist at once")
 	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
@@ -65,6 +74,9 @@ func (f *executorFlags) complete(a *app) (err error) {
 			return yurt.Errorf(yurt.CodeInvalidArgument, "this host has no name; give --node")
 		}
 	}
+	if given := f.tls.Authorities != "" && f.tls.Certificate != "" && f.tls.Key != ""; f.listenTLS != "" && !given {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--listen-tls", "controllers and this executor have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
+	}
 	if f.maxSandboxes < 1 {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--max-sandboxes", "%d is out of range; give 1 or more", f.maxSandboxes)
 	}
@@ -79,6 +91,10 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := f.complete(a); err != nil {
 		return err
 	}
+	source, err := f.identity(logger)
+	if err != nil {
+		return err
+	}
 	node, err := newExecutor(f.stateDir, logger, func(c *executor.Config) {
 		c.Node, c.MaxSandboxes = f.node, f.maxSandboxes
 	})
@@ -89,26 +105,56 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := node.Start(ctx); err != nil {
 		return err
 	}
-	return a.offer(ctx, f, node, logger)
+	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Logger: logger})
+	return a.offer(ctx, f, server, source, logger)
 }
 
-// offer serves the node until ctx is done.
-func (a *app) offer(ctx context.Context, f executorFlags, node *executor.Executor, logger *slog.Logger) error {
-	listener, err := api.ListenUnix(ctx, f.listen)
-	if err != nil {
-		return err
+// offer serves callers until ctx is done.
+func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, source *identity.Source, logger *slog.Logger) error {
+	address := ""
+	if source != nil {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listenTLS)
+		if err != nil {
+			return yurt.FieldErrorf(yurt.CodeUnavailable, "--listen-tls", "listening on %s: %w", f.listenTLS, err)
+		}
+		address = listener.Addr().String()
+		server.ServeTLS(listener, source)
 	}
-	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Logger: logger})
-	server.ServeUnix(listener)
-	defer context.AfterFunc(ctx, func() {
+	shutdown := func() {
 		notify(logger, daemon.SdNotifyStopping)
 		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), callsLimit)
 		defer cancel()
 		server.Shutdown(limited)
-	})()
-	a.announceExecutor(f)
+	}
+	listener, err := api.ListenUnix(ctx, f.listen)
+	if err != nil {
+		shutdown()
+		return errors.Join(err, server.Wait())
+	}
+	server.ServeUnix(listener)
+	defer context.AfterFunc(ctx, shutdown)()
+	a.announceExecutor(f, address)
 	notify(logger, daemon.SdNotifyReady)
 	return server.Wait()
+}
+
+// identity returns what the executor shows to controllers, nil if it has none to do with.
+func (f *executorFlags) identity(logger *slog.Logger) (*identity.Source, error) {
+	if f.listenTLS == "" {
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	}
+	source, err := identity.Open(f.tls, identity.RoleExecutor, time.Now, logger)
+	if err != nil {
+		return nil, err
+	}
+	name, _, err := source.Name()
+	if err != nil {
+		return nil, err
+	}
+	if name.Name != f.node {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--tls-cert", "it is of %s, and this is node %s, which controllers expect; issue one to it, or give --node", name, f.node)
+	}
+	return source, nil
 }
 
 // notify tells systemd, where that is who started this, how far it is.
@@ -119,12 +165,14 @@ func notify(logger *slog.Logger, state string) {
 }
 
 // announceExecutor says where to call. Programs that start an executor read it too.
-func (a *app) announceExecutor(f executorFlags) {
+func (a *app) announceExecutor(f executorFlags, address string) {
 	if a.json {
-		_ = a.printJSON(map[string]string{"socket": f.listen, "node": f.node, "state_dir": f.stateDir})
+		_ = a.printJSON(map[string]string{"socket": f.listen, "address": address, "node": f.node, "state_dir": f.stateDir})
 		return
 	}
-	a.printf("Yurt %s owns the sandboxes of node %s\n\n", version, f.node)
-	a.printf("  socket   %s\n  state    %s\n\n", f.listen, f.stateDir)
-	a.printf("Ctrl-C leaves the sandboxes running; start it again to go on with them.\n")
+	a.printf("Yurt %s owns the sandboxes of node %s\n\n  socket   %s\n", version, f.node, f.listen)
+	if address != "" {
+		a.printf("  TLS      %s\n", address)
+	}
+	a.printf("  state    %s\n\nCtrl-C leaves the sandboxes running; start it again to go on with them.\n", f.stateDir)
 }

@@ -33,6 +33,7 @@ Ask what this host can do:  yurt doctor`,
 		newRuntimeCommand(a),
 		newDoctorCommand(a),
 		newExecutorCommand(a),
+		newCACommand(a),
 		newVersionCommand(a),
 	)
 	return a.finish(root)

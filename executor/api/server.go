@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -44,7 +46,8 @@ type Server struct {
 	stop   context.CancelFunc
 	group  errgroup.Group
 
-	servers []*grpc.Server
+	mu      sync.Mutex
+	servers []*grpc.Server // a listener each
 }
 
 // NewServer returns a server that does not listen yet.
@@ -61,8 +64,8 @@ func (s *Server) ServeUnix(listener net.Listener) {
 }
 
 // serve answers those who pass the credentials.
-func (s *Server) serve(listener net.Listener, creds credentials.TransportCredentials) {
-	server := grpc.NewServer(
+func (s *Server) serve(listener net.Listener, creds credentials.TransportCredentials, more ...grpc.ServerOption) {
+	server := grpc.NewServer(append([]grpc.ServerOption{
 		grpc.Creds(creds),
 		grpc.ConnectionTimeout(handshakeLimit),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders),
@@ -71,34 +74,45 @@ func (s *Server) serve(listener net.Listener, creds credentials.TransportCredent
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingEvery, Timeout: pingLimit}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingLeast, PermitWithoutStream: true}),
 		grpc.UnaryInterceptor(s.unary), grpc.StreamInterceptor(s.stream),
-	)
+	}, more...)...)
 	proto.RegisterNodeServer(server, &nodeServer{config: s.config})
 	proto.RegisterSandboxesServer(server, &sandboxServer{node: s.config.Node})
 	proto.RegisterExecutionsServer(server, &executionServer{node: s.config.Node})
 	proto.RegisterFilesServer(server, &fileServer{node: s.config.Node})
+	s.mu.Lock()
 	s.servers = append(s.servers, server)
+	s.mu.Unlock()
 	s.group.Go(func() error {
 		if err := server.Serve(listener); err != nil {
+			s.cutOff()
 			return fmt.Errorf("serving the executor's API on %s: %w", listener.Addr(), err)
 		}
 		return nil
 	})
 }
 
-// Wait returns when a listener fails, or all are shut down.
+// cutOff ends every listener and every call.
+func (s *Server) cutOff() {
+	for _, server := range s.list() {
+		server.Stop()
+	}
+}
+
+func (s *Server) list() []*grpc.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.servers)
+}
+
+// Wait returns when a listener fails, which ends the others, or all are shut down.
 func (s *Server) Wait() error { return s.group.Wait() }
 
 // Shutdown takes no new calls, has those who watch and wait ask again later, and waits
 // for the other calls until ctx is done, when they are cut off.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.stop()
-	cut := context.AfterFunc(ctx, func() {
-		for _, server := range s.servers {
-			server.Stop()
-		}
-	})
-	defer cut()
-	for _, server := range s.servers {
+	defer context.AfterFunc(ctx, s.cutOff)()
+	for _, server := range s.list() {
 		server.GracefulStop()
 	}
 }

@@ -26,15 +26,16 @@ type daemon struct {
 	t        *testing.T
 	stateDir string
 	program  string
+	args     []string  // beside those that every executor has
 	process  *exec.Cmd // nil between two lives
 }
 
 // newDaemon starts an executor. When the test ends it is stopped, and nothing of it may
 // be left.
-func newDaemon(t *testing.T) *daemon {
+func newDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	rig.NeedsSandboxes(t)
-	d := &daemon{t: t, stateDir: t.TempDir(), program: rig.BuildYurt(t, "yurt", "v1")}
+	d := &daemon{t: t, stateDir: t.TempDir(), program: rig.BuildYurt(t, "yurt", "v1"), args: args}
 	client, err := api.NewUnixClient(d.socket())
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func (d *daemon) start() {
 		d.t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command(d.program, "executor", "--state-dir", d.stateDir, "--node", "test")
+	cmd := exec.Command(d.program, append([]string{"executor", "--state-dir", d.stateDir, "--node", "test"}, d.args...)...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

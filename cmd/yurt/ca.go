@@ -1,0 +1,101 @@
+package main
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/identity"
+)
+
+func newCACommand(a *app) *cobra.Command {
+	return parent("ca", "Make the certificates by which executors and controllers know each other", groupHost,
+		newCAInitCommand(a), newCAIssueCommand(a))
+}
+
+func newCAInitCommand(a *app) *cobra.Command {
+	var dir, valid string
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Make an authority",
+		Long: `Make an authority: a certificate that every executor and controller is given, and a
+key that none of them needs, and whoever has it can be any of them.`,
+		Example: "  yurt ca init --dir ./ca",
+		Args:    noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			life, err := lifetime(valid)
+			if err != nil {
+				return err
+			}
+			if err := identity.InitAuthority(dir, life, time.Now); err != nil {
+				return err
+			}
+			certificate, key := filepath.Join(dir, identity.AuthorityFile), filepath.Join(dir, identity.AuthorityKeyFile)
+			if a.json {
+				return a.printJSON(map[string]string{"certificate": certificate, "key": key})
+			}
+			a.printf("%s  for every executor and controller\n%s  for nobody: keep it safe, and off the machines that run code\n", certificate, key)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", ".", "where to put it")
+	cmd.Flags().StringVar(&valid, "valid", identity.DefaultAuthorityLife.String(), "how long it is to be valid")
+	return cmd
+}
+
+func newCAIssueCommand(a *app) *cobra.Command {
+	var dir, out, valid string
+	cmd := &cobra.Command{
+		Use:   "issue executor|controller NAME",
+		Short: "Issue a certificate to an executor or a controller",
+		Long: `Issue a certificate and its key to the executor of a node, or to a controller. Those
+that are there already are replaced, which is how they are renewed: a part that uses the
+files takes up the new ones without a restart.`,
+		Example: "  yurt ca issue executor node1 --dir ./ca --out ./certs\n  yurt ca issue controller eu1 --valid 720h",
+		Args:    arguments(2, 2, "a role and a name"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			life, err := lifetime(valid)
+			if err != nil {
+				return err
+			}
+			return a.issueCertificate(identity.Name{Role: identity.Role(args[0]), Name: args[1]}, dir, out, life)
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", ".", "where the authority is")
+	cmd.Flags().StringVar(&out, "out", ".", "where to put what is issued")
+	cmd.Flags().StringVar(&valid, "valid", identity.DefaultLife.String(), "how long it is to be valid")
+	return cmd
+}
+
+func (a *app) issueCertificate(name identity.Name, dir, out string, life time.Duration) error {
+	if err := name.Validate(); err != nil { // it names files too
+		return err
+	}
+	authority, err := identity.OpenAuthority(dir, time.Now)
+	if err != nil {
+		return err
+	}
+	base := filepath.Join(out, string(name.Role)+"-"+name.Name)
+	certificate, key := base+".pem", base+"-key.pem"
+	expires, err := authority.Issue(name, life, certificate, key)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(map[string]string{"name": name.String(), "certificate": certificate, "key": key, "expires": expires.UTC().Format(time.RFC3339)})
+	}
+	a.printf("%s\n%s\n%s until %s\n", certificate, key, name, expires.UTC().Format(time.RFC3339))
+	return nil
+}
+
+// lifetime reads how long a certificate is to be valid.
+func lifetime(text string) (time.Duration, error) {
+	const least = time.Minute
+	life, err := yurt.ParseDuration(text)
+	if err != nil || life.Std() < least {
+		return 0, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--valid", "%q is no time for a certificate; give a minute or more, such as 720h", text)
+	}
+	return life.Std(), nil
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/identity"
+)
+
+// A connection over TLS is closed at this age, and the calls on it a while later, so
+// that no caller stays for long whose certificate is not good any more.
+const (
+	tlsAge   = 30 * time.Minute
+	tlsGrace = 30 * time.Minute
+)
+
+// ServeTLS answers controllers over mutual TLS, in the background. It is called before
+// Wait and Shutdown.
+func (s *Server) ServeTLS(listener net.Listener, source *identity.Source) {
+	creds := &tlsServer{credentials.NewTLS(source.ServerConfig(identity.RoleController)), s.logger}
+	s.serve(listener, creds, grpc.KeepaliveParams(keepalive.ServerParameters{
+		Time: pingEvery, Timeout: pingLimit, MaxConnectionAge: tlsAge, MaxConnectionAgeGrace: tlsGrace,
+	}))
+}
+
+// tlsServer says in the log whom it refuses, and why: the caller may be told less.
+type tlsServer struct {
+	credentials.TransportCredentials
+	logger *slog.Logger
+}
+
+func (t *tlsServer) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	remote := conn.RemoteAddr().String()
+	secure, info, err := t.TransportCredentials.ServerHandshake(conn)
+	if err != nil {
+		t.logger.Warn("caller refused", "remote", remote, "error", err)
+	}
+	return secure, info, err
+}
+
+func (t *tlsServer) Clone() credentials.TransportCredentials { return t }
+
+// NewTLSClient returns a client of the executor of that node, which listens at address.
+// The source is a controller's. It connects when it is first used, and again whenever
+// that is needed, each time with the certificate that is there then.
+func NewTLSClient(address, node string, source *identity.Source) (*Client, error) {
+	name := identity.Name{Role: identity.RoleExecutor, Name: node}
+	if err := name.Validate(); err != nil {
+		return nil, err
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "address", "%q is not an address; give host:port", address)
+	}
+	return newClient("dns:///"+address, &tlsClient{source: source, executor: name})
+}
+
+// tlsClient connects with what the source has when it does.
+type tlsClient struct {
+	source   *identity.Source
+	executor identity.Name
+}
+
+func (t *tlsClient) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	config, err := t.source.ClientConfig(t.executor)
+	if err != nil {
+		return nil, nil, err
+	}
+	return credentials.NewTLS(config).ClientHandshake(ctx, authority, conn)
+}
+
+// ServerHandshake is the server's alone to need.
+func (t *tlsClient) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return nil, nil, yurt.Errorf(yurt.CodeInternal, "a client serves nobody")
+}
+
+func (t *tlsClient) Info() credentials.ProtocolInfo {
+	return credentials.ProtocolInfo{SecurityProtocol: "tls"}
+}
+
+func (t *tlsClient) Clone() credentials.TransportCredentials { return t }
+
+func (t *tlsClient) OverrideServerName(string) error { return nil }

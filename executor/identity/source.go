@@ -1,0 +1,130 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Files are what a part of Yurt shows that it is, and knows others by.
+type Files struct {
+	Authorities string // certificates of those that are trusted; several while one replaces another
+	Certificate string
+	Key         string
+}
+
+// Source is what is in the files now. Its methods may be called concurrently.
+type Source struct {
+	files  Files
+	role   Role
+	logger *slog.Logger
+	now    func() time.Time
+
+	mu     sync.Mutex
+	read   [3][]byte // what the files held when they were last looked at
+	in     *material // what is in use
+	failed error     // why what was last read is not
+}
+
+// material is what one state of the files comes to.
+type material struct {
+	certificate tls.Certificate
+	name        Name
+	roots       *x509.CertPool
+}
+
+// Open reads the files of a part that has the role.
+func Open(files Files, role Role, now func() time.Time, logger *slog.Logger) (*Source, error) {
+	s := &Source{files: files, role: role, now: now, logger: logger}
+	m, err := s.current()
+	if err != nil {
+		return nil, err
+	}
+	logger.Info("certificate read", "name", m.name.String(), "expires", date(m.certificate.Leaf.NotAfter))
+	return s, nil
+}
+
+// Name returns the name in the certificate, and when that expires.
+func (s *Source) Name() (Name, time.Time, error) {
+	m, err := s.current()
+	if err != nil {
+		return Name{}, time.Time{}, err
+	}
+	return m.name, m.certificate.Leaf.NotAfter, nil
+}
+
+// current returns what is to be used for a handshake that begins now.
+func (s *Source) current() (*material, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refresh()
+	if s.in == nil {
+		return nil, s.failed
+	}
+	if leaf := s.in.certificate.Leaf; s.now().After(leaf.NotAfter) {
+		return nil, errors.Join(yurt.Errorf(yurt.CodeUnavailable, "the certificate %s (%s) expired at %s; issue another with yurt ca issue",
+			s.files.Certificate, s.in.name, date(leaf.NotAfter)), s.failed)
+	}
+	return s.in, nil
+}
+
+// refresh takes over what the files hold, if that is something else and can be used.
+func (s *Source) refresh() {
+	var read [3][]byte
+	changed := s.in == nil
+	for i, path := range []string{s.files.Authorities, s.files.Certificate, s.files.Key} {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			s.failed = fmt.Errorf("reading a certificate: %w", err)
+			return
+		}
+		read[i] = data
+		changed = changed || !bytes.Equal(data, s.read[i])
+	}
+	if !changed {
+		return
+	}
+	s.read = read
+	m, err := s.load(read)
+	s.failed = err
+	switch {
+	case err == nil && s.in != nil:
+		s.logger.Info("certificate replaced", "name", m.name.String(), "expires", date(m.certificate.Leaf.NotAfter))
+	case err != nil && s.in != nil:
+		s.logger.Warn("certificate not replaced; the one before is used on", "error", err)
+	}
+	if err == nil {
+		s.in = m
+	}
+}
+
+func (s *Source) load(read [3][]byte) (*material, error) {
+	m := &material{roots: x509.NewCertPool()}
+	if !m.roots.AppendCertsFromPEM(read[0]) {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%s holds no certificate of an authority", s.files.Authorities)
+	}
+	var err error
+	if m.certificate, err = tls.X509KeyPair(read[1], read[2]); err != nil {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%s and %s are no certificate and its key: %w", s.files.Certificate, s.files.Key, err)
+	}
+	if m.name, err = nameIn(m.certificate.Leaf); err != nil {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the certificate %s cannot be used: %w", s.files.Certificate, err)
+	}
+	if m.name.Role != s.role {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the certificate %s is of %s; a certificate for the role %s is needed here", s.files.Certificate, m.name, s.role)
+	}
+	leaf := m.certificate.Leaf
+	at := leaf.NotAfter // whether it has expired is said elsewhere
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: m.roots, CurrentTime: at, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}); err != nil {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the certificate %s is not from an authority in %s: %w", s.files.Certificate, s.files.Authorities, err)
+	}
+	return m, nil
+}
