@@ -35,6 +35,7 @@ const (
 	CodeSessionNotFound      Code = "session_not_found"      // no such session
 	CodeSessionEnded         Code = "session_ended"          // the session has terminated or failed
 	CodeExecutionNotFound    Code = "execution_not_found"    // no such execution
+	CodeContextNotFound      Code = "context_not_found"      // no such context in the session
 	CodeExecutionRunning     Code = "execution_running"      // the result is not there yet
 	CodeExecutionEnded       Code = "execution_ended"        // the execution has ended, so nothing can be done to it
 	CodeStdinClosed          Code = "stdin_closed"           // the execution has no stdin that is open, or not any more
@@ -97,6 +98,7 @@ func codeTable() map[Code]codeRow {
 		CodeSessionNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeSessionEnded:         {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeExecutionNotFound:    {http.StatusNotFound, codes.NotFound, ExitError},
+		CodeContextNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeExecutionRunning:     {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeExecutionEnded:       {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeStdinClosed:          {http.StatusConflict, codes.FailedPrecondition, ExitError},

@@ -31,24 +31,28 @@ func (s ExecutionState) Ended() bool { return s == ExecutionSucceeded || s == Ex
 
 // ExecutionSpec is everything a node needs to run something in a sandbox.
 type ExecutionSpec struct {
-	ID          string            `json:"id"`
-	Kind        ExecutionKind     `json:"kind"`
-	Language    string            `json:"language,omitempty"` // of code and handler
-	Code        string            `json:"code,omitempty"`     // source text of code and handler
-	Handler     string            `json:"handler,omitempty"`  // name of the function; default "handler"
-	Event       json.RawMessage   `json:"event,omitempty"`
-	Context     json.RawMessage   `json:"context,omitempty"` // fields that override the handler's context
-	Command     []string          `json:"command,omitempty"` // argv
-	Files       []SourceFile      `json:"files,omitempty"`   // written to the working directory first
-	Entry       string            `json:"entry,omitempty"`   // file to run, relative to Cwd, in place of Code
-	Args        []string          `json:"args,omitempty"`    // of the code's program
-	Stdin       []byte            `json:"stdin,omitempty"`
-	Env         map[string]string `json:"env,omitempty"`
-	Cwd         string            `json:"cwd,omitempty"`        // default /workspace
-	StdinOpen   bool              `json:"stdin_open,omitempty"` // more may come after Stdin, while it runs
-	Terminal    *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal
-	Timeout     Duration          `json:"timeout"`
-	OutputLimit Size              `json:"output_limit"` // of each stream, in bytes
+	ID       string          `json:"id"`
+	Kind     ExecutionKind   `json:"kind"`
+	Language string          `json:"language,omitempty"` // of code and handler
+	Code     string          `json:"code,omitempty"`     // source text of code and handler
+	Handler  string          `json:"handler,omitempty"`  // name of the function; default "handler"
+	Event    json.RawMessage `json:"event,omitempty"`
+	Context  json.RawMessage `json:"context,omitempty"` // fields that override the handler's context
+	// ContextName is the context that code runs in; empty for a fresh interpreter.
+	ContextName string `json:"context_name,omitempty"`
+	// ContextOptional lets a language that keeps no state run the code all the same.
+	ContextOptional bool              `json:"context_optional,omitempty"`
+	Command         []string          `json:"command,omitempty"` // argv
+	Files           []SourceFile      `json:"files,omitempty"`   // written to the working directory first
+	Entry           string            `json:"entry,omitempty"`   // file to run, relative to Cwd, in place of Code
+	Args            []string          `json:"args,omitempty"`    // of the code's program
+	Stdin           []byte            `json:"stdin,omitempty"`
+	Env             map[string]string `json:"env,omitempty"`
+	Cwd             string            `json:"cwd,omitempty"`        // default /workspace
+	StdinOpen       bool              `json:"stdin_open,omitempty"` // more may come after Stdin, while it runs
+	Terminal        *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal
+	Timeout         Duration          `json:"timeout"`
+	OutputLimit     Size              `json:"output_limit"` // of each stream, in bytes
 }
 
 // SourceFile is one file of a project.
@@ -78,8 +82,18 @@ type Result struct {
 	Metrics   Metrics         `json:"metrics"`
 	Artifacts []Artifact      `json:"artifacts"`
 	Truncated Truncated       `json:"truncated"`
-	StartedAt time.Time       `json:"started_at"`
-	EndedAt   time.Time       `json:"ended_at"`
+	// Displays are what an execution in a context showed, the value of its last
+	// expression among them.
+	Displays []Display `json:"results,omitempty"`
+	// MainDisplay is the index in Displays of the value of the last expression.
+	MainDisplay *int `json:"main_result,omitempty"`
+	// KernelRestarted says that the context's interpreter was a fresh one, because that
+	// of the execution before had ended: nothing from before is there any more.
+	KernelRestarted bool `json:"kernel_restarted,omitempty"`
+	// StateLost says that the context's interpreter ended with this execution.
+	StateLost bool      `json:"state_lost,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	EndedAt   time.Time `json:"ended_at"`
 }
 
 // Types of [ExecutionError] that Yurt itself gives. Anything else is the name of
@@ -99,6 +113,8 @@ const (
 	ErrorTypeNonZeroExit        = "NonZeroExit"   // only where the caller needs an error; a plain command has none
 	ErrorTypeSandboxFailed      = "SandboxFailed" // the run could not be started
 	ErrorTypeRuntimeUnavailable = "RuntimeUnavailable"
+	ErrorTypeKernelDied         = "KernelDied" // the interpreter of a context ended
+	ErrorTypeInterrupted        = "KeyboardInterrupt"
 )
 
 // Exit codes that Yurt itself gives to an execution.
@@ -133,8 +149,9 @@ type Artifact struct {
 
 // Truncated says which streams were cut at their cap.
 type Truncated struct {
-	Stdout bool `json:"stdout"`
-	Stderr bool `json:"stderr"`
+	Stdout  bool `json:"stdout"`
+	Stderr  bool `json:"stderr"`
+	Results bool `json:"results,omitempty"`
 }
 
 // State returns the state that an execution with this result is in.
@@ -174,15 +191,17 @@ const (
 	EventStarted EventType = "started"
 	EventStdout  EventType = "stdout"
 	EventStderr  EventType = "stderr"
+	EventDisplay EventType = "display" // among the output, of an execution in a context
 	EventEnded   EventType = "ended"
 )
 
 // Event is one step of an execution. Seq counts from 1 without gaps, so a watcher
 // that was cut off goes on after the last one it saw.
 type Event struct {
-	Seq    uint64    `json:"seq"`
-	Type   EventType `json:"type"`
-	At     time.Time `json:"at"`
-	Data   []byte    `json:"-"`                // output; never cut inside a UTF-8 character unless the output is not UTF-8
-	Result *Result   `json:"result,omitempty"` // of ended
+	Seq     uint64        `json:"seq"`
+	Type    EventType     `json:"type"`
+	At      time.Time     `json:"at"`
+	Data    []byte        `json:"-"`                 // output; never cut inside a UTF-8 character unless the output is not UTF-8
+	Display *DisplayEvent `json:"display,omitempty"` // of display
+	Result  *Result       `json:"result,omitempty"`  // of ended
 }

@@ -10,6 +10,7 @@ const (
 	SessionIDPrefix   = "ses_"
 	ExecutionIDPrefix = "exe_"
 	SandboxIDPrefix   = "sbx_"
+	KernelIDPrefix    = "krn_"
 )
 
 // NewSessionID returns a fresh session identifier.
@@ -20,6 +21,9 @@ func NewExecutionID() string { return newID(ExecutionIDPrefix) }
 
 // NewSandboxID returns a fresh sandbox identifier.
 func NewSandboxID() string { return newID(SandboxIDPrefix) }
+
+// NewKernelID returns a fresh identifier of a context's interpreter.
+func NewKernelID() string { return newID(KernelIDPrefix) }
 
 // newID appends at least 128 bits of randomness, in lower-case base32 so that an
 // id is also a valid file name, cgroup name and host name.

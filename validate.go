@@ -30,6 +30,7 @@ func (s *ExecutionSpec) Validate() error {
 		s.validateStdin,
 		s.validateFiles,
 		s.validateTerminal,
+		s.validateContextName,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {
@@ -53,6 +54,31 @@ func (s *ExecutionSpec) validateKind() error {
 	default:
 		return FieldErrorf(CodeInvalidArgument, "kind", "give \"code\", \"command\" or \"handler\"")
 	}
+}
+
+func (s *ExecutionSpec) validateContextName() error {
+	switch {
+	case s.ContextName == "":
+		return nil
+	case s.Kind != KindCode:
+		return FieldErrorf(CodeInvalidArgument, "context", "only code runs in a context; leave it out")
+	case s.Entry != "" || len(s.Args) > 0 || s.StdinOpen || s.Terminal != nil:
+		return FieldErrorf(CodeInvalidArgument, "context", "a project, and code with arguments, an open stdin or a terminal, has an interpreter of its own; leave the context out")
+	default:
+		return ValidateContextName("context", s.ContextName)
+	}
+}
+
+// ValidateContextName checks the name of a context: letters, digits and "._-", at
+// most 64 of them.
+func ValidateContextName(field, name string) error {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._-", r)
+	}
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, odd) || strings.Trim(name, ".") == "" {
+		return FieldErrorf(CodeInvalidArgument, field, "the name of a context is made of 1 to 64 letters, digits, dots, dashes and underscores")
+	}
+	return nil
 }
 
 func (s *ExecutionSpec) validateSource() error {

@@ -28,6 +28,10 @@ type ExecuteRequest struct {
 	Handler  string
 	Event    json.RawMessage
 	Context  json.RawMessage // object whose fields override the handler's context
+	// ContextName is where code keeps its state; empty means nowhere: a fresh
+	// interpreter. Nil means the default context in a persistent session, if the language
+	// keeps state at all.
+	ContextName *string
 
 	Files []yurt.SourceFile // written to the working directory first
 	Entry string            // the one of them, or of those that are there, to run in place of Code
@@ -187,6 +191,9 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		if spec.Language, err = c.language(ctx, template, req.Language); err != nil {
 			return yurt.ExecutionSpec{}, err
 		}
+	}
+	if err := setContext(&spec, session, req); err != nil {
+		return yurt.ExecutionSpec{}, err
 	}
 	if spec.Cwd != "" && !path.IsAbs(spec.Cwd) {
 		spec.Cwd = path.Join(yurt.WorkspaceDir, spec.Cwd)

@@ -13,6 +13,7 @@ import (
 type Node interface {
 	ExecutionNode
 	ControlNode
+	ContextNode
 	FileNode
 	TreeNode
 	SandboxNode
@@ -47,6 +48,18 @@ type ControlNode interface {
 	SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error
 	// ResizeExecution gives its terminal another size.
 	ResizeExecution(ctx context.Context, sandboxID, executionID string, size yurt.TerminalSize) error
+}
+
+// ContextNode keeps interpreters whose state lasts between executions. An empty language
+// means each that has a context of the name.
+type ContextNode interface {
+	// Contexts lists the contexts of a sandbox by name.
+	Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error)
+	// RestartContext ends the interpreter of a context, and what runs in it; what waits
+	// goes on in a fresh one.
+	RestartContext(ctx context.Context, sandboxID, name, language string) error
+	// RemoveContext ends a context with everything that runs or waits in it.
+	RemoveContext(ctx context.Context, sandboxID, name, language string) error
 }
 
 // FileNode reaches the files of a sandbox's workspace. Nothing it does leads out of

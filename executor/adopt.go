@@ -153,8 +153,9 @@ func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
 	if err != nil {
 		return fmt.Errorf("looking for executions: %w", err)
 	}
+	traces := newKernelTraces()
 	for _, entry := range entries {
-		err := e.adoptRun(ctx, s, entry.Name())
+		err := e.adoptRun(ctx, s, entry.Name(), traces)
 		if errors.Is(err, errNewer) {
 			return err
 		}
@@ -163,20 +164,25 @@ func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
 			os.Remove(filepath.Join(s.path(runsDir), entry.Name()))
 		}
 	}
+	e.adoptKernels(ctx, s, traces)
 	return nil
 }
 
 // adoptRun goes on with one execution where its log ends.
-func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
+func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *kernelTraces) error {
 	var first, last runlog.Entry
 	var chunks uint64
+	var trace cellTrace
 	log, err := runlog.Open(filepath.Join(s.path(runsDir), id), func(entry runlog.Entry) {
 		switch entry.Kind {
 		case runlog.Started:
 			first = entry
 		case runlog.Ended:
+		case runlog.Position:
+			trace.position(entry.At, entry.Data)
 		default:
 			chunks++
+			trace.output()
 		}
 		last = entry
 	})
@@ -192,8 +198,13 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string) error {
 	}
 	r := newRun(s, record)
 	r.log, r.startedAt = log, first.At
+	traces.note(trace.kernel, trace.seq)
 	if last.Kind == runlog.Ended {
 		return s.adoptEnded(r, last)
+	}
+	if record.Cell != nil {
+		traces.cells = append(traces.cells, s.adoptCell(r, trace))
+		return nil
 	}
 	limited, cancel := context.WithTimeout(ctx, adoptTimeout)
 	defer cancel()

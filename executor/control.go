@@ -17,6 +17,9 @@ func (e *Executor) WriteStdin(ctx context.Context, sandboxID, executionID string
 	if err != nil {
 		return err
 	}
+	if r.record.Cell != nil {
+		return yurt.Errorf(yurt.CodeStdinClosed, "execution %s runs in a context and has all of its stdin; give it with the request", executionID)
+	}
 	if len(data) == 0 && !eof {
 		return nil
 	}
@@ -37,7 +40,9 @@ func (r *run) write(ctx context.Context, data []byte, eof bool) error {
 }
 
 // SignalExecution sends a signal to the first process of an execution and its process
-// group; [yurt.SignalKill] ends every process of the execution, whatever its group.
+// group; [yurt.SignalKill] ends every process of the execution, whatever its group. In a
+// context the process is the interpreter, which survives an interrupt; what waits for
+// its turn is cancelled.
 func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error {
 	if err := signal.Validate("signal"); err != nil {
 		return err
@@ -45,6 +50,9 @@ func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID s
 	r, err := e.findRunning(sandboxID, executionID)
 	if err != nil {
 		return err
+	}
+	if r.record.Cell != nil {
+		return r.controlError(r.sandbox.signalCell(r, signal))
 	}
 	if signal == yurt.SignalKill {
 		e.kill(r)

@@ -39,6 +39,11 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 		return err
 	}
 	phases := newPhases()
+	if stateful, err := e.keepsState(ctx, s, spec); err != nil {
+		return err
+	} else if stateful {
+		return e.startCell(s, spec, phases)
+	}
 	job, err := e.planJob(ctx, s, spec)
 	if err != nil {
 		return err
@@ -47,8 +52,8 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	phases.mark("plan")
 	s.gate.RLock()
 	defer s.gate.RUnlock()
-	if s.paused() {
-		return yurt.Errorf(yurt.CodeIllegalTransition, "sandbox %s is paused; resume it before anything is started in it", s.id)
+	if err := s.running(); err != nil {
+		return err
 	}
 	r, err := s.addRun(spec, job, phases)
 	if err != nil {
@@ -61,7 +66,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, error) {
 	r := newRun(s, runRecord{
 		Version: recordVersion, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
-		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()),
+		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell,
 	})
 	r.phases = phases
 	s.mu.Lock()
@@ -105,6 +110,7 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 		return err
 	}
 	seq := uint64(0)
+	displays := r.displayReader()
 	err = r.log.Follow(ctx, func(entry runlog.Entry) error {
 		event := yurt.Event{At: entry.At}
 		switch entry.Kind {
@@ -120,6 +126,13 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 				return err
 			}
 			event.Type, event.Result = yurt.EventEnded, result
+		case runlog.Control:
+			return displays.each(entry, func(shown *yurt.DisplayEvent) error {
+				if seq++; seq <= after {
+					return nil
+				}
+				return each(yurt.Event{Seq: seq, Type: yurt.EventDisplay, At: entry.At, Display: shown})
+			})
 		default:
 			return nil // not for watchers, and not counted
 		}

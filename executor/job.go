@@ -27,9 +27,10 @@ type job struct {
 	control bool // whether the process has descriptor 3
 	plan    planRecord
 
-	openStdin bool               // more comes after stdin
-	terminal  *yurt.TerminalSize // nil: none
-	stdio     Stdio              // the caller's own
+	openStdin bool                // more comes after stdin
+	terminal  *yurt.TerminalSize  // nil: none
+	stdio     Stdio               // the caller's own
+	cell      *yurt.ExecutionSpec // set, and nothing else, when it runs in a context
 }
 
 // planJob says how to carry out the execution: a command as it is, code as the

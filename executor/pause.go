@@ -85,6 +85,14 @@ func (s *sandbox) paused() bool {
 	return s.record.PausedAt != nil
 }
 
+// running returns an error while the sandbox is paused.
+func (s *sandbox) running() error {
+	if s.paused() {
+		return yurt.Errorf(yurt.CodeIllegalTransition, "sandbox %s is paused; resume it before anything is started in it", s.id)
+	}
+	return nil
+}
+
 // adoptPause finds the sandbox as its record says: a crash may have come in between.
 func (s *sandbox) adoptPause(ctx context.Context) error {
 	if s.record.PausedAt != nil {

@@ -45,6 +45,9 @@ type runRecord struct {
 	Deadline time.Time     `json:"deadline"` // unless it is paused, see sandbox.timeLeft
 	// PausedBefore is how long the sandbox had been paused when the run began.
 	PausedBefore time.Duration `json:"paused_before,omitempty"`
+	// Cell is set for an execution in a context: all of it, as it may have to wait for
+	// its turn for longer than this executor lives.
+	Cell *yurt.ExecutionSpec `json:"cell,omitempty"`
 }
 
 // planRecord is what is kept of a plan: what it takes to read how it ended.

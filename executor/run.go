@@ -63,12 +63,16 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 		r.end(result)
 		return nil
 	}
-	// Nothing began: the execution never was.
-	r.sandbox.mu.Lock()
-	delete(r.sandbox.runs, r.record.ID)
-	r.sandbox.mu.Unlock()
+	return r.sandbox.forgetStart(r, startError(r, err))
+}
+
+// forgetStart drops a run that never began, and returns the reason.
+func (s *sandbox) forgetStart(r *run, reason error) error {
+	s.mu.Lock()
+	delete(s.runs, r.record.ID)
+	s.mu.Unlock()
 	r.log.Close()
-	return errors.Join(startError(r, err), os.Remove(r.path))
+	return errors.Join(reason, os.Remove(r.path))
 }
 
 // start has the process started, in its own cgroup, with its files in place.

@@ -30,11 +30,12 @@ type sandbox struct {
 
 	gate sync.RWMutex // held to start something, for oneself to pause or resume; before mu
 
-	mu     sync.Mutex
-	runs   map[string]*run
-	dead   string                       // why its init is gone; "" while it is there
-	ending bool                         // destroyed: nothing new is started, what is left is being removed
-	found  map[string]map[string]string // paths of tools, by runtime and name
+	mu       sync.Mutex
+	runs     map[string]*run
+	contexts map[contextKey]*sessionContext
+	dead     string                       // why its init is gone; "" while it is there
+	ending   bool                         // destroyed: nothing new is started, what is left is being removed
+	found    map[string]map[string]string // paths of tools, by runtime and name
 }
 
 // initProcess is the sandbox's init, as the host sees it.
@@ -49,14 +50,15 @@ const (
 	socketFile = "init.sock"
 	initLog    = "init.log"
 	engineDir  = "engine"
-	runsDir    = "runs" // a log for each execution, of its name
+	runsDir    = "runs"    // a log for each execution, of its name
+	kernelsDir = "kernels" // a record for each interpreter that keeps state
 )
 
 func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group) *sandbox {
 	id := record.Spec.ID
 	dir := filepath.Join(e.config.StateDir, "sandboxes", id)
 	return &sandbox{
-		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run),
+		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext),
 		init:    initd.NewClient(filepath.Join(dir, socketFile)),
 		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}),
 	}

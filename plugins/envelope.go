@@ -115,7 +115,7 @@ func errorType(name string) string {
 	switch name = cut(name, maxErrorTypeBytes); name {
 	case yurt.ErrorTypeTimeout, yurt.ErrorTypeOutOfMemory, yurt.ErrorTypeCommandNotFound, yurt.ErrorTypeSignaled,
 		yurt.ErrorTypeSandboxLost, yurt.ErrorTypeSessionEnded, yurt.ErrorTypeNonZeroExit, yurt.ErrorTypeSandboxFailed,
-		yurt.ErrorTypeRuntimeUnavailable:
+		yurt.ErrorTypeRuntimeUnavailable, yurt.ErrorTypeKernelDied:
 		return "user." + name
 	}
 	return name

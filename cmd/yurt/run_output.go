@@ -20,6 +20,12 @@ func (a *app) passOn(event yurt.Event) error {
 	case yurt.EventStdout:
 	case yurt.EventStderr:
 		out = a.stderr
+	case yurt.EventDisplay:
+		var text string
+		if err := json.Unmarshal(event.Display.Data["text/plain"], &text); err != nil {
+			text = "[shown in a way that a terminal cannot]"
+		}
+		event.Data = []byte(text + "\n")
 	default:
 		return nil
 	}

@@ -91,6 +91,7 @@ func New(config Config) (*API, error) {
 	a.registerControl()
 	a.registerPause()
 	a.registerLook()
+	a.registerContexts()
 	a.registerFiles()
 	a.registerTrees()
 	a.registerTemplates()

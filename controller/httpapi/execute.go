@@ -20,7 +20,7 @@ type executeBody struct {
 	Command  commandParam `json:"command,omitempty"`
 	Handler  string       `json:"handler,omitempty" doc:"Name of the function in the code to call with the event. Default handler, when there is an event." example:"handler"`
 	Event    jsonParam    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
-	Context  jsonParam    `json:"context,omitempty" doc:"Object whose fields override the handler's context."`
+	Context  contextParam `json:"context,omitempty"`
 
 	Files filesParam `json:"files,omitempty"`
 	Entry string     `json:"entry,omitempty" doc:"File to run in place of code: one of files, or one that is in the working directory already." example:"src/main.py"`
@@ -46,9 +46,7 @@ func (b executeBody) request() controller.ExecuteRequest {
 		Timeout:     pointer(b.Timeout, func(d durationParam) yurt.Duration { return yurt.Duration(d) }),
 		OutputLimit: pointer(b.OutputLimit, func(s sizeParam) yurt.Size { return yurt.Size(s) }),
 	}
-	if string(b.Context) != "null" {
-		req.Context = json.RawMessage(b.Context)
-	}
+	req.Context, req.ContextName = b.Context.fields, b.Context.name
 	if b.Stdin != "" {
 		req.Stdin = []byte(b.Stdin)
 	}

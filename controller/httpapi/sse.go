@@ -23,21 +23,22 @@ const (
 
 // eventBody is the data of one event on a stream.
 type eventBody struct {
-	Seq         uint64         `json:"seq" doc:"Counts from 1; the id of the event."`
-	Type        yurt.EventType `json:"type" enum:"started,stdout,stderr,ended"`
-	At          time.Time      `json:"at"`
-	ExecutionID string         `json:"execution_id,omitempty" doc:"Of started."`
-	Data        *string        `json:"data,omitempty" doc:"Output, of stdout and stderr."`
-	DataBase64  []byte         `json:"data_base64,omitempty" doc:"In place of data, for output that is not UTF-8."`
-	Result      *yurt.Result   `json:"result,omitempty" doc:"Of ended."`
+	Seq         uint64             `json:"seq" doc:"Counts from 1; the id of the event."`
+	Type        yurt.EventType     `json:"type" enum:"started,stdout,stderr,display,ended"`
+	At          time.Time          `json:"at"`
+	ExecutionID string             `json:"execution_id,omitempty" doc:"Of started."`
+	Data        *string            `json:"data,omitempty" doc:"Output, of stdout and stderr."`
+	DataBase64  []byte             `json:"data_base64,omitempty" doc:"In place of data, for output that is not UTF-8."`
+	Display     *yurt.DisplayEvent `json:"display,omitempty" doc:"Of display: what code in a context shows."`
+	Result      *yurt.Result       `json:"result,omitempty" doc:"Of ended."`
 }
 
 func newEventBody(e yurt.Event, executionID string) eventBody {
-	body := eventBody{Seq: e.Seq, Type: e.Type, At: e.At, Result: e.Result}
+	body := eventBody{Seq: e.Seq, Type: e.Type, At: e.At, Display: e.Display, Result: e.Result}
 	switch {
 	case e.Type == yurt.EventStarted:
 		body.ExecutionID = executionID
-	case e.Type == yurt.EventEnded:
+	case e.Type == yurt.EventEnded, e.Type == yurt.EventDisplay:
 	case utf8.Valid(e.Data):
 		text := string(e.Data)
 		body.Data = &text

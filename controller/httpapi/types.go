@@ -101,6 +101,36 @@ func (commandParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
+// contextParam is the name of a context, for code, or the fields of a handler's.
+type contextParam struct {
+	name   *string
+	fields json.RawMessage
+}
+
+// UnmarshalJSON implements json.Unmarshaler. What is wrong with the fields the domain says.
+func (c *contextParam) UnmarshalJSON(data []byte) error {
+	var name string
+	switch {
+	case string(data) == "null":
+	case json.Unmarshal(data, &name) == nil:
+		c.name = &name
+	default:
+		c.fields = append(json.RawMessage(nil), data...)
+	}
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (contextParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeString, Description: "Of code: the name of the context whose variables, imports and working directory it shares with other executions. Empty: a fresh interpreter. Default: default, in a persistent session and a language that keeps state."},
+			{Type: huma.TypeObject, Description: "Of a handler: fields that override its context."},
+		},
+		Examples: []any{"default", map[string]any{"function_name": "report"}},
+	}
+}
+
 // jsonParam is any JSON value.
 type jsonParam json.RawMessage
 

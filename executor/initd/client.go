@@ -131,6 +131,17 @@ func (c *Client) Start(ctx context.Context, req StartRequest, files []*os.File) 
 	return c.open(ctx, KindStart, req, files)
 }
 
+// AttachBeyond is [Client.Attach] for who may have acknowledged more than it remembers:
+// the first chunk is any after the given one.
+func (c *Client) AttachBeyond(ctx context.Context, id string, after uint64) (*Output, error) {
+	out, err := c.Attach(ctx, id, after)
+	if err != nil {
+		return nil, err
+	}
+	out.gap = true
+	return out, nil
+}
+
 // Attach returns the output of a process after the given chunk.
 func (c *Client) Attach(ctx context.Context, id string, after uint64) (*Output, error) {
 	out, _, err := c.open(ctx, KindAttach, AttachRequest{ID: id, After: after}, nil)
@@ -187,6 +198,7 @@ type Output struct {
 	conn   *net.UnixConn
 	reader *Reader
 	seq    uint64
+	gap    bool // the next chunk need not be the one after seq
 
 	mu sync.Mutex // serialises writes
 }
@@ -227,10 +239,10 @@ func (o *Output) Next() (Chunk, *Exit, error) {
 	if err != nil {
 		return Chunk{}, nil, err
 	}
-	if chunk.Seq != o.seq+1 {
+	if chunk.Seq != o.seq+1 && (!o.gap || chunk.Seq <= o.seq) {
 		return Chunk{}, nil, fmt.Errorf("chunk %d came after chunk %d", chunk.Seq, o.seq)
 	}
-	o.seq = chunk.Seq
+	o.seq, o.gap = chunk.Seq, false
 	return chunk, nil, nil
 }
 

@@ -21,6 +21,9 @@ const (
 	Stderr  Kind = 3
 	Control Kind = 4 // a run's result; not shown to watchers
 	Ended   Kind = 5 // its data is the result as JSON; the last entry
+	// Position says, for an execution in a context, where the entry after it is in the
+	// output of the context's interpreter.
+	Position Kind = 6
 )
 
 // Entry is one record of the log.
@@ -174,7 +177,7 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 	}
 	length := int64(binary.BigEndian.Uint32(header[9:]))
 	next := at + entryHeader + length
-	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Ended) {
+	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Position) {
 		return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 	}
 	if size < 0 { // the length is not known to be true yet, and costs memory

@@ -68,7 +68,7 @@ type DescribeResponse struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`       // of the runtime, not of the language
 	Languages     []string               `protobuf:"bytes,3,rep,name=languages,proto3" json:"languages,omitempty"`   // names and aliases, in lower case
 	Extensions    []string               `protobuf:"bytes,4,rep,name=extensions,proto3" json:"extensions,omitempty"` // of source files, with the dot
-	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler", "project", "dependencies"
+	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler", "project", "dependencies", "kernel"
 	Tools         []*Tool                `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1005,6 +1005,126 @@ func (x *Error) GetField() string {
 	return ""
 }
 
+type KernelRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Language      string                 `protobuf:"bytes,1,opt,name=language,proto3" json:"language,omitempty"`
+	Dir           string                 `protobuf:"bytes,2,opt,name=dir,proto3" json:"dir,omitempty"`                                                                               // absolute path inside the sandbox; the files go there
+	Tools         map[string]string      `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // absolute paths of the tools that are there, by name
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KernelRequest) Reset() {
+	*x = KernelRequest{}
+	mi := &file_runtime_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KernelRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KernelRequest) ProtoMessage() {}
+
+func (x *KernelRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KernelRequest.ProtoReflect.Descriptor instead.
+func (*KernelRequest) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *KernelRequest) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *KernelRequest) GetDir() string {
+	if x != nil {
+		return x.Dir
+	}
+	return ""
+}
+
+func (x *KernelRequest) GetTools() map[string]string {
+	if x != nil {
+		return x.Tools
+	}
+	return nil
+}
+
+type KernelResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Files         []*File                `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	Argv          []string               `protobuf:"bytes,2,rep,name=argv,proto3" json:"argv,omitempty"`
+	Env           map[string]string      `protobuf:"bytes,3,rep,name=env,proto3" json:"env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KernelResponse) Reset() {
+	*x = KernelResponse{}
+	mi := &file_runtime_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KernelResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KernelResponse) ProtoMessage() {}
+
+func (x *KernelResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KernelResponse.ProtoReflect.Descriptor instead.
+func (*KernelResponse) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *KernelResponse) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *KernelResponse) GetArgv() []string {
+	if x != nil {
+		return x.Argv
+	}
+	return nil
+}
+
+func (x *KernelResponse) GetEnv() map[string]string {
+	if x != nil {
+		return x.Env
+	}
+	return nil
+}
+
 var File_runtime_proto protoreflect.FileDescriptor
 
 const file_runtime_proto_rawDesc = "" +
@@ -1117,12 +1237,29 @@ const file_runtime_proto_rawDesc = "" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field2\xd0\x02\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"\xb8\x01\n" +
+	"\rKernelRequest\x12\x1a\n" +
+	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x10\n" +
+	"\x03dir\x18\x02 \x01(\tR\x03dir\x12?\n" +
+	"\x05tools\x18\x03 \x03(\v2).yurt.runtime.v1.KernelRequest.ToolsEntryR\x05tools\x1a8\n" +
+	"\n" +
+	"ToolsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc5\x01\n" +
+	"\x0eKernelResponse\x12+\n" +
+	"\x05files\x18\x01 \x03(\v2\x15.yurt.runtime.v1.FileR\x05files\x12\x12\n" +
+	"\x04argv\x18\x02 \x03(\tR\x04argv\x12:\n" +
+	"\x03env\x18\x03 \x03(\v2(.yurt.runtime.v1.KernelResponse.EnvEntryR\x03env\x1a6\n" +
+	"\bEnvEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\x9f\x03\n" +
 	"\aRuntime\x12O\n" +
 	"\bDescribe\x12 .yurt.runtime.v1.DescribeRequest\x1a!.yurt.runtime.v1.DescribeResponse\x12C\n" +
 	"\x04Plan\x12\x1c.yurt.runtime.v1.PlanRequest\x1a\x1d.yurt.runtime.v1.PlanResponse\x12R\n" +
 	"\tInterpret\x12!.yurt.runtime.v1.InterpretRequest\x1a\".yurt.runtime.v1.InterpretResponse\x12[\n" +
-	"\x10PlanDependencies\x12\".yurt.runtime.v1.DependencyRequest\x1a#.yurt.runtime.v1.DependencyResponseB'Z%github.com/yurtrun/yurt/plugins/protob\x06proto3"
+	"\x10PlanDependencies\x12\".yurt.runtime.v1.DependencyRequest\x1a#.yurt.runtime.v1.DependencyResponse\x12M\n" +
+	"\n" +
+	"PlanKernel\x12\x1e.yurt.runtime.v1.KernelRequest\x1a\x1f.yurt.runtime.v1.KernelResponseB'Z%github.com/yurtrun/yurt/plugins/protob\x06proto3"
 
 var (
 	file_runtime_proto_rawDescOnce sync.Once
@@ -1136,7 +1273,7 @@ func file_runtime_proto_rawDescGZIP() []byte {
 	return file_runtime_proto_rawDescData
 }
 
-var file_runtime_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_runtime_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_runtime_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: yurt.runtime.v1.DescribeRequest
 	(*DescribeResponse)(nil),   // 1: yurt.runtime.v1.DescribeResponse
@@ -1150,39 +1287,48 @@ var file_runtime_proto_goTypes = []any{
 	(*DependencyRequest)(nil),  // 9: yurt.runtime.v1.DependencyRequest
 	(*DependencyResponse)(nil), // 10: yurt.runtime.v1.DependencyResponse
 	(*Error)(nil),              // 11: yurt.runtime.v1.Error
-	nil,                        // 12: yurt.runtime.v1.PlanRequest.ToolsEntry
-	nil,                        // 13: yurt.runtime.v1.PlanResponse.EnvEntry
-	nil,                        // 14: yurt.runtime.v1.Step.EnvEntry
-	nil,                        // 15: yurt.runtime.v1.DependencyRequest.ToolsEntry
-	nil,                        // 16: yurt.runtime.v1.DependencyResponse.EnvEntry
-	nil,                        // 17: yurt.runtime.v1.DependencyResponse.RunEnvEntry
+	(*KernelRequest)(nil),      // 12: yurt.runtime.v1.KernelRequest
+	(*KernelResponse)(nil),     // 13: yurt.runtime.v1.KernelResponse
+	nil,                        // 14: yurt.runtime.v1.PlanRequest.ToolsEntry
+	nil,                        // 15: yurt.runtime.v1.PlanResponse.EnvEntry
+	nil,                        // 16: yurt.runtime.v1.Step.EnvEntry
+	nil,                        // 17: yurt.runtime.v1.DependencyRequest.ToolsEntry
+	nil,                        // 18: yurt.runtime.v1.DependencyResponse.EnvEntry
+	nil,                        // 19: yurt.runtime.v1.DependencyResponse.RunEnvEntry
+	nil,                        // 20: yurt.runtime.v1.KernelRequest.ToolsEntry
+	nil,                        // 21: yurt.runtime.v1.KernelResponse.EnvEntry
 }
 var file_runtime_proto_depIdxs = []int32{
 	2,  // 0: yurt.runtime.v1.DescribeResponse.tools:type_name -> yurt.runtime.v1.Tool
 	6,  // 1: yurt.runtime.v1.PlanRequest.files:type_name -> yurt.runtime.v1.File
-	12, // 2: yurt.runtime.v1.PlanRequest.tools:type_name -> yurt.runtime.v1.PlanRequest.ToolsEntry
+	14, // 2: yurt.runtime.v1.PlanRequest.tools:type_name -> yurt.runtime.v1.PlanRequest.ToolsEntry
 	6,  // 3: yurt.runtime.v1.PlanResponse.files:type_name -> yurt.runtime.v1.File
-	13, // 4: yurt.runtime.v1.PlanResponse.env:type_name -> yurt.runtime.v1.PlanResponse.EnvEntry
+	15, // 4: yurt.runtime.v1.PlanResponse.env:type_name -> yurt.runtime.v1.PlanResponse.EnvEntry
 	5,  // 5: yurt.runtime.v1.PlanResponse.compile:type_name -> yurt.runtime.v1.Step
-	14, // 6: yurt.runtime.v1.Step.env:type_name -> yurt.runtime.v1.Step.EnvEntry
+	16, // 6: yurt.runtime.v1.Step.env:type_name -> yurt.runtime.v1.Step.EnvEntry
 	6,  // 7: yurt.runtime.v1.DependencyRequest.files:type_name -> yurt.runtime.v1.File
-	15, // 8: yurt.runtime.v1.DependencyRequest.tools:type_name -> yurt.runtime.v1.DependencyRequest.ToolsEntry
+	17, // 8: yurt.runtime.v1.DependencyRequest.tools:type_name -> yurt.runtime.v1.DependencyRequest.ToolsEntry
 	6,  // 9: yurt.runtime.v1.DependencyResponse.files:type_name -> yurt.runtime.v1.File
-	16, // 10: yurt.runtime.v1.DependencyResponse.env:type_name -> yurt.runtime.v1.DependencyResponse.EnvEntry
-	17, // 11: yurt.runtime.v1.DependencyResponse.run_env:type_name -> yurt.runtime.v1.DependencyResponse.RunEnvEntry
-	0,  // 12: yurt.runtime.v1.Runtime.Describe:input_type -> yurt.runtime.v1.DescribeRequest
-	3,  // 13: yurt.runtime.v1.Runtime.Plan:input_type -> yurt.runtime.v1.PlanRequest
-	7,  // 14: yurt.runtime.v1.Runtime.Interpret:input_type -> yurt.runtime.v1.InterpretRequest
-	9,  // 15: yurt.runtime.v1.Runtime.PlanDependencies:input_type -> yurt.runtime.v1.DependencyRequest
-	1,  // 16: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
-	4,  // 17: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
-	8,  // 18: yurt.runtime.v1.Runtime.Interpret:output_type -> yurt.runtime.v1.InterpretResponse
-	10, // 19: yurt.runtime.v1.Runtime.PlanDependencies:output_type -> yurt.runtime.v1.DependencyResponse
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	18, // 10: yurt.runtime.v1.DependencyResponse.env:type_name -> yurt.runtime.v1.DependencyResponse.EnvEntry
+	19, // 11: yurt.runtime.v1.DependencyResponse.run_env:type_name -> yurt.runtime.v1.DependencyResponse.RunEnvEntry
+	20, // 12: yurt.runtime.v1.KernelRequest.tools:type_name -> yurt.runtime.v1.KernelRequest.ToolsEntry
+	6,  // 13: yurt.runtime.v1.KernelResponse.files:type_name -> yurt.runtime.v1.File
+	21, // 14: yurt.runtime.v1.KernelResponse.env:type_name -> yurt.runtime.v1.KernelResponse.EnvEntry
+	0,  // 15: yurt.runtime.v1.Runtime.Describe:input_type -> yurt.runtime.v1.DescribeRequest
+	3,  // 16: yurt.runtime.v1.Runtime.Plan:input_type -> yurt.runtime.v1.PlanRequest
+	7,  // 17: yurt.runtime.v1.Runtime.Interpret:input_type -> yurt.runtime.v1.InterpretRequest
+	9,  // 18: yurt.runtime.v1.Runtime.PlanDependencies:input_type -> yurt.runtime.v1.DependencyRequest
+	12, // 19: yurt.runtime.v1.Runtime.PlanKernel:input_type -> yurt.runtime.v1.KernelRequest
+	1,  // 20: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
+	4,  // 21: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
+	8,  // 22: yurt.runtime.v1.Runtime.Interpret:output_type -> yurt.runtime.v1.InterpretResponse
+	10, // 23: yurt.runtime.v1.Runtime.PlanDependencies:output_type -> yurt.runtime.v1.DependencyResponse
+	13, // 24: yurt.runtime.v1.Runtime.PlanKernel:output_type -> yurt.runtime.v1.KernelResponse
+	20, // [20:25] is the sub-list for method output_type
+	15, // [15:20] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_runtime_proto_init() }
@@ -1196,7 +1342,7 @@ func file_runtime_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_runtime_proto_rawDesc), len(file_runtime_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	Runtime_Plan_FullMethodName             = "/yurt.runtime.v1.Runtime/Plan"
 	Runtime_Interpret_FullMethodName        = "/yurt.runtime.v1.Runtime/Interpret"
 	Runtime_PlanDependencies_FullMethodName = "/yurt.runtime.v1.Runtime/PlanDependencies"
+	Runtime_PlanKernel_FullMethodName       = "/yurt.runtime.v1.Runtime/PlanKernel"
 )
 
 // RuntimeClient is the client API for Runtime service.
@@ -47,6 +48,9 @@ type RuntimeClient interface {
 	// PlanDependencies says how to install packages. Only runtimes with the ability
 	// "dependencies" have it.
 	PlanDependencies(ctx context.Context, in *DependencyRequest, opts ...grpc.CallOption) (*DependencyResponse, error)
+	// PlanKernel says how to start an interpreter that keeps state. Only runtimes with
+	// the ability "kernel" have it.
+	PlanKernel(ctx context.Context, in *KernelRequest, opts ...grpc.CallOption) (*KernelResponse, error)
 }
 
 type runtimeClient struct {
@@ -97,6 +101,16 @@ func (c *runtimeClient) PlanDependencies(ctx context.Context, in *DependencyRequ
 	return out, nil
 }
 
+func (c *runtimeClient) PlanKernel(ctx context.Context, in *KernelRequest, opts ...grpc.CallOption) (*KernelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KernelResponse)
+	err := c.cc.Invoke(ctx, Runtime_PlanKernel_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // RuntimeServer is the server API for Runtime service.
 // All implementations must embed UnimplementedRuntimeServer
 // for forward compatibility.
@@ -114,6 +128,9 @@ type RuntimeServer interface {
 	// PlanDependencies says how to install packages. Only runtimes with the ability
 	// "dependencies" have it.
 	PlanDependencies(context.Context, *DependencyRequest) (*DependencyResponse, error)
+	// PlanKernel says how to start an interpreter that keeps state. Only runtimes with
+	// the ability "kernel" have it.
+	PlanKernel(context.Context, *KernelRequest) (*KernelResponse, error)
 	mustEmbedUnimplementedRuntimeServer()
 }
 
@@ -135,6 +152,9 @@ func (UnimplementedRuntimeServer) Interpret(context.Context, *InterpretRequest) 
 }
 func (UnimplementedRuntimeServer) PlanDependencies(context.Context, *DependencyRequest) (*DependencyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanDependencies not implemented")
+}
+func (UnimplementedRuntimeServer) PlanKernel(context.Context, *KernelRequest) (*KernelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanKernel not implemented")
 }
 func (UnimplementedRuntimeServer) mustEmbedUnimplementedRuntimeServer() {}
 func (UnimplementedRuntimeServer) testEmbeddedByValue()                 {}
@@ -229,6 +249,24 @@ func _Runtime_PlanDependencies_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Runtime_PlanKernel_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KernelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RuntimeServer).PlanKernel(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Runtime_PlanKernel_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RuntimeServer).PlanKernel(ctx, req.(*KernelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Runtime_ServiceDesc is the grpc.ServiceDesc for Runtime service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -251,6 +289,10 @@ var Runtime_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanDependencies",
 			Handler:    _Runtime_PlanDependencies_Handler,
+		},
+		{
+			MethodName: "PlanKernel",
+			Handler:    _Runtime_PlanKernel_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

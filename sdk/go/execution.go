@@ -18,7 +18,7 @@ type ExecuteRequest struct {
 	Command  Command         `json:"command,omitzero"`
 	Handler  string          `json:"handler,omitempty"` // name of the function in Code
 	Event    json.RawMessage `json:"event,omitempty"`   // what the handler is called with; it implies a handler
-	Context  json.RawMessage `json:"context,omitempty"` // object whose fields override the handler's context
+	Context  json.RawMessage `json:"context,omitempty"` // object whose fields override the handler's context, or see [InContext]
 
 	Files Files    `json:"files,omitempty"` // written to the working directory first, where they stay
 	Entry string   `json:"entry,omitempty"` // file to run in place of Code
@@ -47,6 +47,17 @@ func (f Files) MarshalJSON() ([]byte, error) {
 		}
 	}
 	return json.Marshal(members)
+}
+
+// InContext is the [ExecuteRequest.Context] of code that shares its variables, imports
+// and working directory with the other executions in the context of that name. An empty
+// name means a fresh interpreter.
+func InContext(name string) json.RawMessage {
+	data, err := json.Marshal(name)
+	if err != nil { // of a string, never
+		return json.RawMessage(`""`)
+	}
+	return data
 }
 
 // Command is a program with its arguments, or a line for the shell of the

@@ -154,12 +154,13 @@ func readLine(reader *bufio.Reader) ([]byte, error) {
 
 // eventBody is an event as the stream carries it.
 type eventBody struct {
-	Seq        uint64         `json:"seq"`
-	Type       yurt.EventType `json:"type"`
-	At         time.Time      `json:"at"`
-	Data       *string        `json:"data"`
-	DataBase64 []byte         `json:"data_base64"` // output that is not UTF-8
-	Result     *yurt.Result   `json:"result"`
+	Seq        uint64             `json:"seq"`
+	Type       yurt.EventType     `json:"type"`
+	At         time.Time          `json:"at"`
+	Data       *string            `json:"data"`
+	DataBase64 []byte             `json:"data_base64"` // output that is not UTF-8
+	Display    *yurt.DisplayEvent `json:"display"`
+	Result     *yurt.Result       `json:"result"`
 }
 
 func (w *watch) dispatch(data []byte) error {
@@ -170,7 +171,7 @@ func (w *watch) dispatch(data []byte) error {
 	if body.Seq <= w.last {
 		return nil
 	}
-	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Result: body.Result}
+	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Display: body.Display, Result: body.Result}
 	if body.Data != nil {
 		event.Data = []byte(*body.Data)
 	}

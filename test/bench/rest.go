@@ -54,7 +54,7 @@ func restCodePython(p *place) ([]contender, error) {
 	}
 	return []contender{
 		{name: "yurt", do: func() error {
-			done, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{Language: "python", Code: "print(6 * 7)"})
+			done, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{Language: "python", Code: "print(6 * 7)", Context: yurtclient.InContext("")})
 			if err == nil && done.Result.Stdout != "42\n" {
 				err = fmt.Errorf("it said %q", done.Result.Stdout)
 			}

@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/yurtrun/yurt"
+)
+
+// setContext says where the execution keeps its state.
+func setContext(spec *yurt.ExecutionSpec, session yurt.Session, req ExecuteRequest) error {
+	switch {
+	case req.ContextName == nil:
+		program := spec.Entry != "" || len(spec.Args) > 0 || spec.StdinOpen || spec.Terminal != nil
+		if spec.Kind == yurt.KindCode && session.Mode == yurt.ModePersistent && !program {
+			spec.ContextName, spec.ContextOptional = yurt.DefaultContext, true
+		}
+	case *req.ContextName == "":
+	case spec.Kind != yurt.KindCode:
+		spec.ContextName = *req.ContextName // which the validation refuses
+	case session.Mode != yurt.ModePersistent:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "context", "an ephemeral session keeps no state; leave the context out, or create a session with mode %q", yurt.ModePersistent)
+	default:
+		spec.ContextName = *req.ContextName
+	}
+	return nil
+}
+
+// Contexts lists the contexts of a session by name.
+func (c *Controller) Contexts(ctx context.Context, sessionID string) ([]yurt.Context, error) {
+	node, session, err := c.nodeOfLive(ctx, sessionID)
+	if err != nil {
+		return nil, err
+	}
+	return node.Contexts(ctx, session.SandboxID)
+}
+
+// RestartContext ends the interpreters of the contexts of that name, and what runs in
+// them; what waits goes on in fresh ones. An empty language means each.
+func (c *Controller) RestartContext(ctx context.Context, sessionID, name, language string) error {
+	return c.changeContext(ctx, sessionID, name, language, Node.RestartContext)
+}
+
+// RemoveContext ends the contexts of that name with everything that runs or waits in
+// them. An empty language means each.
+func (c *Controller) RemoveContext(ctx context.Context, sessionID, name, language string) error {
+	return c.changeContext(ctx, sessionID, name, language, Node.RemoveContext)
+}
+
+func (c *Controller) changeContext(ctx context.Context, sessionID, name, language string, change func(Node, context.Context, string, string, string) error) error {
+	if err := yurt.ValidateContextName("name", name); err != nil {
+		return err
+	}
+	node, session, err := c.nodeOfLive(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	return change(node, ctx, session.SandboxID, name, language)
+}
+
+// nodeOfLive returns the node of a session that has not ended.
+func (c *Controller) nodeOfLive(ctx context.Context, sessionID string) (Node, yurt.Session, error) {
+	if err := c.serving(); err != nil {
+		return nil, yurt.Session{}, err
+	}
+	session, err := c.Session(ctx, sessionID)
+	if err != nil {
+		return nil, yurt.Session{}, err
+	}
+	if err := mayExecute(&session); session.State.Ended() {
+		return nil, yurt.Session{}, err
+	}
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err != nil {
+		return nil, yurt.Session{}, fmt.Errorf("reaching the session's node: %w", err)
+	}
+	return node, session, nil
+}

@@ -1,0 +1,164 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
+)
+
+// kernelTraces is what the logs of executions say about kernels.
+type kernelTraces struct {
+	cells []*cell           // that have not ended
+	seqs  map[string]uint64 // by kernel: the last chunk of its output that is in a log
+}
+
+func newKernelTraces() *kernelTraces { return &kernelTraces{seqs: make(map[string]uint64)} }
+
+// note takes over where an execution in a context was.
+func (t *kernelTraces) note(kernelID string, seq uint64) {
+	if kernelID != "" {
+		t.seqs[kernelID] = max(t.seqs[kernelID], seq)
+	}
+}
+
+// of takes the cells of a context out, in the order in which they came.
+func (t *kernelTraces) of(key contextKey) []*cell {
+	var mine, others []*cell
+	for _, c := range t.cells {
+		if c.key() == key {
+			mine = append(mine, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	t.cells = others
+	slices.SortStableFunc(mine, func(a, b *cell) int {
+		return cmp.Or(boolOrder(a.begunAt.IsZero(), b.begunAt.IsZero()), a.run.startedAt.Compare(b.run.startedAt))
+	})
+	return mine
+}
+
+func boolOrder(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
+
+func (c *cell) key() contextKey {
+	return contextKey{c.run.record.Cell.Language, c.run.record.Cell.ContextName}
+}
+
+// adoptKernels goes on with the kernels of a sandbox and with the executions in them.
+func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelTraces) {
+	entries, err := os.ReadDir(s.path(kernelsDir))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		e.logger.Warn("kernels not taken over", "sandbox", s.id, "error", err)
+	}
+	for _, entry := range entries {
+		if err := e.adoptKernel(ctx, s, entry.Name(), traces); err != nil {
+			e.logger.Warn("kernel not taken over", "sandbox", s.id, "kernel", entry.Name(), "error", err)
+			p := e.newKernelProcess(s, entry.Name())
+			p.Kill()
+			p.Close()
+		}
+	}
+	// What is left has no kernel: it had begun in one that is gone, or has yet to begin.
+	for _, c := range traces.cells {
+		if !c.begunAt.IsZero() {
+			c.End(kernel.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
+			continue
+		}
+		if err := e.submitAgain(s, c); err != nil {
+			c.End(kernel.Outcome{Err: err})
+		}
+	}
+}
+
+func (e *Executor) submitAgain(s *sandbox, c *cell) error {
+	sc, err := e.contextOf(s, c.key())
+	if err != nil {
+		return err
+	}
+	return sc.Submit(c)
+}
+
+// adoptKernel goes on with one kernel.
+func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, traces *kernelTraces) error {
+	if !yurt.ValidID(yurt.KernelIDPrefix, id) {
+		return errors.New("its record is not named after one")
+	}
+	var record kernelRecord
+	if err := readRecord(s.kernelPath(id), &record); err != nil {
+		return err
+	}
+	if record.ID != id || record.Version > recordVersion {
+		return errors.New("its record is another's, or a newer version's")
+	}
+	sc, err := e.contextOf(s, contextKey{record.Language, record.Context})
+	if err != nil {
+		return err
+	}
+	sc.created = record.CreatedAt
+	p := e.newKernelProcess(s, id)
+	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
+		return err
+	}
+	sc.Replaced() // until it is found alive
+	seq := traces.seqs[id]
+	if p.out, err = s.init.AttachBeyond(ctx, id, seq); err != nil {
+		return errors.Join(err, p.requests.Close())
+	}
+	p.follow()
+	mine := traces.of(sc.key)
+	cells := make([]kernel.Cell, len(mine))
+	for i, c := range mine {
+		cells[i] = c
+	}
+	sc.Adopt(p, seq, cells)
+	return nil
+}
+
+// cellTrace follows, through the log of an execution in a context, where it is in its
+// kernel's output.
+type cellTrace struct {
+	kernel  string
+	seq     uint64
+	begunAt time.Time
+}
+
+func (t *cellTrace) position(at time.Time, data []byte) {
+	t.seq, t.kernel = decodePosition(data)
+	t.begunAt = at
+}
+
+// output counts an entry of output. What comes before the first position is of no chunk.
+func (t *cellTrace) output() {
+	if !t.begunAt.IsZero() {
+		t.seq++
+	}
+}
+
+// adoptCell makes the handle of an execution in a context that has not ended.
+func (s *sandbox) adoptCell(r *run, trace cellTrace) *cell {
+	c := newCell(r)
+	c.kernel, c.seq, c.begunAt, c.adopted = trace.kernel, trace.seq, trace.begunAt, !trace.begunAt.IsZero()
+	result, control := r.readOutput()
+	for i, size := range []int{len(result.Stdout), len(result.Stderr), len(control)} {
+		c.left[i] = max(c.left[i]-int64(size), 0)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[r.record.ID] = r
+	return c
+}

@@ -1,0 +1,239 @@
+package executor
+
+import (
+	"encoding/binary"
+	"fmt"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+// maxCellControl bounds what a kernel may say of one execution, in bytes: displays that
+// are left out of the result count too.
+const maxCellControl = 4*yurt.MaxDisplayBytes + yurt.MaxResultBytes
+
+// cell is an execution in a context. Its log is that of any run: what it wrote, and
+// what its kernel said of it; where that is in the kernel's own output, positions say.
+type cell struct {
+	run     *run
+	left    [initd.Streams]int64 // of what is kept, in bytes
+	begunAt time.Time            // zero before its turn
+	adopted bool                 // it was begun by an executor before this one
+	kernel  string               // id of the kernel, from then on
+	seq     uint64               // chunk of the last entry
+	process *kernelProcess
+	before  cgroup.Usage
+}
+
+var _ kernel.Cell = (*cell)(nil)
+
+func newCell(r *run) *cell {
+	limit := int64(r.record.Limit)
+	return &cell{run: r, left: [initd.Streams]int64{limit, limit, maxCellControl}}
+}
+
+// ID implements kernel.Cell.
+func (c *cell) ID() string { return c.run.record.ID }
+
+// Request implements kernel.Cell.
+func (c *cell) Request() kernel.Request { return kernel.NewRequest(*c.run.record.Cell) }
+
+// StartClock implements kernel.Cell. The clock stands still while the sandbox is paused.
+func (c *cell) StartClock(expired func()) {
+	s := c.run.sandbox
+	s.mu.Lock()
+	paused, pausedFor := s.record.PausedAt != nil, s.record.PausedFor-c.run.record.PausedBefore
+	s.mu.Unlock()
+	left := c.run.record.Timeout.Std()
+	if c.adopted {
+		left += pausedFor - time.Since(c.begunAt)
+	}
+	c.run.clock.start(left, !paused, expired)
+}
+
+// StopClock implements kernel.Cell.
+func (c *cell) StopClock() { c.run.clock.stop() }
+
+// Begin implements kernel.Cell.
+func (c *cell) Begin(process kernel.Process, seq uint64) error {
+	c.process, _ = process.(*kernelProcess)
+	if usage, err := c.process.leaf.Usage(); err == nil {
+		c.before = usage
+	}
+	if c.adopted {
+		return nil
+	}
+	if c.run.phases != nil {
+		c.run.phases.mark("queue")
+	}
+	c.begunAt, c.kernel = time.Now(), c.process.id
+	return c.position(seq)
+}
+
+// position says in the log where the next entry is in the kernel's output.
+func (c *cell) position(seq uint64) error {
+	c.seq = seq
+	return c.run.log.Append(runlog.Entry{Kind: runlog.Position, At: c.begunAt, Data: encodePosition(seq, c.kernel)})
+}
+
+func encodePosition(seq uint64, kernelID string) []byte {
+	return append(binary.BigEndian.AppendUint64(nil, seq), kernelID...)
+}
+
+func decodePosition(data []byte) (seq uint64, kernelID string) {
+	if len(data) < 8 {
+		return 0, ""
+	}
+	return binary.BigEndian.Uint64(data), string(data[8:])
+}
+
+// Keep implements kernel.Cell. Output beyond the limit is dropped, and so does not
+// hold up the program.
+func (c *cell) Keep(seq uint64, stream initd.Stream, data []byte) error {
+	left := &c.left[stream-1]
+	if stream == initd.Control && int64(len(data)) > *left {
+		return fmt.Errorf("it showed more than %s", yurt.Size(maxCellControl))
+	}
+	if int64(len(data)) > *left {
+		data = data[:*left]
+		for len(data) > 0 && !utf8.RuneStart(data[len(data)-1]) && !utf8.Valid(data[max(0, len(data)-utf8.UTFMax):]) {
+			data = data[:len(data)-1]
+		}
+		*left = int64(len(data))
+	}
+	*left -= int64(len(data))
+	if len(data) == 0 {
+		return nil
+	}
+	if seq != 0 && seq != c.seq+1 {
+		if err := c.position(seq - 1); err != nil {
+			return err
+		}
+	}
+	if seq != 0 {
+		c.seq = seq
+	}
+	return c.run.log.Append(entryOf(initd.Chunk{Stream: stream, Data: data}))
+}
+
+// End implements kernel.Cell.
+func (c *cell) End(outcome kernel.Outcome) { c.run.end(c.assemble(outcome)) }
+
+// assemble makes the result.
+func (c *cell) assemble(o kernel.Outcome) *yurt.Result {
+	result, control := c.run.readOutput()
+	displays := kernel.Displays{}
+	_ = new(kernel.Lines).Take(control, func(m kernel.Message) { // what is wrong with it, the kernel's end says
+		if m.Display != nil && m.ID == c.ID() {
+			displays.Add(*m.Display)
+		}
+	})
+	result.Displays, result.MainDisplay, result.Truncated.Results = displays.List, displays.Main, displays.Cut
+	limit := int64(c.run.record.Limit)
+	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = o.Bytes[0], o.Bytes[1]
+	result.Truncated.Stdout, result.Truncated.Stderr = o.Bytes[0] > limit, o.Bytes[1] > limit
+	result.KernelRestarted, result.StateLost = o.Restarted, o.StateLost
+	c.judge(result, o, c.measure(result))
+	if result.Error != nil && result.ExitCode == 0 {
+		result.ExitCode = 1
+	}
+	return result
+}
+
+// measure says what the cell used, and returns how many processes of its kernel were
+// killed meanwhile for want of memory.
+func (c *cell) measure(result *yurt.Result) (kills int64) {
+	if c.process == nil {
+		return 0
+	}
+	after, err := c.process.leaf.Usage()
+	if err != nil {
+		return 0
+	}
+	result.Metrics.CPUMS = millis(after.CPU - c.before.CPU)
+	result.Metrics.MemoryPeakBytes = after.MemoryPeak
+	return after.OOMKills - c.before.OOMKills
+}
+
+// judge says what, if anything, went wrong: Yurt's own reasons first, then what the
+// kernel reports, then how it ended.
+func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
+	failed := func(code int, kind, format string, args ...any) {
+		result.ExitCode = code
+		result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf(format, args...)}
+	}
+	killed := yurt.ExecutionExitSignal + int(syscall.SIGKILL)
+	switch {
+	case o.Cancelled && o.Why == "":
+		failed(yurt.ExecutionExitSignal+int(syscall.SIGINT), yurt.ErrorTypeInterrupted, "it was cancelled while it waited for its turn")
+	case o.TimedOut && o.StateLost:
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt, and was ended with the interpreter of its context; output until then is kept, variables are lost", c.run.record.Timeout)
+	case o.TimedOut:
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s and was interrupted; output until then and the variables of its context are kept", c.run.record.Timeout)
+	case o.Done != nil:
+		result.ExitCode, result.Result, result.Error = o.Done.ExitCode, o.Done.Result, o.Done.Error
+	case oomKills > 0:
+		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.sandbox.record.Spec.Resources.Memory)
+	case o.Why != "":
+		failed(killed, yurt.ErrorTypeKernelDied, "%s; its variables are lost", o.Why)
+	case o.Exit != nil && o.Exit.Signal != 0:
+		failed(yurt.ExecutionExitSignal+o.Exit.Signal, yurt.ErrorTypeKernelDied, "the interpreter was ended by signal %s; the variables of the context are lost", syscall.Signal(o.Exit.Signal))
+	case o.Exit != nil:
+		failed(o.Exit.Code, yurt.ErrorTypeKernelDied, "the interpreter exited with %d while this ran; the variables of the context are lost", o.Exit.Code)
+	default:
+		c.notStarted(result, o.Err)
+	}
+}
+
+// notStarted says why no kernel could be asked.
+func (c *cell) notStarted(result *yurt.Result, err error) {
+	if start := failedStart(err, job{argv: []string{"the interpreter"}}); start != nil {
+		result.ExitCode, result.Error = start.ExitCode, start.Error
+		return
+	}
+	kind := yurt.ErrorTypeSandboxLost
+	switch {
+	case yurt.CodeOf(err) == yurt.CodeRuntimeUnavailable, yurt.CodeOf(err) == yurt.CodeRuntimeIncompatible:
+		kind = yurt.ErrorTypeRuntimeUnavailable
+	case c.begunAt.IsZero():
+		kind = yurt.ErrorTypeSandboxFailed
+	}
+	result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
+	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("the interpreter could not be used: %v", err)}
+}
+
+// displayReader reads what an execution in a context shows out of its log; of another
+// kind of execution, nothing.
+type displayReader struct {
+	id    string // "" for another kind
+	lines kernel.Lines
+}
+
+func (r *run) displayReader() *displayReader {
+	if r.record.Cell == nil {
+		return &displayReader{}
+	}
+	return &displayReader{id: r.record.ID}
+}
+
+func (d *displayReader) each(entry runlog.Entry, show func(*yurt.DisplayEvent) error) error {
+	if d.id == "" {
+		return nil
+	}
+	var failed error
+	broken := d.lines.Take(entry.Data, func(m kernel.Message) {
+		if m.Display != nil && m.ID == d.id && failed == nil {
+			failed = show(m.Display)
+		}
+	})
+	if broken != nil {
+		d.id = "" // its result says so
+	}
+	return failed
+}

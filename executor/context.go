@@ -1,0 +1,174 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// contextKey names a context of a sandbox.
+type contextKey struct{ language, name string }
+
+// sessionContext is a context, and since when it is there.
+type sessionContext struct {
+	*kernel.Context
+	key     contextKey
+	created time.Time
+}
+
+// keepsState reports whether the execution is to run in a context.
+func (e *Executor) keepsState(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (bool, error) {
+	if spec.ContextName == "" {
+		return false, nil
+	}
+	info, err := e.runtimeOf(ctx, spec.Language, s.record.Spec.Template.Runtimes)
+	if err != nil {
+		return false, err
+	}
+	if slices.Contains(info.Abilities, plugins.AbilityKernel) {
+		return true, nil
+	}
+	if spec.ContextOptional {
+		return false, nil
+	}
+	return false, yurt.FieldErrorf(yurt.CodeNotSupported, "context", "%s keeps no state between executions; leave the context out", info.Name)
+}
+
+// startCell queues an execution in its context.
+func (e *Executor) startCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
+	info, err := e.runtimeOf(e.ctx, spec.Language, s.record.Spec.Template.Runtimes)
+	if err != nil {
+		return err
+	}
+	if _, err := s.tools(info); err != nil {
+		return err
+	}
+	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
+		return err
+	}
+	spec.Language, spec.Files = info.Name, nil
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if err := s.running(); err != nil {
+		return err
+	}
+	c, err := e.contextOf(s, contextKey{info.Name, spec.ContextName})
+	if err != nil {
+		return err
+	}
+	r, err := s.addRun(spec, job{cell: &spec}, phases)
+	if err != nil {
+		return err
+	}
+	if err := c.Submit(newCell(r)); err != nil {
+		return s.forgetStart(r, err)
+	}
+	return nil
+}
+
+// contextOf returns the context of that name, which it makes when there is none.
+func (e *Executor) contextOf(s *sandbox, key contextKey) (*sessionContext, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.contexts[key]; c != nil {
+		return c, nil
+	}
+	if len(s.contexts) >= yurt.MaxContexts {
+		return nil, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "context", "the session has %d contexts, as many as it may; remove one", yurt.MaxContexts)
+	}
+	c := &sessionContext{key: key, created: time.Now()}
+	c.Context = kernel.New(func() (kernel.Process, error) { return e.startKernel(s, c) }, e.goes)
+	s.contexts[key] = c
+	return c, nil
+}
+
+// Contexts lists the contexts of a sandbox by name.
+func (e *Executor) Contexts(_ context.Context, sandboxID string) ([]yurt.Context, error) {
+	s, err := e.find(sandboxID)
+	if err != nil {
+		return nil, err
+	}
+	list := []yurt.Context{}
+	for _, c := range s.contextsNamed("", "") {
+		view := yurt.Context{Name: c.key.name, Language: c.key.language, CreatedAt: c.created}
+		view.State, view.Queued, view.Executions = c.View()
+		list = append(list, view)
+	}
+	slices.SortFunc(list, func(a, b yurt.Context) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Language, b.Language))
+	})
+	return list, nil
+}
+
+// RestartContext ends the interpreters of the contexts of that name, and with them
+// what runs there; what waits goes on in fresh ones. An empty language means each.
+func (e *Executor) RestartContext(_ context.Context, sandboxID, name, language string) error {
+	_, contexts, err := e.contextsToChange(sandboxID, name, language)
+	for _, c := range contexts {
+		c.Restart()
+	}
+	return err
+}
+
+// RemoveContext ends the contexts of that name and everything that runs or waits
+// there. An empty language means each.
+func (e *Executor) RemoveContext(_ context.Context, sandboxID, name, language string) error {
+	s, contexts, err := e.contextsToChange(sandboxID, name, language)
+	for _, c := range contexts {
+		s.mu.Lock()
+		delete(s.contexts, c.key)
+		s.mu.Unlock()
+		c.Close()
+	}
+	return err
+}
+
+func (e *Executor) contextsToChange(sandboxID, name, language string) (*sandbox, []*sessionContext, error) {
+	s, err := e.find(sandboxID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.usable(); err != nil {
+		return nil, nil, err
+	}
+	if err := s.running(); err != nil {
+		return nil, nil, err
+	}
+	contexts := s.contextsNamed(name, language)
+	if len(contexts) == 0 {
+		return nil, nil, yurt.Errorf(yurt.CodeContextNotFound, "the session has no context %q; one is made by the first execution in it", name)
+	}
+	return s, contexts, nil
+}
+
+// contextsNamed returns the contexts of that name and language; what is empty matches
+// every one.
+func (s *sandbox) contextsNamed(name, language string) []*sessionContext {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []*sessionContext
+	for key, c := range s.contexts {
+		if (name == "" || key.name == name) && (language == "" || key.language == language) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// signalCell sends a signal to an execution in a context.
+func (s *sandbox) signalCell(r *run, signal yurt.Signal) error {
+	s.mu.Lock()
+	c := s.contexts[contextKey{r.record.Cell.Language, r.record.Cell.ContextName}]
+	s.mu.Unlock()
+	if c == nil {
+		return nil // removed, and it ended with it
+	}
+	return c.Signal(r.record.ID, syscall.Signal(signal))
+}

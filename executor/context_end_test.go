@@ -1,0 +1,258 @@
+package executor_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+func TestKernelEnds(t *testing.T) {
+	n := newNotebook(t)
+	for _, end := range []struct {
+		code, errorType string
+		exitCode        int
+	}{
+		{"import sys; print('bye'); sys.exit(3)", "", 3},
+		{"import os; print('bye', flush=True); os._exit(4)", yurt.ErrorTypeKernelDied, 4},
+		{"import os, signal; print('bye', flush=True); os.kill(os.getpid(), signal.SIGKILL)", yurt.ErrorTypeKernelDied, 137},
+		{"import os; print('bye', flush=True); os.closerange(3, 4096)", yurt.ErrorTypeKernelDied, 1},
+	} {
+		n.run("x = 1")
+		r := n.run(end.code)
+		if r.ExitCode != end.exitCode || r.Stdout != "bye\n" || !r.StateLost || (end.errorType == "") != (r.Error == nil) {
+			t.Errorf("%s: exit code %d, stdout %q, state lost %t, error %+v", end.code, r.ExitCode, r.Stdout, r.StateLost, r.Error)
+		}
+		if end.errorType != "" {
+			wantErrorType(t, r, end.errorType)
+		}
+		if r := n.want("False\n", "print('x' in globals())"); !r.KernelRestarted {
+			t.Errorf("after %s: the next execution is not told of the fresh interpreter", end.code)
+		}
+		if r := n.want("", ""+"pass"); r.KernelRestarted {
+			t.Errorf("after %s: told twice", end.code)
+		}
+	}
+}
+
+func TestCellTimesOut(t *testing.T) {
+	n := newNotebook(t)
+	n.run("x = 1")
+	r := n.run("import time\nprint('begun')\nwhile True: time.sleep(0.01)", timeout(300*time.Millisecond))
+	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	if r.ExitCode != yurt.ExecutionExitTimeout || r.StateLost || r.Stdout != "begun\n" {
+		t.Errorf("exit code %d, state lost %t, stdout %q", r.ExitCode, r.StateLost, r.Stdout)
+	}
+	n.want("1\n", "print(x)")
+	stubborn := "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nwhile True:\n  try:\n    time.sleep(1000)\n  except KeyboardInterrupt: pass"
+	r = n.run(stubborn, timeout(300*time.Millisecond))
+	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	if !r.StateLost {
+		t.Error("an interpreter that does not yield was kept")
+	}
+	if r := n.want("False\n", "print('x' in globals())"); !r.KernelRestarted {
+		t.Error("the next execution is not told of the fresh interpreter")
+	}
+	if r := run(t, n.e, n.sandbox, "pgrep -c sleep"); r.Stdout != "0\n" {
+		t.Errorf("%q processes are left of what timed out", r.Stdout)
+	}
+}
+
+func TestCellsQueue(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import time, os\nseen = []")
+	var ids []string
+	for _, code := range []string{"while not os.path.exists('/tmp/go'): time.sleep(0.01)\nseen.append(1)", "seen.append(2)", "seen.append(3)"} {
+		spec := cell(code)
+		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, spec.ID)
+	}
+	n.want("parallel\n", "print('parallel')", in("other")) // while the first context is busy
+	contexts, err := n.e.Contexts(t.Context(), n.sandbox)
+	if err != nil || len(contexts) != 2 || contexts[0].State != yurt.ContextBusy || contexts[0].Queued != 2 || contexts[1].State != yurt.ContextIdle {
+		t.Errorf("contexts are %+v, %v", contexts, err)
+	}
+	run(t, n.e, n.sandbox, "touch /tmp/go")
+	for _, id := range ids {
+		if r, err := n.e.WaitExecution(t.Context(), n.sandbox, id); err != nil || r.Error != nil {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	n.want("[1, 2, 3]\n", "print(seen)")
+}
+
+func TestContextsAreBoundedAndRemoved(t *testing.T) {
+	n := newNotebook(t)
+	n.run("x = 1", in("a"))
+	if err := n.e.RestartContext(t.Context(), n.sandbox, "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	if r := n.want("False\n", "print('x' in globals())", in("a")); !r.KernelRestarted {
+		t.Error("the first execution after a restart is not told")
+	}
+	blocked := cell("import time; time.sleep(1000)", in("a"))
+	if err := n.e.StartExecution(t.Context(), n.sandbox, blocked); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.e.RemoveContext(t.Context(), n.sandbox, "a", "python"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := n.e.WaitExecution(t.Context(), n.sandbox, blocked.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+	if err := n.e.RemoveContext(t.Context(), n.sandbox, "a", ""); yurt.CodeOf(err) != yurt.CodeContextNotFound {
+		t.Errorf("removing it again: %v", err)
+	}
+	for i := range yurt.MaxContexts {
+		n.run("pass", in(string(rune('a'+i))))
+	}
+	if err := n.e.StartExecution(t.Context(), n.sandbox, cell("pass", in("one-more"))); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
+		t.Errorf("one context too many: %v", err)
+	}
+}
+
+func TestKernelOutlivesExecutor(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	first, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sandbox := create(t, first).ID
+	n := &notebook{t, first, sandbox}
+	n.run("import time, os\nx = 1")
+	running := cell("print('one')\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nx += 1\nprint('two')\nx")
+	waiting := cell("print('three', x)")
+	for _, spec := range []yurt.ExecutionSpec{running, waiting} {
+		if err := first.StartExecution(t.Context(), sandbox, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second := rig.Start(t, config)
+	run(t, second, sandbox, "touch /tmp/go")
+	for id, want := range map[string]string{running.ID: "one\ntwo\n", waiting.ID: "three 2\n"} {
+		r, err := second.WaitExecution(t.Context(), sandbox, id)
+		if err != nil || r.Error != nil || r.Stdout != want || r.KernelRestarted {
+			t.Errorf("stdout %q, want %q: %+v %v", r.Stdout, want, r, err)
+		}
+	}
+	n = &notebook{t, second, sandbox}
+	n.want("2\n", "print(x)")
+	if err := second.RestartContext(t.Context(), sandbox, yurt.DefaultContext, ""); err != nil {
+		t.Fatal(err)
+	}
+	n.want("False\n", "print('x' in globals())")
+}
+
+func TestKernelDiesWhileNobodyWatches(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	first, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sandbox := create(t, first).ID
+	(&notebook{t, first, sandbox}).run("import os, threading, time\nx = os.getpid()")
+	spec := cell("print('begun', flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nos.kill(x, 9)")
+	if err := first.StartExecution(t.Context(), sandbox, spec); err != nil {
+		t.Fatal(err)
+	}
+	trigger := command("sleep 0.5; touch /tmp/go")
+	if err := first.StartExecution(t.Context(), sandbox, trigger); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(rig.Moment(t, time.Second)) // for it to die; if it does so later, that is a test too
+	second := rig.Start(t, config)
+	r, err := second.WaitExecution(t.Context(), sandbox, spec.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+	if r.ExitCode != yurt.ExecutionExitSignal+int(syscall.SIGKILL) || r.Stdout != "begun\n" {
+		t.Errorf("exit code %d, stdout %q", r.ExitCode, r.Stdout)
+	}
+	if r := (&notebook{t, second, sandbox}).want("False\n", "print('x' in globals())"); !r.KernelRestarted {
+		t.Error("the next execution is not told of the fresh interpreter")
+	}
+}
+
+func TestInterruptKeepsState(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import time, os\nx = 1")
+	loop := cell("x = 2\nopen('/tmp/begun', 'w').close()\nwhile True: time.sleep(1000)")
+	waiting := cell("x = 3")
+	for _, spec := range []yurt.ExecutionSpec{loop, waiting} {
+		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.want("", "import time, os\nwhile not os.path.exists('/tmp/begun'): time.sleep(0.01)", in("other"))
+	for _, id := range []string{waiting.ID, loop.ID} {
+		if err := n.e.SignalExecution(t.Context(), n.sandbox, id, yurt.Signal(syscall.SIGINT)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := n.e.WaitExecution(t.Context(), n.sandbox, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErrorType(t, r, yurt.ErrorTypeInterrupted)
+		if r.StateLost || r.ExitCode != 130 {
+			t.Errorf("exit code %d, state lost %t", r.ExitCode, r.StateLost)
+		}
+	}
+	// Of a signal that comes from elsewhere and just before an execution nobody can say
+	// whether it is meant for that. The interpreter survives it.
+	run(t, n.e, n.sandbox, "pkill -INT python3; true")
+	n.run("pass")
+	n.want("2\n", "print(x)")
+	if err := n.e.SignalExecution(t.Context(), n.sandbox, loop.ID, yurt.Signal(syscall.SIGINT)); yurt.CodeOf(err) != yurt.CodeExecutionEnded {
+		t.Errorf("interrupting it again: %v", err)
+	}
+	// One that is interrupted before its kernel has read it ends all the same.
+	for range 20 {
+		spec := cell("while True: pass", timeout(time.Minute))
+		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.e.SignalExecution(t.Context(), n.sandbox, spec.ID, yurt.Signal(syscall.SIGINT)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := n.e.WaitExecution(t.Context(), n.sandbox, spec.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErrorType(t, r, yurt.ErrorTypeInterrupted)
+	}
+	n.want("2\n", "print(x)")
+	spec := cell("while True: time.sleep(1000)")
+	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.e.SignalExecution(t.Context(), n.sandbox, spec.ID, yurt.SignalKill); err != nil {
+		t.Fatal(err)
+	}
+	r, err := n.e.WaitExecution(t.Context(), n.sandbox, spec.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+}

@@ -1,0 +1,85 @@
+package executor_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// cell is an execution of Python code in a context.
+func cell(code string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpec {
+	return python(code, append([]func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) { s.ContextName = yurt.DefaultContext }}, change...)...)
+}
+
+func in(name string) func(*yurt.ExecutionSpec) {
+	return func(s *yurt.ExecutionSpec) { s.ContextName = name }
+}
+
+// notebook runs cells, one after the other, in one context.
+type notebook struct {
+	t       *testing.T
+	e       *executor.Executor
+	sandbox string
+}
+
+func newNotebook(t *testing.T) *notebook {
+	t.Helper()
+	e := rig.Executor(t)
+	return &notebook{t, e, create(t, e).ID}
+}
+
+func (n *notebook) run(code string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
+	n.t.Helper()
+	return execute(n.t, n.e, n.sandbox, cell(code, change...))
+}
+
+// want runs a cell that has to print exactly this.
+func (n *notebook) want(stdout, code string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
+	n.t.Helper()
+	r := n.run(code, change...)
+	if r.Error != nil || r.ExitCode != 0 || r.Stdout != stdout {
+		n.t.Fatalf("%s\nprinted %q, want %q (exit code %d, error %+v, stderr %q)", code, r.Stdout, stdout, r.ExitCode, r.Error, r.Stderr)
+	}
+	return r
+}
+
+func TestStateLasts(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import math, os\nx = 20\ndef double(n): return 2 * n\nos.makedirs('sub'); os.chdir('sub')")
+	n.want("42 3 sub\n", "print(double(x) + 2, int(math.pi), os.path.basename(os.getcwd()))")
+	if r := n.want("", "x + 1"); string(r.Result) != "21" || r.MainDisplay == nil || string(r.Displays[*r.MainDisplay]["text/plain"]) != `"21"` {
+		t.Errorf("the value of the last expression is %s, %v", r.Result, r.Displays)
+	}
+	n.want("21\n", "print(_)")
+	n.want("", "x + 1;")
+	n.want("False\n", "print('x' in globals())", in("other"))
+	n.want("20\n", "print(x)")
+	if r := execute(t, n.e, n.sandbox, python("print('x' in globals())")); r.Stdout != "False\n" {
+		t.Errorf("without a context: %q, want a fresh interpreter", r.Stdout)
+	}
+}
+
+func TestCellErrors(t *testing.T) {
+	n := newNotebook(t)
+	n.run("def fail(): return 1 / 0")
+	r := n.run("x = 1\nfail()")
+	wantErrorType(t, r, "ZeroDivisionError")
+	if trace := strings.Join(r.Error.Stacktrace, "\n"); r.ExitCode != 1 || strings.Contains(trace+r.Stderr, "kernel.py") ||
+		!strings.Contains(trace, `File "<cell 2>", line 2`) || !strings.Contains(trace, `File "<cell 1>", line 1`) {
+		t.Errorf("exit code %d, stack trace:\n%s\nstderr:\n%s", r.ExitCode, trace, r.Stderr)
+	}
+	n.want("1\n", "print(x)")
+	for _, code := range []string{"%matplotlib inline", "!ls", "x = = 1", "a\x01b"} {
+		wantErrorType(t, n.run(code), yurt.ErrorTypeSyntax)
+	}
+	if r := n.run("%timeit 1"); !strings.Contains(r.Error.Message, "magics") {
+		t.Errorf("a magic is refused with %q", r.Error.Message)
+	}
+	wantErrorType(t, n.run("input()"), "EOFError")
+	n.want("a b\n", "print(input(), input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("a\nb\n") })
+	n.want("1 None\n", "import os; print(os.environ['V'], os.environ.get('W'))", func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "1"} })
+	n.want("None\n", "print(os.environ.get('V'))")
+}

@@ -1,0 +1,503 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+const (
+	// MaxQueue bounds the executions that wait for their turn in a context.
+	MaxQueue = 64
+	// interruptGrace is how long an execution that ran out of time has to yield to the
+	// interrupt, before its kernel is killed. Half way it is interrupted again: a signal
+	// that comes right before a system call is only noticed after it.
+	interruptGrace = 2 * time.Second
+	// markGrace is how long the marks of an execution that is done may be on their way;
+	// user code may have closed what they are written to.
+	markGrace = 2 * time.Second
+	// maxIdle bounds what is kept of a stream that is written to between executions, in
+	// bytes. It belongs to the next one.
+	maxIdle = 64 << 10
+)
+
+// Process is a kernel's process. Send, Signal and Ack must not wait for it.
+type Process interface {
+	// Send gives it a request, whole or not at all.
+	Send(request Request) error
+	// Next returns the next piece of what it wrote, or how it ended. The data is valid
+	// until the call after.
+	Next() (initd.Chunk, *initd.Exit, error)
+	// Ack says that everything up to a chunk is kept.
+	Ack(seq uint64) error
+	// Signal sends a signal to it and its process group.
+	Signal(signal syscall.Signal) error
+	// Kill ends it with everything that it started, and returns when nothing is left.
+	Kill()
+	// Close removes what is left of it, once Next has returned an exit or an error.
+	Close()
+}
+
+// Cell is one execution in a context. Its methods are called one at a time, and must
+// not call the context.
+type Cell interface {
+	ID() string
+	Request() Request
+	// StartClock calls expired when the cell's time is up, unless StopClock comes first.
+	StartClock(expired func())
+	StopClock()
+	// Begin says that its turn has come; its output comes after the chunk seq.
+	Begin(process Process, seq uint64) error
+	// Keep keeps a piece of its output, which is part of the chunk seq.
+	Keep(seq uint64, stream initd.Stream, data []byte) error
+	// End is the last call.
+	End(outcome Outcome)
+}
+
+// Outcome says how a cell ended. Done is set when the kernel said so, Exit when it
+// ended before that, Err when neither can be known.
+type Outcome struct {
+	Done      *Done
+	Exit      *initd.Exit
+	Err       error
+	TimedOut  bool
+	Cancelled bool // before its turn
+	Restarted bool // its kernel was a fresh one in place of another
+	StateLost bool // its kernel is gone
+	Why       string
+	Bytes     [2]int64 // written to stdout and stderr
+}
+
+// Starter starts a kernel. Its error may be [ErrClosing].
+type Starter func() (Process, error)
+
+// ErrClosing says, as an error of [Process.Next], that the host lets go of the kernel
+// and everything in it goes on.
+var ErrClosing = errors.New("the host is shutting down")
+
+// Context is a queue of cells and the kernel that they run in, one after the other.
+// Its methods may be called concurrently.
+type Context struct {
+	start Starter
+	goes  func(func()) // runs a goroutine that the owner waits for
+
+	mu      sync.Mutex
+	process Process // nil: none, or not yet
+	serving bool    // a goroutine starts or reads a kernel
+	replace bool    // the next cell's kernel is in place of one that ended
+	why     string  // the kernel is being killed
+	current *running
+	queue   []Cell
+	begun   int // cells of this kernel
+	seq     uint64
+	unacked int // bytes
+	lines   Lines
+	streams [2]scanner
+	idle    [2][]byte
+	closed  bool // removed: no more cells
+	left    bool // the host lets go of it
+}
+
+// running is the cell whose turn it is.
+type running struct {
+	cell       Cell
+	done       *Done
+	marked     [2]bool
+	bytes      [2]int64
+	timedOut   bool
+	interrupts int // because of that
+	restarted  bool
+	timer      *time.Timer
+}
+
+func (r *running) stopTimers() {
+	r.cell.StopClock()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
+// New returns a context without a kernel. goes runs a goroutine that the owner of the
+// context waits for.
+func New(start Starter, goes func(func())) *Context { return &Context{start: start, goes: goes} }
+
+// Adopt makes the context go on with a kernel that runs already, whose output up to
+// the chunk seq is kept, and with the cells that it had.
+func (c *Context) Adopt(process Process, seq uint64, cells []Cell) {
+	c.mu.Lock()
+	c.process, c.seq, c.serving = process, seq, true
+	c.queue, c.replace = cells, false
+	c.begun = 1 // or more; what is known is that it is not new
+	c.advance()
+	c.mu.Unlock()
+	c.goes(func() { c.serve(process) })
+}
+
+// Replaced says that a kernel of the context is gone, as the next cell will be told.
+func (c *Context) Replaced() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replace = true
+}
+
+// Submit queues a cell.
+func (c *Context) Submit(cell Cell) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return yurt.Errorf(yurt.CodeContextNotFound, "the context was removed just now; try again")
+	case len(c.queue) >= MaxQueue:
+		return yurt.Errorf(yurt.CodeOverloaded, "%d executions wait in this context, as many as may; wait for some to end", MaxQueue)
+	}
+	c.queue = append(c.queue, cell)
+	if !c.serving {
+		c.serving = true
+		c.goes(func() { c.serve(nil) })
+		return nil
+	}
+	c.advance()
+	return nil
+}
+
+// View says what the context does.
+func (c *Context) View() (state yurt.ContextState, queued, executions int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.current != nil || len(c.queue) > 0:
+		state = yurt.ContextBusy
+	case c.process != nil && c.why == "":
+		state = yurt.ContextIdle
+	default:
+		state = yurt.ContextStopped
+	}
+	return state, len(c.queue), c.begun
+}
+
+// Signal sends a signal to the cell whose turn it is, to everything in the kernel if it
+// is SIGKILL; one that waits for its turn is cancelled. A cell that is not there any more is no error.
+func (c *Context) Signal(id string, signal syscall.Signal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != nil && c.current.cell.ID() == id {
+		if c.process == nil {
+			return nil
+		}
+		if signal == syscall.SIGKILL {
+			c.end("the interpreter was killed")
+			return nil
+		}
+		return c.process.Signal(signal)
+	}
+	for i, cell := range c.queue {
+		if cell.ID() == id {
+			c.queue = append(c.queue[:i:i], c.queue[i+1:]...)
+			cell.End(Outcome{Cancelled: true})
+			return nil
+		}
+	}
+	return nil
+}
+
+// Restart ends the kernel; what runs in it ends too, what waits goes on in a new one.
+func (c *Context) Restart() { c.kill("its context was restarted") }
+
+// Close ends the kernel and every cell.
+func (c *Context) Close() {
+	c.mu.Lock()
+	c.closed = true
+	queue := c.queue
+	c.queue = nil
+	c.mu.Unlock()
+	for _, cell := range queue {
+		cell.End(Outcome{Cancelled: true, Why: "its context was removed"})
+	}
+	c.kill("its context was removed")
+}
+
+func (c *Context) kill(why string) {
+	c.mu.Lock()
+	process := c.process
+	if process != nil && c.why == "" {
+		c.why = why
+	}
+	c.mu.Unlock()
+	if process != nil {
+		process.Kill()
+	}
+}
+
+// serve starts a kernel, unless it is given one, and reads what it writes until it
+// ends; and again while cells wait.
+func (c *Context) serve(process Process) {
+	for {
+		if process == nil {
+			var err error
+			if process, err = c.start(); errors.Is(err, ErrClosing) {
+				c.leave()
+				return
+			} else if err != nil {
+				if c.failFirst(err) {
+					return
+				}
+				continue
+			}
+			c.adoptNew(process)
+		}
+		exit, err := c.read(process)
+		if errors.Is(err, ErrClosing) {
+			c.leave()
+			return
+		}
+		process.Close()
+		process = nil
+		if c.ended(exit, err) {
+			return
+		}
+	}
+}
+
+// leave lets everything in the kernel go on without this host.
+func (c *Context) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left = true
+	if c.current != nil {
+		c.current.stopTimers()
+	}
+}
+
+// failFirst ends the cell that no kernel could be started for. It reports whether no
+// other waits.
+func (c *Context) failFirst(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) > 0 {
+		cell := c.queue[0]
+		c.queue = c.queue[1:]
+		cell.End(Outcome{Err: err})
+	}
+	c.serving = len(c.queue) > 0
+	return !c.serving
+}
+
+func (c *Context) adoptNew(process Process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.process, c.why, c.begun, c.seq, c.unacked = process, "", 0, 0, 0
+	c.lines, c.streams, c.idle = Lines{}, [2]scanner{}, [2][]byte{}
+	c.advance()
+}
+
+// ended is told that the kernel has. It reports whether no cell waits for another.
+func (c *Context) ended(exit *initd.Exit, err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	why := c.why
+	c.process, c.why = nil, ""
+	c.replace = c.replace || c.begun > 0
+	if r := c.current; r != nil {
+		c.flush(r)
+		c.finish(Outcome{Done: r.done, Exit: exit, Err: err, StateLost: true, Why: why})
+	}
+	if exit == nil { // the sandbox is gone, there will be no other
+		for _, cell := range c.queue {
+			cell.End(Outcome{Err: err})
+		}
+		c.queue = nil
+	}
+	c.serving = len(c.queue) > 0
+	return !c.serving
+}
+
+// advance gives the first cell that waits its turn, when there is a kernel without one.
+func (c *Context) advance() {
+	for c.current == nil && len(c.queue) > 0 && c.process != nil && c.why == "" {
+		r := &running{cell: c.queue[0], restarted: c.replace}
+		c.queue = c.queue[1:]
+		c.current, c.replace = r, false
+		if err := c.begin(r); err != nil {
+			c.finish(Outcome{Err: err, StateLost: true})
+			c.end("it could not be asked")
+		}
+	}
+}
+
+// end has the kernel killed in the background. The lock is held, and so there is a
+// goroutine that serves, whose owner also waits for this one.
+func (c *Context) end(why string) {
+	if c.process != nil && c.why == "" && !c.left {
+		c.why = why
+		c.goes(c.process.Kill)
+	}
+}
+
+func (c *Context) begin(r *running) error {
+	c.begun++
+	for i := range c.idle {
+		if data := c.idle[i]; len(data) > 0 {
+			c.idle[i] = nil
+			r.bytes[i] += int64(len(data))
+			if err := r.cell.Keep(0, initd.Stream(i+1), data); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.cell.Begin(c.process, c.seq); err != nil {
+		return err
+	}
+	if err := c.process.Send(r.cell.Request()); err != nil {
+		return err
+	}
+	r.cell.StartClock(func() { c.expire(r) })
+	return nil
+}
+
+// expire interrupts a cell that ran out of time, and later kills its kernel.
+func (c *Context) expire(r *running) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != r || c.left {
+		return
+	}
+	r.timedOut = true
+	if r.interrupts++; r.interrupts <= 2 && c.process != nil && c.process.Signal(syscall.SIGINT) == nil {
+		r.timer = time.AfterFunc(interruptGrace/2, func() { c.expire(r) })
+		return
+	}
+	c.end("it did not yield when its time was up")
+}
+
+// read takes what the kernel writes until it ends.
+func (c *Context) read(process Process) (*initd.Exit, error) {
+	var broken error
+	for {
+		chunk, exit, err := process.Next()
+		if err != nil || exit != nil {
+			if broken != nil {
+				err = broken
+			}
+			return exit, err
+		}
+		if broken != nil {
+			continue // it is being killed
+		}
+		if broken = c.take(process, chunk); broken != nil {
+			process.Kill()
+		}
+	}
+}
+
+// take takes one piece of what the kernel wrote. An error is a breach of the protocol,
+// or that what it wrote cannot be kept.
+func (c *Context) take(process Process, chunk initd.Chunk) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq = chunk.Seq
+	var err error
+	if chunk.Stream == initd.Control {
+		err = c.takeMessages(chunk)
+	} else {
+		err = c.takeOutput(chunk)
+	}
+	if err != nil {
+		c.why = "it was ended: " + err.Error()
+		return err
+	}
+	if r := c.current; r != nil && r.done != nil && r.marked[0] && r.marked[1] {
+		c.finish(Outcome{Done: r.done})
+		c.advance()
+	}
+	return c.acknowledge(process, len(chunk.Data))
+}
+
+// acknowledge tells yurt-init what is kept, often enough for it to go on, and whenever
+// the kernel is idle, so that nothing is told twice after a restart.
+func (c *Context) acknowledge(process Process, size int) error {
+	c.unacked += size
+	if c.current != nil && c.unacked < initd.AckEvery {
+		return nil
+	}
+	c.unacked = 0
+	if err := process.Ack(c.seq); err != nil {
+		return fmt.Errorf("acknowledging output: %w", err)
+	}
+	return nil
+}
+
+func (c *Context) takeMessages(chunk initd.Chunk) error {
+	if c.current != nil {
+		if err := c.current.cell.Keep(chunk.Seq, chunk.Stream, chunk.Data); err != nil {
+			return err
+		}
+	}
+	return c.lines.Take(chunk.Data, func(m Message) {
+		if r := c.current; r != nil && m.Done != nil && m.ID == r.cell.ID() && r.done == nil {
+			r.done = m.Done
+			r.stopTimers()
+			r.timer = time.AfterFunc(markGrace, func() { c.giveUpMarks(r) })
+		}
+	})
+}
+
+// giveUpMarks ends a cell that is done and whose marks did not come.
+func (c *Context) giveUpMarks(r *running) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == r && r.done != nil && !c.left {
+		c.finish(Outcome{Done: r.done})
+		c.advance()
+	}
+}
+
+func (c *Context) takeOutput(chunk initd.Chunk) error {
+	i := int(chunk.Stream - initd.Stdout)
+	var failed error
+	c.streams[i].scan(chunk.Data, func(text []byte) {
+		r := c.current
+		if r == nil || r.marked[i] {
+			room := max(maxIdle-len(c.idle[i]), 0)
+			c.idle[i] = append(c.idle[i], text[:min(len(text), room)]...)
+			return
+		}
+		r.bytes[i] += int64(len(text))
+		if err := r.cell.Keep(chunk.Seq, chunk.Stream, text); err != nil && failed == nil {
+			failed = err
+		}
+	}, func(id string) {
+		if r := c.current; r != nil && r.cell.ID() == id {
+			r.marked[i] = true
+		}
+	})
+	return failed
+}
+
+// flush keeps what was held back for a mark that did not come.
+func (c *Context) flush(r *running) {
+	for i := range c.streams {
+		c.streams[i].flush(func(text []byte) {
+			r.bytes[i] += int64(len(text))
+			_ = r.cell.Keep(c.seq, initd.Stream(i+1), text) // the end says it better
+		})
+	}
+}
+
+// finish ends the current cell.
+func (c *Context) finish(outcome Outcome) {
+	r := c.current
+	c.current = nil
+	r.stopTimers()
+	outcome.TimedOut, outcome.Restarted, outcome.Bytes = r.timedOut, r.restarted, r.bytes
+	exiting := outcome.Done != nil && outcome.Done.Exiting
+	outcome.StateLost = outcome.StateLost || exiting
+	r.cell.End(outcome)
+	if exiting {
+		c.end("it exited")
+	}
+}

@@ -1,0 +1,121 @@
+package kernel_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
+)
+
+const someID = "exe_abcdefghijklmnopqrstuvwxyz"
+
+// FuzzMessages feeds what a kernel may write, in two pieces: however it is cut, the
+// same messages come of it, and each is within its bounds.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":"` + someID + `","done":{"exit_code":0,"envelope":{"result":2}}}` + "\n",
+		`{"id":"` + someID + `","done":{"exit_code":300,"exiting":true,"envelope":{"error":{"type":"SandboxLost","message":"m","stacktrace":["a"]}}}}` + "\n",
+		`{"id":"` + someID + `","display":{"data":{"text/plain":"2","application/json":{"a":[1]}},"main":true,"display_id":"x","update":true}}` + "\n",
+		`{"id":"` + someID + `","display":{"data":{}}}` + "\n", `{"id":"x","done":{}}` + "\n", "\n", "{", "\xff\n", `null` + "\n",
+	} {
+		f.Add([]byte(seed), 7)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, at int) {
+		cut := 0
+		if len(data) > 0 {
+			cut = max(at, -at, 0) % len(data)
+		}
+		whole, wholeErr := messages(data)
+		pieces, piecesErr := messages(data[:cut], data[cut:])
+		if (wholeErr == nil) != (piecesErr == nil) || !bytes.Equal(whole, pieces) {
+			t.Fatalf("whole: %s, %v\nin pieces: %s, %v", whole, wholeErr, pieces, piecesErr)
+		}
+	})
+}
+
+func messages(pieces ...[]byte) ([]byte, error) {
+	var lines kernel.Lines
+	var all []kernel.Message
+	for _, piece := range pieces {
+		if err := lines.Take(piece, func(m kernel.Message) {
+			if !yurt.ValidID(yurt.ExecutionIDPrefix, m.ID) || (m.Done == nil) == (m.Display == nil) || m.Done != nil && m.Done.ExitCode>>8 != 0 {
+				panic(m)
+			}
+			all = append(all, m)
+		}); err != nil {
+			return nil, err
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		panic(err)
+	}
+	return data, nil
+}
+
+// FuzzMarks feeds output in two pieces: however it is cut, the same text and the same
+// marks come of it, and nothing but whole marks is taken out.
+func FuzzMarks(f *testing.F) {
+	mark := kernel.Mark(someID)
+	for _, seed := range []string{"", "text", "a" + mark + "b", mark + mark, mark[:10], "\x1eyurt:\x1e", "\x1e\x1e" + mark, "\x1eyurt:" + strings.Repeat("a", 200)} {
+		f.Add([]byte(seed), 3)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, at int) {
+		cut := 0
+		if len(data) > 0 {
+			cut = max(at, -at, 0) % len(data)
+		}
+		text, marks := kernel.Scan(data)
+		textInPieces, marksInPieces := kernel.Scan(data[:cut], data[cut:])
+		if text != textInPieces || strings.Join(marks, " ") != strings.Join(marksInPieces, " ") {
+			t.Fatalf("whole: %q %q, in pieces: %q %q", text, marks, textInPieces, marksInPieces)
+		}
+		size := len(text)
+		for _, id := range marks {
+			size += len(kernel.Mark(id))
+		}
+		if size != len(data) {
+			t.Fatalf("%d bytes became %d", len(data), size)
+		}
+	})
+}
+
+func TestDisplaysAreBounded(t *testing.T) {
+	var displays kernel.Displays
+	show := func(id string, update bool, value string) {
+		displays.Add(yurt.DisplayEvent{Data: yurt.Display{"text/plain": json.RawMessage(value)}, ID: id, Update: update})
+	}
+	show("a", false, `"1"`)
+	show("", false, `"2"`)
+	show("a", true, `"3"`)
+	show("b", true, `"4"`) // of an earlier execution
+	if got, err := json.Marshal(displays.List); err != nil || string(got) != `[{"text/plain":"3"},{"text/plain":"2"},{"text/plain":"4"}]` || displays.Cut {
+		t.Errorf("%s, %v", got, err)
+	}
+	for range yurt.MaxDisplays {
+		show("", false, `"5"`)
+	}
+	if len(displays.List) != yurt.MaxDisplays || !displays.Cut {
+		t.Errorf("%d displays, cut: %t", len(displays.List), displays.Cut)
+	}
+	displays = kernel.Displays{}
+	show("", false, `"`+strings.Repeat("a", yurt.MaxDisplayBytes)+`"`)
+	if len(displays.List) != 0 || !displays.Cut {
+		t.Error("a display beyond the bound was kept")
+	}
+}
+
+func TestRequests(t *testing.T) {
+	short := kernel.NewRequest(yurt.ExecutionSpec{ID: someID, Code: "a < \"b\"\n", Env: map[string]string{"A": "1"}, Stdin: []byte("x")})
+	line, fits, err := short.Encode()
+	if want := `{"id":"` + someID + `","stdin":"eA==","env":["A=1"],"code":"a < \"b\"\n"}` + "\n"; err != nil || !fits || string(line) != want {
+		t.Errorf("%q, %t, %v; want %q", line, fits, err, want)
+	}
+	long := kernel.NewRequest(yurt.ExecutionSpec{ID: someID, Code: strings.Repeat("a", kernel.MaxLine)})
+	if _, fits, err := long.Encode(); err != nil || fits {
+		t.Errorf("a request longer than a pipe takes in one piece is said to fit: %v", err)
+	}
+}

@@ -1,0 +1,172 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// Bounds of what a kernel says.
+const (
+	// MaxMessage bounds one message, in bytes: the largest result, or a display of as much.
+	MaxMessage = yurt.MaxDisplayBytes + 1<<20
+	maxTypes   = 32  // of one display
+	maxTypeLen = 128 // bytes
+)
+
+// Message is what a kernel says of an execution: that it shows something, or that it is done.
+type Message struct {
+	ID      string
+	Display *yurt.DisplayEvent
+	Done    *Done
+}
+
+// Done says how an execution ended.
+type Done struct {
+	ExitCode int
+	Result   json.RawMessage // of the last expression; null if it has no JSON
+	Error    *yurt.ExecutionError
+	Exiting  bool // the kernel ends with it
+}
+
+// Lines takes messages out of a stream.
+type Lines struct {
+	held []byte
+}
+
+var errMessageTooLong = fmt.Errorf("a message has more than %d bytes", MaxMessage)
+
+// Take calls each with every message in the stream that is whole now. Any error means
+// that the kernel broke the protocol; what follows in the stream is not to be read.
+func (l *Lines) Take(data []byte, each func(Message)) error {
+	for {
+		line, rest, whole := bytes.Cut(data, []byte("\n"))
+		if len(l.held)+len(line) > MaxMessage {
+			return errMessageTooLong
+		}
+		if !whole {
+			l.held = append(l.held, line...)
+			return nil
+		}
+		if len(l.held) > 0 {
+			line = append(l.held, line...)
+			l.held = nil
+		}
+		message, err := decode(line)
+		if err != nil {
+			return err
+		}
+		each(message)
+		data = rest
+	}
+}
+
+// wireMessage is a message as the kernel writes it.
+type wireMessage struct {
+	ID      string `json:"id"`
+	Display *struct {
+		Data   map[string]json.RawMessage `json:"data"`
+		Main   bool                       `json:"main"`
+		ID     string                     `json:"display_id"`
+		Update bool                       `json:"update"`
+	} `json:"display"`
+	Done *struct {
+		ExitCode int             `json:"exit_code"`
+		Envelope json.RawMessage `json:"envelope"`
+		Exiting  bool            `json:"exiting"`
+	} `json:"done"`
+}
+
+func decode(line []byte) (Message, error) {
+	if !utf8.Valid(line) {
+		return Message{}, errors.New("a message is not UTF-8")
+	}
+	var wire wireMessage
+	if err := json.Unmarshal(line, &wire); err != nil {
+		return Message{}, fmt.Errorf("a message is not what it should be: %w", err)
+	}
+	if !yurt.ValidID(yurt.ExecutionIDPrefix, wire.ID) || (wire.Display == nil) == (wire.Done == nil) {
+		return Message{}, errors.New("a message is about no execution, or not of one kind")
+	}
+	message := Message{ID: wire.ID}
+	if d := wire.Display; d != nil {
+		if err := checkDisplay(d.Data, d.ID); err != nil {
+			return Message{}, err
+		}
+		message.Display = &yurt.DisplayEvent{Data: d.Data, Main: d.Main, ID: d.ID, Update: d.Update && d.ID != ""}
+		return message, nil
+	}
+	message.Done = &Done{ExitCode: wire.Done.ExitCode & 0xff, Exiting: wire.Done.Exiting}
+	if len(wire.Done.Envelope) == 0 {
+		return message, nil
+	}
+	var err error
+	message.Done.Result, message.Done.Error, err = plugins.DecodeEnvelope(wire.Done.Envelope)
+	return message, err
+}
+
+func checkDisplay(data map[string]json.RawMessage, id string) error {
+	switch {
+	case len(data) == 0 || len(data) > maxTypes:
+		return fmt.Errorf("a display has %d types; 1 to %d are allowed", len(data), maxTypes)
+	case len(id) > yurt.MaxNameBytes || strings.ContainsFunc(id, unicode.IsControl):
+		return errors.New("a display's id is too long or holds control characters")
+	}
+	for name := range data {
+		odd := func(r rune) bool { return r <= ' ' || r > '~' }
+		if len(name) > maxTypeLen || !strings.Contains(name, "/") || strings.ContainsFunc(name, odd) {
+			return errors.New("a display has a type that is no MIME type")
+		}
+	}
+	return nil
+}
+
+// Displays collects what an execution showed, within its bounds.
+type Displays struct {
+	List []yurt.Display
+	Main *int
+	Cut  bool // something was left out
+
+	size int
+	byID map[string]int
+}
+
+// Add takes one more. What updates a display of this execution takes its place.
+func (d *Displays) Add(e yurt.DisplayEvent) {
+	size := 0
+	for name, value := range e.Data {
+		size += len(name) + len(value)
+	}
+	if d.size+size > yurt.MaxDisplayBytes {
+		d.Cut = true
+		return
+	}
+	at, known := d.byID[e.ID]
+	switch {
+	case known && e.Update:
+		d.List[at] = e.Data
+	case len(d.List) >= yurt.MaxDisplays:
+		d.Cut = true
+		return
+	default:
+		at = len(d.List)
+		d.List = append(d.List, e.Data)
+	}
+	d.size += size
+	if e.ID != "" {
+		if d.byID == nil {
+			d.byID = make(map[string]int)
+		}
+		d.byID[e.ID] = at
+	}
+	if e.Main {
+		d.Main = &at
+	}
+}

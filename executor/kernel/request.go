@@ -1,0 +1,57 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/yurtrun/yurt"
+)
+
+// MaxLine is how long a request can be that goes by the FIFO itself, in bytes: what a
+// pipe takes in one piece.
+const MaxLine = 4096
+
+// Request asks a kernel to run something. The order of its fields is part of the
+// protocol: a kernel without a parser for JSON takes it apart by them.
+type Request struct {
+	ID    string   `json:"id"`
+	Cwd   string   `json:"cwd,omitempty"`   // absolute; empty: where the kernel is
+	Stdin []byte   `json:"stdin,omitempty"` // in base64
+	Env   []string `json:"env,omitempty"`   // NAME=VALUE, for this execution alone
+	Code  string   `json:"code"`
+}
+
+// fileRequest names the file that holds a request.
+type fileRequest struct {
+	ID   string `json:"id"`
+	File string `json:"file"`
+}
+
+// NewRequest returns what the kernel is to be asked for an execution.
+func NewRequest(spec yurt.ExecutionSpec) Request {
+	r := Request{ID: spec.ID, Cwd: spec.Cwd, Stdin: spec.Stdin, Code: spec.Code}
+	for name, value := range spec.Env {
+		r.Env = append(r.Env, name+"="+value)
+	}
+	return r
+}
+
+// Encode returns the request as a line, and whether that fits the FIFO.
+func (r Request) Encode() (line []byte, fits bool, err error) {
+	line, err = encodeLine(r)
+	return line, len(line) <= MaxLine, err
+}
+
+// InFile returns the line that stands for a request which is in a file.
+func InFile(id, path string) ([]byte, error) { return encodeLine(fileRequest{id, path}) }
+
+func encodeLine(v any) ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line) // ends the line
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("encoding a request: %w", err)
+	}
+	return line.Bytes(), nil
+}

@@ -1,0 +1,243 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// sendTimeout bounds how long a kernel, which waits for requests, may take to make room
+// for one.
+const sendTimeout = 2 * time.Second
+
+// pausePoll is how often a kernel that is to be started in a paused sandbox looks whether
+// that is over.
+const pausePoll = 100 * time.Millisecond
+
+// kernelRecord is what is kept of a kernel on disk, for as long as it runs.
+type kernelRecord struct {
+	Version   int       `json:"version"`
+	ID        string    `json:"id"` // of its process, in yurt-init
+	Language  string    `json:"language"`
+	Context   string    `json:"context"`
+	CreatedAt time.Time `json:"created_at"` // the context, not the kernel
+}
+
+// kernelProcess is a kernel in a sandbox.
+type kernelProcess struct {
+	executor *Executor
+	sandbox  *sandbox
+	id       string
+	leaf     cgroup.Leaf
+	requests *os.File // the FIFO
+	out      *initd.Output
+	stop     func() bool // of the watch for our own end
+}
+
+var _ kernel.Process = (*kernelProcess)(nil)
+
+func (e *Executor) newKernelProcess(s *sandbox, id string) *kernelProcess {
+	return &kernelProcess{executor: e, sandbox: s, id: id, leaf: s.group.Leaf(id)}
+}
+
+// startKernel starts a kernel for the context.
+func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process, err error) {
+	if err := e.untilStartable(s); err != nil {
+		return nil, err
+	}
+	defer s.gate.RUnlock()
+	p := e.newKernelProcess(s, yurt.NewKernelID())
+	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			p.Kill()
+			p.Close()
+		}
+	}()
+	plan, err := e.planKernel(ctx, s, c.key.language, p.id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writeFiles(p.id, plan.Files); err != nil {
+		return nil, err
+	}
+	if err := s.plans.MakePipe(p.requestsPath()); err != nil {
+		return nil, err
+	}
+	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
+		return nil, err
+	}
+	record := kernelRecord{Version: recordVersion, ID: p.id, Language: c.key.language, Context: c.key.name, CreatedAt: c.created}
+	if err := s.writeKernelRecord(record); err != nil {
+		return nil, err
+	}
+	if err := p.start(ctx, plan); err != nil {
+		return nil, err
+	}
+	p.follow()
+	return p, nil
+}
+
+// untilStartable waits while the sandbox is paused. It takes the gate for reading, which
+// the caller gives back.
+func (e *Executor) untilStartable(s *sandbox) error {
+	for {
+		if err := s.usable(); err != nil {
+			return err
+		}
+		s.gate.RLock()
+		if !s.paused() {
+			return nil
+		}
+		s.gate.RUnlock()
+		select {
+		case <-time.After(pausePoll):
+		case <-e.ctx.Done():
+			return kernel.ErrClosing
+		}
+	}
+}
+
+func (e *Executor) planKernel(ctx context.Context, s *sandbox, language, id string) (plugins.KernelPlan, error) {
+	info, err := e.runtimes.RuntimeOf(ctx, language)
+	if err != nil {
+		return plugins.KernelPlan{}, err
+	}
+	tools, err := s.tools(info)
+	if err != nil {
+		return plugins.KernelPlan{}, err
+	}
+	return e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools})
+}
+
+// start has the process started, in a cgroup of its own.
+func (p *kernelProcess) start(ctx context.Context, plan plugins.KernelPlan) error {
+	if _, err := p.sandbox.group.NewLeaf(p.id); err != nil {
+		return err
+	}
+	files, err := p.leaf.Files()
+	if err != nil {
+		return err
+	}
+	defer closeAll(files)
+	spec := p.sandbox.record.Spec
+	p.out, _, err = p.sandbox.init.Start(ctx, initd.StartRequest{
+		ID: p.id, Argv: plan.Argv, Env: environment(spec.Template.Env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
+		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
+		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own
+	}, files)
+	return err
+}
+
+// follow ends the reading of the output with the executor.
+func (p *kernelProcess) follow() {
+	p.stop = context.AfterFunc(p.executor.ctx, func() {
+		p.out.Close()
+		p.requests.Close()
+	})
+}
+
+// Send implements kernel.Process.
+func (p *kernelProcess) Send(request kernel.Request) error {
+	line, fits, err := request.Encode()
+	if err != nil {
+		return err
+	}
+	if !fits {
+		name := path.Join(p.id, request.ID)
+		if err := p.sandbox.writeFiles(p.id, []plugins.File{{Path: request.ID, Data: line}}); err != nil {
+			return err
+		}
+		if line, err = kernel.InFile(request.ID, path.Join(rootfs.RunDir, name)); err != nil {
+			return err
+		}
+	}
+	if err := p.requests.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
+		return fmt.Errorf("asking a kernel: %w", err)
+	}
+	if _, err := p.requests.Write(line); err != nil {
+		return fmt.Errorf("asking a kernel: %w", err)
+	}
+	return nil
+}
+
+// Next implements kernel.Process.
+func (p *kernelProcess) Next() (initd.Chunk, *initd.Exit, error) {
+	chunk, exit, err := p.out.Next()
+	if p.executor.ctx.Err() != nil && exit == nil {
+		return initd.Chunk{}, nil, kernel.ErrClosing
+	}
+	return chunk, exit, err
+}
+
+// Ack implements kernel.Process.
+func (p *kernelProcess) Ack(seq uint64) error { return p.out.Ack(seq) }
+
+// Signal implements kernel.Process.
+func (p *kernelProcess) Signal(signal syscall.Signal) error {
+	ctx, cancel := context.WithTimeout(p.executor.ctx, initTimeout)
+	defer cancel()
+	return p.sandbox.init.Signal(ctx, p.id, signal)
+}
+
+// Kill implements kernel.Process.
+func (p *kernelProcess) Kill() {
+	ctx, cancel := context.WithTimeout(p.executor.ctx, destroyTimeout)
+	defer cancel()
+	if err := p.leaf.Kill(ctx); err != nil && p.executor.ctx.Err() == nil {
+		p.executor.logger.Error("killing a kernel", "kernel", p.id, "sandbox", p.sandbox.id, "error", err)
+	}
+}
+
+// Close implements kernel.Process. What is left goes with the sandbox.
+func (p *kernelProcess) Close() {
+	if p.stop != nil {
+		p.stop()
+	}
+	if p.out != nil {
+		p.out.Close()
+		ctx, cancel := context.WithTimeout(p.executor.ctx, initTimeout)
+		_ = p.sandbox.init.Forget(ctx, p.id) // a sandbox that is gone forgets everything
+		cancel()
+	}
+	if p.requests != nil {
+		p.requests.Close()
+	}
+	_ = p.sandbox.plans.RemoveAll(p.id)
+	for range 20 { // a killed process leaves its cgroup a moment after it is gone
+		if err := p.leaf.Remove(); !errors.Is(err, cgroup.ErrBusy) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if err := os.Remove(p.sandbox.kernelPath(p.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		p.executor.logger.Warn("removing the record of a kernel", "kernel", p.id, "error", err)
+	}
+}
+
+func (p *kernelProcess) requestsPath() string { return path.Join(p.id, plugins.KernelRequests) }
+
+// writeKernelRecord makes the directory of records with the first.
+func (s *sandbox) writeKernelRecord(record kernelRecord) error {
+	if err := os.Mkdir(s.path(kernelsDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	return writeRecord(s.kernelPath(record.ID), record)
+}
+
+// kernelPath is where the record of a kernel is.
+func (s *sandbox) kernelPath(id string) string { return filepath.Join(s.path(kernelsDir), id) }

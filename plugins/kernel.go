@@ -1,0 +1,99 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/proto"
+)
+
+// AbilityKernel is the ability of a runtime whose language keeps state between
+// executions; it is a [KernelPlanner] then.
+const AbilityKernel = "kernel"
+
+// KernelRequests is the name of the FIFO, in [KernelRequest.Dir], that a kernel reads
+// its requests from.
+const KernelRequests = "requests"
+
+// KernelPlanner is beside [Runtime] what a runtime implements whose language keeps
+// state: an interpreter, called a kernel, that runs one execution after the other.
+//
+// A kernel is a program in the sandbox. It reads requests from the FIFO
+// [KernelRequests]. Where that ends the host is away, and the kernel goes on reading once
+// it can open the FIFO again. A request is one line with one JSON object, see package executor/kernel; what
+// is too long for that is in a file that the line names. A request whose id is that of
+// the last one is asked again: the kernel repeats its answer.
+//
+// A kernel answers on descriptor [ResultFD] with one JSON object a line: any number of
+// "display", then one "done". With each done it writes a mark to descriptors 1 and 2,
+// which tells where the output of the execution ends. SIGINT interrupts the execution
+// that runs, and does nothing between them.
+type KernelPlanner interface {
+	// PlanKernel says how to start a kernel. It must be quick and free of side effects.
+	PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error)
+}
+
+// KernelRequest asks how to start a kernel.
+type KernelRequest struct {
+	Language string
+	Dir      string            // directory of the kernel inside the sandbox, absolute; KernelPlan.Files go there
+	Tools    map[string]string // absolute paths of the [yurt.Tool]s that are there, by name
+}
+
+// KernelPlan says how to start a kernel in the sandbox.
+type KernelPlan struct {
+	Files []File            // written before it starts
+	Argv  []string          // never empty
+	Env   map[string]string // added to the sandbox's environment, below the user's
+}
+
+// Validate checks everything that the sandbox relies on, as [Plan.Validate] does.
+func (p KernelPlan) Validate() error {
+	if slices.ContainsFunc(p.Files, func(f File) bool { return f.Path == KernelRequests }) {
+		return fmt.Errorf("file path %q is that of the requests", KernelRequests)
+	}
+	return Plan{Files: p.Files, Argv: p.Argv, Env: p.Env}.Validate()
+}
+
+var errNoKernel = errors.New("the runtime plans no kernel")
+
+// PlanKernel asks the runtime of req.Language how to start a kernel. Its errors are
+// those of [Host.Plan]; a runtime without kernels is [yurt.CodeNotSupported]. The plan
+// has been validated.
+func (h *Host) PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error) {
+	r, err := h.able(ctx, req.Language, AbilityKernel)
+	if err != nil {
+		return KernelPlan{}, err
+	}
+	return call(ctx, r, question[KernelPlan]{
+		"PlanKernel",
+		func(ctx context.Context, rt *clientV1) (KernelPlan, error) { return rt.PlanKernel(ctx, req) },
+		KernelPlan.Validate,
+	})
+}
+
+// PlanKernel answers with a runtime that is a [KernelPlanner].
+func (s *serverV1) PlanKernel(ctx context.Context, req *proto.KernelRequest) (res *proto.KernelResponse, err error) {
+	defer recoverTo(&err)
+	planner, ok := s.runtime.(KernelPlanner)
+	if !ok {
+		return nil, errorToWire(yurt.FieldErrorf(yurt.CodeNotSupported, "context", "%w", errNoKernel))
+	}
+	plan, err := planner.PlanKernel(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools()})
+	if err != nil {
+		return nil, errorToWire(err)
+	}
+	return &proto.KernelResponse{Files: filesToWire(plan.Files), Argv: plan.Argv, Env: plan.Env}, nil
+}
+
+// PlanKernel asks a runtime in another process.
+func (c *clientV1) PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error) {
+	res, err := c.rpc.PlanKernel(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools}, callOptions()...)
+	if err != nil {
+		return KernelPlan{}, err
+	}
+	return KernelPlan{Files: filesFromWire(res.GetFiles()), Argv: res.GetArgv(), Env: res.GetEnv()}, nil
+}

@@ -1,0 +1,744 @@
+"""Runs one execution after the other in one interpreter, whose state lasts between them.
+
+    python3 kernel.py DIRECTORY
+
+Requests come from the FIFO "requests" in the directory, a JSON object a line. What is
+said of them goes to descriptor 3, likewise: "display" for what an execution shows, and
+"done". With each done goes a mark to descriptors 1 and 2: what was written before it is
+of that execution. SIGINT interrupts the execution that runs.
+
+The user's code is at home in this interpreter and can break whatever is here; what it
+breaks is its own. Needs CPython 3.8 or later.
+"""
+
+import os
+import select
+import signal
+import sys
+
+import _ast
+import _thread
+import binascii
+import io
+import json
+import traceback
+
+HERE = os.path.abspath(sys.argv[1])
+WORKSPACE = os.getcwd()
+REQUESTS = os.path.join(HERE, "requests")
+CONTROL = 3
+SELF = os.path.abspath(__file__)
+
+MAX_ENVELOPE = 8 << 20  # bytes of a result
+MAX_VALUE = 64 << 10  # bytes of the value of a last expression
+MAX_DISPLAYS = 256  # of an execution; what is more is left out on the host
+MAX_TEXT = 1 << 20  # characters of a plain-text representation
+MAX_STACK = 200
+MAX_MESSAGE = 16000
+MAX_ROWS = 1000  # of a data frame, as data
+EXIT_INTERRUPTED = 130
+
+ONLY_AST = 0x400
+TOP_LEVEL_AWAIT = 0x2000
+COROUTINE = 0x80  # CO_COROUTINE
+FUTURES = 0x1FF0000  # compiler flags that a "from __future__ import" sets
+
+MAGIC = (
+    "IPython's magics and shell escapes (%timeit, !ls, obj?) are not supported; "
+    "write Python, or run a command in the session"
+)
+
+
+class Kernel:
+    """What the interpreter is for."""
+
+    def __init__(self):
+        self.pid = os.getpid()
+        self.requests = os.open(REQUESTS, os.O_RDONLY | os.O_CLOEXEC)
+        # Where user code does not come upon them by chance.
+        self.control = self.aside(CONTROL)
+        os.close(CONTROL)
+        self.streams = [self.aside(1), self.aside(2)]
+        self.buffer = b""
+        # Two, since one may be used by the handler of signals while it waits.
+        self.ready, self.glance = select.poll(), select.poll()
+        self.ready.register(self.requests, select.POLLIN)
+        self.glance.register(self.requests, select.POLLIN)
+        # Interrupts: user code runs and is interrupted at once; a request is at hand, and
+        # is interrupted before it begins; a message is being written, and goes first.
+        self.running = self.busy = self.writing = self.interrupted = False
+        self.main, self.turn = _thread.get_ident(), _thread.allocate_lock()
+        self.current = None
+        self.answer = None  # the last done, with its marks
+        self.count = 0
+        self.futures = 0
+        self.loop = None
+        self.module = None
+
+    @staticmethod
+    def aside(fd):
+        import fcntl
+
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
+
+    def serve(self):
+        """Answers requests for ever."""
+        while True:
+            request = self.request()
+            try:
+                self.handle(request)
+            except KeyboardInterrupt:  # it came when the code had just ended
+                self.running = False
+                if self.answer is None:
+                    self.finish_with(1, b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}', False)
+
+    def request(self):
+        """The next request."""
+        self.busy = False
+        # One that came since the last answer is for a request that is here, if any is.
+        early, self.interrupted = self.interrupted, False
+        if early and self.waiting():
+            self.interrupted = True
+        while not self.buffer and not self.readable(self.ready.poll()):
+            os.close(os.open(REQUESTS, os.O_RDONLY))  # the host is away: this waits for it
+        self.busy = True
+        while b"\n" not in self.buffer:  # which is not for long: requests come whole
+            self.buffer += os.read(self.requests, 65536)
+        line, _, self.buffer = self.buffer.partition(b"\n")
+        request = json.loads(line)
+        if "file" in request:
+            with open(request["file"], "rb") as file:
+                request = json.loads(file.read())
+        return request
+
+    def handle(self, request):
+        if request["id"] == self.current:
+            if self.answer is not None:
+                self.reply(*self.answer)  # the host was restarted and did not hear it
+            return
+        self.current, self.answer = request["id"], None
+        self.finish_with(*self.run(request))
+
+    def finish_with(self, code, envelope, exiting):
+        flush()
+        message = {"id": self.current, "done": {"exit_code": code, "exiting": exiting, "envelope": Raw(envelope)}}
+        self.answer = (encode(message), b"\x1eyurt:%s\x1e" % self.current.encode())
+        self.interrupted = False
+        self.reply(*self.answer)
+        if exiting:
+            os._exit(code)
+
+    def reply(self, message, mark):
+        for stream in self.streams:
+            try:
+                os.write(stream, mark)
+            except OSError:  # closed by user code that closes everything
+                pass
+        self.say(message)
+
+    def say(self, message):
+        """Writes a message whole, whatever threads and interrupts there are."""
+        main = _thread.get_ident() == self.main
+        with self.turn:
+            self.writing = self.writing or main
+            message += b"\n"
+            while message:
+                message = message[os.write(self.control, message) :]
+            if main:
+                self.writing = False
+        if main and self.running:
+            self.check()
+
+    def check(self):
+        if self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt
+
+    def run(self, request):
+        """Runs a request, and returns its exit code, its envelope and whether the
+        interpreter is to end."""
+        self.count += 1
+        restore = self.prepare(request)
+        value = None
+        try:
+            try:
+                self.running = True
+                self.check()
+                value = self.execute(request["code"], "<cell %d>" % self.count)
+                if os.getpid() != self.pid:  # a fork that fell off the end of the code
+                    flush()
+                    os._exit(0)
+                if value is not None:
+                    self.module.__dict__["_"] = value
+                    show(value, main=True)
+                figures()
+            finally:
+                self.running = False
+            return 0, b'{"result":' + plain_value(value) + b"}", False
+        except SystemExit as exit:
+            code = exit_code(exit)
+            if os.getpid() != self.pid:
+                os._exit(code)
+            return code, self.leave(), True
+        except BaseException as error:
+            self.running = False
+            if os.getpid() != self.pid:
+                traceback.print_exc()
+                os._exit(1)
+            figures_after_error()
+            code = EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            return code, explain(error), False
+        finally:
+            restore()
+            BACKEND.forget()
+
+    def prepare(self, request):
+        """Sets up what an execution has to itself, and returns how to take it back."""
+        for number, stream in enumerate(self.streams, 1):
+            try:
+                os.dup2(stream, number)
+            except OSError:
+                pass
+        repair()
+        signal.signal(signal.SIGINT, self.interrupt)
+        stdin, sys.stdin = sys.stdin, Stdin(binascii.a2b_base64(request.get("stdin", "")))
+        if request.get("cwd"):
+            try:
+                os.chdir(request["cwd"])
+            except OSError as error:
+                sys.stderr.write("yurt: the working directory stays %s: %s\n" % (os.getcwd(), error))
+        before = {}
+        for item in request.get("env", ()):
+            name, _, value = item.partition("=")
+            before[name] = os.environ.get(name)
+            os.environ[name] = value
+
+        def restore():
+            sys.stdin = stdin
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
+
+        return restore
+
+    def interrupt(self, number, frame):
+        if os.getpid() != self.pid:
+            return
+        if self.running and not self.writing:
+            raise KeyboardInterrupt
+        self.interrupted = self.busy or self.waiting()
+
+    def waiting(self):
+        """Whether there is a request that was not read yet."""
+        return bool(self.buffer) or self.readable(self.glance.poll(0))
+
+    @staticmethod
+    def readable(events):
+        return any(event & select.POLLIN for _, event in events)
+
+    def execute(self, source, filename):
+        """Runs the source, and returns the value of its last expression, or None."""
+        remember(filename, source)
+        body, last = self.compile(source, filename)
+        value = None
+        for code in (body, last):
+            if code is not None:
+                value = eval(code, self.module.__dict__)
+                if code.co_flags & COROUTINE:
+                    value = self.finish(value)
+        return value if last is not None else None
+
+    def compile(self, source, filename):
+        flags = TOP_LEVEL_AWAIT | self.futures
+        try:
+            tree = compile(source, filename, "exec", flags | ONLY_AST, True)
+        except SyntaxError as error:
+            if magic(error, source):
+                error.msg = MAGIC
+            raise
+        except ValueError as error:  # NUL characters, before Python 3.12
+            raise SyntaxError(str(error)) from None
+        last = None
+        if tree.body and isinstance(tree.body[-1], _ast.Expr) and not silenced(source, tree.body[-1]):
+            last = _ast.Expression(tree.body.pop().value)
+            last = compile(last, filename, "eval", flags, True)
+            self.futures |= last.co_flags & FUTURES
+        body = None
+        if tree.body:
+            body = compile(tree, filename, "exec", flags, True)
+            self.futures |= body.co_flags & FUTURES
+        return body, last
+
+    def finish(self, coroutine):
+        """Awaits what a top-level await made, in the one loop of the interpreter."""
+        import asyncio
+
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self.loop)
+        task = self.loop.create_task(coroutine)
+        try:
+            return self.loop.run_until_complete(task)
+        except (KeyboardInterrupt, SystemExit):
+            task.cancel()
+            try:
+                self.loop.run_until_complete(task)
+            except BaseException:
+                pass
+            raise
+
+    def leave(self):
+        """Does what Python does at its end, while the output is still this execution's."""
+        import atexit
+
+        try:
+            atexit._run_exitfuncs()
+        except BaseException:
+            pass
+        flush()
+        return b'{"result":null}'
+
+
+class Raw:
+    """JSON that is written already."""
+
+    def __init__(self, data):
+        self.data = data
+
+
+def encode(message):
+    """The message as JSON in bytes; what it holds is ours but for strings."""
+    if isinstance(message, Raw):
+        return message.data
+    if isinstance(message, dict):
+        return b"{" + b",".join(encode(str(k)) + b":" + encode(v) for k, v in message.items()) + b"}"
+    text = json.dumps(message, ensure_ascii=False, allow_nan=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return json.dumps(message, allow_nan=False).encode()
+
+
+class Stdin(io.TextIOWrapper):
+    """What the request gave. input() beyond its end is refused: nobody is there to type."""
+
+    def __init__(self, data):
+        super().__init__(io.BytesIO(data), encoding="utf-8", errors="replace")
+
+    def fileno(self):
+        raise io.UnsupportedOperation("standard input is what the request gave; it is no file")
+
+
+def ask(prompt="", /):
+    """input(), from what the request gave."""
+    sys.stdout.write(str(prompt))
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError("input(): nobody is there to answer; give the answers as stdin of the request, a line each")
+    return line[:-1] if line.endswith("\n") else line
+
+
+def repair():
+    """Opens standard output and error again if user code closed them."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = getattr(sys, name, None)
+        if stream is None or getattr(stream, "closed", False):
+            stream = open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+            setattr(sys, name, stream)
+            setattr(sys, "__%s__" % name, stream)
+
+
+def flush():
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        try:
+            stream.flush()
+        except Exception:  # closed, replaced, or nobody reads it
+            pass
+
+
+def remember(filename, source):
+    """Lets traceback and inspect find the lines of the code. Without a time of
+    modification linecache never looks for a file."""
+    import linecache
+
+    lines = source.splitlines(True)
+    linecache.cache[filename] = (len(source), None, lines, filename)
+
+
+def magic(error, source):
+    lines = source.splitlines()
+    if not error.lineno or error.lineno > len(lines):
+        return False
+    line = lines[error.lineno - 1].strip()
+    return line[:1] in ("%", "!", "?") or line.endswith("?")
+
+
+def silenced(source, node):
+    """Whether the last expression ends in a semicolon, by which its value is not shown."""
+    lines = source.splitlines()
+    rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+    return rest.startswith(b";")
+
+
+def exit_code(exit):
+    """What sys.exit(code) means; a message is printed, as Python does."""
+    code = exit.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    try:
+        sys.stderr.write("%s\n" % (code,))
+    except Exception:
+        pass
+    return 1
+
+
+# --- what an execution shows ---------------------------------------------------------
+
+
+def plain_value(value):
+    """The value in JSON where that says the same and is small, else null."""
+    if type(value) not in (bool, int, float, str, list, dict, tuple):
+        return b"null"
+    try:
+        if sys.getsizeof(value) > MAX_VALUE or not exact(value, [5000]):
+            return b"null"
+        data = encode(value)
+    except (TypeError, ValueError, RecursionError):
+        return b"null"
+    return data if len(data) <= MAX_VALUE else b"null"
+
+
+def exact(value, budget, depth=0):
+    """Whether JSON can hold the value without making something else of it."""
+    budget[0] -= 1
+    if budget[0] < 0 or depth > 50:
+        return False
+    if value is None or type(value) in (bool, str):
+        return True
+    if type(value) is int:
+        return -(1 << 53) <= value <= 1 << 53
+    if type(value) is float:
+        return value - value == 0  # neither infinite nor NaN
+    if type(value) in (list, tuple):
+        return all(exact(item, budget, depth + 1) for item in value)
+    if type(value) is dict:
+        return all(type(key) is str and exact(item, budget, depth + 1) for key, item in value.items())
+    return False
+
+
+TEXTS = (
+    ("text/html", "_repr_html_"),
+    ("text/markdown", "_repr_markdown_"),
+    ("text/latex", "_repr_latex_"),
+    ("image/svg+xml", "_repr_svg_"),
+    ("image/png", "_repr_png_"),
+    ("image/jpeg", "_repr_jpeg_"),
+    ("application/pdf", "_repr_pdf_"),
+    ("application/json", "_repr_json_"),
+    ("application/javascript", "_repr_javascript_"),
+)
+
+
+def bundle(value):
+    """The MIME bundle of a value, and its metadata left out."""
+    data = {}
+    if not isinstance(value, type) and not hasattr_safe(value, "_yurt_canary_method_that_no_object_has_"):
+        data.update(called(value, "_repr_mimebundle_") or {})
+        for mime, method in TEXTS:
+            if mime not in data and hasattr_safe(value, method):
+                shown = called(value, method)
+                if shown is not None:
+                    data[mime] = shown
+        if type(value).__name__ == "Figure" and type(value).__module__ == "matplotlib.figure" and "image/png" not in data:
+            data["image/png"] = png(value)
+        frame_data(value, data)
+    if "text/plain" not in data:
+        data["text/plain"] = plain(value)
+    return data
+
+
+def hasattr_safe(value, name):
+    try:
+        return callable(getattr(value, name, None))
+    except Exception:
+        return False
+
+
+def called(value, method):
+    """What a method of the value that makes a representation returns. One that fails
+    costs its own type and nothing else."""
+    try:
+        function = getattr(value, method, None)
+        if not callable(function):
+            return None
+        shown = function()
+    except Exception:
+        return None
+    return shown[0] if isinstance(shown, tuple) and len(shown) == 2 else shown
+
+
+def plain(value):
+    text = repr(value)
+    if len(text) > MAX_TEXT:
+        text = text[:MAX_TEXT] + "… (%d characters in all)" % len(text)
+    return text
+
+
+def frame_data(value, data):
+    """A data frame as data: what is in it, with a schema, up to so many rows."""
+    if type(value).__module__.partition(".")[0] != "pandas" or type(value).__name__ != "DataFrame":
+        return
+    try:
+        data["application/vnd.dataresource+json"] = json.loads(value.head(MAX_ROWS).to_json(orient="table"))
+    except Exception:  # columns of the same name, or what has no JSON
+        pass
+
+
+def png(figure):
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", bbox_inches="tight")
+    return buffer.getvalue()
+
+
+def show(value, main=False, display_id=None, update=False):
+    publish(bundle(value), main, display_id, update)
+
+
+def publish(data, main=False, display_id=None, update=False):
+    """Tells the host of a display."""
+    clean = {}
+    for mime, shown in data.items():
+        if isinstance(shown, (bytes, bytearray)):
+            shown = binascii.b2a_base64(shown, newline=False).decode()
+        if mime.endswith("json") or isinstance(shown, str):
+            try:
+                clean[str(mime)] = Raw(encode_value(shown))
+            except (TypeError, ValueError, RecursionError):
+                pass
+        else:
+            clean[str(mime)] = str(shown)
+    message = {"data": clean, "main": main, "update": update}
+    if display_id is not None:
+        message["display_id"] = str(display_id)
+    if clean and os.getpid() == KERNEL.pid:
+        flush()
+        KERNEL.say(encode({"id": KERNEL.current, "display": message}))
+
+
+def encode_value(value):
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    if len(text) > MAX_ENVELOPE * 2:
+        raise ValueError("too large")
+    return text.encode()
+
+
+def figures():
+    """Shows every open figure of matplotlib, and closes it."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return
+    try:
+        for number in pyplot.get_fignums():
+            figure = pyplot.figure(number)
+            publish({"image/png": png(figure), "text/plain": plain(figure)})
+    finally:
+        pyplot.close("all")
+
+
+def figures_after_error():
+    try:
+        figures()
+    except BaseException:
+        pass
+
+
+class DisplayHandle:
+    """What display(…, display_id=…) returns: lets the display be shown anew."""
+
+    def __init__(self, display_id):
+        self.display_id = display_id
+
+    def display(self, value, **options):
+        display(value, display_id=self.display_id, **options)
+
+    def update(self, value, **options):
+        update_display(value, display_id=self.display_id, **options)
+
+
+def display(*values, display_id=None, raw=False, update=False, **ignored):
+    """Shows values in as many MIME types as they have, as in a notebook."""
+    if display_id is True:
+        display_id = binascii.hexlify(os.urandom(8)).decode()
+    for value in values:
+        if raw:
+            publish(value, display_id=display_id, update=update)
+        else:
+            show(value, display_id=display_id, update=update)
+    return DisplayHandle(display_id) if display_id is not None else None
+
+
+def update_display(value, *, display_id, **options):
+    display(value, display_id=display_id, update=True, **options)
+
+
+# --- why an execution failed ---------------------------------------------------------
+
+
+def explain(error):
+    """The envelope of an error, after showing it on standard error. It answers
+    whatever state the user's code has left the interpreter in."""
+    try:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+        trace = traceback.TracebackException(type(error), error, beyond_us(error.__traceback__))
+        prune(trace)
+        try:
+            flush()
+            sys.stderr.write("".join(trace.format()))
+        except Exception:  # standard error may be closed, or anything
+            pass
+        return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": stack(trace)}})
+    except BaseException:
+        name = "".join(c for c in type(error).__name__ if c.isalnum() or c == "_")
+        return b'{"error":{"type":"%s","message":"","stacktrace":[]}}' % name.encode()
+
+
+def beyond_us(trace):
+    """The traceback from the first frame that is the user's."""
+    first = trace
+    while first is not None:
+        name = first.tb_frame.f_code.co_filename
+        if name != SELF and not name.endswith(("asyncio/base_events.py", "asyncio/runners.py", "asyncio/futures.py")):
+            return first
+        first = first.tb_next
+    return None
+
+
+def prune(trace, depth=0):
+    """Takes our frames out of what the error was caused by, too."""
+    for inner in (trace.__cause__, trace.__context__):
+        if inner is not None and depth < 20:
+            inner.stack[:] = [frame for frame in inner.stack if frame.filename != SELF]
+            prune(inner, depth + 1)
+    trace.stack[:] = [frame for frame in trace.stack if frame.filename != SELF]
+
+
+def stack(trace, depth=0):
+    """The user's lines alone, outermost first; what the error was caused by comes first."""
+    lines = []
+    cause, link = trace.__cause__, "The above exception was the direct cause of the following exception:"
+    if cause is None and not trace.__suppress_context__:
+        cause, link = trace.__context__, "During handling of the above exception, another exception occurred:"
+    if cause is not None and depth < 20:
+        lines += stack(cause, depth + 1)
+        lines += [list(cause.format_exception_only())[-1].rstrip("\n")[:MAX_MESSAGE], link]
+    mine = traceback.StackSummary.from_list([frame for frame in trace.stack if users(frame.filename)])
+    lines += [text.rstrip("\n") for text in mine.format()]
+    if hasattr(trace, "msg"):  # of a syntax error, this is the line that is wrong
+        where = list(trace.format_exception_only())[:-1]
+        lines += ["".join(where).rstrip("\n")] if where else []
+    return lines[:MAX_STACK]
+
+
+def users(filename):
+    return filename.startswith(("<cell ", WORKSPACE + "/")) and "site-packages" not in filename
+
+
+def message(error):
+    try:
+        if isinstance(error, SyntaxError):
+            where = [str(error.filename)] if error.filename else []
+            where += ["line %d" % error.lineno] if error.lineno else []
+            where += ["column %d" % error.offset] if error.offset else []
+            text = "%s (%s)" % (error.msg, ", ".join(where)) if where else str(error.msg)
+        else:
+            text = str(error)
+    except BaseException:  # an exception's own __str__ may fail in any way
+        text = "<exception str() failed>"
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
+
+
+# --- what notebooks expect to find ---------------------------------------------------
+
+
+class Notebook:
+    """Finds, where IPython is not installed, the part of it that shows things, and
+    the backend of matplotlib that shows figures through here."""
+
+    MODULES = ("IPython", "IPython.display", "IPython.core", "IPython.core.display", "yurt_matplotlib")
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.MODULES:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self, is_package=name in ("IPython", "IPython.core"))
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        if module.__name__ == "yurt_matplotlib":
+            from matplotlib.backends.backend_agg import FigureCanvasAgg, FigureManagerBase
+
+            module.FigureCanvas, module.FigureManager = FigureCanvasAgg, FigureManagerBase
+            module.show = lambda *ignored, **options: figures()
+            return
+        module.get_ipython = lambda: None
+        if module.__name__.endswith("display"):
+            with open(os.path.join(os.path.dirname(SELF), "display.py"), "rb") as file:
+                exec(compile(file.read(), module.__name__, "exec"), module.__dict__)
+            module.display, module.update_display, module.DisplayHandle = display, update_display, DisplayHandle
+            module.publish_display_data = lambda data, *ignored, **options: publish(data)
+
+
+class Backend:
+    """Has matplotlib, when it is imported here, take our backend: not by the
+    environment, which other processes inherit."""
+
+    NAME = "MPLBACKEND"
+
+    def __init__(self):
+        self.set = False
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "matplotlib" and not os.environ.get(self.NAME):
+            os.environ[self.NAME], self.set = "module://yurt_matplotlib", True
+        return None
+
+    def forget(self):
+        if self.set:
+            os.environ.pop(self.NAME, None)
+            self.set = False
+
+
+def furnish(kernel):
+    """Makes the module that the user's code is in, and what it expects of a notebook."""
+    import builtins
+
+    module = type(sys)("__main__")
+    module.__builtins__ = builtins
+    kernel.module = sys.modules["__main__"] = module
+    module.__dict__["display"] = display
+    builtins.input = ask
+    sys.argv[:] = [""]
+    if os.path.dirname(SELF) in sys.path[:1]:
+        del sys.path[0]
+    sys.path.insert(0, WORKSPACE)
+    sys.meta_path.insert(0, BACKEND)
+    sys.meta_path.append(Notebook())
+    for name in ("stdout", "stderr"):
+        getattr(sys, name).reconfigure(line_buffering=True, errors="backslashreplace")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+
+
+KERNEL, BACKEND = Kernel(), Backend()
+signal.signal(signal.SIGINT, KERNEL.interrupt)
+OURSELVES = sys.modules["__main__"]  # the user's code takes the name; this keeps it alive
+furnish(KERNEL)
+KERNEL.serve()
