@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -18,10 +17,9 @@ import (
 )
 
 const (
-	dialLimit   = 10 * time.Second // to connect, and to know who is there
-	retryLeast  = 50 * time.Millisecond
-	retryMost   = 2 * time.Second
-	answerLimit = time.Minute // of a call that has one answer and no deadline of its caller
+	dialLimit  = 10 * time.Second // to connect, and to know who is there
+	retryLeast = 50 * time.Millisecond
+	retryMost  = 2 * time.Second
 )
 
 // Client is an executor elsewhere. Its methods are those of one and may be called
@@ -73,7 +71,7 @@ func (c *Client) Close() error { return c.conn.Close() }
 
 // unaryCall is around every call that has one answer.
 func unaryCall(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	limited, cancel := limit(ctx, method)
 	defer cancel()
 	return errorFromWire(ctx, invoke(limited, method, req, reply, conn, opts...))
 }
@@ -119,10 +117,5 @@ func (c *Client) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]yurt.RuntimeInfo, len(res.GetRuntimes()))
-	var errs []error
-	for i, data := range res.GetRuntimes() {
-		errs = append(errs, decodeAnswer(data, &list[i]))
-	}
-	return list, errors.Join(errs...)
+	return decodeAll[yurt.RuntimeInfo](res.GetRuntimes())
 }

@@ -92,7 +92,7 @@ func (c *Client) StatFile(ctx context.Context, sandboxID, path string) (yurt.Fil
 
 // ListFiles implements [Node].
 func (c *Client) ListFiles(ctx context.Context, sandboxID, path string, options yurt.ListOptions) (list yurt.FileList, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	if err := options.Validate(); err != nil { // what is negative cannot be said
 		return list, err

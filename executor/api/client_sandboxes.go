@@ -28,7 +28,7 @@ func (c *Client) DestroySandbox(ctx context.Context, sandboxID string) error {
 
 // Sandboxes implements [Node].
 func (c *Client) Sandboxes(ctx context.Context) ([]yurt.Sandbox, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	stream, err := c.sandboxes.List(ctx, &proto.ListSandboxesRequest{})
 	if err != nil {

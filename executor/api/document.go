@@ -31,6 +31,19 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// encodeAll returns the JSON form of each.
+func encodeAll[T any](values []T) ([][]byte, error) {
+	list := make([][]byte, len(values))
+	for i, value := range values {
+		data, err := encode(value)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = data
+	}
+	return list, nil
+}
+
 // decodeRequest reads a value that the executor is to act on. A field that it does not
 // know is refused: it might ask for what would not be done, such as an isolation.
 func decodeRequest(data []byte, into any) error {
@@ -51,6 +64,17 @@ func decodeAnswer(data []byte, into any) error {
 		return yurt.Errorf(yurt.CodeInternal, "reading the executor's answer: %w", err)
 	}
 	return nil
+}
+
+// decodeAll reads values that the executor tells.
+func decodeAll[T any](list [][]byte) ([]T, error) {
+	values := make([]T, len(list))
+	for i, data := range list {
+		if err := decodeAnswer(data, &values[i]); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
 }
 
 // parts calls send with data in parts, at least one, and whether more follow.

@@ -10,7 +10,10 @@ import (
 // Node is what a [Server] offers: an executor.
 type Node interface {
 	Sandboxes
+	Pauses
+	Processes
 	Executions
+	Controls
 	Files
 	Trees
 	// Runtimes lists the installed language runtimes.
@@ -25,12 +28,32 @@ type Sandboxes interface {
 	WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error
 }
 
+// Pauses is the part of a [Node] that stops sandboxes for a while.
+type Pauses interface {
+	PauseSandbox(ctx context.Context, sandboxID string) error
+	ResumeSandbox(ctx context.Context, sandboxID string) error
+}
+
+// Processes is the part of a [Node] that looks into sandboxes.
+type Processes interface {
+	Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error)
+	SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error
+	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
+}
+
 // Executions is the part of a [Node] that runs things in sandboxes.
 type Executions interface {
 	StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
 	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
+}
+
+// Controls is the part of a [Node] that acts on executions that run.
+type Controls interface {
+	WriteStdin(ctx context.Context, sandboxID, executionID string, data []byte, eof bool) error
+	SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error
+	ResizeExecution(ctx context.Context, sandboxID, executionID string, size yurt.TerminalSize) error
 }
 
 // Files is the part of a [Node] that reaches the files of workspaces.

@@ -117,9 +117,18 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 }
 
+// limit bounds a call that has one answer, on both sides. Stdin is written for as long
+// as nobody reads it.
+func limit(ctx context.Context, method string) (context.Context, context.CancelFunc) {
+	if method == proto.Executions_WriteStdin_FullMethodName {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, callLimit)
+}
+
 // unary is around every call that has one answer.
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := limit(ctx, info.FullMethod)
 	defer cancel()
 	defer s.recovered(info.FullMethod, &err)
 	answer, err = handle(ctx, req)
@@ -188,13 +197,6 @@ func (s *nodeServer) ListRuntimes(ctx context.Context, _ *proto.ListRuntimesRequ
 	if err != nil {
 		return nil, err
 	}
-	res := &proto.ListRuntimesResponse{}
-	for _, info := range runtimes {
-		data, err := encode(info)
-		if err != nil {
-			return nil, err
-		}
-		res.Runtimes = append(res.Runtimes, data)
-	}
-	return res, nil
+	data, err := encodeAll(runtimes)
+	return &proto.ListRuntimesResponse{Runtimes: data}, err
 }

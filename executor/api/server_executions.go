@@ -12,7 +12,10 @@ import (
 // executionServer serves executions.
 type executionServer struct {
 	proto.UnimplementedExecutionsServer
-	node Executions
+	node interface {
+		Executions
+		Controls
+	}
 }
 
 func (s *executionServer) Start(ctx context.Context, req *proto.StartExecutionRequest) (*proto.StartExecutionResponse, error) {
@@ -68,4 +71,20 @@ func (s *executionServer) Wait(req *proto.WaitExecutionRequest, stream grpc.Serv
 
 func (s *executionServer) Forget(ctx context.Context, req *proto.ForgetExecutionRequest) (*proto.ForgetExecutionResponse, error) {
 	return &proto.ForgetExecutionResponse{}, s.node.ForgetExecution(ctx, req.GetSandboxId(), req.GetExecutionId())
+}
+
+func (s *executionServer) WriteStdin(ctx context.Context, req *proto.WriteStdinRequest) (*proto.WriteStdinResponse, error) {
+	return &proto.WriteStdinResponse{}, s.node.WriteStdin(ctx, req.GetSandboxId(), req.GetExecutionId(), req.GetData(), req.GetEof())
+}
+
+func (s *executionServer) Signal(ctx context.Context, req *proto.SignalExecutionRequest) (*proto.SignalExecutionResponse, error) {
+	return &proto.SignalExecutionResponse{}, s.node.SignalExecution(ctx, req.GetSandboxId(), req.GetExecutionId(), yurt.Signal(req.GetSignal()))
+}
+
+func (s *executionServer) Resize(ctx context.Context, req *proto.ResizeExecutionRequest) (*proto.ResizeExecutionResponse, error) {
+	var size yurt.TerminalSize
+	if err := decodeRequest(req.GetSize(), &size); err != nil {
+		return nil, err
+	}
+	return &proto.ResizeExecutionResponse{}, s.node.ResizeExecution(ctx, req.GetSandboxId(), req.GetExecutionId(), size)
 }

@@ -13,7 +13,11 @@ import (
 // sandboxServer serves sandboxes.
 type sandboxServer struct {
 	proto.UnimplementedSandboxesServer
-	node Sandboxes
+	node interface {
+		Sandboxes
+		Pauses
+		Processes
+	}
 }
 
 func (s *sandboxServer) Create(ctx context.Context, req *proto.CreateSandboxRequest) (*proto.CreateSandboxResponse, error) {
@@ -69,4 +73,34 @@ func (s *sandboxServer) Watch(_ *proto.WatchSandboxesRequest, stream grpc.Server
 		return context.Cause(ctx)
 	}
 	return err
+}
+
+func (s *sandboxServer) Pause(ctx context.Context, req *proto.PauseSandboxRequest) (*proto.PauseSandboxResponse, error) {
+	return &proto.PauseSandboxResponse{}, s.node.PauseSandbox(ctx, req.GetSandboxId())
+}
+
+func (s *sandboxServer) Resume(ctx context.Context, req *proto.ResumeSandboxRequest) (*proto.ResumeSandboxResponse, error) {
+	return &proto.ResumeSandboxResponse{}, s.node.ResumeSandbox(ctx, req.GetSandboxId())
+}
+
+func (s *sandboxServer) Stats(ctx context.Context, req *proto.SandboxStatsRequest) (*proto.SandboxStatsResponse, error) {
+	stats, err := s.node.SandboxStats(ctx, req.GetSandboxId())
+	if err != nil {
+		return nil, err
+	}
+	data, err := encode(stats)
+	return &proto.SandboxStatsResponse{Stats: data}, err
+}
+
+func (s *sandboxServer) ListProcesses(ctx context.Context, req *proto.ListProcessesRequest) (*proto.ListProcessesResponse, error) {
+	list, err := s.node.Processes(ctx, req.GetSandboxId())
+	if err != nil {
+		return nil, err
+	}
+	data, err := encodeAll(list)
+	return &proto.ListProcessesResponse{Processes: data}, err
+}
+
+func (s *sandboxServer) SignalProcess(ctx context.Context, req *proto.SignalProcessRequest) (*proto.SignalProcessResponse, error) {
+	return &proto.SignalProcessResponse{}, s.node.SignalProcess(ctx, req.GetSandboxId(), int(req.GetPid()), yurt.Signal(req.GetSignal()))
 }

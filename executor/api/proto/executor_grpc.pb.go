@@ -175,10 +175,15 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Sandboxes_Create_FullMethodName  = "/yurt.executor.v1.Sandboxes/Create"
-	Sandboxes_Destroy_FullMethodName = "/yurt.executor.v1.Sandboxes/Destroy"
-	Sandboxes_List_FullMethodName    = "/yurt.executor.v1.Sandboxes/List"
-	Sandboxes_Watch_FullMethodName   = "/yurt.executor.v1.Sandboxes/Watch"
+	Sandboxes_Create_FullMethodName        = "/yurt.executor.v1.Sandboxes/Create"
+	Sandboxes_Destroy_FullMethodName       = "/yurt.executor.v1.Sandboxes/Destroy"
+	Sandboxes_List_FullMethodName          = "/yurt.executor.v1.Sandboxes/List"
+	Sandboxes_Watch_FullMethodName         = "/yurt.executor.v1.Sandboxes/Watch"
+	Sandboxes_Pause_FullMethodName         = "/yurt.executor.v1.Sandboxes/Pause"
+	Sandboxes_Resume_FullMethodName        = "/yurt.executor.v1.Sandboxes/Resume"
+	Sandboxes_Stats_FullMethodName         = "/yurt.executor.v1.Sandboxes/Stats"
+	Sandboxes_ListProcesses_FullMethodName = "/yurt.executor.v1.Sandboxes/ListProcesses"
+	Sandboxes_SignalProcess_FullMethodName = "/yurt.executor.v1.Sandboxes/SignalProcess"
 )
 
 // SandboxesClient is the client API for Sandboxes service.
@@ -195,6 +200,12 @@ type SandboxesClient interface {
 	// Watch tells of sandboxes that die, those that are dead already first, until the
 	// caller ends it.
 	Watch(ctx context.Context, in *WatchSandboxesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSandboxesResponse], error)
+	// Pause stops what runs, with its memory kept; Resume lets it go on.
+	Pause(ctx context.Context, in *PauseSandboxRequest, opts ...grpc.CallOption) (*PauseSandboxResponse, error)
+	Resume(ctx context.Context, in *ResumeSandboxRequest, opts ...grpc.CallOption) (*ResumeSandboxResponse, error)
+	Stats(ctx context.Context, in *SandboxStatsRequest, opts ...grpc.CallOption) (*SandboxStatsResponse, error)
+	ListProcesses(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesResponse, error)
+	SignalProcess(ctx context.Context, in *SignalProcessRequest, opts ...grpc.CallOption) (*SignalProcessResponse, error)
 }
 
 type sandboxesClient struct {
@@ -263,6 +274,56 @@ func (c *sandboxesClient) Watch(ctx context.Context, in *WatchSandboxesRequest, 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Sandboxes_WatchClient = grpc.ServerStreamingClient[WatchSandboxesResponse]
 
+func (c *sandboxesClient) Pause(ctx context.Context, in *PauseSandboxRequest, opts ...grpc.CallOption) (*PauseSandboxResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PauseSandboxResponse)
+	err := c.cc.Invoke(ctx, Sandboxes_Pause_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sandboxesClient) Resume(ctx context.Context, in *ResumeSandboxRequest, opts ...grpc.CallOption) (*ResumeSandboxResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResumeSandboxResponse)
+	err := c.cc.Invoke(ctx, Sandboxes_Resume_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sandboxesClient) Stats(ctx context.Context, in *SandboxStatsRequest, opts ...grpc.CallOption) (*SandboxStatsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SandboxStatsResponse)
+	err := c.cc.Invoke(ctx, Sandboxes_Stats_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sandboxesClient) ListProcesses(ctx context.Context, in *ListProcessesRequest, opts ...grpc.CallOption) (*ListProcessesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListProcessesResponse)
+	err := c.cc.Invoke(ctx, Sandboxes_ListProcesses_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *sandboxesClient) SignalProcess(ctx context.Context, in *SignalProcessRequest, opts ...grpc.CallOption) (*SignalProcessResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SignalProcessResponse)
+	err := c.cc.Invoke(ctx, Sandboxes_SignalProcess_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SandboxesServer is the server API for Sandboxes service.
 // All implementations must embed UnimplementedSandboxesServer
 // for forward compatibility.
@@ -277,6 +338,12 @@ type SandboxesServer interface {
 	// Watch tells of sandboxes that die, those that are dead already first, until the
 	// caller ends it.
 	Watch(*WatchSandboxesRequest, grpc.ServerStreamingServer[WatchSandboxesResponse]) error
+	// Pause stops what runs, with its memory kept; Resume lets it go on.
+	Pause(context.Context, *PauseSandboxRequest) (*PauseSandboxResponse, error)
+	Resume(context.Context, *ResumeSandboxRequest) (*ResumeSandboxResponse, error)
+	Stats(context.Context, *SandboxStatsRequest) (*SandboxStatsResponse, error)
+	ListProcesses(context.Context, *ListProcessesRequest) (*ListProcessesResponse, error)
+	SignalProcess(context.Context, *SignalProcessRequest) (*SignalProcessResponse, error)
 	mustEmbedUnimplementedSandboxesServer()
 }
 
@@ -298,6 +365,21 @@ func (UnimplementedSandboxesServer) List(*ListSandboxesRequest, grpc.ServerStrea
 }
 func (UnimplementedSandboxesServer) Watch(*WatchSandboxesRequest, grpc.ServerStreamingServer[WatchSandboxesResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedSandboxesServer) Pause(context.Context, *PauseSandboxRequest) (*PauseSandboxResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Pause not implemented")
+}
+func (UnimplementedSandboxesServer) Resume(context.Context, *ResumeSandboxRequest) (*ResumeSandboxResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resume not implemented")
+}
+func (UnimplementedSandboxesServer) Stats(context.Context, *SandboxStatsRequest) (*SandboxStatsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Stats not implemented")
+}
+func (UnimplementedSandboxesServer) ListProcesses(context.Context, *ListProcessesRequest) (*ListProcessesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListProcesses not implemented")
+}
+func (UnimplementedSandboxesServer) SignalProcess(context.Context, *SignalProcessRequest) (*SignalProcessResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SignalProcess not implemented")
 }
 func (UnimplementedSandboxesServer) mustEmbedUnimplementedSandboxesServer() {}
 func (UnimplementedSandboxesServer) testEmbeddedByValue()                   {}
@@ -378,6 +460,96 @@ func _Sandboxes_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Sandboxes_WatchServer = grpc.ServerStreamingServer[WatchSandboxesResponse]
 
+func _Sandboxes_Pause_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PauseSandboxRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SandboxesServer).Pause(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sandboxes_Pause_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SandboxesServer).Pause(ctx, req.(*PauseSandboxRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sandboxes_Resume_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResumeSandboxRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SandboxesServer).Resume(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sandboxes_Resume_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SandboxesServer).Resume(ctx, req.(*ResumeSandboxRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sandboxes_Stats_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SandboxStatsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SandboxesServer).Stats(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sandboxes_Stats_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SandboxesServer).Stats(ctx, req.(*SandboxStatsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sandboxes_ListProcesses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListProcessesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SandboxesServer).ListProcesses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sandboxes_ListProcesses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SandboxesServer).ListProcesses(ctx, req.(*ListProcessesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Sandboxes_SignalProcess_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SignalProcessRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SandboxesServer).SignalProcess(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Sandboxes_SignalProcess_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SandboxesServer).SignalProcess(ctx, req.(*SignalProcessRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Sandboxes_ServiceDesc is the grpc.ServiceDesc for Sandboxes service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -392,6 +564,26 @@ var Sandboxes_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Destroy",
 			Handler:    _Sandboxes_Destroy_Handler,
+		},
+		{
+			MethodName: "Pause",
+			Handler:    _Sandboxes_Pause_Handler,
+		},
+		{
+			MethodName: "Resume",
+			Handler:    _Sandboxes_Resume_Handler,
+		},
+		{
+			MethodName: "Stats",
+			Handler:    _Sandboxes_Stats_Handler,
+		},
+		{
+			MethodName: "ListProcesses",
+			Handler:    _Sandboxes_ListProcesses_Handler,
+		},
+		{
+			MethodName: "SignalProcess",
+			Handler:    _Sandboxes_SignalProcess_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
@@ -410,10 +602,13 @@ var Sandboxes_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Executions_Start_FullMethodName  = "/yurt.executor.v1.Executions/Start"
-	Executions_Watch_FullMethodName  = "/yurt.executor.v1.Executions/Watch"
-	Executions_Wait_FullMethodName   = "/yurt.executor.v1.Executions/Wait"
-	Executions_Forget_FullMethodName = "/yurt.executor.v1.Executions/Forget"
+	Executions_Start_FullMethodName      = "/yurt.executor.v1.Executions/Start"
+	Executions_Watch_FullMethodName      = "/yurt.executor.v1.Executions/Watch"
+	Executions_Wait_FullMethodName       = "/yurt.executor.v1.Executions/Wait"
+	Executions_Forget_FullMethodName     = "/yurt.executor.v1.Executions/Forget"
+	Executions_WriteStdin_FullMethodName = "/yurt.executor.v1.Executions/WriteStdin"
+	Executions_Signal_FullMethodName     = "/yurt.executor.v1.Executions/Signal"
+	Executions_Resize_FullMethodName     = "/yurt.executor.v1.Executions/Resize"
 )
 
 // ExecutionsClient is the client API for Executions service.
@@ -430,6 +625,10 @@ type ExecutionsClient interface {
 	Wait(ctx context.Context, in *WaitExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitExecutionResponse], error)
 	// Forget releases what is kept of an ended execution.
 	Forget(ctx context.Context, in *ForgetExecutionRequest, opts ...grpc.CallOption) (*ForgetExecutionResponse, error)
+	// WriteStdin answers when the execution can read the data.
+	WriteStdin(ctx context.Context, in *WriteStdinRequest, opts ...grpc.CallOption) (*WriteStdinResponse, error)
+	Signal(ctx context.Context, in *SignalExecutionRequest, opts ...grpc.CallOption) (*SignalExecutionResponse, error)
+	Resize(ctx context.Context, in *ResizeExecutionRequest, opts ...grpc.CallOption) (*ResizeExecutionResponse, error)
 }
 
 type executionsClient struct {
@@ -498,6 +697,36 @@ func (c *executionsClient) Forget(ctx context.Context, in *ForgetExecutionReques
 	return out, nil
 }
 
+func (c *executionsClient) WriteStdin(ctx context.Context, in *WriteStdinRequest, opts ...grpc.CallOption) (*WriteStdinResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WriteStdinResponse)
+	err := c.cc.Invoke(ctx, Executions_WriteStdin_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *executionsClient) Signal(ctx context.Context, in *SignalExecutionRequest, opts ...grpc.CallOption) (*SignalExecutionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SignalExecutionResponse)
+	err := c.cc.Invoke(ctx, Executions_Signal_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *executionsClient) Resize(ctx context.Context, in *ResizeExecutionRequest, opts ...grpc.CallOption) (*ResizeExecutionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ResizeExecutionResponse)
+	err := c.cc.Invoke(ctx, Executions_Resize_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ExecutionsServer is the server API for Executions service.
 // All implementations must embed UnimplementedExecutionsServer
 // for forward compatibility.
@@ -512,6 +741,10 @@ type ExecutionsServer interface {
 	Wait(*WaitExecutionRequest, grpc.ServerStreamingServer[WaitExecutionResponse]) error
 	// Forget releases what is kept of an ended execution.
 	Forget(context.Context, *ForgetExecutionRequest) (*ForgetExecutionResponse, error)
+	// WriteStdin answers when the execution can read the data.
+	WriteStdin(context.Context, *WriteStdinRequest) (*WriteStdinResponse, error)
+	Signal(context.Context, *SignalExecutionRequest) (*SignalExecutionResponse, error)
+	Resize(context.Context, *ResizeExecutionRequest) (*ResizeExecutionResponse, error)
 	mustEmbedUnimplementedExecutionsServer()
 }
 
@@ -533,6 +766,15 @@ func (UnimplementedExecutionsServer) Wait(*WaitExecutionRequest, grpc.ServerStre
 }
 func (UnimplementedExecutionsServer) Forget(context.Context, *ForgetExecutionRequest) (*ForgetExecutionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Forget not implemented")
+}
+func (UnimplementedExecutionsServer) WriteStdin(context.Context, *WriteStdinRequest) (*WriteStdinResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method WriteStdin not implemented")
+}
+func (UnimplementedExecutionsServer) Signal(context.Context, *SignalExecutionRequest) (*SignalExecutionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Signal not implemented")
+}
+func (UnimplementedExecutionsServer) Resize(context.Context, *ResizeExecutionRequest) (*ResizeExecutionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Resize not implemented")
 }
 func (UnimplementedExecutionsServer) mustEmbedUnimplementedExecutionsServer() {}
 func (UnimplementedExecutionsServer) testEmbeddedByValue()                    {}
@@ -613,6 +855,60 @@ func _Executions_Forget_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Executions_WriteStdin_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WriteStdinRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionsServer).WriteStdin(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Executions_WriteStdin_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionsServer).WriteStdin(ctx, req.(*WriteStdinRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Executions_Signal_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SignalExecutionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionsServer).Signal(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Executions_Signal_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionsServer).Signal(ctx, req.(*SignalExecutionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Executions_Resize_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ResizeExecutionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ExecutionsServer).Resize(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Executions_Resize_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ExecutionsServer).Resize(ctx, req.(*ResizeExecutionRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Executions_ServiceDesc is the grpc.ServiceDesc for Executions service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -627,6 +923,18 @@ var Executions_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Forget",
 			Handler:    _Executions_Forget_Handler,
+		},
+		{
+			MethodName: "WriteStdin",
+			Handler:    _Executions_WriteStdin_Handler,
+		},
+		{
+			MethodName: "Signal",
+			Handler:    _Executions_Signal_Handler,
+		},
+		{
+			MethodName: "Resize",
+			Handler:    _Executions_Resize_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
