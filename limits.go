@@ -45,12 +45,33 @@ const (
 	MaxArchiveBytes   = 64 << 30 // of the files in it
 )
 
-// Resources are the limits of one sandbox. A zero field means "the default".
+// Resources are the limits of one sandbox. A zero field means "the default". The first
+// four a session may ask for; the rest is the template's alone.
 type Resources struct {
 	CPU    float64 `json:"cpu"`    // cores
 	Memory Size    `json:"memory"` // bytes; the workspace counts towards it where it is held in memory
 	Disk   Size    `json:"disk"`   // bytes of /workspace
 	PIDs   int     `json:"pids"`   // processes and threads
+
+	DiskKind DiskKind `json:"disk_kind,omitempty"` // what /workspace is held in
+	IOWeight int      `json:"io_weight,omitempty"` // share of the disks' time beside other sandboxes
+	Ulimits  Ulimits  `json:"ulimits,omitzero"`
+}
+
+// DiskKind says what a workspace is held in. The zero value is [DiskMemory].
+type DiskKind string
+
+// The kinds of disks.
+const (
+	DiskMemory DiskKind = "memory" // a file system in memory, which counts towards its limit
+	DiskImage  DiskKind = "image"  // a file system in a file of the node's disk
+)
+
+// Ulimits are those of setrlimit(2) for each process. A zero field means the node's own.
+type Ulimits struct {
+	NoFile int  `json:"nofile,omitempty"` // open files
+	FSize  Size `json:"fsize,omitempty"`  // bytes of a file that it writes
+	Stack  Size `json:"stack,omitempty"`  // bytes of the main thread's stack
 }
 
 // Bounds of [Resources]. What a node really has may be less.
@@ -63,6 +84,18 @@ const (
 	MaxDisk   = 4 << 40
 	MinPIDs   = 4
 	MaxPIDs   = 65536
+
+	MinIOWeight     = 1
+	DefaultIOWeight = 100 // what a sandbox has that asks for none
+	MaxIOWeight     = 1000
+	MinDiskImage    = 8 << 20 // less holds no file system
+
+	MinNoFile = 64 // less starts no interpreter
+	MaxNoFile = 1 << 20
+	MinFSize  = 64 << 10
+	MaxFSize  = MaxDisk
+	MinStack  = 256 << 10
+	MaxStack  = 1 << 30
 )
 
 // DefaultResources returns what a template that names no resources gets.
@@ -70,7 +103,7 @@ func DefaultResources() Resources {
 	return Resources{CPU: 1, Memory: 512 << 20, Disk: 256 << 20, PIDs: 256}
 }
 
-// Or returns r with its zero fields taken from fallback.
+// Or returns r with those of the first four fields that are zero taken from fallback.
 func (r Resources) Or(fallback Resources) Resources {
 	if r.CPU == 0 {
 		r.CPU = fallback.CPU
@@ -99,6 +132,37 @@ func (r Resources) Validate(field string) error {
 		return FieldErrorf(CodeLimitOutOfRange, field+".disk", "%s is out of range; give %s to %s", r.Disk, Size(MinDisk), Size(MaxDisk))
 	case r.PIDs != 0 && (r.PIDs < MinPIDs || r.PIDs > MaxPIDs):
 		return FieldErrorf(CodeLimitOutOfRange, field+".pids", "%d is out of range; give %d to %d", r.PIDs, MinPIDs, MaxPIDs)
+	case r.IOWeight != 0 && (r.IOWeight < MinIOWeight || r.IOWeight > MaxIOWeight):
+		return FieldErrorf(CodeLimitOutOfRange, field+".io_weight", "%d is out of range; give %d to %d", r.IOWeight, MinIOWeight, MaxIOWeight)
+	}
+	if err := r.validateDisk(field); err != nil {
+		return err
+	}
+	return r.Ulimits.Validate(field + ".ulimits")
+}
+
+func (r Resources) validateDisk(field string) error {
+	switch r.DiskKind {
+	case "", DiskMemory:
+	case DiskImage:
+		if r.Disk != 0 && r.Disk < MinDiskImage {
+			return FieldErrorf(CodeLimitOutOfRange, field+".disk", "%s is too small for disk_kind %q; give %s or more", r.Disk, DiskImage, Size(MinDiskImage))
+		}
+	default:
+		return FieldErrorf(CodeInvalidArgument, field+".disk_kind", "%q is no kind of disk; give %q or %q", r.DiskKind, DiskMemory, DiskImage)
+	}
+	return nil
+}
+
+// Validate checks every field that is not zero against its bounds.
+func (u Ulimits) Validate(field string) error {
+	switch {
+	case u.NoFile != 0 && (u.NoFile < MinNoFile || u.NoFile > MaxNoFile):
+		return FieldErrorf(CodeLimitOutOfRange, field+".nofile", "%d is out of range; give %d to %d", u.NoFile, MinNoFile, MaxNoFile)
+	case u.FSize != 0 && (u.FSize < MinFSize || u.FSize > MaxFSize):
+		return FieldErrorf(CodeLimitOutOfRange, field+".fsize", "%s is out of range; give %s to %s", u.FSize, Size(MinFSize), Size(MaxFSize))
+	case u.Stack != 0 && (u.Stack < MinStack || u.Stack > MaxStack):
+		return FieldErrorf(CodeLimitOutOfRange, field+".stack", "%s is out of range; give %s to %s", u.Stack, Size(MinStack), Size(MaxStack))
 	}
 	return nil
 }

@@ -37,6 +37,10 @@ const IsolationNamespaces IsolationLevel = "namespaces"
 // Isolation says how sandboxes of a template are isolated.
 type Isolation struct {
 	Level IsolationLevel `json:"level"`
+	// PerExecution gives each execution a pid, mount and ipc namespace of its own
+	// inside the sandbox, with its own /proc, /tmp and /dev/shm. What it leaves in the
+	// background ends with it.
+	PerExecution bool `json:"per_execution,omitempty"`
 }
 
 // NetworkMode says what a sandbox can reach.

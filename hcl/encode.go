@@ -36,8 +36,17 @@ func Encode(t yurt.Template) []byte {
 		{"memory", size(t.Resources.Memory)},
 		{"disk", size(t.Resources.Disk)},
 		{"pids", number(float64(t.Resources.PIDs))},
+		{"disk_kind", text(string(t.Resources.DiskKind))},
+		{"io_weight", number(float64(t.Resources.IOWeight))},
+	}, inner{"ulimits", []setting{
+		{"nofile", number(float64(t.Resources.Ulimits.NoFile))},
+		{"fsize", size(t.Resources.Ulimits.FSize)},
+		{"stack", size(t.Resources.Ulimits.Stack)},
+	}})
+	encodeSettings(body, "isolation", []setting{
+		{"level", text(string(t.Isolation.Level))},
+		{"per_execution", onlyTrue(t.Isolation.PerExecution)},
 	})
-	encodeSettings(body, "isolation", []setting{{"level", text(string(t.Isolation.Level))}})
 	encodeSettings(body, "network", []setting{{"mode", text(string(t.Network.Mode))}})
 	encodeSettings(body, "session", []setting{
 		{"timeout", duration(t.Session.Timeout)},
@@ -54,19 +63,29 @@ type setting struct {
 	value cty.Value
 }
 
-// encodeSettings appends a block with the settings, if there are any.
-func encodeSettings(parent *hclwrite.Body, name string, settings []setting) {
-	var body *hclwrite.Body
+// inner is a block within a block.
+type inner struct {
+	name     string
+	settings []setting
+}
+
+// encodeSettings appends a block with the settings and those of inner blocks, if there
+// are any.
+func encodeSettings(parent *hclwrite.Body, name string, settings []setting, blocks ...inner) {
+	block := hclwrite.NewBlock(name, nil)
 	for _, s := range settings {
-		if s.value.IsNull() {
-			continue
+		if !s.value.IsNull() {
+			block.Body().SetAttributeValue(s.name, s.value)
 		}
-		if body == nil {
-			parent.AppendNewline()
-			body = parent.AppendNewBlock(name, nil).Body()
-		}
-		body.SetAttributeValue(s.name, s.value)
 	}
+	for _, b := range blocks {
+		encodeSettings(block.Body(), b.name, b.settings)
+	}
+	if len(block.Body().Attributes()) == 0 && len(block.Body().Blocks()) == 0 {
+		return
+	}
+	parent.AppendNewline()
+	parent.AppendBlock(block)
 }
 
 func texts(list []string) cty.Value {
@@ -111,6 +130,13 @@ func text(s string) cty.Value {
 		return cty.NullVal(cty.String)
 	}
 	return cty.StringVal(s)
+}
+
+func onlyTrue(b bool) cty.Value {
+	if !b {
+		return cty.NullVal(cty.Bool)
+	}
+	return cty.True
 }
 
 // number goes by the shortest text of n, so that 0.1 is written as that.

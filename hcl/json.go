@@ -52,9 +52,13 @@ func templateFields(t *yurt.Template) jsonFields {
 		"rootfs":      jsonFields{"host_paths": &t.RootFS.HostPaths},
 		"runtimes":    &t.Runtimes,
 		"env":         &t.Env,
-		"resources":   jsonFields{"cpu": &t.Resources.CPU, "memory": &t.Resources.Memory, "disk": &t.Resources.Disk, "pids": &t.Resources.PIDs},
-		"isolation":   jsonFields{"level": &t.Isolation.Level},
-		"network":     jsonFields{"mode": &t.Network.Mode},
+		"resources": jsonFields{
+			"cpu": &t.Resources.CPU, "memory": &t.Resources.Memory, "disk": &t.Resources.Disk, "pids": &t.Resources.PIDs,
+			"disk_kind": &t.Resources.DiskKind, "io_weight": &t.Resources.IOWeight,
+			"ulimits": jsonFields{"nofile": &t.Resources.Ulimits.NoFile, "fsize": &t.Resources.Ulimits.FSize, "stack": &t.Resources.Ulimits.Stack},
+		},
+		"isolation": jsonFields{"level": &t.Isolation.Level, "per_execution": &t.Isolation.PerExecution},
+		"network":   jsonFields{"mode": &t.Network.Mode},
 		"session": jsonFields{
 			"timeout": &t.Session.Timeout, "idle_timeout": &t.Session.IdleTimeout,
 			"execution_timeout": &t.Session.ExecutionTimeout, "output_limit": &t.Session.OutputLimit,

@@ -80,7 +80,7 @@ func badJSON() []badJSONCase {
 		{"list", ` []`, invalid, "", 1, 1, "a list is not an object"},
 		{"no name", `{}`, invalid, "name", 0, 0, "the name is empty"},
 		{"unknown", "{\n \"nam\": \"a\",\"name\":\"a\"}", unknown, "nam", 2, 2, `Did you mean "name"?`},
-		{"unknown below", `{"name":"a","resources":{"cores":1}}`, unknown, "resources.cores", 1, 26, "cpu, disk, memory, pids"},
+		{"unknown below", `{"name":"a","resources":{"cores":1}}`, unknown, "resources.cores", 1, 26, "cpu, disk, disk_kind, io_weight, memory, pids, ulimits"},
 		{"in another case", `{"Name":"a"}`, unknown, "Name", 1, 2, `Did you mean "name"?`},
 		{"HCL's name", `{"name":"a","rootfs":{"host":{}}}`, unknown, "rootfs.host", 1, 23, "host_paths"},
 		{"later", `{"name":"a","warm_pool":{}}`, invalid, "warm_pool", 1, 13, "not supported yet"},

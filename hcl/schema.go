@@ -73,9 +73,19 @@ func resourcesSchema() *block {
 			"memory": scalar("resources.memory", toSize, func(t *yurt.Template) *yurt.Size { return &t.Resources.Memory }),
 			"disk":   scalar("resources.disk", toSize, func(t *yurt.Template) *yurt.Size { return &t.Resources.Disk }),
 			"pids":   scalar("resources.pids", toCount, func(t *yurt.Template) *int { return &t.Resources.PIDs }),
+
+			"disk_kind": scalar("resources.disk_kind", toWord[yurt.DiskKind], func(t *yurt.Template) *yurt.DiskKind { return &t.Resources.DiskKind }),
+			"io_weight": scalar("resources.io_weight", toCount, func(t *yurt.Template) *int { return &t.Resources.IOWeight }),
 		},
+		blocks: map[string]*block{"ulimits": {
+			attributes: map[string]attribute{
+				"nofile": scalar("resources.ulimits.nofile", toCount, func(t *yurt.Template) *int { return &t.Resources.Ulimits.NoFile }),
+				"fsize":  scalar("resources.ulimits.fsize", toSize, func(t *yurt.Template) *yurt.Size { return &t.Resources.Ulimits.FSize }),
+				"stack":  scalar("resources.ulimits.stack", toSize, func(t *yurt.Template) *yurt.Size { return &t.Resources.Ulimits.Stack }),
+			},
+		}},
 		later: map[string]string{
-			"swap": "swap limits", "io": "I/O limits", "ulimits": "ulimits", "ulimit": "ulimits",
+			"swap": "swap limits", "io": "limits of the bandwidth of disks",
 			"gpu": "devices", "devices": "devices", "device": "devices",
 		},
 	}
@@ -85,9 +95,11 @@ func isolationSchema() *block {
 	return &block{
 		attributes: map[string]attribute{
 			"level": scalar("isolation.level", toWord[yurt.IsolationLevel], func(t *yurt.Template) *yurt.IsolationLevel { return &t.Isolation.Level }),
+
+			"per_execution": scalar("isolation.per_execution", toBool, func(t *yurt.Template) *bool { return &t.Isolation.PerExecution }),
 		},
 		later: map[string]string{
-			"strict": "gVisor", "gvisor": "gVisor", "per_execution": "a second layer for each execution",
+			"strict": "gVisor", "gvisor": "gVisor",
 			"seccomp": "seccomp profiles of a template's own", "apparmor": "AppArmor profiles of a template's own",
 		},
 	}

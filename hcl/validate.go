@@ -166,6 +166,14 @@ func (f *faultList) resources(r yurt.Resources) {
 	f.check("resources.memory", yurt.Resources{Memory: r.Memory}.Validate(""))
 	f.check("resources.disk", yurt.Resources{Disk: r.Disk}.Validate(""))
 	f.check("resources.pids", yurt.Resources{PIDs: r.PIDs}.Validate(""))
+	f.check("resources.io_weight", yurt.Resources{IOWeight: r.IOWeight}.Validate(""))
+	f.check("resources.disk_kind", yurt.Resources{DiskKind: r.DiskKind}.Validate(""))
+	if r.DiskKind == yurt.DiskImage && r.Disk >= yurt.MinDisk {
+		f.check("resources.disk", yurt.Resources{DiskKind: r.DiskKind, Disk: r.Disk}.Validate(""))
+	}
+	f.check("resources.ulimits.nofile", yurt.Ulimits{NoFile: r.Ulimits.NoFile}.Validate(""))
+	f.check("resources.ulimits.fsize", yurt.Ulimits{FSize: r.Ulimits.FSize}.Validate(""))
+	f.check("resources.ulimits.stack", yurt.Ulimits{Stack: r.Ulimits.Stack}.Validate(""))
 }
 
 func (f *faultList) isolation(level yurt.IsolationLevel) {

@@ -104,6 +104,14 @@ func toCount(v cty.Value) (int, error) {
 	return int(whole), orZero(whole == 0, err)
 }
 
+func toBool(v cty.Value) (bool, error) {
+	b, err := convert.Convert(v, cty.Bool)
+	if err != nil || b.IsNull() {
+		return false, yurt.Errorf(yurt.CodeInvalidArgument, "%s is neither true nor false; give one of them", article(v))
+	}
+	return b.True(), nil
+}
+
 func toNumber(v cty.Value) (cty.Value, error) {
 	n, err := convert.Convert(v, cty.Number)
 	if err != nil || n.IsNull() || v.Type() == cty.Bool {

@@ -37,3 +37,28 @@ template "huge" {
     timeout = 1e20
   }
 }
+
+template "limits" {
+  resources {
+    disk      = "2Mi"
+    disk_kind = "image"
+    io_weight = 1001
+    ulimits {
+      nofile = 10
+      fsize  = 1
+      stack  = "2Gi"
+    }
+  }
+}
+
+template "kinds" {
+  resources {
+    disk_kind = "floppy"
+    ulimits {
+      core = 1
+    }
+  }
+  isolation {
+    per_execution = "perhaps"
+  }
+}

@@ -27,10 +27,19 @@ template "full" {
     memory = "1.5Gi"
     disk   = 1048576
     pids   = 64
+
+    disk_kind = "memory"
+    io_weight = 250
+    ulimits {
+      nofile = 1024
+      fsize  = "1Gi"
+      stack  = 8388608
+    }
   }
 
   isolation {
-    level = "namespaces"
+    level         = "namespaces"
+    per_execution = true
   }
 
   network {
