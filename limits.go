@@ -132,16 +132,17 @@ func (r Resources) Validate(field string) error {
 		return FieldErrorf(CodeLimitOutOfRange, field+".disk", "%s is out of range; give %s to %s", r.Disk, Size(MinDisk), Size(MaxDisk))
 	case r.PIDs != 0 && (r.PIDs < MinPIDs || r.PIDs > MaxPIDs):
 		return FieldErrorf(CodeLimitOutOfRange, field+".pids", "%d is out of range; give %d to %d", r.PIDs, MinPIDs, MaxPIDs)
-	case r.IOWeight != 0 && (r.IOWeight < MinIOWeight || r.IOWeight > MaxIOWeight):
-		return FieldErrorf(CodeLimitOutOfRange, field+".io_weight", "%d is out of range; give %d to %d", r.IOWeight, MinIOWeight, MaxIOWeight)
 	}
-	if err := r.validateDisk(field); err != nil {
+	if err := r.validateDisks(field); err != nil {
 		return err
 	}
 	return r.Ulimits.Validate(field + ".ulimits")
 }
 
-func (r Resources) validateDisk(field string) error {
+func (r Resources) validateDisks(field string) error {
+	if r.IOWeight != 0 && (r.IOWeight < MinIOWeight || r.IOWeight > MaxIOWeight) {
+		return FieldErrorf(CodeLimitOutOfRange, field+".io_weight", "%d is out of range; give %d to %d", r.IOWeight, MinIOWeight, MaxIOWeight)
+	}
 	switch r.DiskKind {
 	case "", DiskMemory:
 	case DiskImage:

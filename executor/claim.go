@@ -39,6 +39,10 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 	if err := ctx.Err(); err != nil {
 		return yurt.Sandbox{}, false, err
 	}
+	reserved := yurt.SandboxSpec{Template: spec.Template, Resources: spec.Template.Resources.Or(yurt.DefaultResources())}
+	if !rebindable(reserved, spec) {
+		return yurt.Sandbox{}, false, nil
+	}
 	s := e.takeReserved(spec.Template.Digest())
 	if s == nil {
 		return yurt.Sandbox{}, false, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,7 +14,6 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/launch"
-	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/rootfs"
 )
 
@@ -24,8 +22,6 @@ const (
 	initTimeout = 10 * time.Second
 	// destroyTimeout bounds how long it may take to end a sandbox's processes.
 	destroyTimeout = 10 * time.Second
-	// maxOpenFiles is how many a process in a sandbox may have open.
-	maxOpenFiles = 4096
 )
 
 // CreateSandbox makes a sandbox and returns when it is ready. When it fails or ctx
@@ -93,6 +89,9 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 	if err := admitResources(spec.Resources); err != nil {
 		return err
 	}
+	if err := e.admitExtras(spec); err != nil {
+		return err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -154,11 +153,10 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout rootfs.Lay
 		return err
 	}
 	defer closeAll(files)
-	spec := oci.Spec(oci.Options{
-		IDBase: s.record.IDBase, Layout: layout,
-		Disk: s.record.Spec.Resources.Disk, Memory: s.record.Spec.Resources.Memory,
-		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(homes), MaxFiles: maxOpenFiles,
-	})
+	spec, err := e.ociSpec(s, layout, homes)
+	if err != nil {
+		return err
+	}
 	reply, err := e.launcher.Create(ctx, launch.CreateRequest{
 		ID: s.id, StateDir: s.path(engineDir), Spec: spec, Layout: layout, Births: births, Homes: homes,
 	}, files)
@@ -180,19 +178,6 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout rootfs.Lay
 	}
 	phases.mark("init")
 	return s.open()
-}
-
-func initArgs(homes int) []string {
-	args := []string{
-		"-listen-fd=" + strconv.Itoa(launch.InitListenFD),
-		"-filter-fd=" + strconv.Itoa(launch.InitFilterFD),
-		"-homes-fd=" + strconv.Itoa(launch.InitHomesFD),
-		"-homes=" + strconv.Itoa(homes),
-	}
-	for _, path := range oci.Writable() {
-		args = append(args, "-write="+path)
-	}
-	return args
 }
 
 // initFiles opens what the launcher hands to init, in the order of [launch.CreateRequest].

@@ -129,11 +129,11 @@ func checkQuota() Finding {
 
 func checkTimeNamespace() Finding {
 	_, err := os.Stat("/proc/self/ns/time")
-	detail := "the kernel has it; this version of Yurt does not use it"
+	detail := "clocks that count from the start of the host count from that of the sandbox"
 	if err != nil {
 		detail = "the kernel has none"
 	}
-	return Finding{Mechanism: "time namespace", State: StateMissing, Detail: detail, Consequence: "sandboxes see how long the host has been up"}
+	return finding("time namespace", err == nil, detail, "sandboxes see how long the host has been up")
 }
 
 func checkLandlock() Finding {

@@ -32,7 +32,7 @@ func compileFilter() ([]byte, error) {
 		return nil, fmt.Errorf("making a seccomp filter: %w", err)
 	}
 	last := libseccomp.ScmpSyscall(0)
-	for _, rule := range withoutSharedStores(onlyOrdinarySockets(profile.Syscalls)) {
+	for _, rule := range withoutCoreDumps(withoutSharedStores(onlyOrdinarySockets(profile.Syscalls))) {
 		highest, err := addRule(filter, rule)
 		if err != nil {
 			return nil, err
@@ -53,13 +53,7 @@ func compileFilter() ([]byte, error) {
 // it lets them pass when a higher bit is set; what is equal to one of these has none.
 func onlyOrdinarySockets(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 	calls := []string{"socket", "socketpair"}
-	kept := make([]specs.LinuxSyscall, 0, len(rules)+4)
-	for _, rule := range rules {
-		rule.Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool { return slices.Contains(calls, name) })
-		if len(rule.Names) > 0 {
-			kept = append(kept, rule)
-		}
-	}
+	kept := without(rules, calls)
 	for _, family := range []uint64{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK} {
 		kept = append(kept, specs.LinuxSyscall{
 			Names: calls, Action: specs.ActAllow,
@@ -72,10 +66,50 @@ func onlyOrdinarySockets(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 // withoutSharedStores takes from the list what draws on a store that the whole host
 // has one of and no limit can be put on: asynchronous I/O of the old kind.
 func withoutSharedStores(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
-	for i := range rules {
-		rules[i].Names = slices.DeleteFunc(slices.Clone(rules[i].Names), func(name string) bool { return name == "io_setup" })
+	return without(rules, []string{"io_setup"})
+}
+
+// withoutCoreDumps keeps code from changing the limit of core dumps, at which the
+// kernel makes none: with a limit of 0 a crash would start the program that the host
+// may have for them, as root. Who changes it is told that it is done, since programs
+// that lower it give up otherwise.
+func withoutCoreDumps(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
+	const resources = 16
+	kept := without(rules, []string{"setrlimit", "prlimit64"})
+	allow := func(name string, args ...specs.LinuxSeccompArg) {
+		kept = append(kept, specs.LinuxSyscall{Names: []string{name}, Action: specs.ActAllow, Args: args})
 	}
-	return rules
+	done := uint(0)
+	pretend := func(name string, args ...specs.LinuxSeccompArg) {
+		kept = append(kept, specs.LinuxSyscall{Names: []string{name}, Action: specs.ActErrno, ErrnoRet: &done, Args: args})
+	}
+	is := func(index uint, value uint64) specs.LinuxSeccompArg {
+		return specs.LinuxSeccompArg{Index: index, Value: value, Op: specs.OpEqualTo}
+	}
+	// All 64 bits of the resource are compared, of which the kernel takes 32: one with
+	// higher bits is none of these, and denied.
+	for resource := range uint64(resources) {
+		if resource != unix.RLIMIT_CORE {
+			allow("setrlimit", is(0, resource))
+			allow("prlimit64", is(1, resource))
+		}
+	}
+	allow("prlimit64", is(1, unix.RLIMIT_CORE), is(2, 0)) // to read it
+	pretend("setrlimit", is(0, unix.RLIMIT_CORE))
+	pretend("prlimit64", is(1, unix.RLIMIT_CORE), specs.LinuxSeccompArg{Index: 2, Value: 0, Op: specs.OpNotEqual})
+	return kept
+}
+
+// without returns the rules without the calls.
+func without(rules []specs.LinuxSyscall, calls []string) []specs.LinuxSyscall {
+	kept := make([]specs.LinuxSyscall, 0, len(rules))
+	for _, rule := range rules {
+		rule.Names = slices.DeleteFunc(slices.Clone(rule.Names), func(name string) bool { return slices.Contains(calls, name) })
+		if len(rule.Names) > 0 {
+			kept = append(kept, rule)
+		}
+	}
+	return kept
 }
 
 // export goes through a file in memory: libseccomp before 2.6 writes to nothing else.

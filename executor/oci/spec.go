@@ -22,13 +22,15 @@ type Options struct {
 	CgroupPath string   // on cgroup v2, where init is born
 	InitArgs   []string // of yurt-init, after its name
 	MaxFiles   uint64   // open files of a process
+	Layered    bool     // init gives each process namespaces of its own
+	Uptime     *Uptime  // what the clocks of the host show; nil where the kernel has no time namespaces
 }
 
 // Spec returns the specification. Root.Path is left to the launcher, which lays
 // the root file system out: what is the same for all sandboxes of a template, the
 // host's directories and /dev among it, is mounted there once and not listed here.
 func Spec(o Options) *specs.Spec {
-	return &specs.Spec{
+	spec := &specs.Spec{
 		Version:  specs.Version,
 		Root:     &specs.Root{Readonly: true},
 		Hostname: "sandbox",
@@ -54,12 +56,19 @@ func Spec(o Options) *specs.Spec {
 			Resources: &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}},
 		},
 	}
+	if o.Uptime != nil {
+		o.Uptime.hide(spec.Linux)
+	}
+	return spec
 }
 
 // initProcess is yurt-init: root of the user namespace, with just what it takes to
 // start processes as another user and to take every capability from them.
 func initProcess(o Options) *specs.Process {
 	capabilities := []string{"CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL"}
+	if o.Layered { // to mount what each process gets for itself
+		capabilities = append(capabilities, "CAP_SYS_ADMIN")
+	}
 	return &specs.Process{
 		User:            specs.User{UID: 0, GID: 0},
 		Args:            append([]string{rootfs.InitPath}, o.InitArgs...),
@@ -70,7 +79,9 @@ func initProcess(o Options) *specs.Process {
 			Bounding: capabilities, Effective: capabilities, Permitted: capabilities,
 		},
 		Rlimits: []specs.POSIXRlimit{
-			{Type: "RLIMIT_CORE", Hard: 0, Soft: 0},
+			// With a limit of 0 a host that hands core dumps to a program of its own would do so
+			// all the same; with 1 the kernel makes none. The filter keeps code from changing it.
+			{Type: "RLIMIT_CORE", Hard: 1, Soft: 1},
 			{Type: "RLIMIT_NOFILE", Hard: o.MaxFiles, Soft: o.MaxFiles},
 			{Type: "RLIMIT_MSGQUEUE", Hard: 0, Soft: 0},
 			{Type: "RLIMIT_SIGPENDING", Hard: maxSignals, Soft: maxSignals},
@@ -146,6 +157,16 @@ func Volumes(disk, memory yurt.Size) map[string]Sizes {
 		yurt.WorkspaceDir: files,
 		TempDir:           files,
 		ShmDir:            {Bytes: memory / 2, Inodes: 4096},
+	}
+}
+
+// OwnOptions returns what each process with namespaces of its own is given for itself,
+// by where it is mounted: options of a file system in memory.
+func OwnOptions(disk, memory yurt.Size) map[string]string {
+	sized := Volumes(disk, memory)
+	return map[string]string{
+		TempDir: "mode=1777," + sized[TempDir].option(),
+		ShmDir:  "noexec,mode=1777," + sized[ShmDir].option(),
 	}
 }
 

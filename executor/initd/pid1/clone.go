@@ -34,8 +34,10 @@ type birth struct {
 
 // step is one system call of a child, which ends when one fails.
 type step struct {
-	call uintptr
-	args [5]uintptr
+	call   uintptr
+	args   [5]uintptr
+	first  *uintptr // the first argument, where it is the result of an earlier step
+	result *uintptr // where the result goes, if anywhere
 }
 
 func call(number uintptr, args ...uintptr) step {
@@ -272,7 +274,14 @@ func (b *birth) fork1() (uintptr, syscall.Errno) {
 //go:norace
 //go:nocheckptr
 func (s *step) do() (uintptr, syscall.Errno) {
-	result, _, errno := syscall.RawSyscall6(s.call, s.args[0], s.args[1], s.args[2], s.args[3], s.args[4], 0)
+	first := s.args[0]
+	if s.first != nil {
+		first = *s.first
+	}
+	result, _, errno := syscall.RawSyscall6(s.call, first, s.args[1], s.args[2], s.args[3], s.args[4], 0)
+	if s.result != nil {
+		*s.result = result
+	}
 	return result, errno
 }
 

@@ -25,9 +25,9 @@ type forker struct {
 
 // setting is what all processes of the sandbox have in common.
 type setting struct {
-	limits  []limit
-	ruleset *ruleset        // of landlock; nil where the kernel has none
-	filter  *unix.SockFprog // for the children to load, where init's own allows more
+	limits   []limit
+	landlock *landlock       // nil where the kernel has none
+	filter   *unix.SockFprog // for the children to load, where init's own allows more
 
 	layered  bool       // every process gets namespaces of its own,
 	ownFiles []ownFiles // these file systems in them,
@@ -199,8 +199,8 @@ func (s *setting) addSteps(b *birth, path string, req forkRequest) error {
 	if req.start.Terminal != nil { // that of descriptor 0, for the leader of the session
 		b.lead(call(unix.SYS_IOCTL, b.owned[given].Fd(), unix.TIOCSCTTY, 0))
 	}
-	if s.layered && s.ruleset != nil {
-		b.add(call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(s.ruleset.fd), 0))
+	if b.layer != nil {
+		b.add(b.layer.confine...)
 	}
 	// All others of init's are closed before the directory is looked for: a link to
 	// /proc/self/fd would lead by that of a cgroup into the host's file system.

@@ -85,8 +85,8 @@ func loadFilter(program []byte) error {
 // processes with a layer are to be kept from, which must come after their mounts, is
 // left to them; the others share it, or they could not see one another.
 func (s *setting) confine() error {
-	if s.ruleset != nil && !s.layered {
-		if err := s.ruleset.restrict(); err != nil {
+	if s.landlock != nil && !s.layered {
+		if err := s.landlock.restrict(); err != nil {
 			return err
 		}
 	}

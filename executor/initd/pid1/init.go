@@ -103,11 +103,11 @@ func Run(ctx context.Context, args []string) error {
 func (o options) newForker(homes []*os.File, program []byte) (_ *forker, err error) {
 	s := o.own
 	if s.layered {
-		if err := s.uncover(); err != nil {
+		if s.covers, err = coversOfProc(); err != nil {
 			return nil, err
 		}
 	}
-	if s.ruleset, err = newRuleset(o.write); err != nil {
+	if s.landlock, err = newLandlock(o.write); err != nil {
 		return nil, err
 	}
 	if s.layered || len(homes) == 0 {

@@ -3,18 +3,26 @@ package pid1
 import (
 	"errors"
 	"fmt"
-	"io/fs"
+	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// Landlock is one more layer below mounts and permissions: user code may read and
+// landlock is one more layer below mounts and permissions: user code may read and
 // execute what it sees, and write where it is meant to. It cannot be taken back, and
 // holds for whatever the process starts.
+type landlock struct {
+	attr  unix.LandlockRulesetAttr
+	rules []rule
+}
 
-// ruleset is a set of rules in the kernel, to be put in force by whoever forks.
-type ruleset struct{ fd int }
+// rule gives rights to what is at path, and to all below it.
+type rule struct {
+	path   string
+	rights uint64
+}
 
 // Rights to files.
 const (
@@ -30,17 +38,16 @@ const (
 	writeRights  = rightsOf3 &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 )
 
-// devices are what of /dev may be written to; more than one is not in every sandbox.
+// devices are what of /dev may be written to.
 func devices() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 }
 
-// newRuleset returns rules by which the directories, devices and all below them may be
+// newLandlock returns rules by which the directories, devices and all below them may be
 // written to, and everything else only read. It is nil on a kernel without landlock,
 // or with its first version, by which no file can be moved to another directory.
-func newRuleset(writable []string) (*ruleset, error) {
-	const askVersion = 1 // LANDLOCK_CREATE_RULESET_VERSION
-	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, askVersion)
+func newLandlock(writable []string) (*landlock, error) {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errors.Is(errno, unix.ENOSYS) || errors.Is(errno, unix.EOPNOTSUPP) {
 		return nil, nil //nolint:nilnil // as documented
 	}
@@ -50,20 +57,11 @@ func newRuleset(writable []string) (*ruleset, error) {
 	if version < 2 {
 		return nil, nil //nolint:nilnil // as documented
 	}
-	attr := handled(int(version))
-	// An older kernel takes a longer structure too, whose end is zero.
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return nil, fmt.Errorf("making landlock rules: %w", errno)
-	}
-	r := &ruleset{fd: int(fd)}
-	err := r.allow(readRights, "/")
-	err = errors.Join(err, r.allow(deviceRights&attr.Handled_access_fs, devices()...))
-	err = errors.Join(err, r.allow(writeRights&attr.Handled_access_fs, writable...))
-	if err != nil {
-		return nil, errors.Join(err, unix.Close(r.fd))
-	}
-	return r, nil
+	l := &landlock{attr: handled(int(version))}
+	l.allow(readRights, "/")
+	l.allow(deviceRights, devices()...)
+	l.allow(writeRights, writable...)
+	return l, nil
 }
 
 // handled is what is forbidden unless a rule allows it. Signals and abstract sockets
@@ -82,35 +80,69 @@ func handled(version int) unix.LandlockRulesetAttr {
 	return attr
 }
 
-// allow gives rights to what is at the paths, and to all below. What is not there
-// needs none.
-func (r *ruleset) allow(rights uint64, paths ...string) error {
+// allow adds rules. What is not there needs none.
+func (l *landlock) allow(rights uint64, paths ...string) {
 	for _, path := range paths {
-		if err := r.allowOne(rights, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("making a landlock rule for %s: %w", path, err)
+		if _, err := os.Stat(path); err == nil {
+			l.rules = append(l.rules, rule{path, rights & l.attr.Handled_access_fs})
 		}
 	}
-	return nil
 }
 
-func (r *ruleset) allowOne(rights uint64, path string) error {
-	parent, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
+// beneath is struct landlock_path_beneath_attr, and what follows it.
+type beneath struct {
+	rights uint64
+	parent uintptr // a descriptor, of which the kernel takes the first half
+}
+
+// steps returns what makes the rules, and what puts them in force for the process. The
+// descriptors that this takes, the caller of the steps closes.
+func (l *landlock) steps(b *birth) (rules []step, restrict step, err error) {
+	ruleset := new(uintptr)
+	// An older kernel takes a longer structure too, whose end is zero.
+	made := call(unix.SYS_LANDLOCK_CREATE_RULESET, pointer(b, &l.attr), unsafe.Sizeof(l.attr), 0)
+	made.result = ruleset
+	rules = []step{made}
+	for _, r := range l.rules {
+		path, err := b.text(r.path)
+		if err != nil {
+			return nil, step{}, err
+		}
+		attr := &beneath{rights: r.rights}
+		cwd := unix.AT_FDCWD
+		open := call(unix.SYS_OPENAT, uintptr(cwd), path, unix.O_PATH|unix.O_CLOEXEC)
+		open.result = &attr.parent
+		add := call(unix.SYS_LANDLOCK_ADD_RULE, 0, unix.LANDLOCK_RULE_PATH_BENEATH, pointer(b, attr), 0)
+		add.first = ruleset
+		rules = append(rules, open, add)
 	}
-	defer unix.Close(parent)
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(parent)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	restrict = call(unix.SYS_LANDLOCK_RESTRICT_SELF, 0, 0)
+	restrict.first = ruleset
+	return rules, restrict, nil
 }
 
 // restrict puts the calling thread under the rules for good.
-func (r *ruleset) restrict() error {
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
-		return fmt.Errorf("putting landlock rules in force: %w", errno)
+func (l *landlock) restrict() error {
+	b := &birth{}
+	steps, restrict, err := l.steps(b)
+	if err != nil {
+		return err
+	}
+	var opened []int
+	defer func() {
+		for _, fd := range opened {
+			unix.Close(fd)
+		}
+		runtime.KeepAlive(b)
+	}()
+	for _, s := range append(steps, restrict) {
+		result, errno := s.do()
+		if errno != 0 {
+			return fmt.Errorf("putting landlock in force: %w", fault{s.call, errno})
+		}
+		if s.result != nil {
+			opened = append(opened, int(result))
+		}
 	}
 	return nil
 }

@@ -17,40 +17,35 @@ import (
 // that it has to reap, but a keeper that does both and nothing else: it waits, says
 // how the command ended, and ends, and with it the kernel ends whatever is left.
 type layer struct {
-	steps  []step  // of the keeper, before the command's birth
-	clone  step    // the command's birth
-	guard  []step  // of the keeper, after it
-	report uintptr // where the keeper writes how the command ended
+	steps   []step  // of the keeper, before the command's birth
+	clone   step    // the command's birth
+	guard   []step  // of the keeper, after it
+	report  uintptr // where the keeper writes how the command ended
+	confine []step  // of the command
 }
 
 // ownFiles is a file system in memory that each process with a layer gets for itself.
 type ownFiles struct{ path, options string }
 
-// uncover prepares init's own mounts for those of processes with layers. What they get
-// for themselves is taken away here, so that landlock's rules are about the directory
-// below, which stays theirs.
-func (s *setting) uncover() error {
-	for _, own := range s.ownFiles {
-		if err := unix.Unmount(own.path, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("unmounting %s: %w", own.path, err)
-		}
-	}
+// coversOfProc returns what is mounted over parts of init's /proc, each by its path
+// below that.
+func coversOfProc() (covers []string, err error) {
 	mounts, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
-		return fmt.Errorf("reading mounts: %w", err)
+		return nil, fmt.Errorf("reading mounts: %w", err)
 	}
 	defer mounts.Close()
 	lines := bufio.NewScanner(mounts)
 	for lines.Scan() {
 		// The path is the fifth field, and none of these has a blank in it.
 		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], "/proc/") {
-			s.covers = append(s.covers, strings.TrimPrefix(fields[4], "/proc"))
+			covers = append(covers, strings.TrimPrefix(fields[4], "/proc"))
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return fmt.Errorf("reading mounts: %w", err)
+		return nil, fmt.Errorf("reading mounts: %w", err)
 	}
-	return nil
+	return covers, nil
 }
 
 // addLayer gives the child namespaces of its own, and returns where its end is told.
@@ -63,13 +58,24 @@ func (s *setting) addLayer(b *birth, cgroup *os.File) (*os.File, error) {
 	b.owned = append(b.owned, write)
 	b.clone = b.cloneInto(unix.CLONE_NEWPID|unix.CLONE_NEWNS|unix.CLONE_NEWIPC, cgroup)
 	b.layer = &layer{clone: clonePlain(0), report: write.Fd()}
-	if b.layer.steps, err = s.mounts(b); err != nil {
+	if err := s.fillLayer(b); err != nil {
 		return nil, errors.Join(err, read.Close())
 	}
 	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	none := &[2]unix.CapUserData{}
 	b.layer.guard = append(closeOthers(0, write.Fd()), call(unix.SYS_CAPSET, pointer(b, header), pointer(b, none)))
 	return read, nil
+}
+
+// fillLayer adds the mounts, and then the rules, which are about what was mounted.
+func (s *setting) fillLayer(b *birth) (err error) {
+	if b.layer.steps, err = s.mounts(b); err != nil || s.landlock == nil {
+		return err
+	}
+	rules, restrict, err := s.landlock.steps(b)
+	b.layer.steps = append(b.layer.steps, rules...)
+	b.layer.confine = []step{restrict}
+	return err
 }
 
 // mounts are those of a process with a layer: its own file systems, and a /proc of its

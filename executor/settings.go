@@ -1,0 +1,89 @@
+package executor
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/executor/rootfs"
+)
+
+// maxOpenFiles is how many a process in a sandbox may have open, unless its template
+// says otherwise.
+const maxOpenFiles = 4096
+
+// admitExtras refuses what a template asks for beside its resources, and this node has not.
+func (e *Executor) admitExtras(spec yurt.SandboxSpec) error {
+	r := spec.Template.Resources
+	if err := r.Validate("resources"); err != nil {
+		return err
+	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return fmt.Errorf("reading the node's limit of open files: %w", err)
+	}
+	if uint64(r.Ulimits.NoFile) > files.Max {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.ulimits.nofile", "%d was asked for, the node's own processes have %d", r.Ulimits.NoFile, files.Max)
+	}
+	return nil
+}
+
+// ociSpec says what the sandbox is made of.
+func (e *Executor) ociSpec(s *sandbox, layout rootfs.Layout, homes int) (*specs.Spec, error) {
+	spec := s.record.Spec
+	uptime, err := oci.HostUptime()
+	if err != nil {
+		return nil, err
+	}
+	return oci.Spec(oci.Options{
+		IDBase: s.record.IDBase, Layout: layout,
+		Disk: spec.Resources.Disk, Memory: spec.Resources.Memory,
+		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(spec, homes),
+		MaxFiles: max(maxOpenFiles, uint64(spec.Template.Resources.Ulimits.NoFile)),
+		Layered:  spec.Template.Isolation.PerExecution, Uptime: uptime,
+	}), nil
+}
+
+func initArgs(spec yurt.SandboxSpec, homes int) []string {
+	args := []string{
+		"-listen-fd=" + strconv.Itoa(launch.InitListenFD),
+		"-filter-fd=" + strconv.Itoa(launch.InitFilterFD),
+		"-homes-fd=" + strconv.Itoa(launch.InitHomesFD),
+		"-homes=" + strconv.Itoa(homes),
+	}
+	for _, path := range oci.Writable() {
+		args = append(args, "-write="+path)
+	}
+	ulimits := spec.Template.Resources.Ulimits
+	for _, l := range []struct {
+		resource int
+		value    int64
+	}{{unix.RLIMIT_NOFILE, int64(ulimits.NoFile)}, {unix.RLIMIT_FSIZE, int64(ulimits.FSize)}, {unix.RLIMIT_STACK, int64(ulimits.Stack)}} {
+		if l.value != 0 {
+			args = append(args, fmt.Sprintf("-limit=%d=%d", l.resource, l.value))
+		}
+	}
+	if spec.Template.Isolation.PerExecution {
+		args = append(args, "-layer")
+		for path, options := range oci.OwnOptions(spec.Resources.Disk, spec.Resources.Memory) {
+			args = append(args, "-own="+path+"="+options)
+		}
+	}
+	return args
+}
+
+// rebindable reports whether a sandbox of the reserve that was made for one of the
+// specifications, of one template, can be given the limits of the other: sizes that
+// are not of a file system in memory that is mounted cannot be changed.
+func rebindable(had, wanted yurt.SandboxSpec) bool {
+	template := had.Template
+	if template.Isolation.PerExecution || template.Resources.DiskKind == yurt.DiskImage {
+		return had.Resources.Disk == wanted.Resources.Disk && had.Resources.Memory == wanted.Resources.Memory
+	}
+	return true
+}
