@@ -33,13 +33,18 @@ type privateNode struct {
 
 // startPrivateNode starts an executor whose sandboxes end with this process,
 // however that ends. The caller calls remove.
-func (a *app) startPrivateNode(ctx context.Context) (*privateNode, error) {
+func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Config)) (*privateNode, error) {
 	a.removeAbandoned()
 	stateDir, err := os.MkdirTemp("", privateStatePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a state directory: %w", err)
 	}
-	node, err := newExecutor(stateDir, slog.New(slog.DiscardHandler), func(c *executor.Config) { c.Transient = true })
+	node, err := newExecutor(stateDir, slog.New(slog.DiscardHandler), func(c *executor.Config) {
+		c.Transient = true
+		for _, change := range changes {
+			change(c)
+		}
+	})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(stateDir))
 	}

@@ -18,6 +18,8 @@ type runFlags struct {
 	eventGiven     bool
 	handler        string
 	language       string
+	entry          string
+	args           []string // of the script
 	template       string
 	timeout        string
 	env            []string
@@ -27,25 +29,29 @@ type runFlags struct {
 func newRunCommand(a *app) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:     "run FILE",
+		Use:     "run FILE|DIR [ARGUMENT]...",
 		Short:   "Run a handler or a script in a sandbox of its own, with no server",
 		GroupID: groupRun,
-		Long: `Run FILE ("-" for standard input) in a fresh sandbox on this machine, and remove the
-sandbox again.
+		Long: `Run FILE ("-" for standard input), or the project in DIR, in a fresh sandbox on this
+machine, and remove the sandbox again. Of a project the file main, index, app or handler
+is run, unless --entry names another; its extension says the language.
 
 A file that defines a function named "handler" is run as a Lambda-style handler:
 it is called with the event, and what it returns is printed as JSON. Any other file
-is run as a script, unless --event or --handler says that it is a handler.
+is run as a script, with the arguments, unless --event or --handler says that it is a
+handler. Arguments that begin with a dash come after "--".
 
 Exit codes: 0 success, 1 general error, 2 file not found or unreadable, 3 syntax
 error or handler not defined, 4 execution timeout, 5 the sandbox could not be made.`,
 		Example: `  yurt run handler.py --event '{"name": "world"}'
   yurt run handler.py --event @event.json --timeout 10s --profile
   yurt run handler.py --handler lambda_handler --context '{"function_name": "hello"}'
-  yurt run script.py --env HOME --timeout 1m
+  yurt run script.py --env HOME --timeout 1m input.txt
+  yurt run ./project --entry src/app.ts -- --verbose
   echo 'print(6 * 7)' | yurt run - --language python --json`,
-		Args: arguments(1, 1, "one FILE"),
+		Args: arguments(1, -1, "a FILE or a DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			f.args = args[1:]
 			f.eventGiven = cmd.Flags().Changed("event")
 			return a.runFile(cmd.Context(), args[0], f)
 		},
@@ -55,6 +61,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringVar(&f.context, "context", "", "fields for the handler's context: a JSON object or @FILE")
 	flags.StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\")")
 	flags.StringVarP(&f.language, "language", "l", "", "language of FILE (default: from its extension)")
+	flags.StringVar(&f.entry, "entry", "", "the file of DIR to run")
 	flags.StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the first that has the language)")
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
@@ -65,7 +72,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 // newSandboxRunCommand is yurt run as a program of its own.
 func newSandboxRunCommand(a *app) *cobra.Command {
 	cmd := newRunCommand(a)
-	cmd.Use, cmd.GroupID, cmd.Version = sandboxRunName+" FILE", "", version
+	cmd.Use, cmd.GroupID, cmd.Version = sandboxRunName+" FILE|DIR [ARGUMENT]...", "", version
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	return a.finish(cmd)
 }

@@ -26,15 +26,18 @@ type runRequest struct {
 }
 
 func (a *app) readRun(file string, f runFlags) (runRequest, error) {
-	request := runRequest{extension: strings.ToLower(filepath.Ext(file)), language: f.language, template: f.template}
-	code, err := a.readInput(file, yurt.MaxCodeBytes)
+	request := runRequest{language: f.language, template: f.template}
+	source, err := a.readSource(file, f.entry)
 	if err != nil {
 		return request, err
 	}
-	if !utf8.Valid(code) {
-		return request, yurt.Errorf(yurt.CodeFileNotFound, "%s is not a text file: it is not valid UTF-8", file)
+	request.extension = strings.ToLower(filepath.Ext(source.name))
+	if !utf8.ValidString(source.text()) {
+		return request, yurt.Errorf(yurt.CodeFileNotFound, "%s is not a text file: it is not valid UTF-8", source.name)
 	}
-	request.spec = yurt.ExecutionSpec{ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Code: string(code)}
+	request.spec = yurt.ExecutionSpec{
+		ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Code: source.code, Files: source.files, Entry: source.entry, Args: f.args,
+	}
 	if f.timeout != "" {
 		if request.timeout, err = yurt.ParseDuration(f.timeout); err != nil {
 			return request, yurt.FieldErrorf(yurt.CodeOf(err), "--timeout", "%w", err)
@@ -43,7 +46,7 @@ func (a *app) readRun(file string, f runFlags) (runRequest, error) {
 	if request.spec.Env, err = a.parseEnv(f.env); err != nil {
 		return request, err
 	}
-	if !f.eventGiven && f.handler == "" && !definesHandler(request.spec.Code) {
+	if !f.eventGiven && f.handler == "" && !definesHandler(source.text()) {
 		return request, nil
 	}
 	return request, a.readHandler(&request.spec, f)

@@ -13,6 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/yurtrun/yurt/test/devserver"
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 // binDir is where `make build` puts what the scripts run: the real binaries.
@@ -39,10 +40,13 @@ func TestSandboxScripts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("these scripts make sandboxes, which needs root; run them as root, or run `make check` for what does not")
 	}
-	runScripts(t, "testdata/sandbox")
+	runScripts(t, "testdata/sandbox",
+		"EXAMPLES", rig.Build(t).ExampleDir,
+		"LUA_SAMPLES", filepath.Join(rig.Root(t), "plugins/examples/yurt-runtime-lua/testdata/samples"))
 }
 
-func runScripts(t *testing.T, dir string) {
+// runScripts runs the scripts in dir, with the variables: a name and a value each.
+func runScripts(t *testing.T, dir string, variables ...string) {
 	t.Helper()
 	bin, err := filepath.Abs(binDir)
 	if err != nil {
@@ -56,6 +60,9 @@ func runScripts(t *testing.T, dir string) {
 			env.Setenv("PATH", bin+":/usr/bin:/bin")
 			env.Setenv("BIN", bin)
 			env.Setenv("YURT_STATE_DIR", filepath.Join(env.WorkDir, "state"))
+			for i := 0; i < len(variables); i += 2 {
+				env.Setenv(variables[i], variables[i+1])
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "server": server, "keep": keep},

@@ -3,35 +3,45 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
 func newSessionCodeCommand(a *app) *cobra.Command {
 	var (
-		f                sessionRunFlags
-		language, inside string
+		f                       sessionRunFlags
+		language, entry, inside string
 	)
 	cmd := &cobra.Command{
-		Use:   "code [flags] ID FILE",
+		Use:   "code [flags] ID FILE|DIR [ARGUMENT]...",
 		Short: "Run source code in a session, and pass its output on as it comes",
 		Long: `Run the source code in FILE, or from standard input for "-", in a session. What it
 prints is passed on as it comes, then what its last expression is, and its exit code
 becomes that of this program.
 
+Of a directory all files are put into the working directory, and main, index, app or
+handler is run, unless --entry names another.
+
 In a persistent session, variables, imports and the working directory last from one
 piece of code to the next, where the language can keep them. Another --context is
-another interpreter; an empty one is a fresh one.`,
+another interpreter; an empty one is a fresh one, as projects and code with arguments
+have.`,
 		Example: `  yurt session code $id analysis.py
   echo 'x = 6 * 7' | yurt session code $id - && echo x | yurt session code $id -
-  yurt session code --context "" $id analysis.py`,
-		Args: arguments(2, 2, "a session ID and one FILE"),
+  yurt session code --context "" $id analysis.py
+  yurt session code $id ./project --entry src/app.py -- --verbose`,
+		Args: arguments(2, -1, "a session ID and a FILE or DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			code, err := a.readInput(args[1], yurt.MaxCodeBytes)
+			source, err := a.readSource(args[1], entry)
 			if err != nil {
 				return err
 			}
-			req := yurtclient.ExecuteRequest{Code: string(code), Language: language}
+			req := yurtclient.ExecuteRequest{Code: source.code, Entry: source.entry, Args: args[2:], Language: language}
+			if len(source.files) > 0 {
+				req.Files = make(yurtclient.Files, len(source.files))
+			}
+			for _, f := range source.files {
+				req.Files[f.Path] = f.Data
+			}
 			if cmd.Flags().Changed("context") {
 				req.Context = yurtclient.InContext(inside)
 			}
@@ -44,5 +54,6 @@ another interpreter; an empty one is a fresh one.`,
 	f.add(cmd)
 	cmd.Flags().StringVar(&inside, "context", "", "the context to share variables with (default: default, in a persistent session)")
 	cmd.Flags().StringVarP(&language, "language", "l", "", "its language (default: the template's)")
+	cmd.Flags().StringVar(&entry, "entry", "", "the file of DIR to run")
 	return cmd
 }

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// source is code to run: the text of one file, or the files of a directory with the
+// one among them to run.
+type source struct {
+	name  string // of the file that is run
+	code  string
+	files []yurt.SourceFile
+	entry string
+}
+
+// text is that of the file that is run.
+func (s source) text() string {
+	for _, f := range s.files {
+		if f.Path == s.entry {
+			return string(f.Data)
+		}
+	}
+	return s.code
+}
+
+// readSource reads a file, standard input for "-", or a directory, whose entry is the
+// one given or found by its name.
+func (a *app) readSource(name, entry string) (source, error) {
+	if info, err := os.Stat(name); name != "-" && err == nil && info.IsDir() {
+		return a.readProject(name, entry)
+	}
+	if entry != "" {
+		return source{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--entry", "%s is one file, which is run; give a directory to choose in", name)
+	}
+	code, err := a.readInput(name, yurt.MaxCodeBytes)
+	return source{name: name, code: string(code)}, err
+}
+
+// readProject reads the files in a directory and below it, but for hidden ones.
+func (a *app) readProject(dir, entry string) (source, error) {
+	project := source{}
+	total := 0
+	err := filepath.WalkDir(dir, func(file string, found fs.DirEntry, err error) error {
+		if err != nil {
+			return unreadable(file, err)
+		}
+		if hidden := strings.HasPrefix(found.Name(), ".") && file != dir; hidden || !found.Type().IsRegular() {
+			if hidden && found.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if len(project.files) == yurt.MaxFiles {
+			return yurt.Errorf(yurt.CodeLimitOutOfRange, "%s has more than %d files; give a smaller directory, or upload it into a session", dir, yurt.MaxFiles)
+		}
+		data, err := a.readInput(file, int64(yurt.MaxFilesBytes-total))
+		if err != nil {
+			return err
+		}
+		total += len(data)
+		inside, err := filepath.Rel(dir, file)
+		if err != nil {
+			return unreadable(file, err)
+		}
+		project.files = append(project.files, yurt.SourceFile{Path: filepath.ToSlash(inside), Data: data})
+		return nil
+	})
+	if err != nil {
+		return source{}, err
+	}
+	if project.entry, err = findEntry(dir, project.files, entry); err != nil {
+		return source{}, err
+	}
+	project.name = project.entry
+	return project, nil
+}
+
+// findEntry returns the file to run: the one that was named, or else main, index, app
+// or handler, whatever its extension, beside the others or in src.
+func findEntry(dir string, files []yurt.SourceFile, named string) (string, error) {
+	if named != "" {
+		named = path.Clean(filepath.ToSlash(named))
+		if !slices.ContainsFunc(files, func(f yurt.SourceFile) bool { return f.Path == named }) {
+			return "", yurt.FieldErrorf(yurt.CodeFileNotFound, "--entry", "there is no file %s in %s", named, dir)
+		}
+		return named, nil
+	}
+	for _, stem := range []string{"main", "index", "app", "handler"} {
+		var found []string
+		for _, f := range files {
+			base := path.Base(f.Path)
+			if in := path.Dir(f.Path); (in == "." || in == "src") && strings.EqualFold(strings.TrimSuffix(base, path.Ext(base)), stem) {
+				found = append(found, f.Path)
+			}
+		}
+		switch {
+		case len(found) > 1:
+			return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "--entry", "%s may all be what to run; name one", strings.Join(found, ", "))
+		case len(found) == 1:
+			return found[0], nil
+		}
+	}
+	return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "--entry", "%s has no file main, index, app or handler; name the one to run", dir)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+)
+
+func TestReadSource(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		files []string
+		entry string // that is given
+		want  string
+		code  yurt.Code
+	}{
+		"main":            {[]string{"lib.py", "main.py"}, "", "main.py", ""},
+		"in src":          {[]string{"Cargo.toml", "src/main.rs"}, "", "src/main.rs", ""},
+		"index":           {[]string{"index.js", "lib/main.js"}, "", "index.js", ""},
+		"named":           {[]string{"a.py", "main.py"}, "./a.py", "a.py", ""},
+		"hidden":          {[]string{".git/main.py", "main.py", ".main.sh"}, "", "main.py", ""},
+		"several":         {[]string{"main.py", "main.js"}, "", "", yurt.CodeInvalidArgument},
+		"none":            {[]string{"a.py"}, "", "", yurt.CodeInvalidArgument},
+		"named, not one":  {[]string{"main.py"}, "b.py", "", yurt.CodeFileNotFound},
+		"named, outside":  {[]string{"main.py"}, "../main.py", "", yurt.CodeFileNotFound},
+		"not a directory": {nil, "main.py", "", yurt.CodeInvalidArgument},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, file := range tt.files {
+				path := filepath.Join(dir, file)
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte("text of "+file), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.files == nil {
+				dir = filepath.Join(dir, "file")
+			}
+			got, err := (&app{}).readSource(dir, tt.entry)
+			if yurt.CodeOf(err) != tt.code || got.entry != tt.want {
+				t.Fatalf("entry %q, %v; want %q, %s", got.entry, err, tt.want, tt.code)
+			}
+			if err == nil && got.text() != "text of "+tt.want {
+				t.Errorf("its text is %q", got.text())
+			}
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/hcl"
+	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/conformance"
+)
+
+func newRuntimeTestCommand(a *app) *cobra.Command {
+	var f runtimeTestFlags
+	cmd := &cobra.Command{
+		Use:   "test PATH",
+		Short: "Hold a language runtime to what every one must do, in sandboxes on this machine",
+		Long: `Run the conformance suite on the language runtime at PATH, whose name begins with
+"yurt-runtime-". Its samples are a small program for each thing that a language must
+be able to do; docs/RUNTIMES.md says which. The exit code is 1 if anything is wrong.`,
+		Example: `  yurt runtime test ./yurt-runtime-lua --samples testdata/samples
+  yurt runtime test ./yurt-runtime-lua --template lua.hcl --json`,
+		Args: arguments(1, 1, "the PATH of a runtime"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.testRuntime(cmd.Context(), args[0], f)
+		},
+	}
+	cmd.Flags().StringVar(&f.run, "run", "", "those cases alone whose name this regular expression matches")
+	cmd.Flags().StringVar(&f.samples, "samples", "testdata/samples", "directory of the samples")
+	cmd.Flags().StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the programs of the host)")
+	return cmd
+}
+
+type runtimeTestFlags struct{ samples, template, run string }
+
+// verdict is what came of one case.
+type verdict struct {
+	Case    string `json:"case"`
+	OK      bool   `json:"ok"`
+	Problem string `json:"problem,omitempty"`
+}
+
+func (a *app) testRuntime(ctx context.Context, path string, f runtimeTestFlags) error {
+	chosen, err := regexp.Compile(f.run)
+	if err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--run", "it is no regular expression: %w", err)
+	}
+	pluginDir, name, err := a.isolateRuntime(path)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(pluginDir)
+	samples, err := conformance.ReadSamples(os.DirFS(f.samples))
+	if err != nil {
+		return err
+	}
+	node, err := a.startPrivateNode(ctx, func(c *executor.Config) { c.PluginDir = pluginDir })
+	if err != nil {
+		return initFailure(err)
+	}
+	defer node.remove(ctx)
+	template := hcl.WithDefaults(yurt.Template{Name: name})
+	if f.template != "" {
+		if template, err = findTemplate(f.template, name); err != nil {
+			return err
+		}
+	}
+	template.Runtimes = []string{name}
+	target := &conformance.Target{Language: name, Samples: samples}
+	if target.Execute, err = node.runsIn(ctx, template); err != nil {
+		return initFailure(err)
+	}
+	template.RootFS.HostPaths = []string{"/usr/bin/env"}
+	if target.ExecuteBare, err = node.runsIn(ctx, template); err != nil {
+		return initFailure(err)
+	}
+	cases := slices.DeleteFunc(conformance.Cases(), func(c conformance.Case) bool { return !chosen.MatchString(c.Name) })
+	return a.printVerdicts(ctx, target, cases)
+}
+
+// isolateRuntime returns a plugin directory with the runtime at path alone.
+func (a *app) isolateRuntime(path string) (dir, name string, err error) {
+	name, ok := strings.CutPrefix(filepath.Base(path), plugins.BinaryPrefix)
+	if !ok || name == "" {
+		return "", "", yurt.Errorf(yurt.CodeInvalidArgument, "%s is not named as language runtimes are: %s and the language", path, plugins.BinaryPrefix)
+	}
+	real, err := filepath.Abs(path)
+	if err != nil {
+		return "", "", unreadable(path, err)
+	}
+	if _, err := os.Stat(real); err != nil {
+		return "", "", unreadable(path, err)
+	}
+	if dir, err = os.MkdirTemp("", "yurt-runtime-test-"); err != nil {
+		return "", "", unreadable(os.TempDir(), err)
+	}
+	if err := os.Symlink(real, filepath.Join(dir, plugins.BinaryPrefix+name)); err != nil {
+		os.RemoveAll(dir)
+		return "", "", unreadable(dir, err)
+	}
+	return dir, name, nil
+}
+
+// runsIn makes a sandbox of the template and returns what executes in it.
+func (n *privateNode) runsIn(ctx context.Context, template yurt.Template) (func(context.Context, yurt.ExecutionSpec) (*yurt.Result, error), error) {
+	sandbox, err := n.CreateSandbox(ctx, yurt.SandboxSpec{
+		ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, spec yurt.ExecutionSpec) (*yurt.Result, error) {
+		if err := n.StartExecution(ctx, sandbox.ID, spec); err != nil {
+			return nil, err
+		}
+		return n.WaitExecution(ctx, sandbox.ID, spec.ID)
+	}, nil
+}
+
+// printVerdicts carries out every case and prints each verdict as it comes, or all of
+// them in the end as JSON.
+func (a *app) printVerdicts(ctx context.Context, target *conformance.Target, cases []conformance.Case) error {
+	verdicts := []verdict{}
+	wrong := 0
+	for _, c := range cases {
+		v := verdict{Case: c.Name, OK: true}
+		if err := c.Check(ctx, target); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			v.OK, v.Problem = false, err.Error()
+			wrong++
+		}
+		verdicts = append(verdicts, v)
+		switch {
+		case a.json:
+		case v.OK:
+			a.printf("ok    %s\n", v.Case)
+		default:
+			a.printf("WRONG %s: %s\n", v.Case, v.Problem)
+		}
+	}
+	if a.json {
+		if err := a.printJSON(verdicts); err != nil {
+			return err
+		}
+	} else {
+		a.printf("%d of %d are right\n", len(verdicts)-wrong, len(verdicts))
+	}
+	if wrong > 0 {
+		return exitError(yurt.ExitError)
+	}
+	return nil
+}
