@@ -21,6 +21,7 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionExecCommand(a),
 		newSessionCodeCommand(a),
 		newSessionCpCommand(a),
+		newSessionShellCommand(a),
 		newSessionProcessesCommand(a),
 		newSessionPauseCommand(a),
 		newSessionResumeCommand(a),

@@ -92,6 +92,7 @@ func New(config Config) (*API, error) {
 	a.registerPause()
 	a.registerLook()
 	a.registerContexts()
+	a.registerTerminal()
 	a.registerFiles()
 	a.registerTrees()
 	a.registerTemplates()

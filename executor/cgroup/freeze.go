@@ -39,11 +39,21 @@ func (g *groupV1) Freeze(ctx context.Context) error {
 	return nil
 }
 
+// freezeV1 asks again and again: the kernel misses a process that is being born, or is
+// in the middle of what cannot be interrupted, and then never gets done with it. To let
+// all go on for a moment helps, also where processes are born without end.
 func freezeV1(ctx context.Context, leaf string) error {
-	if err := write(leaf, "freezer.state", "FROZEN"); err != nil {
-		return ifThere(err)
-	}
+	tries := 0
 	return awaitFrozen(ctx, func() (bool, error) {
+		if tries++; tries%thawEvery == 0 {
+			if err := write(leaf, "freezer.state", "THAWED"); err != nil {
+				return true, ifThere(err)
+			}
+			time.Sleep(freezePoll)
+		}
+		if err := write(leaf, "freezer.state", "FROZEN"); err != nil {
+			return true, ifThere(err)
+		}
 		state, err := os.ReadFile(filepath.Join(leaf, "freezer.state"))
 		if err != nil {
 			return true, ifThere(err)
@@ -51,6 +61,9 @@ func freezeV1(ctx context.Context, leaf string) error {
 		return strings.TrimSpace(string(state)) == "FROZEN", nil
 	})
 }
+
+// thawEvery is how many tries come before all may go on for a moment.
+const thawEvery = 20
 
 func (g *groupV1) Thaw() error {
 	leaves, err := subdirs(filepath.Join(g.dir["freezer"], "runs"))

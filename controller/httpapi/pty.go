@@ -1,0 +1,233 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+const (
+	maxTerminalMessage = 1 << 20 // bytes of one message of a client
+	hangUpLimit        = 5 * time.Second
+)
+
+// hangUp is what a terminal's programs get when its user closes it.
+const hangUp yurt.Signal = 1
+
+type terminalInput struct {
+	SessionParams
+	Command     string `query:"command" doc:"A line for the shell. Default the sandbox's shell itself."`
+	Cwd         string `query:"cwd" doc:"Working directory. Default /workspace."`
+	Rows        uint16 `query:"rows" maximum:"4096" doc:"Default 24."`
+	Cols        uint16 `query:"cols" maximum:"4096" doc:"Default 80."`
+	ExecutionID string `query:"execution_id" doc:"Attach to this one, in place of starting something."`
+	After       uint64 `query:"after" doc:"With execution_id: the last event that was seen; what came after it is sent again."`
+}
+
+// Resolve implements huma.Resolver. It comes before anything is started: a browser
+// opens WebSockets for the pages of any origin.
+func (in *terminalInput) Resolve(ctx huma.Context) []error {
+	if !strings.EqualFold(ctx.Header("Upgrade"), "websocket") {
+		return asDetails(yurt.FieldErrorf(yurt.CodeInvalidArgument, "Upgrade", "a terminal is opened by WebSocket; send a request to upgrade to it"))
+	}
+	origin := ctx.Header("Origin")
+	if origin == "" {
+		return nil
+	}
+	page, err := url.Parse(origin)
+	if err != nil || !strings.EqualFold(page.Host, ctx.Host()) {
+		return asDetails(yurt.FieldErrorf(yurt.CodeForbidden, "Origin", "this server opens no terminals for pages of other origins"))
+	}
+	return nil
+}
+
+// terminalMessage is a text message, either way.
+type terminalMessage struct {
+	Type        string               `json:"type"`
+	ExecutionID string               `json:"execution_id,omitempty"` // of started
+	ExitCode    *int                 `json:"exit_code,omitempty"`    // of exited
+	Error       *yurt.ExecutionError `json:"error,omitempty"`        // of exited, and of failed
+	Rows        uint16               `json:"rows,omitempty"`         // of resize
+	Cols        uint16               `json:"cols,omitempty"`
+	Signal      json.RawMessage      `json:"signal,omitempty"` // of signal
+}
+
+func (a *API) registerTerminal() {
+	register(a, huma.Operation{
+		OperationID: "open-terminal", Method: http.MethodGet, Path: "/sessions/{id}/pty",
+		Summary: "Open a terminal in a session, by WebSocket", Tags: []string{tagExecutions},
+		Description: "Starts a shell, or `command`, with a terminal, or attaches to an execution that has one. Binary messages are what is typed and what is shown, one message for each event. " +
+			"Text messages are JSON objects: the server sends `{\"type\": \"started\", \"execution_id\"}` first and `{\"type\": \"exited\", \"exit_code\", \"error\"}` last; " +
+			"the client may send `{\"type\": \"resize\", \"rows\", \"cols\"}` and `{\"type\": \"signal\", \"signal\"}`. " +
+			"A client that closes the connection with status 1000 hangs up; one whose connection breaks can attach again.",
+		Responses: map[string]*huma.Response{"101": {Description: "The terminal."}},
+	}, a.openTerminal)
+}
+
+func (a *API) openTerminal(ctx context.Context, in *terminalInput) (*huma.StreamResponse, error) {
+	e, after, err := a.terminalExecution(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		r, w := humago.Unwrap(ctx)
+		conn, err := websocket.Accept(w, r, nil) // which answers itself when it cannot
+		if err != nil {
+			return
+		}
+		conn.SetReadLimit(maxTerminalMessage)
+		t := &terminalStream{api: a, conn: conn, execution: e}
+		t.serve(ctx.Context(), after)
+	}}, nil
+}
+
+// terminalExecution starts what is asked for, or finds it.
+func (a *API) terminalExecution(ctx context.Context, in *terminalInput) (yurt.Execution, uint64, error) {
+	if in.ExecutionID != "" {
+		e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
+		return e, in.After, err
+	}
+	command := controller.ShellCommand(in.Command)
+	if in.Command == "" {
+		command = controller.ShellCommand("command -v bash >/dev/null && exec bash || exec sh")
+	}
+	// Whoever sits at a terminal takes time, and looks at what is there now.
+	timeout, limit := yurt.Duration(yurt.MaxExecutionTimeout), yurt.Size(yurt.MaxOutputLimit)
+	e, err := a.ctl.Execute(ctx, in.ID, controller.ExecuteRequest{
+		Command: command, Cwd: in.Cwd, Timeout: &timeout, OutputLimit: &limit,
+		Terminal: &yurt.TerminalSize{Rows: in.Rows, Cols: in.Cols},
+	})
+	return e, 0, err
+}
+
+// terminalStream joins a WebSocket and an execution.
+type terminalStream struct {
+	api       *API
+	conn      *websocket.Conn
+	execution yurt.Execution
+}
+
+// serve returns when the execution has ended, the client has left or the server drains.
+func (t *terminalStream) serve(ctx context.Context, after uint64) {
+	t.api.metrics.streams.Inc()
+	defer t.api.metrics.streams.Dec()
+	ctx, cancel := t.api.untilDrain(ctx)
+	defer cancel()
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer func() { _ = t.conn.CloseNow() }() // which ends the reading, if nothing has yet
+	if t.sendText(ctx, terminalMessage{Type: "started", ExecutionID: t.execution.ID}) != nil {
+		return
+	}
+	reading.Go(func() {
+		defer cancel()
+		t.takeInput(ctx)
+	})
+	err := t.api.ctl.WatchExecution(ctx, t.execution.SessionID, t.execution.ID, after, func(e yurt.Event) error {
+		return t.show(ctx, e)
+	})
+	t.close(ctx, err)
+}
+
+func (t *terminalStream) show(ctx context.Context, e yurt.Event) error {
+	switch e.Type {
+	case yurt.EventStdout, yurt.EventStderr:
+		return t.send(ctx, websocket.MessageBinary, e.Data)
+	case yurt.EventEnded:
+		return t.sendText(ctx, terminalMessage{Type: "exited", ExitCode: &e.Result.ExitCode, Error: e.Result.Error})
+	default:
+		return nil
+	}
+}
+
+func (t *terminalStream) close(ctx context.Context, err error) {
+	status, reason := websocket.StatusNormalClosure, ""
+	switch {
+	case errors.Is(context.Cause(ctx), errDraining):
+		status, reason = websocket.StatusGoingAway, "the server is shutting down; the execution goes on"
+	case err != nil:
+		status, reason = websocket.StatusInternalError, "the stream broke off; attach again with execution_id"
+	}
+	_ = t.conn.Close(status, reason) // the client may have left
+}
+
+func (t *terminalStream) sendText(ctx context.Context, message terminalMessage) error {
+	data, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	return t.send(ctx, websocket.MessageText, data)
+}
+
+func (t *terminalStream) send(ctx context.Context, kind websocket.MessageType, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, streamWriteLimit)
+	defer cancel()
+	return t.conn.Write(ctx, kind, data)
+}
+
+// takeInput hands on what the client sends, until it leaves.
+func (t *terminalStream) takeInput(ctx context.Context) {
+	for {
+		kind, data, err := t.conn.Read(ctx)
+		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
+			t.hangUp(ctx)
+		}
+		if err != nil {
+			return
+		}
+		if kind == websocket.MessageBinary {
+			err = t.api.ctl.WriteStdin(ctx, t.execution.SessionID, t.execution.ID, data, false)
+		} else {
+			err = t.obey(ctx, data)
+		}
+		switch code := yurt.CodeOf(err); {
+		case err == nil || code == yurt.CodeExecutionEnded: // of which it is about to hear
+		case ctx.Err() != nil:
+			return
+		default:
+			failure := &yurt.ExecutionError{Type: string(code), Message: err.Error(), Stacktrace: []string{}}
+			if t.sendText(ctx, terminalMessage{Type: "failed", Error: failure}) != nil {
+				return
+			}
+		}
+	}
+}
+
+// hangUp tells what runs that its user has gone for good.
+func (t *terminalStream) hangUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hangUpLimit)
+	defer cancel()
+	_ = t.api.ctl.SignalExecution(ctx, t.execution.SessionID, t.execution.ID, hangUp) // it may have ended
+}
+
+// obey does what a text message says.
+func (t *terminalStream) obey(ctx context.Context, data []byte) error {
+	var message terminalMessage
+	if json.Unmarshal(data, &message) != nil {
+		return yurt.Errorf(yurt.CodeMalformedBody, "the message is not a JSON object such as {\"type\": \"resize\", \"rows\": 24, \"cols\": 80}")
+	}
+	switch message.Type {
+	case "resize":
+		return t.api.ctl.ResizeExecution(ctx, t.execution.SessionID, t.execution.ID, yurt.TerminalSize{Rows: message.Rows, Cols: message.Cols})
+	case "signal":
+		var signal signalParam
+		if err := signal.UnmarshalJSON(message.Signal); err != nil {
+			return err
+		}
+		return t.api.ctl.SignalExecution(ctx, t.execution.SessionID, t.execution.ID, yurt.Signal(signal))
+	default:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "type", "there is no such message; give \"resize\" or \"signal\"")
+	}
+}
