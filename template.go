@@ -78,6 +78,17 @@ func DefaultHostPaths() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs"}
 }
 
+// OfferedHostPaths returns what a template can have of a host unless its operator says
+// otherwise: [DefaultHostPaths], and where Debian keeps the configuration without which
+// some toolchains in /usr do not start.
+func OfferedHostPaths() []string {
+	paths := append(DefaultHostPaths(), "/etc/mono")
+	for _, version := range []string{"11", "17", "21", "25"} {
+		paths = append(paths, "/etc/java-"+version+"-openjdk")
+	}
+	return paths
+}
+
 // Digest names everything that is derived from the template: equal templates have
 // equal digests, whatever their source looked like.
 func (t Template) Digest() string {

@@ -26,7 +26,7 @@ type Config struct {
 	LauncherPath string // the binary yurt-launcher
 	PluginDir    string // language runtimes
 	// HostPaths are what of the host a template may bind, with all below it; nil
-	// means [yurt.DefaultHostPaths].
+	// means [yurt.OfferedHostPaths].
 	HostPaths []string
 	// Transient ends every sandbox when the executor is gone, however it went.
 	Transient bool
@@ -67,7 +67,7 @@ func New(config Config) (*Executor, error) {
 		config.MaxSandboxes = 1000
 	}
 	if config.HostPaths == nil {
-		config.HostPaths = yurt.DefaultHostPaths()
+		config.HostPaths = yurt.OfferedHostPaths()
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)

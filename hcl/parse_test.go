@@ -36,6 +36,11 @@ func TestDefaults(t *testing.T) {
 		if language, ok := strings.CutSuffix(template.Name, "-basic"); language != "shell" && (!ok || !slices.Equal(template.Runtimes, []string{language})) {
 			t.Errorf("%s runs %q", template.Name, template.Runtimes)
 		}
+		for _, path := range template.RootFS.HostPaths {
+			if !slices.Contains(yurt.OfferedHostPaths(), path) {
+				t.Errorf("%s binds %s, which no host offers", template.Name, path)
+			}
+		}
 		template.Description = ""
 		byName[template.Name] = template
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 func newRuntimeCommand(a *app) *cobra.Command {
-	cmd := parent("runtime", "Look at the language runtimes, and test them", groupServer, newRuntimeListCommand(a), newRuntimeTestCommand(a))
+	cmd := parent("runtime", "Look at the language runtimes, and test them", groupServer, newRuntimeListCommand(a), newRuntimePrepareCommand(a), newRuntimeTestCommand(a))
 	a.addServerFlag(cmd)
 	return cmd
 }

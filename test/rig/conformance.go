@@ -23,6 +23,12 @@ func Conformance(t *testing.T, runtime string, samples fs.FS, template ...func(*
 	}
 	config := Config(t, binaries)
 	config.Transient = true
+	// What the template binds is the test's own to offer.
+	binds := Template()
+	for _, change := range template {
+		change(&binds)
+	}
+	config.HostPaths = append(yurt.OfferedHostPaths(), binds.RootFS.HostPaths...)
 	e := Start(t, config)
 	read, err := conformance.ReadSamples(samples)
 	if err != nil {

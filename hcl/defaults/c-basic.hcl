@@ -1,0 +1,17 @@
+# c-basic runs C: snippets and projects, built by the compiler of the host (Debian's
+# gcc and libc6-dev, or clang).
+# Commands work in it too.
+
+template "c-basic" {
+  description = "C with the toolchain of the host"
+  extends     = "shell-basic"
+  runtimes    = ["c"]
+
+  # A compiler takes more than most programs that it makes.
+  resources {
+    cpu    = 1
+    memory = "1Gi"
+    disk   = "512Mi" # of /workspace, and again of /tmp, where the compiler's results are
+    pids   = 512
+  }
+}

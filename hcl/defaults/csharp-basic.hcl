@@ -1,0 +1,27 @@
+# csharp-basic runs C#: snippets and projects, compiled and run by the Mono of the host
+# (Debian's mono-mcs).
+# Commands work in it too.
+
+template "csharp-basic" {
+  description = "C# with the toolchain of the host"
+  extends     = "shell-basic"
+  runtimes    = ["csharp"]
+
+  rootfs {
+    # Debian keeps Mono's settings in /etc.
+    host {
+      paths = [
+        "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+        "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/mono",
+      ]
+    }
+  }
+
+  # A compiler takes more than most programs that it makes.
+  resources {
+    cpu    = 1
+    memory = "1Gi"
+    disk   = "512Mi" # of /workspace, and again of /tmp, where the compiler's results are
+    pids   = 512
+  }
+}

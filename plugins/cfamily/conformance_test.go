@@ -1,0 +1,18 @@
+package cfamily_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for runtime, dir := range map[string]string{"c": "testdata/samples-c", "cpp": "testdata/samples-cpp"} {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			rig.Conformance(t, runtime, os.DirFS(dir))
+		})
+	}
+}

@@ -1,0 +1,3 @@
+for (int i = 1; i < argc; i++) {
+  puts(argv[i]);
+}

@@ -1,0 +1,4 @@
+puts("begun");
+fflush(stdout);
+for (;;) {
+}

@@ -1,0 +1,3 @@
+for (;;) {
+  puts("again and again and again and again and again and again");
+}

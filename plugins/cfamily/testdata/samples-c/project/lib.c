@@ -1,0 +1,3 @@
+#include "lib.h"
+
+const char *mark(void) { return "lib: "; }

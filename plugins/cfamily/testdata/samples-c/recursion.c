@@ -1,0 +1,11 @@
+#include <stdio.h>
+
+int deeper(volatile int *n) {
+  volatile int more = *n + 1;
+  return deeper(&more) + more;
+}
+
+int main(void) {
+  int n = 0;
+  printf("%d\n", deeper(&n));
+}

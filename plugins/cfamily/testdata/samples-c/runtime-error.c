@@ -1,0 +1,3 @@
+#include <assert.h>
+puts("before");
+fflush(stdout), assert(!"boom");

@@ -1,0 +1,3 @@
+for (int c; (c = getchar()) != EOF;) {
+  putchar(toupper(c));
+}

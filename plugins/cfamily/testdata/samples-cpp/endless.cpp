@@ -1,0 +1,3 @@
+std::cout << "begun" << std::endl;
+for (volatile int i = 0;; i = i + 1) {
+}

@@ -1,0 +1,2 @@
+std::cout << "before" << std::endl;
+exit(7);

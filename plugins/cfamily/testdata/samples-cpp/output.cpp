@@ -1,0 +1,3 @@
+for (;;) {
+  std::cout << "again and again and again and again and again and again\n";
+}

@@ -1,0 +1,3 @@
+#include <cassert>
+std::cout << "before" << std::endl;
+assert(!"boom");

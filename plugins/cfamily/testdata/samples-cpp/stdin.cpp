@@ -1,0 +1,3 @@
+for (int c; (c = std::cin.get()) != EOF;) {
+  std::cout.put(std::toupper(c));
+}

@@ -1,0 +1,1 @@
+std::cout << "grüße 🏕" << std::endl;

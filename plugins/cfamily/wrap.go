@@ -1,0 +1,37 @@
+package cfamily
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/yurtrun/yurt/plugins/compiled"
+)
+
+// wrap makes a program of a snippet without a main function. What the compiler says
+// has the lines of the snippet.
+func (r Runtime) wrap(code string) string {
+	blank := compiled.Blank(code, compiled.Dialect{Delimited: true})
+	if compiled.HasFunction(blank, "main") {
+		return code
+	}
+	var top, body strings.Builder
+	for _, piece := range (compiled.Splitter{Directives: true, Semicolons: true}).Split(code, blank) {
+		to := &body
+		if topLevel(piece) {
+			to = &top
+		}
+		text := strings.TrimLeft(piece.Text, " \t\r\n")
+		fmt.Fprintf(to, "#line %d \"%s\"\n%s%s\n", piece.Line, r.snippet, strings.Repeat(" ", piece.Column-1), text)
+	}
+	return r.headers + top.String() + "int main(int argc, char **argv) {\n" + body.String() + "return 0; }\n"
+}
+
+func topLevel(piece compiled.Piece) bool {
+	return piece.Is("#", "template", "namespace", "class", "concept", "typedef", "using", "const", "constexpr", "static", "inline", "extern") ||
+		piece.Is("struct", "enum", "union") && definesType(piece) || piece.DefinesFunction()
+}
+
+// definesType tells a definition from a variable of such a type.
+func definesType(piece compiled.Piece) bool {
+	return len(piece.Head) < len(piece.Text) && !strings.ContainsAny(piece.Head, "=(")
+}

@@ -1,0 +1,62 @@
+package csharp
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+// Version is the version of this runtime, not of Mono.
+const Version = "0.1.0"
+
+// Runtime plans runs of C#. It has no state; the zero value is ready, and safe for
+// concurrent use.
+type Runtime struct{}
+
+var (
+	_ plugins.Runtime     = Runtime{}
+	_ plugins.Interpreter = Runtime{}
+)
+
+// Describe implements [plugins.Runtime].
+func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
+	return yurt.RuntimeInfo{
+		Name:       "csharp",
+		Version:    Version,
+		Languages:  []string{"csharp", "c#", "cs"},
+		Extensions: []string{".cs"},
+		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject},
+		Tools: []yurt.Tool{
+			{Name: "mcs", Paths: []string{"/usr/bin/mcs", "/usr/local/bin/mcs"}, Install: "install Debian's mono-mcs"},
+			{Name: "mono", Paths: []string{"/usr/bin/mono", "/usr/local/bin/mono"}, Install: "install Debian's mono-runtime"},
+		},
+	}, nil
+}
+
+// Plan implements [plugins.Runtime].
+func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, error) {
+	if req.Kind != yurt.KindCode {
+		return plugins.Plan{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "%q is not something that C# can run; give %q", req.Kind, yurt.KindCode)
+	}
+	plan := plugins.Plan{Interpret: true}
+	sources := []string{path.Join(req.Dir, "main.cs")}
+	if req.Entry == "" {
+		plan.Files = []plugins.File{{Path: "main.cs", Data: []byte(wrap(req.Code)), Mode: 0o644}}
+	} else {
+		sources = []string{path.Join(req.Root, req.Entry)}
+		for _, f := range req.Files {
+			if f.Path != req.Entry && path.Ext(f.Path) == ".cs" {
+				sources = append(sources, path.Join(req.Root, f.Path))
+			}
+		}
+		slices.Sort(sources[1:])
+	}
+	program := path.Join(req.OutDir, "main.exe")
+	plan.Compile = []plugins.Step{{Argv: slices.Concat(
+		[]string{req.Tools["mcs"], "-nologo", "-debug", "-warn:0", "-langversion:latest", "-codepage:utf8", "-out:" + program}, sources)}}
+	plan.Argv = append([]string{req.Tools["mono"], "--debug", program}, req.Args...)
+	return plan, nil
+}

@@ -1,0 +1,4 @@
+using System;
+foreach (var arg in args) {
+    Console.WriteLine(arg);
+}

@@ -1,0 +1,4 @@
+using System;
+Console.WriteLine("begun");
+while (true) {
+}

@@ -1,0 +1,4 @@
+using System;
+while (true) {
+    Console.WriteLine("again and again and again and again and again and again");
+}

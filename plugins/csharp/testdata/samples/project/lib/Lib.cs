@@ -1,0 +1,5 @@
+static class Lib {
+    public static string Mark(string text) {
+        return "lib: " + text;
+    }
+}

@@ -1,0 +1,3 @@
+using System;
+Console.WriteLine("before");
+throw new InvalidOperationException("boom");

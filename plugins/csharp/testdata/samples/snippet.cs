@@ -1,0 +1,7 @@
+using System;
+
+class Hello {
+    static void Main() {
+        Console.WriteLine("hello");
+    }
+}

@@ -1,0 +1,2 @@
+using System;
+Console.Write(Console.In.ReadToEnd().ToUpper());

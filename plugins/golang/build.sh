@@ -1,0 +1,42 @@
+#!/bin/sh
+# Builds a Go program: build.sh GO ENTRY ROOT OUT CACHE SHARED
+#
+# SHARED is a read-only build cache of the standard library, or not there. The go
+# command has to write into its cache, so the sandbox's own gets a link to each
+# entry of the shared one. trim.txt tells it that the cache was tidied today: it would
+# remove links to entries that are days old.
+set -eu
+go=$1 entry=$2 root=$3 out=$4 cache=$5 shared=${YURT_GO_CACHE:-$6}
+
+export GOCACHE="$cache/go-build" HOME="$cache"
+if [ ! -d "$HOME/.config/go/telemetry" ]; then
+	mkdir -p "$HOME/.config/go/telemetry"
+	echo off >"$HOME/.config/go/telemetry/mode" # or it leaves a process behind
+fi
+if [ ! -d "$GOCACHE" ] && [ -d "$shared" ]; then
+	mkdir "$GOCACHE.$$"
+	cp -rs --no-preserve=mode "$shared/." "$GOCACHE.$$"
+	rm -f "$GOCACHE.$$/trim.txt"
+	date +%s >"$GOCACHE.$$/trim.txt"
+	mv -T "$GOCACHE.$$" "$GOCACHE" 2>/dev/null || rm -rf "$GOCACHE.$$" # another run was first
+fi
+
+build() { exec "$go" build -buildmode=exe -buildvcs=false -ldflags=-w -o "$out/main" "$@"; }
+
+cd "$root"
+case $entry in
+/*) build "$entry" ;; # a snippet, outside the project
+*/*) cd "./${entry%/*}" ;;
+esac
+package=$PWD
+dir=$package
+while [ ! -e "$dir/go.mod" ]; do
+	if [ "$dir" = "$root" ] || [ "$dir" = / ]; then
+		version=$("$go" env GOVERSION)
+		printf 'module app\n\ngo %s\n' "${version#go}" >"$out/go.mod"
+		printf '{"Replace":{"%s/go.mod":"%s/go.mod"}}\n' "$root" "$out" >"$out/overlay.json"
+		build -overlay "$out/overlay.json" .
+	fi
+	dir=${dir%/*}
+done
+build .

@@ -1,0 +1,5 @@
+import "fmt"
+
+fmt.Println("begun")
+for {
+}

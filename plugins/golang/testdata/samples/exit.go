@@ -1,0 +1,7 @@
+import (
+	"fmt"
+	"os"
+)
+
+fmt.Println("before")
+os.Exit(7)

@@ -1,0 +1,5 @@
+import "fmt"
+
+for {
+	fmt.Println("again and again and again and again and again and again")
+}

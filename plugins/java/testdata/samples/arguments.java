@@ -1,0 +1,3 @@
+for (String arg : args) {
+    System.out.println(arg);
+}

@@ -1,0 +1,3 @@
+System.out.println("begun");
+while (true) {
+}

@@ -1,0 +1,2 @@
+System.out.println("before");
+System.exit(7);

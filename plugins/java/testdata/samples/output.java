@@ -1,0 +1,3 @@
+while (true) {
+    System.out.println("again and again and again and again and again and again");
+}

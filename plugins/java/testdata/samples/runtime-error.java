@@ -1,0 +1,3 @@
+// It fails.
+System.out.println("before");
+throw new IllegalStateException("boom");

@@ -1,0 +1,119 @@
+package java
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt/plugins/compiled"
+)
+
+// defaultClass is the class of a snippet that names none.
+const defaultClass = "Main"
+
+// program is a snippet as a file.
+type program struct {
+	code        string
+	packageName string
+	class       string // that the file is named after
+	mainClass   string // that has the main method
+}
+
+// main is the name by which the class is started.
+func (p program) main() string {
+	if p.packageName == "" {
+		return p.mainClass
+	}
+	return p.packageName + "." + p.mainClass
+}
+
+// wrap makes a program of a snippet. A file with a class that has a main method is
+// one; methods without a class, main among them, get a class; all else is the body of
+// main. Imports stay in front, and lines stay what they are.
+func wrap(code string) program {
+	o := survey(code)
+	if o.mainMethod || o.types > 0 && o.others == 0 {
+		return program{code: code, packageName: packageOf(code), class: o.class, mainClass: o.mainClass}
+	}
+	open, end := "public class Main { public static void main(String[] args) throws Exception {", "\n}}\n"
+	if o.mainOutside {
+		open, end = "public class Main {", "\n}\n"
+	}
+	return program{
+		code:        code[:o.header] + open + code[o.header:] + end,
+		packageName: packageOf(code), class: defaultClass, mainClass: defaultClass,
+	}
+}
+
+// outline is what there is at the top level of a file.
+type outline struct {
+	header      int    // end of the package and the imports that it begins with
+	types       int    // classes and the like
+	others      int    // what is neither
+	class       string // that the file has to be named after: the public one, or the first
+	mainClass   string // the last one with a main method, or the first
+	mainMethod  bool   // in a class
+	mainOutside bool   // without a class
+}
+
+func survey(code string) outline {
+	dialect := compiled.Dialect{Triple: true}
+	o := outline{class: defaultClass, mainClass: defaultClass}
+	for _, piece := range (compiled.Splitter{}).Split(code, compiled.Blank(code, dialect)) {
+		name, public := typeName(piece)
+		switch {
+		case piece.Is("package", "import"):
+			if o.types+o.others == 0 {
+				o.header += len(piece.Text)
+			}
+		case name != "":
+			hasMain := compiled.HasFunction(compiled.Blank(piece.Text, dialect), "main")
+			if public || o.types == 0 {
+				o.class = name
+			}
+			if hasMain || o.types == 0 {
+				o.mainClass = name
+			}
+			o.types++
+			o.mainMethod = o.mainMethod || hasMain
+		default:
+			o.others++
+			o.mainOutside = o.mainOutside || piece.DefinesFunction() && slices.Contains(piece.Words, "main")
+		}
+	}
+	return o
+}
+
+// typeName returns the name of the class, interface, record or enum that the piece
+// declares, and whether it is public.
+func typeName(piece compiled.Piece) (name string, public bool) {
+	for i, word := range piece.Words {
+		switch word {
+		case "class", "interface", "record", "enum":
+			if i+1 < len(piece.Words) && utf8.ValidString(piece.Words[i+1]) {
+				return piece.Words[i+1], public
+			}
+		case "public":
+			public = true
+		case "abstract", "final", "sealed", "non", "-", "static", "strictfp", "private", "protected":
+		default:
+			return "", false
+		}
+	}
+	return "", false
+}
+
+// packageOf returns the package that the code says it is in, or nothing.
+func packageOf(code string) string {
+	pieces := compiled.Splitter{}.Split(code, compiled.Blank(code, compiled.Dialect{Triple: true}))
+	if len(pieces) == 0 || !pieces[0].Is("package") {
+		return ""
+	}
+	text := strings.TrimSuffix(strings.TrimSpace(pieces[0].Head), ";")
+	name := strings.Join(strings.Fields(text)[1:], "")
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
+		return "" // javac says what is wrong with it
+	}
+	return name
+}

@@ -1,0 +1,3 @@
+for arg in std::env::args().skip(1) {
+    println!("{}", arg);
+}

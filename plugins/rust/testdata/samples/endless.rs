@@ -1,0 +1,4 @@
+println!("begun");
+loop {
+    std::hint::spin_loop();
+}

@@ -1,0 +1,2 @@
+println!("before");
+std::process::exit(7);

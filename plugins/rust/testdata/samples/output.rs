@@ -1,0 +1,3 @@
+loop {
+    println!("again and again and again and again and again and again");
+}
