@@ -148,6 +148,8 @@ func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
 	if err := writeRecord(s.path(recordFile), record); err != nil {
 		return err
 	}
+	phases.mark("record")
+	record.Phases = phases.done()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record = record

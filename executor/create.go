@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 const (
@@ -147,7 +148,7 @@ func (s *sandbox) makeDir() error {
 }
 
 // launchInit starts the sandbox's init and returns when it answers.
-func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout rootfs.Layout, phases *phases) error {
+func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Layout, phases *phases) error {
 	files, births, homes, err := e.initFiles(s)
 	if err != nil {
 		return err
@@ -158,7 +159,7 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout rootfs.Lay
 		return err
 	}
 	reply, err := e.launcher.Create(ctx, launch.CreateRequest{
-		ID: s.id, StateDir: s.path(engineDir), Spec: spec, Layout: layout, Births: births, Homes: homes,
+		ID: s.id, Spec: spec, Layout: layout, Births: births, Homes: homes,
 	}, files)
 	if err != nil {
 		return err

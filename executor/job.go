@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -95,7 +96,7 @@ func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequ
 		return fmt.Errorf("writing the steps of execution %s: %w", spec.ID, err)
 	}
 	j.files = append(j.files, plugins.File{Path: stepsFile, Data: data, Mode: 0o444})
-	j.argv = []string{rootfs.InitPath, steps.Command, path.Join(req.Dir, stepsFile)}
+	j.argv = []string{layout.InitPath, steps.Command, path.Join(req.Dir, stepsFile)}
 	j.control = true
 	return nil
 }

@@ -49,7 +49,6 @@ const (
 	recordFile = "sandbox.json"
 	socketFile = "init.sock"
 	initLog    = "init.log"
-	engineDir  = "engine"
 	runsDir    = "runs"    // a log for each execution, of its name
 	kernelsDir = "kernels" // a record for each interpreter that keeps state
 )

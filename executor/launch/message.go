@@ -3,7 +3,7 @@ package launch
 import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
-	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 // MaxMessage bounds a message in either direction, in bytes.
@@ -27,12 +27,11 @@ type Request struct {
 // the seccomp filter, the file for init's standard error, the cgroup files that
 // init is born into, and those of its forking thread.
 type CreateRequest struct {
-	ID       string        `json:"id"`
-	StateDir string        `json:"state_dir"` // for the engine's own files; removed by the caller
-	Spec     *specs.Spec   `json:"spec"`
-	Layout   rootfs.Layout `json:"layout"`
-	Births   int           `json:"births"`
-	Homes    int           `json:"homes"`
+	ID     string        `json:"id"`
+	Spec   *specs.Spec   `json:"spec"`
+	Layout layout.Layout `json:"layout"`
+	Births int           `json:"births"`
+	Homes  int           `json:"homes"`
 }
 
 // Descriptors of yurt-init in a sandbox that the launcher made.

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/launch"
-	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 // passed are the descriptors of a create request, in their order.
@@ -60,10 +60,13 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 		return launch.Reply{}, fmt.Errorf("configuring the sandbox: %w", err)
 	}
 	s.trim(config, req.Births > 0)
-	container, err := libcontainer.Create(req.StateDir, req.ID, config)
+	container, err := libcontainer.Create(engineDir, req.ID, config)
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("preparing the sandbox: %w", err)
 	}
+	// Nobody reads what libcontainer keeps of it. It is in the way of nothing either: it
+	// goes when init has had the time to start.
+	defer time.AfterFunc(tidyAfter, func() { _ = os.RemoveAll(filepath.Join(engineDir, req.ID)) })
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("opening %s: %w", os.DevNull, err)
@@ -90,6 +93,13 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 	}}, nil
 }
 
+// engineDir is where libcontainer keeps its files of a sandbox: in memory, and seen by
+// this process alone.
+const engineDir = skeletonDir + "/.engine"
+
+// tidyAfter is a pause in which a new sandbox has the machine to itself.
+const tidyAfter = 25 * time.Millisecond
+
 // trim takes out what has been done already, lest libcontainer do it again for each
 // sandbox: the devices are in the skeleton, and on cgroup v1 the rules for them in force.
 func (s *server) trim(config *configs.Config, ruled bool) {
@@ -98,7 +108,7 @@ func (s *server) trim(config *configs.Config, ruled bool) {
 		config.Cgroups.Resources.Devices = nil
 	}
 	// That it is bound keeps libcontainer from making devices in it.
-	dev := &configs.Mount{Device: "bind", Source: filepath.Join(config.Rootfs, rootfs.DevDir), Destination: rootfs.DevDir, Flags: unix.MS_BIND | unix.MS_REC}
+	dev := &configs.Mount{Device: "bind", Source: filepath.Join(config.Rootfs, layout.DevDir), Destination: layout.DevDir, Flags: unix.MS_BIND | unix.MS_REC}
 	config.Mounts = slices.Insert(config.Mounts, 0, dev)
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 // skeletonDir is where root file systems are laid out. Every host has it, users of
@@ -46,8 +46,8 @@ func newSkeletons(initBin string) (*skeletons, error) {
 }
 
 // path returns the root file system for the layout, making it if need be.
-func (s *skeletons) path(layout rootfs.Layout) (string, error) {
-	data, err := json.Marshal(layout)
+func (s *skeletons) path(root layout.Layout) (string, error) {
+	data, err := json.Marshal(root)
 	if err != nil {
 		return "", fmt.Errorf("laying out the root file system: %w", err)
 	}
@@ -59,16 +59,16 @@ func (s *skeletons) path(layout rootfs.Layout) (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(skeletonDir, digest)
-	if err := s.build(path, layout); err != nil {
-		return "", errors.Join(fmt.Errorf("laying out the root file system: %w", err), s.discard(path, layout))
+	if err := s.build(path, root); err != nil {
+		return "", errors.Join(fmt.Errorf("laying out the root file system: %w", err), s.discard(path, root))
 	}
 	s.made[digest] = path
 	return path, nil
 }
 
 // discard removes a skeleton that is not whole.
-func (s *skeletons) discard(path string, layout rootfs.Layout) error {
-	for _, dir := range append([]string{rootfs.DevDir}, layout.Binds...) {
+func (s *skeletons) discard(path string, root layout.Layout) error {
+	for _, dir := range append([]string{layout.DevDir}, root.Binds...) {
 		err := unix.Unmount(filepath.Join(path, dir), unix.MNT_DETACH)
 		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("unmounting %s: %w", dir, err) // and remove nothing: it would be the host's
@@ -77,36 +77,36 @@ func (s *skeletons) discard(path string, layout rootfs.Layout) error {
 	return os.RemoveAll(path)
 }
 
-func (s *skeletons) build(path string, layout rootfs.Layout) error {
+func (s *skeletons) build(path string, root layout.Layout) error {
 	if err := mkdir(path); err != nil {
 		return err
 	}
-	for _, dir := range layout.Dirs {
+	for _, dir := range root.Dirs {
 		if err := mkdir(filepath.Join(path, dir)); err != nil {
 			return err
 		}
 	}
-	for _, link := range layout.Links {
+	for _, link := range root.Links {
 		if err := os.Symlink(link.Target, filepath.Join(path, link.Path)); err != nil {
 			return err
 		}
 	}
-	for _, file := range layout.Files {
+	for _, file := range root.Files {
 		if err := writeFile(filepath.Join(path, file.Path), []byte(file.Data), 0o644); err != nil {
 			return err
 		}
 	}
 	// To be executed but not read: the kernel then lets no process of the sandbox
 	// look into one that runs it.
-	if err := writeFile(filepath.Join(path, rootfs.InitPath), s.initBin, 0o711); err != nil {
+	if err := writeFile(filepath.Join(path, layout.InitPath), s.initBin, 0o711); err != nil {
 		return err
 	}
-	for _, dir := range layout.Binds {
+	for _, dir := range root.Binds {
 		if err := bindReadOnly(dir, filepath.Join(path, dir)); err != nil {
 			return fmt.Errorf("binding %s: %w", dir, err)
 		}
 	}
-	return makeDevices(filepath.Join(path, rootfs.DevDir))
+	return makeDevices(filepath.Join(path, layout.DevDir))
 }
 
 // bindReadOnly binds the directory, with all that is mounted below it, so that nothing

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 // IDRange is how many user and group ids every sandbox has to itself.
@@ -16,7 +17,7 @@ const IDRange = 65536
 // Options are what differs between sandboxes.
 type Options struct {
 	IDBase     uint32 // host id of the sandbox's root; its range ends IDBase+IDRange-1
-	Layout     rootfs.Layout
+	Layout     layout.Layout
 	Disk       yurt.Size // of the workspace, and again of /tmp
 	Memory     yurt.Size
 	CgroupPath string   // on cgroup v2, where init is born
@@ -71,8 +72,8 @@ func initProcess(o Options) *specs.Process {
 	}
 	return &specs.Process{
 		User:            specs.User{UID: 0, GID: 0},
-		Args:            append([]string{rootfs.InitPath}, o.InitArgs...),
-		Env:             []string{"PATH=/usr/bin:/bin", "GOMAXPROCS=2"},
+		Args:            append([]string{layout.InitPath}, o.InitArgs...),
+		Env:             []string{"PATH=/usr/bin:/bin", "HOME=/", "GOMAXPROCS=2"}, // HOME, or it is looked for
 		Cwd:             "/",
 		NoNewPrivileges: true,
 		Capabilities: &specs.LinuxCapabilities{

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 func options() Options {
 	return Options{
 		IDBase: 1879048192,
-		Layout: rootfs.Layout{
+		Layout: layout.Layout{
 			Dirs:  []string{"/etc", "/usr", "/proc", "/dev", "/tmp", "/run", "/run/yurt", "/workspace"},
 			Binds: []string{"/usr", "/etc/ld.so.cache"},
 		},
@@ -77,7 +77,7 @@ func TestNamespaces(t *testing.T) {
 func TestInitHasNoMoreThanItNeeds(t *testing.T) {
 	spec := Spec(options())
 	p := spec.Process
-	if !p.NoNewPrivileges || p.Terminal || p.Args[0] != rootfs.InitPath || p.Cwd != "/" {
+	if !p.NoNewPrivileges || p.Terminal || p.Args[0] != layout.InitPath || p.Cwd != "/" {
 		t.Errorf("it runs %q in %s, no-new-privileges %t, terminal %t", p.Args, p.Cwd, p.NoNewPrivileges, p.Terminal)
 	}
 	c := p.Capabilities

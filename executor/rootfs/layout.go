@@ -10,14 +10,12 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// Paths inside every sandbox.
-const (
-	InitPath = "/.yurt-init" // the binary of its first process
-	RunDir   = "/run/yurt"   // a directory for each execution, read-only to user code
-	DevDir   = "/dev"        // the same harmless devices for all, and mount points for what is not
-)
+// RunDir is where each execution has a directory inside every sandbox, read-only to user
+// code.
+const RunDir = "/run/yurt"
 
 // The user that code runs as inside every sandbox.
 const (
@@ -26,46 +24,28 @@ const (
 	UserName = "user"
 )
 
-// Layout is the skeleton of a root file system and what is bound over it. All
-// paths are absolute inside the sandbox. Parents come before what is in them.
-type Layout struct {
-	Dirs  []string `json:"dirs"`
-	Links []Link   `json:"links"`
-	Files []File   `json:"files"`
-	Binds []string `json:"binds"` // of the host, to the same path, read-only
-}
-
-// Link is a symbolic link.
-type Link struct {
-	Path   string `json:"path"`
-	Target string `json:"target"`
-}
-
-// File is a small regular file that is made for the sandbox.
-type File struct {
-	Path string `json:"path"`
-	Data string `json:"data"`
-}
-
 // FromHost lays out a root file system of the host's own directories. Each must be
 // one of those allowed or below one, links followed. Paths that do not exist on this
 // host are left out, as an architecture's /lib32 may be.
-func FromHost(paths, allowed []string) (Layout, error) {
-	l := Layout{Files: etcFiles()}
+func FromHost(paths, allowed []string) (layout.Layout, error) {
+	l := builder{layout.Layout{Files: etcFiles()}}
 	l.dir("/etc")
 	for _, path := range paths {
 		if err := l.host(path, allowed); err != nil {
-			return Layout{}, err
+			return layout.Layout{}, err
 		}
 	}
-	for _, dir := range []string{"/proc", DevDir, "/tmp", RunDir, yurt.WorkspaceDir} {
+	for _, dir := range []string{"/proc", layout.DevDir, "/tmp", RunDir, yurt.WorkspaceDir} {
 		l.dir(dir)
 	}
-	return l, nil
+	return l.Layout, nil
 }
 
+// builder is a layout that grows.
+type builder struct{ layout.Layout }
+
 // host adds one path of the host: a link is made again, anything else bound.
-func (l *Layout) host(path string, allowed []string) error {
+func (l *builder) host(path string, allowed []string) error {
 	if err := offered(path, allowed); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -83,12 +63,12 @@ func (l *Layout) host(path string, allowed []string) error {
 		if err != nil {
 			return fmt.Errorf("laying out the root file system: %w", err)
 		}
-		l.Links = append(l.Links, Link{path, target})
+		l.Links = append(l.Links, layout.Link{Path: path, Target: target})
 	case info.IsDir():
 		l.dir(path)
 		l.Binds = append(l.Binds, path)
 	case info.Mode().IsRegular():
-		l.Files = append(l.Files, File{Path: path})
+		l.Files = append(l.Files, layout.File{Path: path})
 		l.Binds = append(l.Binds, path)
 	default:
 		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%s is neither a directory nor a regular file", path)
@@ -136,7 +116,7 @@ func below(path string, allowed []string) bool {
 }
 
 // dir adds a directory and its parents.
-func (l *Layout) dir(path string) {
+func (l *builder) dir(path string) {
 	if path == "/" || slices.Contains(l.Dirs, path) {
 		return
 	}
@@ -146,15 +126,15 @@ func (l *Layout) dir(path string) {
 
 // etcFiles is the /etc of every sandbox: enough for names to resolve, and nothing
 // that tells of the host.
-func etcFiles() []File {
-	return []File{
-		{"/etc/passwd", "root:x:0:0:root:/:/usr/sbin/nologin\n" +
+func etcFiles() []layout.File {
+	return []layout.File{
+		{Path: "/etc/passwd", Data: "root:x:0:0:root:/:/usr/sbin/nologin\n" +
 			UserName + ":x:1000:1000:sandbox user:" + yurt.WorkspaceDir + ":/bin/sh\n" +
 			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
-		{"/etc/group", "root:x:0:\ntty:x:5:\n" + UserName + ":x:1000:\nnogroup:x:65534:\n"},
-		{"/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n"},
-		{"/etc/hostname", "sandbox\n"},
-		{"/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n"},
-		{"/etc/resolv.conf", ""},
+		{Path: "/etc/group", Data: "root:x:0:\ntty:x:5:\n" + UserName + ":x:1000:\nnogroup:x:65534:\n"},
+		{Path: "/etc/hosts", Data: "127.0.0.1 localhost\n::1 localhost\n"},
+		{Path: "/etc/hostname", Data: "sandbox\n"},
+		{Path: "/etc/nsswitch.conf", Data: "passwd: files\ngroup: files\nhosts: files dns\n"},
+		{Path: "/etc/resolv.conf", Data: ""},
 	}
 }

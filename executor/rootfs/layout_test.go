@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 // host makes a directory with some of what a host has.
@@ -48,7 +49,7 @@ func TestFromHost(t *testing.T) {
 	if want := []string{root + "/usr", root + "/etc/ld.so.cache"}; !slices.Equal(l.Binds, want) {
 		t.Errorf("it binds %q, want %q", l.Binds, want)
 	}
-	if want := []Link{{root + "/bin", "usr/bin"}, {root + "/lib", root + "/usr/lib"}}; !slices.Equal(l.Links, want) {
+	if want := []layout.Link{{Path: root + "/bin", Target: "usr/bin"}, {Path: root + "/lib", Target: root + "/usr/lib"}}; !slices.Equal(l.Links, want) {
 		t.Errorf("it links %v, want %v", l.Links, want)
 	}
 	for _, dir := range []string{"/proc", "/dev", "/tmp", "/etc", "/run", RunDir, yurt.WorkspaceDir, root + "/usr", root + "/etc"} {
@@ -62,7 +63,7 @@ func TestFromHost(t *testing.T) {
 		}
 	}
 	// The mount point of a file is empty: its content is not copied anywhere.
-	i := slices.IndexFunc(l.Files, func(f File) bool { return f.Path == root+"/etc/ld.so.cache" })
+	i := slices.IndexFunc(l.Files, func(f layout.File) bool { return f.Path == root+"/etc/ld.so.cache" })
 	if i < 0 || l.Files[i].Data != "" {
 		t.Errorf("the file to bind over: %d in %v", i, l.Files)
 	}

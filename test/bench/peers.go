@@ -14,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 func command(name string, args ...string) error {
@@ -58,16 +59,16 @@ const runcBase = 2147418112 - oci.IDRange
 // newRunc prepares a container that is isolated as a sandbox of ours is: the same
 // namespaces, mounts, masked paths, limits and list of system calls.
 func newRunc(p *place) (*runc, error) {
-	layout, err := rootfs.FromHost(yurt.DefaultHostPaths(), yurt.DefaultHostPaths())
+	l, err := rootfs.FromHost(yurt.DefaultHostPaths(), yurt.DefaultHostPaths())
 	if err != nil {
 		return nil, err
 	}
 	r := &runc{root: filepath.Join(p.dir, "runc"), bundle: filepath.Join(p.dir, "bundle")}
 	root := filepath.Join(r.bundle, "rootfs")
-	if err := furnish(root, layout); err != nil {
+	if err := furnish(root, l); err != nil {
 		return nil, err
 	}
-	spec, err := runcSpec(layout)
+	spec, err := runcSpec(l)
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +83,16 @@ func newRunc(p *place) (*runc, error) {
 	return r, os.WriteFile(filepath.Join(r.bundle, "config.json"), data, 0o600)
 }
 
-func runcSpec(layout rootfs.Layout) (*specs.Spec, error) {
+func runcSpec(l layout.Layout) (*specs.Spec, error) {
 	limits := yurt.DefaultResources()
-	spec := oci.Spec(oci.Options{IDBase: runcBase, Layout: layout, Disk: limits.Disk, Memory: limits.Memory, MaxFiles: 4096})
+	spec := oci.Spec(oci.Options{IDBase: runcBase, Layout: l, Disk: limits.Disk, Memory: limits.Memory, MaxFiles: 4096})
 	spec.Root.Path = "rootfs"
 	spec.Linux.Sysctl = nil // older ones know none of a user namespace
 	spec.Process.Args = []string{"/bin/true"}
 	spec.Process.Capabilities = &specs.LinuxCapabilities{}
-	dev := specs.Mount{Destination: rootfs.DevDir, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=64k"}}
+	dev := specs.Mount{Destination: layout.DevDir, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=64k"}}
 	spec.Mounts = append([]specs.Mount{dev}, spec.Mounts...)
-	for _, path := range layout.Binds {
+	for _, path := range l.Binds {
 		spec.Mounts = append(spec.Mounts, specs.Mount{Destination: path, Source: path, Type: "bind", Options: []string{"rbind", "ro", "nosuid", "nodev"}})
 	}
 	memory, pids := int64(limits.Memory), int64(limits.PIDs)
@@ -106,18 +107,18 @@ func runcSpec(layout rootfs.Layout) (*specs.Spec, error) {
 }
 
 // furnish makes the root that our launcher makes once for all sandboxes.
-func furnish(root string, layout rootfs.Layout) error {
-	for _, dir := range layout.Dirs {
+func furnish(root string, l layout.Layout) error {
+	for _, dir := range l.Dirs {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}
 	}
-	for _, link := range layout.Links {
+	for _, link := range l.Links {
 		if err := os.Symlink(link.Target, filepath.Join(root, link.Path)); err != nil {
 			return err
 		}
 	}
-	for _, file := range layout.Files {
+	for _, file := range l.Files {
 		if err := os.WriteFile(filepath.Join(root, file.Path), []byte(file.Data), 0o644); err != nil {
 			return err
 		}
