@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"time"
 )
 
 // Template defines an environment: what the sandboxes of a session are made of.
@@ -18,6 +19,7 @@ type Template struct {
 	Isolation   Isolation         `json:"isolation"`
 	Network     Network           `json:"network"`
 	Session     SessionLimits     `json:"session"`
+	WarmPool    WarmPool          `json:"warm_pool,omitzero"`
 }
 
 // RootFS says where a sandbox's root file system comes from.
@@ -62,6 +64,34 @@ type SessionLimits struct {
 	OutputLimit      Size     `json:"output_limit"`
 }
 
+// WarmPool says how many sandboxes of a template a node keeps ready to be claimed. The
+// zero value keeps none.
+type WarmPool struct {
+	Min         int      `json:"min"`
+	Max         int      `json:"max"`          // that demand can raise it to
+	IdleTimeout Duration `json:"idle_timeout"` // after which, unused, it is back at Min
+}
+
+// DefaultPoolIdleTimeout is that of a warm pool which names none.
+const DefaultPoolIdleTimeout = 5 * time.Minute
+
+// MaxPool is the most sandboxes that a warm pool may keep.
+const MaxPool = 100
+
+// Or completes the pool with its defaults, if it is to keep any.
+func (p WarmPool) Or() WarmPool {
+	if p == (WarmPool{}) {
+		return p
+	}
+	if p.Max == 0 {
+		p.Max = max(1, 2*p.Min)
+	}
+	if p.IdleTimeout == 0 {
+		p.IdleTimeout = Duration(DefaultPoolIdleTimeout)
+	}
+	return p
+}
+
 // DefaultSessionLimits returns what a template that names no session limits gets.
 func DefaultSessionLimits() SessionLimits {
 	return SessionLimits{
@@ -92,6 +122,7 @@ func OfferedHostPaths() []string {
 // Digest names everything that is derived from the template: equal templates have
 // equal digests, whatever their source looked like.
 func (t Template) Digest() string {
+	t.WarmPool = WarmPool{} // how many there are changes nothing about one
 	// Maps marshal with sorted keys and the struct holds nothing that cannot be
 	// marshalled, so the bytes are canonical and the error impossible.
 	data, err := json.Marshal(t)

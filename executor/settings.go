@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/oci"
-	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 // maxOpenFiles is how many a process in a sandbox may have open, unless its template
@@ -34,14 +34,14 @@ func (e *Executor) admitExtras(spec yurt.SandboxSpec) error {
 }
 
 // ociSpec says what the sandbox is made of.
-func (e *Executor) ociSpec(s *sandbox, layout rootfs.Layout, homes int) (*specs.Spec, error) {
+func (e *Executor) ociSpec(s *sandbox, root layout.Layout, homes int) (*specs.Spec, error) {
 	spec := s.record.Spec
 	uptime, err := oci.HostUptime()
 	if err != nil {
 		return nil, err
 	}
 	return oci.Spec(oci.Options{
-		IDBase: s.record.IDBase, Layout: layout,
+		IDBase: s.record.IDBase, Layout: root,
 		Disk: spec.Resources.Disk, Memory: spec.Resources.Memory,
 		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(spec, homes),
 		MaxFiles: max(maxOpenFiles, uint64(spec.Template.Resources.Ulimits.NoFile)),

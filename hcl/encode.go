@@ -54,6 +54,11 @@ func Encode(t yurt.Template) []byte {
 		{"execution_timeout", duration(t.Session.ExecutionTimeout)},
 		{"output_limit", size(t.Session.OutputLimit)},
 	})
+	encodeSettings(body, "warm_pool", []setting{
+		{"min", number(float64(t.WarmPool.Min))},
+		{"max", number(float64(t.WarmPool.Max))},
+		{"idle_timeout", duration(t.WarmPool.IdleTimeout)},
+	})
 	return hclwrite.Format(file.Bytes())
 }
 

@@ -63,6 +63,7 @@ func templateFields(t *yurt.Template) jsonFields {
 			"timeout": &t.Session.Timeout, "idle_timeout": &t.Session.IdleTimeout,
 			"execution_timeout": &t.Session.ExecutionTimeout, "output_limit": &t.Session.OutputLimit,
 		},
+		"warm_pool": jsonFields{"min": &t.WarmPool.Min, "max": &t.WarmPool.Max, "idle_timeout": &t.WarmPool.IdleTimeout},
 	}
 }
 

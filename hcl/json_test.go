@@ -83,7 +83,7 @@ func badJSON() []badJSONCase {
 		{"unknown below", `{"name":"a","resources":{"cores":1}}`, unknown, "resources.cores", 1, 26, "cpu, disk, disk_kind, io_weight, memory, pids, ulimits"},
 		{"in another case", `{"Name":"a"}`, unknown, "Name", 1, 2, `Did you mean "name"?`},
 		{"HCL's name", `{"name":"a","rootfs":{"host":{}}}`, unknown, "rootfs.host", 1, 23, "host_paths"},
-		{"later", `{"name":"a","warm_pool":{}}`, invalid, "warm_pool", 1, 13, "not supported yet"},
+		{"later", `{"name":"a","mounts":{}}`, invalid, "mounts", 1, 13, "not supported yet"},
 		{"later below", `{"name":"a","rootfs":{"image":"x"}}`, invalid, "rootfs.image", 1, 23, "not supported yet"},
 		{"extends", `{"name":"a","extends":"b"}`, invalid, "extends", 1, 13, "HCL"},
 		{"twice", `{"name":"a","name":"b"}`, invalid, "name", 1, 13, "given twice"},

@@ -48,6 +48,7 @@ func templateSchema() *block {
 			"isolation": isolationSchema(),
 			"network":   networkSchema(),
 			"session":   sessionSchema(),
+			"warm_pool": warmPoolSchema(),
 		},
 		later: laterInTemplate(),
 	}
@@ -130,11 +131,20 @@ func sessionSchema() *block {
 	}
 }
 
+func warmPoolSchema() *block {
+	return &block{
+		attributes: map[string]attribute{
+			"min":          scalar("warm_pool.min", toCount, func(t *yurt.Template) *int { return &t.WarmPool.Min }),
+			"max":          scalar("warm_pool.max", toCount, func(t *yurt.Template) *int { return &t.WarmPool.Max }),
+			"idle_timeout": scalar("warm_pool.idle_timeout", toDuration, func(t *yurt.Template) *yurt.Duration { return &t.WarmPool.IdleTimeout }),
+		},
+	}
+}
+
 func laterInTemplate() map[string]string {
 	return map[string]string{
 		"build": "build steps", "packages": "packages", "package": "packages", "dependencies": "packages",
 		"mounts": "mounts", "mount": "mounts", "volume": "mounts", "volumes": "mounts",
-		"warm_pool": "warm pools", "pool": "warm pools",
 		"image": "OCI images", "mcp": "the MCP proxy", "dynamic": "dynamic blocks",
 		"for_each": "templates in series", "count": "templates in series",
 		"ready_command": "start and ready commands", "start_command": "start and ready commands",

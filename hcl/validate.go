@@ -3,6 +3,7 @@ package hcl
 import (
 	"maps"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -39,6 +40,7 @@ func WithDefaults(t yurt.Template) yurt.Template {
 	t.Session.IdleTimeout = orDefault(t.Session.IdleTimeout, limits.IdleTimeout)
 	t.Session.ExecutionTimeout = orDefault(t.Session.ExecutionTimeout, limits.ExecutionTimeout)
 	t.Session.OutputLimit = orDefault(t.Session.OutputLimit, limits.OutputLimit)
+	t.WarmPool = t.WarmPool.Or()
 	return t
 }
 
@@ -76,6 +78,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	f.isolation(t.Isolation.Level)
 	f.network(t.Network.Mode)
 	f.session(t.Session)
+	f.warmPool(t.WarmPool.Or())
 	return f.found
 }
 
@@ -209,5 +212,20 @@ func (f *faultList) session(s yurt.SessionLimits) {
 	}
 	if s.OutputLimit < 0 || s.OutputLimit > yurt.MaxOutputLimit {
 		f.add(yurt.CodeLimitOutOfRange, "session.output_limit", "%s is out of range; give 1 to %s", s.OutputLimit, yurt.Size(yurt.MaxOutputLimit))
+	}
+}
+
+func (f *faultList) warmPool(p yurt.WarmPool) {
+	if p == (yurt.WarmPool{}) {
+		return
+	}
+	if p.Min < 0 || p.Min > yurt.MaxPool {
+		f.add(yurt.CodeLimitOutOfRange, "warm_pool.min", "%d is out of range; give 1 to %d, or leave it out for none", p.Min, yurt.MaxPool)
+	}
+	if p.Max < max(1, p.Min) || p.Max > yurt.MaxPool {
+		f.add(yurt.CodeLimitOutOfRange, "warm_pool.max", "%d is out of range; give %d, which is the least it keeps, to %d", p.Max, max(1, p.Min), yurt.MaxPool)
+	}
+	if p.IdleTimeout.Std() < time.Second || p.IdleTimeout.Std() > yurt.MaxSessionTimeout {
+		f.add(yurt.CodeLimitOutOfRange, "warm_pool.idle_timeout", "%s is out of range; give 1s to %s", p.IdleTimeout, yurt.Duration(yurt.MaxSessionTimeout))
 	}
 }

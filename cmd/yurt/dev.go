@@ -111,6 +111,7 @@ func (a *app) announce(address net.Addr, stateDir string) {
 // devServer is everything that yurt dev runs, joined.
 type devServer struct {
 	controller *controller.Controller
+	placer     *local.Placer
 	api        *httpapi.API
 	logger     *slog.Logger
 	closers    []func() error // run last to first
@@ -143,8 +144,9 @@ func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger) (_ 
 		return nil, err
 	}
 	metrics := prometheus.NewRegistry()
+	s.placer = local.New(localNode, node, logger)
 	s.controller, err = controller.New(controller.Config{
-		Store: store, Placer: local.New(localNode, node), Templates: templates, Logger: logger, Metrics: metrics,
+		Store: store, Placer: s.placer, Templates: templates, Logger: logger, Metrics: metrics,
 	})
 	if err != nil {
 		return nil, err
@@ -176,6 +178,10 @@ func (s *devServer) serve(ctx context.Context, listener net.Listener, ready func
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group.Go(func() error { return s.controller.Run(background) })
+	group.Go(func() error {
+		s.placer.Run(background, s.controller.Templates)
+		return nil
+	})
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving requests: %w", err)

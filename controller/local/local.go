@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
@@ -12,24 +13,43 @@ type Executor interface {
 	controller.Node
 	// CreateSandbox returns a sandbox that is ready.
 	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
+	// ReserveSandbox makes a sandbox that nobody owns yet.
+	ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error)
+	// ClaimSandbox hands out one that was reserved, if there is any of the template.
+	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)
+	// Reserves says what can be claimed.
+	Reserves(ctx context.Context) ([]yurt.Reserve, error)
+	// ReleaseReserve destroys one of the reserve of the template with the digest.
+	ReleaseReserve(ctx context.Context, digest string) error
 }
 
 // Placer is a controller.Placer over one [Executor]. It is safe for concurrent use.
 type Placer struct {
 	name     string
 	executor Executor
+	pools    *pools
 }
 
 var _ controller.Placer = (*Placer)(nil)
 
 // New returns a placer over executor, whose node has the given name. The name has to
 // stay the same over restarts: sessions are found again by it.
-func New(name string, executor Executor) *Placer {
-	return &Placer{name: name, executor: executor}
+func New(name string, executor Executor, logger *slog.Logger) *Placer {
+	return &Placer{name: name, executor: executor, pools: newPools(executor, logger)}
+}
+
+// Run keeps the warm pools of the templates filled until ctx is done, and empties them
+// then. Without it every sandbox is made when it is asked for.
+func (p *Placer) Run(ctx context.Context, templates func(context.Context) ([]yurt.Template, error)) {
+	p.pools.run(ctx, templates)
 }
 
 // Place implements controller.Placer.
 func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, yurt.Placement, error) {
+	if sandbox, found := p.pools.claim(ctx, spec); found {
+		sandbox.Node = p.name
+		return sandbox, yurt.Placement{Kind: yurt.PlacementWarm, Node: p.name, Phases: sandbox.Phases}, nil
+	}
 	sandbox, err := p.executor.CreateSandbox(ctx, spec)
 	if err != nil {
 		return yurt.Sandbox{}, yurt.Placement{}, err

@@ -15,9 +15,6 @@ template "later" {
   mount {
     source = "/srv/data"
   }
-  warm_pool {
-    min = 2
-  }
   isolation {
     level  = "gvisor"
     strict = true

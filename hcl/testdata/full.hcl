@@ -52,4 +52,10 @@ template "full" {
     execution_timeout = 0.5
     output_limit      = "1MB"
   }
+
+  warm_pool {
+    min          = 2
+    max          = 8
+    idle_timeout = "2m"
+  }
 }

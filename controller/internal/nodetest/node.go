@@ -2,6 +2,7 @@ package nodetest
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strconv"
@@ -440,4 +441,4 @@ func Templates() []yurt.Template {
 }
 
 // Placer returns a placer over the node.
-func (n *Node) Placer() controller.Placer { return local.New(Name, n) }
+func (n *Node) Placer() controller.Placer { return local.New(Name, n, slog.New(slog.DiscardHandler)) }
