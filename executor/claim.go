@@ -43,6 +43,11 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 	if !rebindable(reserved, spec) {
 		return yurt.Sandbox{}, false, nil
 	}
+	// An image is not resized: who wants another size gets a sandbox made.
+	asked, kept := spec.Resources, spec.Template.Resources.Or(yurt.DefaultResources())
+	if asked.DiskKind == yurt.DiskImage && asked.Disk != kept.Disk {
+		return yurt.Sandbox{}, false, nil
+	}
 	s := e.takeReserved(spec.Template.Digest())
 	if s == nil {
 		return yurt.Sandbox{}, false, nil
