@@ -101,11 +101,8 @@ func (c *cell) Keep(seq uint64, stream initd.Stream, data []byte) error {
 		return fmt.Errorf("it showed more than %s", yurt.Size(maxCellControl))
 	}
 	if int64(len(data)) > *left {
-		data = data[:*left]
-		for len(data) > 0 && !utf8.RuneStart(data[len(data)-1]) && !utf8.Valid(data[max(0, len(data)-utf8.UTFMax):]) {
-			data = data[:len(data)-1]
-		}
-		*left = int64(len(data))
+		data = wholeRunes(data[:*left])
+		*left = int64(len(data)) // and nothing after it
 	}
 	*left -= int64(len(data))
 	if len(data) == 0 {
@@ -120,6 +117,19 @@ func (c *cell) Keep(seq uint64, stream initd.Stream, data []byte) error {
 		c.seq = seq
 	}
 	return c.run.log.Append(entryOf(initd.Chunk{Stream: stream, Data: data}))
+}
+
+// wholeRunes cuts off the beginning of a character that is not complete.
+func wholeRunes(data []byte) []byte {
+	for at := len(data) - 1; at >= 0 && at >= len(data)-utf8.UTFMax; at-- {
+		if utf8.RuneStart(data[at]) {
+			if !utf8.FullRune(data[at:]) {
+				return data[:at]
+			}
+			break
+		}
+	}
+	return data
 }
 
 // End implements kernel.Cell.

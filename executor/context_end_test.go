@@ -47,6 +47,11 @@ func TestCellTimesOut(t *testing.T) {
 		t.Errorf("exit code %d, state lost %t, stdout %q", r.ExitCode, r.StateLost, r.Stdout)
 	}
 	n.want("1\n", "print(x)")
+	left := "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nwhile True: time.sleep(0.01)"
+	if r := n.run(left, timeout(300*time.Millisecond)); !r.StateLost {
+		t.Error("an interpreter was kept whose execution left processes behind when its time was up")
+	}
+	n.run("x = 1\nimport time")
 	stubborn := "import subprocess\nsubprocess.Popen(['sleep', '1000'], start_new_session=True)\nwhile True:\n  try:\n    time.sleep(1000)\n  except KeyboardInterrupt: pass"
 	r = n.run(stubborn, timeout(300*time.Millisecond))
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
@@ -255,4 +260,17 @@ func TestInterruptKeepsState(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+}
+
+func TestCellOutOfMemory(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
+	n := &notebook{t, e, s.ID}
+	n.run("x = 1")
+	r := n.run("y = []\nwhile True: y.append(bytearray(1 << 20))")
+	wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
+	if !r.StateLost {
+		t.Error("the state is not said to be lost")
+	}
+	n.want("1\n", "print(1)")
 }

@@ -194,6 +194,9 @@ func (p *kernelProcess) Signal(signal syscall.Signal) error {
 	return p.sandbox.init.Signal(ctx, p.id, signal)
 }
 
+// Count implements kernel.Process.
+func (p *kernelProcess) Count() (int, error) { return p.leaf.Count() }
+
 // Kill implements kernel.Process.
 func (p *kernelProcess) Kill() {
 	ctx, cancel := context.WithTimeout(p.executor.ctx, destroyTimeout)

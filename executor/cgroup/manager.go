@@ -70,6 +70,8 @@ type Leaf interface {
 	Kill(ctx context.Context) error
 	// Usage says what the run has used.
 	Usage() (Usage, error)
+	// Count says how many processes are inside.
+	Count() (int, error)
 	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
 	Remove() error
 }
@@ -266,6 +268,11 @@ func pids(dir string) ([]int, error) {
 		list = append(list, pid)
 	}
 	return list, nil
+}
+
+func count(dir string) (int, error) {
+	list, err := pids(dir)
+	return len(list), err
 }
 
 // remove removes the directory. A process that was killed leaves its cgroup a

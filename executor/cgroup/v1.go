@@ -376,6 +376,8 @@ func inFreezer(text, dir string) bool {
 	return true // it cannot be told: better killed
 }
 
+func (l *leafV1) Count() (int, error) { return count(l.freezer) }
+
 func (l *leafV1) Usage() (Usage, error) {
 	nanos, err := readInt(l.cpu, "cpuacct.usage")
 	if err != nil {

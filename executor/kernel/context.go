@@ -21,6 +21,10 @@ const (
 	// markGrace is how long the marks of an execution that is done may be on their way;
 	// user code may have closed what they are written to.
 	markGrace = 2 * time.Second
+	// settleTries times settleEvery is how long the processes of an execution that ran
+	// out of time have to end after it.
+	settleTries = 25
+	settleEvery = 20 * time.Millisecond
 	// maxIdle bounds what is kept of a stream that is written to between executions, in
 	// bytes. It belongs to the next one.
 	maxIdle = 64 << 10
@@ -37,6 +41,8 @@ type Process interface {
 	Ack(seq uint64) error
 	// Signal sends a signal to it and its process group.
 	Signal(signal syscall.Signal) error
+	// Count says how many processes there are, it and all that it started.
+	Count() (int, error)
 	// Kill ends it with everything that it started, and returns when nothing is left.
 	Kill()
 	// Close removes what is left of it, once Next has returned an exit or an error.
@@ -111,6 +117,8 @@ type running struct {
 	bytes      [2]int64
 	timedOut   bool
 	interrupts int // because of that
+	processes  int // when it began
+	settling   bool
 	restarted  bool
 	timer      *time.Timer
 }
@@ -255,9 +263,10 @@ func (c *Context) serve(process Process) {
 			c.leave()
 			return
 		}
+		last := c.ended(exit, err)
 		process.Close()
 		process = nil
-		if c.ended(exit, err) {
+		if last {
 			return
 		}
 	}
@@ -352,6 +361,10 @@ func (c *Context) begin(r *running) error {
 	if err := r.cell.Begin(c.process, c.seq); err != nil {
 		return err
 	}
+	var err error
+	if r.processes, err = c.process.Count(); err != nil {
+		return err
+	}
 	if err := c.process.Send(r.cell.Request()); err != nil {
 		return err
 	}
@@ -410,9 +423,8 @@ func (c *Context) take(process Process, chunk initd.Chunk) error {
 		c.why = "it was ended: " + err.Error()
 		return err
 	}
-	if r := c.current; r != nil && r.done != nil && r.marked[0] && r.marked[1] {
-		c.finish(Outcome{Done: r.done})
-		c.advance()
+	if r := c.current; r != nil && r.done != nil && r.marked[0] && r.marked[1] && !r.settling {
+		c.settle(r, settleTries)
 	}
 	return c.acknowledge(process, len(chunk.Data))
 }
@@ -450,10 +462,39 @@ func (c *Context) takeMessages(chunk initd.Chunk) error {
 func (c *Context) giveUpMarks(r *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current == r && r.done != nil && !c.left {
+	if r.done != nil && !r.settling {
+		c.settle(r, settleTries)
+	}
+}
+
+// settle ends a cell that is done. Of one that ran out of time nothing may be left: what
+// it started gets a moment to end after the interrupt, else all of the kernel is killed.
+func (c *Context) settle(r *running, tries int) {
+	if c.current != r || c.left || c.process == nil {
+		return
+	}
+	r.settling = true
+	if !r.timedOut || c.onlyBefore(r) {
 		c.finish(Outcome{Done: r.done})
 		c.advance()
+		return
 	}
+	if tries == 0 {
+		c.end("it left processes behind when its time was up")
+		return
+	}
+	r.stopTimers()
+	r.timer = time.AfterFunc(settleEvery, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.settle(r, tries-1)
+	})
+}
+
+// onlyBefore reports whether no more processes are there than when the cell began.
+func (c *Context) onlyBefore(r *running) bool {
+	n, err := c.process.Count()
+	return err == nil && n <= r.processes
 }
 
 func (c *Context) takeOutput(chunk initd.Chunk) error {

@@ -35,5 +35,9 @@ func benches() []bench {
 		},
 		{name: "rest-command", n: 200, pause: isolated, prepare: restCommand, goal: goal{"p50 ≤ 4 ms", func(r Row) bool { return r.P50 <= 4 }}},
 		{name: "rest-code-python", n: 100, pause: isolated, prepare: restCodePython},
+		{
+			name: "python-stateful", n: 200, pause: isolated, prepare: pythonStateful,
+			goal: goal{"p50 ≤ 3 ms, ≥ 3 × faster than ipykernel", func(r Row) bool { return r.P50 <= 3 && r.Peers["ipykernel"].Ratio >= 3 }},
+		},
 	}
 }

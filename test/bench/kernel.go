@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+//go:embed ipykernel.py
+var ipykernelDriver string
+
+// pythonStateful is 1+1 in a kernel that is there: ours through the REST API of a real
+// server, ipykernel through its own client.
+func pythonStateful(p *place) ([]contender, error) {
+	client, session, err := restSession(p)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := ipykernel(p)
+	if err != nil {
+		return nil, err
+	}
+	return []contender{
+		{name: "yurt", do: func() error {
+			done, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{Language: "python", Code: "1+1"})
+			if err == nil && string(done.Result.Result) != "2" {
+				err = fmt.Errorf("it said %q: %s", done.Result.Result, done.Result.Stderr)
+			}
+			return err
+		}},
+		{name: "ipykernel", do: peer},
+	}, nil
+}
+
+// ipykernel starts one, from a virtual environment that lasts for the next time, and
+// returns what has it say 1+1.
+func ipykernel(p *place) (func() error, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("looking for a place for ipykernel: %w", err)
+	}
+	venv := filepath.Join(cache, "yurt-test", "bench", "ipykernel")
+	python := filepath.Join(venv, "bin", "python")
+	if exec.CommandContext(p.ctx, python, "-c", "import ipykernel, jupyter_client").Run() != nil {
+		if err := errors.Join(
+			command("/usr/bin/python3", "-m", "venv", "--clear", venv),
+			command(python, "-m", "pip", "install", "--quiet", "ipykernel", "jupyter_client"),
+		); err != nil {
+			return nil, err
+		}
+	}
+	cmd := exec.CommandContext(p.ctx, python, "-c", ipykernelDriver)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting ipykernel: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting ipykernel: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting ipykernel: %w", err)
+	}
+	p.cleanup(func() error { return errors.Join(in.Close(), cmd.Wait()) })
+	lines := bufio.NewReader(out)
+	return func() error {
+		if _, err := io.WriteString(in, "1+1\n"); err != nil {
+			return fmt.Errorf("asking ipykernel: %w", err)
+		}
+		if line, err := lines.ReadString('\n'); err != nil || line != "2\n" {
+			return fmt.Errorf("ipykernel said %q: %w", line, err)
+		}
+		return nil
+	}, nil
+}
