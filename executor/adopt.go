@@ -216,6 +216,7 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 	}
 	s.mu.Lock()
 	s.runs[id] = r
+	s.executions.Add(1)
 	s.mu.Unlock()
 	if err != nil { // there is no more to be had, and what there is stays
 		r.end(r.assemble(nil, err))

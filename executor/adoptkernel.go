@@ -160,5 +160,6 @@ func (s *sandbox) adoptCell(r *run, trace cellTrace) *cell {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs[r.record.ID] = r
+	s.executions.Add(1)
 	return c
 }

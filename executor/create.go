@@ -41,6 +41,12 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, warm bool) (
 		return yurt.Sandbox{}, err
 	}
 	phases := newPhases()
+	done, err := e.begin(ctx, spec.ID)
+	if err != nil {
+		return yurt.Sandbox{}, err
+	}
+	defer done()
+	phases.mark("queue")
 	undo := &rollback{}
 	defer func() {
 		if err != nil {
@@ -90,20 +96,7 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 	if err := admitResources(spec.Resources); err != nil {
 		return err
 	}
-	if err := e.admitExtras(spec); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.closed:
-		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
-	case e.sandboxes[spec.ID] != nil:
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "sandbox %s exists already", spec.ID)
-	case len(e.sandboxes) >= e.config.MaxSandboxes:
-		return yurt.Errorf(yurt.CodeOverloaded, "this node has %d sandboxes, as many as it may; try again when some have ended", len(e.sandboxes))
-	}
-	return nil
+	return e.admitExtras(spec)
 }
 
 // admitResources refuses limits that this host cannot hold: beyond what it has, a

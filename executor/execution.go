@@ -78,12 +78,15 @@ func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, 
 	case s.runs[spec.ID] != nil:
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "execution %s exists already", spec.ID)
 	case len(s.runs) >= maxRuns:
-		return nil, yurt.Errorf(yurt.CodeOverloaded, "sandbox %s has %d executions, as many as it may; wait for some to end", s.id, maxRuns)
+		return nil, overloaded(retryExecutions, "sandbox %s has %d executions, as many as it may; wait for some to end", s.id, maxRuns)
+	case s.executions.Load() >= s.maxExecutions:
+		return nil, overloaded(retryExecutions, "%d executions run on this node, as many as may; wait for some to end", s.maxExecutions)
 	}
 	if err := r.openLog(); err != nil {
 		return nil, fmt.Errorf("keeping execution %s: %w", spec.ID, err)
 	}
 	s.runs[spec.ID] = r
+	s.executions.Add(1)
 	return r, nil
 }
 

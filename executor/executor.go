@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,13 @@ type Config struct {
 	HostPaths []string
 	// Transient ends every sandbox when the executor is gone, however it went.
 	Transient bool
-	// MaxSandboxes bounds how many exist at once; 0 means 1000.
-	MaxSandboxes int
-	Logger       *slog.Logger `json:"-"`
+	// Bounds of what there is at once; 0 means a default. What would be beyond one is
+	// refused with [yurt.CodeOverloaded].
+	MaxSandboxes  int          // on the node; 1000
+	MaxCreates    int          // sandboxes that are being made; twice the processors, at least 4
+	MaxQueue      int          // sandboxes that wait to be made; 256
+	MaxExecutions int          // that have not ended, on the node; 10,000
+	Logger        *slog.Logger `json:"-"`
 }
 
 // Executor is the owner of a node's sandboxes.
@@ -46,15 +51,18 @@ type Executor struct {
 	filter   *os.File // the compiled seccomp filter
 	ids      *idRanges
 
+	creates   chan struct{} // holds one for each sandbox that is being made
 	teardowns chan struct{} // holds one for each sandbox that is being removed
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
+	making    map[string]struct{}            // sandboxes that are being made, or wait for that
 	reserves  map[string]*reserve            // by digest of the template; none is empty
 	deaths    map[chan yurt.Sandbox]struct{} // watchers
 	closed    bool
 
-	watches atomic.Int64 // of files, that go on
+	watches    atomic.Int64 // of files, that go on
+	executions atomic.Int64 // that have not ended
 
 	wait sync.WaitGroup // every goroutine that the executor started
 	ctx  context.Context
@@ -63,9 +71,10 @@ type Executor struct {
 
 // New returns an executor on the state directory, which it locks. Start comes next.
 func New(config Config) (*Executor, error) {
-	if config.MaxSandboxes == 0 {
-		config.MaxSandboxes = 1000
-	}
+	config.MaxSandboxes = cmp.Or(config.MaxSandboxes, defaultMaxSandboxes)
+	config.MaxCreates = cmp.Or(config.MaxCreates, defaultMaxCreates())
+	config.MaxQueue = cmp.Or(config.MaxQueue, defaultMaxQueue)
+	config.MaxExecutions = cmp.Or(config.MaxExecutions, defaultMaxExecutions)
 	if config.HostPaths == nil {
 		config.HostPaths = yurt.OfferedHostPaths()
 	}
@@ -95,6 +104,8 @@ func New(config Config) (*Executor, error) {
 		launcher:  launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes:  plugins.NewHost(config.PluginDir, config.Logger),
 		sandboxes: make(map[string]*sandbox),
+		making:    make(map[string]struct{}),
+		creates:   make(chan struct{}, config.MaxCreates),
 		reserves:  make(map[string]*reserve),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),

@@ -36,6 +36,7 @@ func (r *run) end(result *yurt.Result) {
 		}
 	}
 	r.result = result
+	r.sandbox.executions.Add(-1)
 	close(r.done)
 }
 

@@ -71,6 +71,7 @@ func (s *sandbox) forgetStart(r *run, reason error) error {
 	s.mu.Lock()
 	delete(s.runs, r.record.ID)
 	s.mu.Unlock()
+	s.executions.Add(-1)
 	r.log.Close()
 	return errors.Join(reason, os.Remove(r.path))
 }

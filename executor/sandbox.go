@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
@@ -24,6 +25,9 @@ type sandbox struct {
 	files  *workspace.Dir // /workspace, as the sandbox's user
 	temp   *workspace.Dir // /tmp, likewise
 	plans  *workspace.Dir // where executions' own files go, as the sandbox's root
+
+	executions    *atomic.Int64 // of the node, that have not ended
+	maxExecutions int64
 
 	process initProcess
 	removed chan struct{} // closed when nothing is left of it
@@ -57,6 +61,7 @@ func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group) *sandbox
 	id := record.Spec.ID
 	dir := filepath.Join(e.config.StateDir, "sandboxes", id)
 	return &sandbox{
+		executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
 		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext),
 		init:    initd.NewClient(filepath.Join(dir, socketFile)),
 		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}),

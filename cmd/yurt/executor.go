@@ -25,7 +25,7 @@ const callsLimit = 10 * time.Second
 type executorFlags struct {
 	stateDir, listen, listenTLS, node, logFormat string
 	tls                                          identity.Files
-	maxSandboxes                                 int
+	maxSandboxes, maxCreates, maxQueue, maxRuns  int
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -54,7 +54,10 @@ them; no output is lost.`,
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "with --listen-tls: the certificate of this executor")
 	flags.StringVar(&f.tls.Key, "tls-key", "", "with --listen-tls: its key")
 	flags.StringVar(&f.node, "node", "", "the name of this node (default: the host's)")
-	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 1000, "how many sandboxes may exist at once")
+	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once (default: 1000)")
+	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
+	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
+	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	return cmd
 }
@@ -77,8 +80,13 @@ func (f *executorFlags) complete(a *app) (err error) {
 	if given := f.tls.Authorities != "" && f.tls.Certificate != "" && f.tls.Key != ""; f.listenTLS != "" && !given {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--listen-tls", "controllers and this executor have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
 	}
-	if f.maxSandboxes < 1 {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--max-sandboxes", "%d is out of range; give 1 or more", f.maxSandboxes)
+	for _, bound := range []struct {
+		flag  string
+		value int
+	}{{"--max-sandboxes", f.maxSandboxes}, {"--max-creates", f.maxCreates}, {"--max-queue", f.maxQueue}, {"--max-executions", f.maxRuns}} {
+		if bound.value < 0 {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, bound.flag, "%d is out of range; give 1 or more, or nothing for the default", bound.value)
+		}
 	}
 	return nil
 }
@@ -96,7 +104,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 		return err
 	}
 	node, err := newExecutor(f.stateDir, logger, func(c *executor.Config) {
-		c.Node, c.MaxSandboxes = f.node, f.maxSandboxes
+		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = f.node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 	})
 	if err != nil {
 		return err

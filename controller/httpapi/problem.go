@@ -1,19 +1,23 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
 )
 
-// retryAfter is what an overloaded or starting server asks its clients to wait, in
-// seconds.
-const retryAfter = "1"
+// retryAfter is what an overloaded or starting server asks its clients to wait, where
+// nothing knows better.
+const retryAfter = time.Second
 
 // problem is an error as a client sees it (RFC 9457).
 type problem struct {
@@ -25,6 +29,8 @@ type problem struct {
 	Field     string          `json:"field,omitempty" doc:"Dotted path of the input that was wrong."`
 	Errors    []problemDetail `json:"errors,omitempty" doc:"Every error, when there are several."`
 	RequestID string          `json:"request_id,omitempty" doc:"Names the request in the server's log."`
+
+	retryAfter time.Duration // a header
 }
 
 // problemDetail is one of several errors.
@@ -46,7 +52,8 @@ func (p *problem) ContentType(string) string { return typeProblem }
 // GetHeaders implements huma.HeadersError.
 func (p *problem) GetHeaders() http.Header {
 	if p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
-		return http.Header{"Retry-After": {retryAfter}}
+		seconds := math.Ceil(cmp.Or(p.retryAfter, retryAfter).Seconds())
+		return http.Header{"Retry-After": {strconv.Itoa(int(seconds))}}
 	}
 	return nil
 }
@@ -73,7 +80,9 @@ func (a *API) problemOf(ctx context.Context, err error) *problem {
 		if coded.Code == yurt.CodeInternal {
 			a.log.ErrorContext(ctx, "request failed", "request_id", requestID(ctx), "error", err)
 		}
-		return newProblem(ctx, coded.Code, coded.Field, coded.Message)
+		p := newProblem(ctx, coded.Code, coded.Field, coded.Message)
+		p.retryAfter = coded.RetryAfter
+		return p
 	}
 	switch code := yurt.CodeOf(err); code {
 	case yurt.CodeCanceled:

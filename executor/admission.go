@@ -1,0 +1,77 @@
+package executor
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Limits of what a node does at once, where its configuration says nothing.
+const (
+	defaultMaxSandboxes  = 1000
+	defaultMaxQueue      = 256
+	defaultMaxExecutions = 10_000
+)
+
+// How long whoever is refused does best to wait, by what the node has too many of.
+const (
+	retrySandboxes  = 5 * time.Second
+	retryQueue      = time.Second
+	retryExecutions = time.Second
+)
+
+// defaultMaxCreates keeps the processors busy with creates, and each of them quick.
+func defaultMaxCreates() int { return max(4, 2*runtime.NumCPU()) }
+
+// overloaded refuses what the node has too many of already.
+func overloaded(retry time.Duration, format string, args ...any) error {
+	err := yurt.Errorf(yurt.CodeOverloaded, format, args...)
+	err.RetryAfter = retry
+	return err
+}
+
+// begin takes a place for the sandbox, and then waits until it may be made: so many are
+// made at once, and so many wait. Close waits for those that have begun. The caller
+// calls done.
+func (e *Executor) begin(ctx context.Context, id string) (done func(), err error) {
+	if err := e.takePlace(id); err != nil {
+		return nil, err
+	}
+	leave := func() {
+		e.mu.Lock()
+		delete(e.making, id)
+		e.mu.Unlock()
+		e.wait.Done()
+	}
+	select {
+	case e.creates <- struct{}{}:
+		return func() { <-e.creates; leave() }, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-e.ctx.Done():
+		err = yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	}
+	leave()
+	return nil, err
+}
+
+func (e *Executor) takePlace(id string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, making := e.making[id]
+	switch waiting := len(e.making) - e.config.MaxCreates; {
+	case e.closed:
+		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	case making || e.sandboxes[id] != nil:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "sandbox %s exists already", id)
+	case len(e.sandboxes)+len(e.making) >= e.config.MaxSandboxes:
+		return overloaded(retrySandboxes, "this node has %d sandboxes, as many as it may; try again when some have ended", e.config.MaxSandboxes)
+	case waiting >= e.config.MaxQueue:
+		return overloaded(retryQueue, "%d sandboxes wait to be made on this node, as many as may; try again in a moment", waiting)
+	}
+	e.making[id] = struct{}{}
+	e.wait.Add(1)
+	return nil
+}
