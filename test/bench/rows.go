@@ -33,6 +33,10 @@ func benches() []bench {
 			name: "sandbox-memory", n: 1000, measure: sandboxMemory,
 			goal: goal{"≤ 2 MiB each; create at the end ≤ 2 × at 10", func(r Row) bool { return r.Value <= 2048 && r.Growth <= 2 }},
 		},
+		{
+			name: "stdout-throughput", n: 10, pause: isolated, prepare: stdoutThroughput,
+			goal: goal{"1 GB in ≤ 1000 ms", func(r Row) bool { return r.P50 <= 1000 }},
+		},
 		{name: "rest-command", n: 200, pause: isolated, prepare: restCommand, goal: goal{"p50 ≤ 4 ms", func(r Row) bool { return r.P50 <= 4 }}},
 		{name: "rest-code-python", n: 100, pause: isolated, prepare: restCodePython},
 		{
