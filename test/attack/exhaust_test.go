@@ -182,6 +182,23 @@ for where in ('/tmp', '/workspace'):
 `,
 		},
 		{
+			name:  "zip bombs",
+			fails: "what comes out of an archive is written by the program, to a file system that has a size",
+			program: `
+import io, tarfile, zipfile, zlib
+zeros = bytes(1 << 20)
+with zipfile.ZipFile('/tmp/bomb.zip', 'w', zipfile.ZIP_DEFLATED) as z:
+    for n in range(64): z.writestr(f'{n}', zeros)
+deflated = zlib.compress(zeros * 16)
+size = 0
+for open_bomb in (lambda: zipfile.ZipFile('/tmp/bomb.zip').extractall('/workspace/zip'), lambda: [open(f'/workspace/raw{n}', 'wb', 0).write(zlib.decompress(deflated)) for n in range(64)]):
+    try: open_bomb(); got('all of it')
+    except OSError as e:
+        if e.errno != errno.ENOSPC: got(e)
+subprocess.run('rm -rf /workspace/* /tmp/*', shell=True)
+`,
+		},
+		{
 			name:  "directories as deep and as wide as can be",
 			fails: "what they take is bounded, and removing the sandbox does not walk them",
 			program: `
