@@ -94,15 +94,15 @@ func buildOnce(root string, b Binaries) error {
 		return fmt.Errorf("waiting for another build: %w", err)
 	}
 	builds := []struct {
-		out, pkg, cgo string
+		out, pkg, cgo, linking string
 	}{
-		{b.Init, "./cmd/yurt-init", "0"},
-		{b.Launcher, "./cmd/yurt-launcher", "1"},
-		{b.PluginDir + "/", "./cmd/yurt-runtime-...", "0"},
-		{b.ExampleDir + "/", "./plugins/examples/...", "0"},
+		{b.Init, "./cmd/yurt-init", "0", ""},
+		{b.Launcher, "./cmd/yurt-launcher", "1", " -linkmode external -extldflags -static"},
+		{b.PluginDir + "/", "./cmd/yurt-runtime-...", "0", ""},
+		{b.ExampleDir + "/", "./plugins/examples/...", "0", ""},
 	}
 	for _, build := range builds {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-tags", "seccomp", "-o", build.out, build.pkg)
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w"+build.linking, "-tags", "seccomp,netgo,osusergo", "-o", build.out, build.pkg)
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "CGO_ENABLED="+build.cgo)
 		if out, err := cmd.CombinedOutput(); err != nil {
