@@ -142,14 +142,15 @@ func TestProcesses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args := ""
+		args := "\n"
 		for _, p := range list {
 			args += strings.Join(p.Args, " ") + "@" + p.ExecutionID + "\n"
 			if p.ExecutionID == left {
 				sleeper = p
 			}
 		}
-		return strings.Contains(args, "sleep 1000@"+left) && strings.Contains(args, "sleep 2000@"+runs) && len(list) == 3
+		// At the start of a line: setsid has become what it was to run.
+		return strings.Contains(args, "\nsleep 1000@"+left) && strings.Contains(args, "\nsleep 2000@"+runs) && len(list) == 3
 	})
 	if sleeper.Name != "sleep" || sleeper.PID < 2 || sleeper.ParentPID != 1 || sleeper.State == "" || sleeper.MemoryBytes == 0 {
 		t.Errorf("it is described as %+v", sleeper)

@@ -25,6 +25,11 @@ func ownTests() []string {
 		"TestTimeoutEndsAProcessWithoutItsMainThread", // and what it misses
 		"TestForkBombIsEndedByItsTimeout",             // and what is faster
 		"TestBackgroundProcessOutlivesItsExecution",   // a leaf that stays
+		"TestTerminal",                                // a child with a terminal, born in its cgroup
+		"TestPausedSandboxStandsStill",                // cgroup.freeze
+		"TestPausedSandboxIsDestroyed",                // and cgroup.kill of what is frozen
+		"TestProcesses",                               // as cgroup.procs lists them
+		"TestSandboxStats",                            // memory.current, cpu.stat
 		"TestMemoryLimit",                             // memory.max, memory.events, memory.peak
 		"TestDiskLimit",                               // workspaces count towards memory
 		"TestProcessLimit",                            // pids.max
