@@ -20,8 +20,7 @@ func (r Runtime) wrap(code string) string {
 		if topLevel(piece) {
 			to = &top
 		}
-		text := strings.TrimLeft(piece.Text, " \t\r\n")
-		fmt.Fprintf(to, "#line %d \"%s\"\n%s%s\n", piece.Line, r.snippet, strings.Repeat(" ", piece.Column-1), text)
+		fmt.Fprintf(to, "#line %d \"%s\"\n%s\n", piece.Line, r.snippet, piece.Indented())
 	}
 	return r.headers + top.String() + "int main(int argc, char **argv) {\n" + body.String() + "return 0; }\n"
 }

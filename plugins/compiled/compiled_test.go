@@ -86,7 +86,7 @@ func TestCompileError(t *testing.T) {
 // TestLargeInput: what would take hours if time were not linear in the length.
 func TestLargeInput(t *testing.T) {
 	t.Parallel()
-	const size = 256 << 10
+	const size = 128 << 10
 	for _, unit := range []string{"\n", "{", "}", ";", "'", "#", "\"", "/*", "a", " #", "={}", "a={} ", "r#", "@", "struct s {}", "a:1", "R\"("} {
 		text := strings.Repeat(unit, size/len(unit))
 		for _, dialect := range dialects() {

@@ -25,6 +25,21 @@ func (p Piece) Is(words ...string) bool {
 // maxHead is how much of a piece is looked at to see where it ends, in bytes.
 const maxHead = 4 << 10
 
+// maxPieces bounds the pieces of a snippet.
+const maxPieces = 20_000
+
+// maxIndent is how far a piece is moved to its column.
+const maxIndent = 500
+
+// Indented is the piece at its column, where that is not far off, on a line of its own.
+func (p Piece) Indented() string {
+	text := strings.TrimLeft(p.Text, " \t\r\n")
+	if p.Column > maxIndent {
+		return text
+	}
+	return strings.Repeat(" ", p.Column-1) + text
+}
+
 // maxWords is how many words of a piece are looked at.
 const maxWords = 8
 
@@ -76,9 +91,10 @@ type cutter struct {
 	pieces      []Piece
 }
 
-// cut ends a piece there, unless there is nothing in it.
+// cut ends a piece there, unless there is nothing in it; or there are too many: then
+// the last one is all the rest.
 func (c *cutter) cut(end int) {
-	if !c.filled {
+	if !c.filled || len(c.pieces) >= maxPieces-1 && end < len(c.code) {
 		return
 	}
 	c.pieces = append(c.pieces, c.at.piece(c.code[c.start:end], c.blank[c.start:end]))

@@ -25,8 +25,7 @@ func wrap(code string) string {
 		case piece.Is("static") && piece.DefinesFunction():
 			to = &methods
 		}
-		text := strings.TrimLeft(piece.Text, " \t\r\n")
-		fmt.Fprintf(to, "#line %d \"main.cs\"\n%s%s\n", piece.Line, strings.Repeat(" ", piece.Column-1), text)
+		fmt.Fprintf(to, "#line %d \"main.cs\"\n%s\n", piece.Line, piece.Indented())
 	}
 	return usings.String() + types.String() + "static class Program {\n" + methods.String() +
 		"static void Main(string[] args) {\n" + body.String() + "}}\n"

@@ -32,8 +32,8 @@ package=$PWD
 dir=$package
 while [ ! -e "$dir/go.mod" ]; do
 	if [ "$dir" = "$root" ] || [ "$dir" = / ]; then
-		version=$("$go" env GOVERSION)
-		printf 'module app\n\ngo %s\n' "${version#go}" >"$out/go.mod"
+		version=$("$go" env GOVERSION | sed 's/^go\([0-9]*\.[0-9]*\).*/\1/')
+		printf 'module app\n\ngo %s\n' "$version" >"$out/go.mod"
 		printf '{"Replace":{"%s/go.mod":"%s/go.mod"}}\n' "$root" "$out" >"$out/overlay.json"
 		build -overlay "$out/overlay.json" .
 	fi

@@ -1,8 +1,10 @@
 package golang_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/golang"
 )
@@ -46,16 +48,28 @@ func FuzzWrap(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, code string) {
-		plan, err := golang.Runtime{}.Plan(t.Context(), plugins.PlanRequest{
-			Kind: "code", Code: code, Dir: "/run/yurt/x", Root: "/workspace", OutDir: "/tmp/o", CacheDir: "/tmp/c",
-			Tools: map[string]string{"go": "/bin/go", "rustc": "/bin/rustc", "javac": "/bin/javac", "java": "/bin/java", "cc": "/bin/cc", "c++": "/bin/c++", "mcs": "/bin/mcs", "mono": "/bin/mono"},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := plan.Validate(); err != nil {
-			t.Error(err)
-		}
+	f.Fuzz(func(t *testing.T, code string) { plan(t, code) })
+}
+
+// TestLargeSnippets: the largest snippets are planned too, whatever they are made of.
+func TestLargeSnippets(t *testing.T) {
+	t.Parallel()
+	for _, unit := range []string{";", "\n", "{};", "a\n", "import a;", " #", "func f(){}\n"} {
+		plan(t, strings.Repeat(unit, yurt.MaxCodeBytes/len(unit)))
+	}
+}
+
+// plan plans a run of the code.
+func plan(t *testing.T, code string) {
+	t.Helper()
+	plan, err := golang.Runtime{}.Plan(t.Context(), plugins.PlanRequest{
+		Kind: "code", Code: code, Dir: "/run/yurt/x", Root: "/workspace", OutDir: "/tmp/o", CacheDir: "/tmp/c",
+		Tools: map[string]string{"go": "/bin/go", "rustc": "/bin/rustc", "javac": "/bin/javac", "java": "/bin/java", "cc": "/bin/cc", "c++": "/bin/c++", "mcs": "/bin/mcs", "mono": "/bin/mono"},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := plan.Validate(); err != nil {
+		t.Error(err)
+	}
 }
