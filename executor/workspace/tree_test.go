@@ -10,8 +10,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -556,4 +558,44 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatalf("%v is left, %v", entries, err)
 		}
 	})
+}
+
+// TestMemoryDoesNotGrow with what passes through.
+func TestMemoryDoesNotGrow(t *testing.T) {
+	a := newArena(t)
+	const size = 256 << 20
+	zeros := func() io.Reader { return io.LimitReader(zeroReader{}, size) }
+	reader, writer := io.Pipe()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := a.Write("big/f", zeros(), size, 0); err != nil {
+		t.Fatal(err)
+	}
+	content, _, err := a.Read("big/f", yurt.Span{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := io.Copy(io.Discard, content); n != size || err != nil {
+		t.Errorf("read %d, %v", n, err)
+	}
+	content.Close()
+	var group sync.WaitGroup
+	group.Go(func() { writer.CloseWithError(a.Pack(t.Context(), "big", writer)) })
+	if done, err := a.Unpack(t.Context(), "copy", reader, Limits{Entries: 10, Bytes: size}); err != nil || done.Bytes != size {
+		t.Errorf("unpacked %+v, %v", done, err)
+	}
+	reader.Close()
+	group.Wait()
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 16<<20 {
+		t.Errorf("for %d MiB, %d MiB of memory were allocated", size>>20, took>>20)
+	}
+}
+
+// zeroReader reads zeros without end.
+type zeroReader struct{}
+
+func (zeroReader) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
