@@ -13,10 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/local"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
 )
+
+// An executor in another process stands in for one in this.
+var _ local.Executor = (*api.Client)(nil)
 
 // callsLimit bounds how long the calls that are under way may go on when the executor
 // is told to stop.

@@ -28,7 +28,9 @@ type Client struct {
 	conn       *grpc.ClientConn
 	node       proto.NodeClient
 	sandboxes  proto.SandboxesClient
+	reserves   proto.ReservesClient
 	executions proto.ExecutionsClient
+	contexts   proto.ContextsClient
 	files      proto.FilesClient
 }
 
@@ -62,6 +64,7 @@ func newClient(target string, creds credentials.TransportCredentials) (*Client, 
 	}
 	return &Client{
 		conn: conn, node: proto.NewNodeClient(conn), sandboxes: proto.NewSandboxesClient(conn),
+		reserves: proto.NewReservesClient(conn), contexts: proto.NewContextsClient(conn),
 		executions: proto.NewExecutionsClient(conn), files: proto.NewFilesClient(conn),
 	}, nil
 }

@@ -12,7 +12,9 @@ type Node interface {
 	Sandboxes
 	Pauses
 	Processes
+	Reserves
 	Executions
+	Contexts
 	Controls
 	Files
 	Trees
@@ -39,6 +41,21 @@ type Processes interface {
 	Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error)
 	SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error
 	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
+}
+
+// Reserves is the part of a [Node] that keeps sandboxes ready.
+type Reserves interface {
+	ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error)
+	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)
+	Reserves(ctx context.Context) ([]yurt.Reserve, error)
+	ReleaseReserve(ctx context.Context, digest string) error
+}
+
+// Contexts is the part of a [Node] that keeps interpreters.
+type Contexts interface {
+	Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error)
+	RestartContext(ctx context.Context, sandboxID, name, language string) error
+	RemoveContext(ctx context.Context, sandboxID, name, language string) error
 }
 
 // Executions is the part of a [Node] that runs things in sandboxes.

@@ -61,7 +61,7 @@ func TestErrorsThatHaveNoCode(t *testing.T) {
 
 // Every field of the domain's values comes over, also those that are added later.
 func TestValuesComeBackAsTheyWere(t *testing.T) {
-	for _, value := range []any{new(yurt.SandboxSpec), new(yurt.ExecutionSpec), new(yurt.TerminalSize)} {
+	for _, value := range []any{new(yurt.SandboxSpec), new(yurt.ExecutionSpec), new(yurt.TerminalSize), new(yurt.Template)} {
 		fill(reflect.ValueOf(value).Elem(), 1)
 		data, err := encode(value)
 		if err != nil {
@@ -75,7 +75,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 			t.Errorf("%T: %s", value, diff)
 		}
 	}
-	for _, value := range []any{new(yurt.Sandbox), new(yurt.Result), new(yurt.RuntimeInfo), new(yurt.FileInfo), new(yurt.Process), new(yurt.SandboxStats), new(yurt.FileList), new(yurt.FileEvent), new(yurt.Unpacked)} {
+	for _, value := range []any{new(yurt.Sandbox), new(yurt.Result), new(yurt.RuntimeInfo), new(yurt.FileInfo), new(yurt.Process), new(yurt.Reserve), new(yurt.Context), new(yurt.SandboxStats), new(yurt.FileList), new(yurt.FileEvent), new(yurt.Unpacked)} {
 		fill(reflect.ValueOf(value).Elem(), 1)
 		data, err := encode(value)
 		if err != nil {

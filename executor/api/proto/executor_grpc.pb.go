@@ -602,6 +602,416 @@ var Sandboxes_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	Reserves_Add_FullMethodName     = "/yurt.executor.v1.Reserves/Add"
+	Reserves_Claim_FullMethodName   = "/yurt.executor.v1.Reserves/Claim"
+	Reserves_List_FullMethodName    = "/yurt.executor.v1.Reserves/List"
+	Reserves_Release_FullMethodName = "/yurt.executor.v1.Reserves/Release"
+)
+
+// ReservesClient is the client API for Reserves service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Reserves keeps sandboxes ready before somebody asks for them.
+type ReservesClient interface {
+	// Add makes a sandbox that nobody owns yet.
+	Add(ctx context.Context, in *AddReserveRequest, opts ...grpc.CallOption) (*AddReserveResponse, error)
+	// Claim hands out one, once.
+	Claim(ctx context.Context, in *ClaimSandboxRequest, opts ...grpc.CallOption) (*ClaimSandboxResponse, error)
+	List(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error)
+	// Release destroys one.
+	Release(ctx context.Context, in *ReleaseReserveRequest, opts ...grpc.CallOption) (*ReleaseReserveResponse, error)
+}
+
+type reservesClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewReservesClient(cc grpc.ClientConnInterface) ReservesClient {
+	return &reservesClient{cc}
+}
+
+func (c *reservesClient) Add(ctx context.Context, in *AddReserveRequest, opts ...grpc.CallOption) (*AddReserveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddReserveResponse)
+	err := c.cc.Invoke(ctx, Reserves_Add_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *reservesClient) Claim(ctx context.Context, in *ClaimSandboxRequest, opts ...grpc.CallOption) (*ClaimSandboxResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClaimSandboxResponse)
+	err := c.cc.Invoke(ctx, Reserves_Claim_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *reservesClient) List(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListReservesResponse)
+	err := c.cc.Invoke(ctx, Reserves_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *reservesClient) Release(ctx context.Context, in *ReleaseReserveRequest, opts ...grpc.CallOption) (*ReleaseReserveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReleaseReserveResponse)
+	err := c.cc.Invoke(ctx, Reserves_Release_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ReservesServer is the server API for Reserves service.
+// All implementations must embed UnimplementedReservesServer
+// for forward compatibility.
+//
+// Reserves keeps sandboxes ready before somebody asks for them.
+type ReservesServer interface {
+	// Add makes a sandbox that nobody owns yet.
+	Add(context.Context, *AddReserveRequest) (*AddReserveResponse, error)
+	// Claim hands out one, once.
+	Claim(context.Context, *ClaimSandboxRequest) (*ClaimSandboxResponse, error)
+	List(context.Context, *ListReservesRequest) (*ListReservesResponse, error)
+	// Release destroys one.
+	Release(context.Context, *ReleaseReserveRequest) (*ReleaseReserveResponse, error)
+	mustEmbedUnimplementedReservesServer()
+}
+
+// UnimplementedReservesServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedReservesServer struct{}
+
+func (UnimplementedReservesServer) Add(context.Context, *AddReserveRequest) (*AddReserveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Add not implemented")
+}
+func (UnimplementedReservesServer) Claim(context.Context, *ClaimSandboxRequest) (*ClaimSandboxResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Claim not implemented")
+}
+func (UnimplementedReservesServer) List(context.Context, *ListReservesRequest) (*ListReservesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedReservesServer) Release(context.Context, *ReleaseReserveRequest) (*ReleaseReserveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
+}
+func (UnimplementedReservesServer) mustEmbedUnimplementedReservesServer() {}
+func (UnimplementedReservesServer) testEmbeddedByValue()                  {}
+
+// UnsafeReservesServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to ReservesServer will
+// result in compilation errors.
+type UnsafeReservesServer interface {
+	mustEmbedUnimplementedReservesServer()
+}
+
+func RegisterReservesServer(s grpc.ServiceRegistrar, srv ReservesServer) {
+	// If the following call panics, it indicates UnimplementedReservesServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Reserves_ServiceDesc, srv)
+}
+
+func _Reserves_Add_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddReserveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReservesServer).Add(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Reserves_Add_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReservesServer).Add(ctx, req.(*AddReserveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Reserves_Claim_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClaimSandboxRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReservesServer).Claim(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Reserves_Claim_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReservesServer).Claim(ctx, req.(*ClaimSandboxRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Reserves_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListReservesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReservesServer).List(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Reserves_List_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReservesServer).List(ctx, req.(*ListReservesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Reserves_Release_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReleaseReserveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReservesServer).Release(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Reserves_Release_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReservesServer).Release(ctx, req.(*ReleaseReserveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Reserves_ServiceDesc is the grpc.ServiceDesc for Reserves service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Reserves_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "yurt.executor.v1.Reserves",
+	HandlerType: (*ReservesServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Add",
+			Handler:    _Reserves_Add_Handler,
+		},
+		{
+			MethodName: "Claim",
+			Handler:    _Reserves_Claim_Handler,
+		},
+		{
+			MethodName: "List",
+			Handler:    _Reserves_List_Handler,
+		},
+		{
+			MethodName: "Release",
+			Handler:    _Reserves_Release_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "executor.proto",
+}
+
+const (
+	Contexts_List_FullMethodName    = "/yurt.executor.v1.Contexts/List"
+	Contexts_Restart_FullMethodName = "/yurt.executor.v1.Contexts/Restart"
+	Contexts_Remove_FullMethodName  = "/yurt.executor.v1.Contexts/Remove"
+)
+
+// ContextsClient is the client API for Contexts service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Contexts keeps interpreters whose state lasts between executions. An empty language
+// means each that has a context of the name.
+type ContextsClient interface {
+	List(ctx context.Context, in *ListContextsRequest, opts ...grpc.CallOption) (*ListContextsResponse, error)
+	Restart(ctx context.Context, in *RestartContextRequest, opts ...grpc.CallOption) (*RestartContextResponse, error)
+	Remove(ctx context.Context, in *RemoveContextRequest, opts ...grpc.CallOption) (*RemoveContextResponse, error)
+}
+
+type contextsClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewContextsClient(cc grpc.ClientConnInterface) ContextsClient {
+	return &contextsClient{cc}
+}
+
+func (c *contextsClient) List(ctx context.Context, in *ListContextsRequest, opts ...grpc.CallOption) (*ListContextsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListContextsResponse)
+	err := c.cc.Invoke(ctx, Contexts_List_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *contextsClient) Restart(ctx context.Context, in *RestartContextRequest, opts ...grpc.CallOption) (*RestartContextResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RestartContextResponse)
+	err := c.cc.Invoke(ctx, Contexts_Restart_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *contextsClient) Remove(ctx context.Context, in *RemoveContextRequest, opts ...grpc.CallOption) (*RemoveContextResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RemoveContextResponse)
+	err := c.cc.Invoke(ctx, Contexts_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ContextsServer is the server API for Contexts service.
+// All implementations must embed UnimplementedContextsServer
+// for forward compatibility.
+//
+// Contexts keeps interpreters whose state lasts between executions. An empty language
+// means each that has a context of the name.
+type ContextsServer interface {
+	List(context.Context, *ListContextsRequest) (*ListContextsResponse, error)
+	Restart(context.Context, *RestartContextRequest) (*RestartContextResponse, error)
+	Remove(context.Context, *RemoveContextRequest) (*RemoveContextResponse, error)
+	mustEmbedUnimplementedContextsServer()
+}
+
+// UnimplementedContextsServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedContextsServer struct{}
+
+func (UnimplementedContextsServer) List(context.Context, *ListContextsRequest) (*ListContextsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedContextsServer) Restart(context.Context, *RestartContextRequest) (*RestartContextResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Restart not implemented")
+}
+func (UnimplementedContextsServer) Remove(context.Context, *RemoveContextRequest) (*RemoveContextResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedContextsServer) mustEmbedUnimplementedContextsServer() {}
+func (UnimplementedContextsServer) testEmbeddedByValue()                  {}
+
+// UnsafeContextsServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to ContextsServer will
+// result in compilation errors.
+type UnsafeContextsServer interface {
+	mustEmbedUnimplementedContextsServer()
+}
+
+func RegisterContextsServer(s grpc.ServiceRegistrar, srv ContextsServer) {
+	// If the following call panics, it indicates UnimplementedContextsServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Contexts_ServiceDesc, srv)
+}
+
+func _Contexts_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListContextsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextsServer).List(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Contexts_List_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextsServer).List(ctx, req.(*ListContextsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Contexts_Restart_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RestartContextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextsServer).Restart(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Contexts_Restart_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextsServer).Restart(ctx, req.(*RestartContextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Contexts_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RemoveContextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextsServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Contexts_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextsServer).Remove(ctx, req.(*RemoveContextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Contexts_ServiceDesc is the grpc.ServiceDesc for Contexts service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Contexts_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "yurt.executor.v1.Contexts",
+	HandlerType: (*ContextsServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "List",
+			Handler:    _Contexts_List_Handler,
+		},
+		{
+			MethodName: "Restart",
+			Handler:    _Contexts_Restart_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _Contexts_Remove_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "executor.proto",
+}
+
+const (
 	Executions_Start_FullMethodName      = "/yurt.executor.v1.Executions/Start"
 	Executions_Watch_FullMethodName      = "/yurt.executor.v1.Executions/Watch"
 	Executions_Wait_FullMethodName       = "/yurt.executor.v1.Executions/Wait"

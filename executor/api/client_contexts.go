@@ -1,0 +1,29 @@
+package api
+
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/proto"
+)
+
+// Contexts implements [Node].
+func (c *Client) Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error) {
+	res, err := c.contexts.List(ctx, &proto.ListContextsRequest{SandboxId: sandboxID})
+	if err != nil {
+		return nil, err
+	}
+	return decodeAll[yurt.Context](res.GetContexts())
+}
+
+// RestartContext implements [Node].
+func (c *Client) RestartContext(ctx context.Context, sandboxID, name, language string) error {
+	_, err := c.contexts.Restart(ctx, &proto.RestartContextRequest{SandboxId: sandboxID, Name: name, Language: language})
+	return err
+}
+
+// RemoveContext implements [Node].
+func (c *Client) RemoveContext(ctx context.Context, sandboxID, name, language string) error {
+	_, err := c.contexts.Remove(ctx, &proto.RemoveContextRequest{SandboxId: sandboxID, Name: name, Language: language})
+	return err
+}

@@ -1,0 +1,49 @@
+package api
+
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/proto"
+)
+
+// ReserveSandbox implements [Node].
+func (c *Client) ReserveSandbox(ctx context.Context, template yurt.Template) (sandbox yurt.Sandbox, err error) {
+	data, err := encode(template)
+	if err != nil {
+		return sandbox, err
+	}
+	res, err := c.reserves.Add(ctx, &proto.AddReserveRequest{Template: data})
+	if err != nil {
+		return sandbox, err
+	}
+	return sandbox, decodeAnswer(res.GetSandbox(), &sandbox)
+}
+
+// ClaimSandbox implements [Node].
+func (c *Client) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (sandbox yurt.Sandbox, found bool, err error) {
+	data, err := encode(spec)
+	if err != nil {
+		return sandbox, false, err
+	}
+	res, err := c.reserves.Claim(ctx, &proto.ClaimSandboxRequest{Spec: data})
+	if err != nil || len(res.GetSandbox()) == 0 {
+		return sandbox, false, err
+	}
+	return sandbox, true, decodeAnswer(res.GetSandbox(), &sandbox)
+}
+
+// Reserves implements [Node].
+func (c *Client) Reserves(ctx context.Context) ([]yurt.Reserve, error) {
+	res, err := c.reserves.List(ctx, &proto.ListReservesRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return decodeAll[yurt.Reserve](res.GetReserves())
+}
+
+// ReleaseReserve implements [Node].
+func (c *Client) ReleaseReserve(ctx context.Context, digest string) error {
+	_, err := c.reserves.Release(ctx, &proto.ReleaseReserveRequest{Digest: digest})
+	return err
+}

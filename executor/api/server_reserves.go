@@ -1,0 +1,62 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api/proto"
+)
+
+// reserveServer serves sandboxes that are ready before they are asked for.
+type reserveServer struct {
+	proto.UnimplementedReservesServer
+	node interface {
+		Reserves
+		Sandboxes
+	}
+}
+
+func (s *reserveServer) Add(ctx context.Context, req *proto.AddReserveRequest) (*proto.AddReserveResponse, error) {
+	var template yurt.Template
+	if err := decodeRequest(req.GetTemplate(), &template); err != nil {
+		return nil, err
+	}
+	sandbox, err := s.node.ReserveSandbox(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	data, err := encode(sandbox)
+	return &proto.AddReserveResponse{Sandbox: data}, err
+}
+
+func (s *reserveServer) Claim(ctx context.Context, req *proto.ClaimSandboxRequest) (*proto.ClaimSandboxResponse, error) {
+	var spec yurt.SandboxSpec
+	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+		return nil, err
+	}
+	sandbox, found, err := s.node.ClaimSandbox(ctx, spec)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return &proto.ClaimSandboxResponse{}, nil
+	case ctx.Err() != nil: // nobody hears of it, and it is nobody else's any more
+		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
+	}
+	data, err := encode(sandbox)
+	return &proto.ClaimSandboxResponse{Sandbox: data}, err
+}
+
+func (s *reserveServer) List(ctx context.Context, _ *proto.ListReservesRequest) (*proto.ListReservesResponse, error) {
+	list, err := s.node.Reserves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, err := encodeAll(list)
+	return &proto.ListReservesResponse{Reserves: data}, err
+}
+
+func (s *reserveServer) Release(ctx context.Context, req *proto.ReleaseReserveRequest) (*proto.ReleaseReserveResponse, error) {
+	return &proto.ReleaseReserveResponse{}, s.node.ReleaseReserve(ctx, req.GetDigest())
+}
