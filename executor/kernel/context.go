@@ -398,11 +398,13 @@ func (c *Context) read(process Process) (*initd.Exit, error) {
 			}
 			return exit, err
 		}
-		if broken != nil {
-			continue // it is being killed
+		if broken == nil {
+			if broken = c.take(process, chunk); broken != nil {
+				process.Kill()
+			}
 		}
-		if broken = c.take(process, chunk); broken != nil {
-			process.Kill()
+		if broken != nil { // it is dead; its end comes after what it wrote, once that is taken
+			_ = process.Ack(chunk.Seq) // the next Next says why it cannot
 		}
 	}
 }
