@@ -26,6 +26,9 @@ type Config struct {
 	InitPath     string // the binary yurt-init
 	LauncherPath string // the binary yurt-launcher
 	PluginDir    string // language runtimes
+	// RuntimeChecksums are the SHA-256 that the binaries of runtimes must have, by
+	// name; nil means any.
+	RuntimeChecksums map[string]string
 	// HostPaths are what of the host a template may bind, with all below it; nil
 	// means [yurt.OfferedHostPaths].
 	HostPaths []string
@@ -102,7 +105,7 @@ func New(config Config) (*Executor, error) {
 	e := &Executor{
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, ids: newIDRanges(),
 		launcher:  launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
-		runtimes:  plugins.NewHost(config.PluginDir, config.Logger),
+		runtimes:  plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums)),
 		sandboxes: make(map[string]*sandbox),
 		making:    make(map[string]struct{}),
 		creates:   make(chan struct{}, config.MaxCreates),

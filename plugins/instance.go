@@ -40,7 +40,12 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 		"LANG=C.UTF-8",
 		logLevelEnv + "=" + h.log.GetLevel().String(),
 	}
-	proc, err := newProcess(h.starter, path, BinaryPrefix+name, env)
+	start, file, err := h.verified(name, path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	proc, err := newProcess(h.starter, start, BinaryPrefix+name, env)
 	if err != nil {
 		return nil, err
 	}

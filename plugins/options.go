@@ -21,6 +21,7 @@ type options struct {
 	burst        int
 	every        time.Duration
 	tempDir      string
+	checksums    map[string]string // by name; nil: not checked
 	now          func() time.Time
 }
 

@@ -32,6 +32,7 @@ const (
 
 type devFlags struct {
 	listen, stateDir, logFormat string
+	checksums                   string
 	keep                        bool
 }
 
@@ -55,6 +56,7 @@ running, and finds them again when it is started on the same state directory.`,
 	flags.StringVar(&f.listen, "listen", defaultListen, "where to listen: a loopback address and a port, 0 for any that is free")
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the database and the sandboxes; also in YURT_STATE_DIR (default: /var/lib/yurt for root)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&f.checksums, checksumsFlag, a.env(checksumsEnv, ""), checksumsUsage)
 	flags.BoolVar(&f.keep, "keep-sessions", false, "leave the sessions running on Ctrl-C, for the next start to find again")
 	return cmd
 }
@@ -72,12 +74,16 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 			return err
 		}
 	}
+	checksums, err := a.readChecksums(f.checksums)
+	if err != nil {
+		return err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return yurt.Errorf(yurt.CodeUnavailable, "listening on %s: %w; is another yurt dev running? --listen 127.0.0.1:0 takes any free port", f.listen, err)
 	}
 	defer listener.Close()
-	server, err := newDevServer(ctx, f.stateDir, logger)
+	server, err := newDevServer(ctx, f.stateDir, logger, func(c *executor.Config) { c.RuntimeChecksums = checksums })
 	if err != nil {
 		return err
 	}
@@ -119,14 +125,14 @@ type devServer struct {
 
 // newDevServer builds the parts from the bottom up; what is built when a later one
 // fails is closed again.
-func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger) (_ *devServer, err error) {
+func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger, change func(*executor.Config)) (_ *devServer, err error) {
 	s := &devServer{logger: logger}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	node, err := newExecutor(stateDir, logger, func(*executor.Config) {})
+	node, err := newExecutor(stateDir, logger, change)
 	if err != nil {
 		return nil, err
 	}

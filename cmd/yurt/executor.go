@@ -30,6 +30,7 @@ type executorFlags struct {
 	stateDir, listen, listenTLS, node, logFormat string
 	tls                                          identity.Files
 	maxSandboxes, maxCreates, maxQueue, maxRuns  int
+	checksums                                    string
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -63,6 +64,7 @@ them; no output is lost.`,
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&f.checksums, checksumsFlag, a.env(checksumsEnv, ""), checksumsUsage)
 	return cmd
 }
 
@@ -107,8 +109,13 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	checksums, err := a.readChecksums(f.checksums)
+	if err != nil {
+		return err
+	}
 	node, err := newExecutor(f.stateDir, logger, func(c *executor.Config) {
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = f.node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
+		c.RuntimeChecksums = checksums
 	})
 	if err != nil {
 		return err

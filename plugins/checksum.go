@@ -1,0 +1,74 @@
+package plugins
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// MaxChecksumBytes bounds a list of checksums.
+const MaxChecksumBytes = 1 << 20
+
+// WithChecksums lets the host start those runtimes alone whose binary has the SHA-256
+// that is given for its name, in hexadecimal. Nil means that none are checked.
+func WithChecksums(sums map[string]string) Option { return func(o *options) { o.checksums = sums } }
+
+// ParseChecksums reads what sha256sum prints of the binaries of runtimes, for
+// [WithChecksums].
+func ParseChecksums(text string) (map[string]string, error) {
+	if len(text) > MaxChecksumBytes {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the list of checksums has %d bytes; at most %d are allowed", len(text), MaxChecksumBytes)
+	}
+	sums := make(map[string]string)
+	number := 0
+	for line := range strings.Lines(text) {
+		number++
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		sum, file, _ := strings.Cut(line, " ")
+		file = path.Base(strings.TrimLeft(file, " *"))
+		name, ok := strings.CutPrefix(file, BinaryPrefix)
+		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || !ok || !validName(name) {
+			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums is not what sha256sum prints of a file %s…", number, BinaryPrefix)
+		}
+		if before, ok := sums[name]; ok && before != strings.ToLower(sum) {
+			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums gives another one for %s", number, name)
+		}
+		sums[name] = strings.ToLower(sum)
+	}
+	return sums, nil
+}
+
+// verified opens the binary of a runtime and checks it. The file that was read is the
+// one to start, by the path that is returned, whatever is put in its place meanwhile.
+func (h *Host) verified(name, path string) (string, *os.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", nil, yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: %w", name, err)
+	}
+	if h.opts.checksums == nil {
+		return path, file, nil
+	}
+	hash := sha256.New()
+	_, err = io.Copy(hash, file)
+	got, want := hex.EncodeToString(hash.Sum(nil)), h.opts.checksums[name]
+	switch {
+	case err != nil:
+		err = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: %w", name, err)
+	case want == "":
+		err = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: the checksums that this node was given do not have it; its own is %s", name, got)
+	case want != got:
+		err = yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is not started: its binary has the checksum %s, and must have %s", name, got, want)
+	default:
+		return fmt.Sprintf("/proc/self/fd/%d", file.Fd()), file, nil
+	}
+	file.Close()
+	return "", nil, err
+}
