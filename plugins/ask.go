@@ -27,9 +27,34 @@ func (h *Host) Plan(ctx context.Context, req PlanRequest) (Plan, error) {
 		return Plan{}, err
 	}
 	req.Language = strings.ToValidUTF8(req.Language, "\ufffd")
-	return call(ctx, r, question[Plan]{
-		"Plan", func(ctx context.Context, rt *clientV1) (Plan, error) { return rt.Plan(ctx, req) }, Plan.Validate,
-	})
+	return r.plan(ctx, req)
+}
+
+// plan answers with the plan of an earlier request that differs in nothing but the
+// execution's id and directories, or puts the request to the runtime.
+func (r *installed) plan(ctx context.Context, req PlanRequest) (Plan, error) {
+	inst, err := r.instance(ctx)
+	if err != nil {
+		return Plan{}, err
+	}
+	inst.calls.Done() // a cache needs no process, and call takes one of its own
+	plans := inst.plans
+	neutral := plans.neutral(req)
+	key, err := plans.key(neutral)
+	if err != nil {
+		return Plan{}, yurt.Errorf(yurt.CodeInternal, "naming a request to runtime %s: %w", r.name, err)
+	}
+	plan, ok := plans.get(key)
+	if !ok {
+		plan, err = call(ctx, r, question[Plan]{
+			"Plan", func(ctx context.Context, rt *clientV1) (Plan, error) { return rt.Plan(ctx, neutral) }, Plan.Validate,
+		})
+		if err != nil {
+			return Plan{}, err
+		}
+		plans.put(key, plan)
+	}
+	return plans.fill(plan, req), nil
 }
 
 // Interpret asks the runtime of the language what a failure means; nil means that it

@@ -29,6 +29,7 @@ type instance struct {
 	runtime *clientV1
 	info    yurt.RuntimeInfo
 	calls   sync.WaitGroup
+	plans   *planCache
 }
 
 // launch starts the binary at path and returns once it has described itself. It
@@ -49,7 +50,7 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 	if err != nil {
 		return nil, err
 	}
-	inst := &instance{name: name, process: proc}
+	inst := &instance{name: name, process: proc, plans: newPlanCache()}
 	inst.client = plugin.NewClient(h.clientConfig(proc))
 
 	limit := time.AfterFunc(h.opts.startTimeout, func() {

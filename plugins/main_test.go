@@ -77,6 +77,11 @@ func play(name string) int {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
+	case "count":
+		if err := Serve(&counting{obedient: obedient{name}}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	case "hostile":
 		serveRaw(1, plugin.PluginSet{pluginName: &hostile{name: name}})
 	default:

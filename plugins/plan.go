@@ -30,8 +30,9 @@ type PlanRequest struct {
 	Event       []byte // JSON
 	Context     []byte // JSON object whose fields override the handler's context; may be empty
 	// Dir is the directory of this execution inside the sandbox, absolute, where
-	// Plan.Files go and which user code cannot change. A plan may hold it in argv and
-	// env; in the contents of files it may not, since a plan may be used again.
+	// Plan.Files go and which user code cannot change. A plan holds ExecutionID, Dir and
+	// OutDir as they are, neither encoded nor cut: it is kept, and used for other
+	// executions of the same code with theirs in place of these.
 	Dir         string
 	Timeout     yurt.Duration
 	MemoryLimit yurt.Size
