@@ -38,7 +38,7 @@ func ParseChecksums(text string) (map[string]string, error) {
 		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || !ok || !validName(name) {
 			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums is not what sha256sum prints of a file %s…", number, BinaryPrefix)
 		}
-		if before, ok := sums[name]; ok && before != strings.ToLower(sum) {
+		if before, ok := sums[name]; ok && !strings.EqualFold(before, sum) {
 			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums gives another one for %s", number, name)
 		}
 		sums[name] = strings.ToLower(sum)
