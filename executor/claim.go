@@ -33,7 +33,7 @@ func (e *Executor) ReserveSandbox(ctx context.Context, template yurt.Template) (
 // or the claim: one that fails destroys it.
 func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
 	phases := newPhases()
-	if err := admitResources(spec.Resources); err != nil {
+	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
 		return yurt.Sandbox{}, false, err
 	}
 	if err := ctx.Err(); err != nil {
@@ -41,11 +41,6 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 	}
 	reserved := yurt.SandboxSpec{Template: spec.Template, Resources: spec.Template.Resources.Or(yurt.DefaultResources())}
 	if !rebindable(reserved, spec) {
-		return yurt.Sandbox{}, false, nil
-	}
-	// An image is not resized: who wants another size gets a sandbox made.
-	asked, kept := spec.Resources, spec.Template.Resources.Or(yurt.DefaultResources())
-	if asked.DiskKind == yurt.DiskImage && asked.Disk != kept.Disk {
 		return yurt.Sandbox{}, false, nil
 	}
 	s := e.takeReserved(spec.Template.Digest())
@@ -130,7 +125,7 @@ func (s *sandbox) isWhole() bool {
 // before anybody is told, so that no next executor hands it out again.
 func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
 	had := s.record.Spec.Resources
-	if limits := limitsOf(spec.Resources); limits != limitsOf(had) {
+	if limits := limitsOf(spec); limits != limitsOf(s.record.Spec) {
 		if err := s.group.Limit(limits); err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, warm bool) (
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { return os.RemoveAll(s.dir) })
-	s.group, err = e.cgroups.Create(s.id, limitsOf(spec.Resources))
+	s.group, err = e.cgroups.Create(s.id, limitsOf(spec))
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -93,7 +93,7 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 	if mode := spec.Template.Network.Mode; mode != yurt.NetworkNone {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this node has no network mode %q; it knows %q", mode, yurt.NetworkNone)
 	}
-	if err := admitResources(spec.Resources); err != nil {
+	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
 		return err
 	}
 	return e.admitExtras(spec)
@@ -101,7 +101,7 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 
 // admitResources refuses limits that this host cannot hold: beyond what it has, a
 // limit is none.
-func admitResources(r yurt.Resources) error {
+func admitResources(r yurt.Resources, kind yurt.DiskKind) error {
 	if err := r.Validate("resources"); err != nil {
 		return err
 	}
@@ -119,14 +119,15 @@ func admitResources(r yurt.Resources) error {
 	if r.Memory > total {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.memory", "%s was asked for, the node has %s", r.Memory, total)
 	}
-	if r.Disk > total {
+	if kind != yurt.DiskImage && r.Disk > total {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, and workspaces are held in memory, of which the node has %s", r.Disk, total)
 	}
 	return nil
 }
 
-func limitsOf(r yurt.Resources) cgroup.Limits {
-	return cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs}
+func limitsOf(spec yurt.SandboxSpec) cgroup.Limits {
+	r := spec.Resources
+	return cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: spec.Template.Resources.IOWeight}
 }
 
 // makeDir makes the sandbox's directory. Without a record in it, it is half made.
@@ -147,7 +148,7 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Lay
 		return err
 	}
 	defer closeAll(files)
-	spec, err := e.ociSpec(s, layout, homes)
+	spec, err := e.ociSpec(ctx, s, layout, homes)
 	if err != nil {
 		return err
 	}

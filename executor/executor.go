@@ -32,6 +32,9 @@ type Config struct {
 	// HostPaths are what of the host a template may bind, with all below it; nil
 	// means [yurt.OfferedHostPaths].
 	HostPaths []string
+	// AppArmorProfile and SELinuxLabel confine all processes of every sandbox, as the
+	// host's policy says; "" for none. The host must have what is given.
+	AppArmorProfile, SELinuxLabel string
 	// Transient ends every sandbox when the executor is gone, however it went.
 	Transient bool
 	// Bounds of what there is at once; 0 means a default. What would be beyond one is
@@ -88,6 +91,9 @@ func New(config Config) (*Executor, error) {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			return nil, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
 		}
+	}
+	if err := checkLabels(config.AppArmorProfile, config.SELinuxLabel); err != nil {
+		return nil, err
 	}
 	state, err := filepath.Abs(config.StateDir)
 	if err != nil {

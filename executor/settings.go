@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -8,8 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
@@ -30,13 +33,58 @@ func (e *Executor) admitExtras(spec yurt.SandboxSpec) error {
 	if uint64(r.Ulimits.NoFile) > files.Max {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.ulimits.nofile", "%d was asked for, the node's own processes have %d", r.Ulimits.NoFile, files.Max)
 	}
+	if err := e.admitDisk(spec); err != nil {
+		return err
+	}
+	if r.IOWeight != 0 {
+		return e.cgroups.CheckIO()
+	}
 	return nil
 }
 
+// admitDisk refuses a workspace that the node has no room for. What it is held in has
+// the last word all the same: several may be promised the same room.
+func (e *Executor) admitDisk(spec yurt.SandboxSpec) error {
+	if spec.Template.Resources.DiskKind != yurt.DiskImage {
+		return nil
+	}
+	if err := disk.Check(); err != nil {
+		return err
+	}
+	if asked := spec.Resources.Disk; asked < yurt.MinDiskImage {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s is too small for disk_kind %q; give %s or more", asked, yurt.DiskImage, yurt.Size(yurt.MinDiskImage))
+	}
+	free, err := disk.Free(e.config.StateDir)
+	if err != nil {
+		return err
+	}
+	if spec.Resources.Disk > free {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, the node's disk has %s left", spec.Resources.Disk, free)
+	}
+	return nil
+}
+
+// imageFile is the name, in a sandbox's directory, of what its workspace is held in.
+const imageFile = "workspace.img"
+
+// makeDisk makes what the sandbox's workspace is held in, and returns its path; "" if
+// that is memory.
+func (s *sandbox) makeDisk(ctx context.Context) (string, error) {
+	if s.record.Spec.Template.Resources.DiskKind != yurt.DiskImage {
+		return "", nil
+	}
+	path, base := s.path(imageFile), s.record.IDBase
+	return path, disk.Make(ctx, path, s.record.Spec.Resources.Disk, base+rootfs.UserID, base+rootfs.GroupID)
+}
+
 // ociSpec says what the sandbox is made of.
-func (e *Executor) ociSpec(s *sandbox, root layout.Layout, homes int) (*specs.Spec, error) {
+func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout, homes int) (*specs.Spec, error) {
 	spec := s.record.Spec
 	uptime, err := oci.HostUptime()
+	if err != nil {
+		return nil, err
+	}
+	image, err := s.makeDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +93,8 @@ func (e *Executor) ociSpec(s *sandbox, root layout.Layout, homes int) (*specs.Sp
 		Disk: spec.Resources.Disk, Memory: spec.Resources.Memory,
 		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(spec, homes),
 		MaxFiles: max(maxOpenFiles, uint64(spec.Template.Resources.Ulimits.NoFile)),
-		Layered:  spec.Template.Isolation.PerExecution, Uptime: uptime,
+		Image:    image, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinuxLabel,
+		Layered: spec.Template.Isolation.PerExecution, Uptime: uptime,
 	}), nil
 }
 

@@ -31,6 +31,7 @@ type executorFlags struct {
 	tls                                          identity.Files
 	maxSandboxes, maxCreates, maxQueue, maxRuns  int
 	checksums                                    string
+	appArmor, seLinux                            string
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -63,6 +64,8 @@ them; no output is lost.`,
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
+	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
+	flags.StringVar(&f.seLinux, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0 (default: none)")
 	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	flags.StringVar(&f.checksums, checksumsFlag, a.env(checksumsEnv, ""), checksumsUsage)
 	return cmd
@@ -116,6 +119,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	node, err := newExecutor(f.stateDir, logger, func(c *executor.Config) {
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = f.node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 		c.RuntimeChecksums = checksums
+		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux
 	})
 	if err != nil {
 		return err

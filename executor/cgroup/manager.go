@@ -23,6 +23,8 @@ type Limits struct {
 	CPU    float64 // cores
 	Memory int64   // bytes, swap included
 	PIDs   int
+
+	IOWeight int // share of the disks' time, 1 to 1000; 0 for the kernel's default, 100
 }
 
 // What yurt-init may use for itself, beside the limits of its runs.
@@ -127,7 +129,7 @@ func (m *Manager) findMounts(mountinfo io.Reader) error {
 			m.v2 = fields[4]
 		case "cgroup":
 			for _, option := range strings.Split(tail[2], ",") {
-				if slices.Contains([]string{"memory", "cpu", "cpuacct", "pids", "freezer", "devices"}, option) {
+				if slices.Contains([]string{"memory", "cpu", "cpuacct", "pids", "freezer", "devices", "blkio"}, option) {
 					m.v1[option] = fields[4]
 				}
 			}
@@ -162,6 +164,41 @@ func (m *Manager) Version() int {
 	return 1
 }
 
+// CheckIO returns an error if this host has no share of disks' time to give.
+func (m *Manager) CheckIO() error {
+	have := m.v1["blkio"] != ""
+	if m.Version() == 2 {
+		list, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
+		if err != nil {
+			return fmt.Errorf("reading cgroup controllers: %w", err)
+		}
+		have = slices.Contains(strings.Fields(string(list)), "io")
+	}
+	if !have {
+		return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "resources.io_weight", "this host has no cgroup controller for disks; leave io_weight out, or mount blkio (version 1) or enable io (version 2)")
+	}
+	return nil
+}
+
+// weigh sets the share of disks' time by whatever the kernel has for it.
+func weigh(dir string, weight int, files ...string) error {
+	set := false
+	for _, file := range files {
+		err := writeInt(dir, file, int64(weight))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		set = true
+	}
+	if !set {
+		return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "resources.io_weight", "this kernel knows no weights of disks' time; leave io_weight out")
+	}
+	return nil
+}
+
 // Create makes the group of a new sandbox and sets its limits.
 func (m *Manager) Create(name string, limits Limits) (Group, error) {
 	if m.Version() == 2 {
@@ -175,7 +212,7 @@ func (m *Manager) Open(name string) Group {
 	if m.Version() == 2 {
 		return m.groupV2(name, Limits{})
 	}
-	return m.groupV1(name)
+	return m.groupV1(name, true)
 }
 
 // Names lists the groups below the parent.

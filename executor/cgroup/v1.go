@@ -28,7 +28,9 @@ type groupV1 struct {
 	dir        map[string]string
 }
 
-func (m *Manager) groupV1(name string) *groupV1 {
+// groupV1 is the group of that name. It is in the hierarchy of disks if it has a weight
+// there, or may have.
+func (m *Manager) groupV1(name string, weighed bool) *groupV1 {
 	g := &groupV1{dir: make(map[string]string)}
 	add := func(list []string, controller string) []string {
 		mount := m.v1[controller]
@@ -49,6 +51,9 @@ func (m *Manager) groupV1(name string) *groupV1 {
 	for _, c := range sharedControllers() {
 		g.sharedDirs = add(g.sharedDirs, c)
 	}
+	if weighed {
+		g.sharedDirs = add(g.sharedDirs, "blkio")
+	}
 	return g
 }
 
@@ -65,7 +70,7 @@ func sameDir(a, b string) bool {
 func (g *groupV1) all() []string { return append(slices.Clone(g.leafDirs), g.sharedDirs...) }
 
 func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
-	g := m.groupV1(name)
+	g := m.groupV1(name, limits.IOWeight != 0)
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -81,6 +86,11 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 			if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
 				return nil, fmt.Errorf("making a cgroup: %w", err)
 			}
+		}
+	}
+	if limits.IOWeight != 0 {
+		if err := weigh(g.dir["blkio"], limits.IOWeight, "blkio.weight", "blkio.bfq.weight"); err != nil {
+			return nil, err
 		}
 	}
 	return g, errors.Join(

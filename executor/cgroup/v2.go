@@ -43,10 +43,24 @@ func (m *Manager) createV2(name string, limits Limits) (Group, error) {
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
-	if err := limitCPUV2(g.dir, limits.CPU); err != nil {
+	err := limitCPUV2(g.dir, limits.CPU)
+	if err == nil && limits.IOWeight != 0 {
+		err = m.weighV2(g.dir, limits.IOWeight)
+	}
+	if err != nil {
 		return nil, errors.Join(err, os.Remove(g.dir))
 	}
 	return g, nil
+}
+
+// weighV2 hands on the controller of disks, which only those need that ask for it.
+func (m *Manager) weighV2(dir string, weight int) error {
+	for _, above := range []string{m.v2, filepath.Dir(dir)} {
+		if err := write(above, "cgroup.subtree_control", "+io"); err != nil {
+			return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "resources.io_weight", "shares of disks' time cannot be given below %s: %w", above, err)
+		}
+	}
+	return weigh(dir, weight, "io.weight", "io.bfq.weight")
 }
 
 // limitCPUV2 sets the quota, which holds for init too: the output it handles is the

@@ -42,7 +42,7 @@ func unpack(req *launch.CreateRequest, files []*os.File) (passed, error) {
 
 // create makes one sandbox: its root file system, its namespaces and mounts, and
 // yurt-init running in it.
-func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Reply, error) {
+func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.Reply, err error) {
 	began := time.Now()
 	p, err := unpack(req, files)
 	if err != nil {
@@ -51,6 +51,11 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (launch.Rep
 	if req.Spec.Root.Path, err = s.skeletons.path(req.Layout); err != nil {
 		return launch.Reply{}, err
 	}
+	drop, err := mountImage(req.ID, req.Spec)
+	if err != nil {
+		return launch.Reply{}, err
+	}
+	defer func() { err = errors.Join(err, drop()) }()
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:      req.ID,
 		Spec:            req.Spec,

@@ -23,6 +23,9 @@ type Options struct {
 	CgroupPath string   // on cgroup v2, where init is born
 	InitArgs   []string // of yurt-init, after its name
 	MaxFiles   uint64   // open files of a process
+	Image      string   // the file that holds the workspace; "" for memory
+	AppArmor   string   // profile of all processes; "" for none
+	SELinux    string   // label of all processes; "" for none
 	Layered    bool     // init gives each process namespaces of its own
 	Uptime     *Uptime  // what the clocks of the host show; nil where the kernel has no time namespaces
 }
@@ -72,6 +75,8 @@ func initProcess(o Options) *specs.Process {
 	}
 	return &specs.Process{
 		User:            specs.User{UID: 0, GID: 0},
+		ApparmorProfile: o.AppArmor,
+		SelinuxLabel:    o.SELinux,
 		Args:            append([]string{layout.InitPath}, o.InitArgs...),
 		Env:             []string{"PATH=/usr/bin:/bin", "HOME=/", "GOMAXPROCS=2"}, // HOME, or it is looked for
 		Cwd:             "/",
@@ -126,8 +131,16 @@ func mounts(o Options) []specs.Mount {
 	return append(list,
 		specs.Mount{Destination: TempDir, Type: "tmpfs", Source: "tmp", Options: []string{"nosuid", "nodev", "mode=1777", sized[TempDir].option()}},
 		specs.Mount{Destination: rootfs.RunDir, Type: "tmpfs", Source: "run", Options: []string{"nosuid", "nodev", "mode=0755", Sizes{runDirSize, runDirInodes}.option()}},
-		specs.Mount{Destination: yurt.WorkspaceDir, Type: "tmpfs", Source: "workspace", Options: []string{"nosuid", "nodev", "mode=0755", user, sized[yurt.WorkspaceDir].option()}},
+		workspace(o, user, sized[yurt.WorkspaceDir]),
 	)
+}
+
+// workspace is the one mount that may be a bind: of an image that the launcher mounts.
+func workspace(o Options, user string, sizes Sizes) specs.Mount {
+	if o.Image != "" {
+		return specs.Mount{Destination: yurt.WorkspaceDir, Type: "bind", Source: o.Image, Options: []string{"bind", "nosuid", "nodev"}}
+	}
+	return specs.Mount{Destination: yurt.WorkspaceDir, Type: "tmpfs", Source: "workspace", Options: []string{"nosuid", "nodev", "mode=0755", user, sizes.option()}}
 }
 
 // What executions put into rootfs.RunDir, which only the host writes to.

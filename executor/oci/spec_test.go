@@ -171,3 +171,23 @@ func TestPathsOfProcThatTellOrAct(t *testing.T) {
 		}
 	}
 }
+
+func TestOptionsOfTheSpec(t *testing.T) {
+	o := options()
+	o.AppArmor, o.SELinux, o.Image, o.Layered = "profile", "label", "/state/workspace.img", true
+	o.Uptime = &Uptime{Monotonic: 5, Boottime: 7}
+	spec := Spec(o)
+	if spec.Process.ApparmorProfile != "profile" || spec.Process.SelinuxLabel != "label" {
+		t.Errorf("labels are %q and %q", spec.Process.ApparmorProfile, spec.Process.SelinuxLabel)
+	}
+	if !slices.Contains(spec.Process.Capabilities.Effective, "CAP_SYS_ADMIN") {
+		t.Error("init cannot mount for a layer")
+	}
+	if got := spec.Linux.TimeOffsets; got["monotonic"].Secs != -5 || got["boottime"].Secs != -7 {
+		t.Errorf("clocks are moved by %v", got)
+	}
+	workspace := spec.Mounts[len(spec.Mounts)-1]
+	if workspace.Type != "bind" || workspace.Source != o.Image || !slices.Contains(workspace.Options, "nosuid") || !slices.Contains(workspace.Options, "nodev") {
+		t.Errorf("the workspace is %+v", workspace)
+	}
+}

@@ -1,0 +1,36 @@
+//go:build linux && cgo && seccomp
+
+package libcontainer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/disk"
+)
+
+// mountImage mounts the disk image that the specification binds, if it binds one, and
+// has it bind the mount. The mount is needed until the sandbox has it: drop it then.
+func mountImage(id string, spec *specs.Spec) (drop func() error, err error) {
+	for i := range spec.Mounts {
+		m := &spec.Mounts[i]
+		if m.Type != "bind" {
+			continue
+		}
+		dir := filepath.Join(skeletonDir, id)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("mounting the workspace: %w", err)
+		}
+		if err := disk.Mount(m.Source, dir); err != nil {
+			return nil, errors.Join(err, os.Remove(dir))
+		}
+		m.Source = dir
+		return func() error { return errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)) }, nil
+	}
+	return func() error { return nil }, nil
+}
