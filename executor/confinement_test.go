@@ -88,16 +88,30 @@ print((time.process_time() - cpu) / (time.monotonic() - wall))`))
 func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 	e := rig.Executor(t)
 	create(t, e)
+	found := make(map[string]bool)
 	want := "on cgroup v1"
 	if onUnified() {
 		want = "on cgroup v2"
 	}
 	for _, f := range executor.Doctor(t.Context()) {
+		found[f.Mechanism] = true
+		if f.Detail == "" || (f.State != executor.StateInForce) != (f.Consequence != "") {
+			t.Errorf("what its absence means is said if it is absent, and only then: %+v", f)
+		}
 		if f.Required && f.State != executor.StateInForce {
 			t.Errorf("a sandbox was made, and %s is said to be %s: %s", f.Mechanism, f.State, f.Detail)
 		}
 		if f.Mechanism == "cgroup limits" && !strings.Contains(f.Detail, want) {
 			t.Errorf("%s: %q, want %q in it", f.Mechanism, f.Detail, want)
+		}
+	}
+	for _, mechanism := range []string{
+		"root", "user namespace", "pid namespace", "network namespace", "mount namespace", "ipc namespace", "uts namespace", "cgroup namespace",
+		"seccomp", "cgroup limits", "swap limit", "io weight", "disk limit in memory", "disk limit by image", "project quota", "time namespace",
+		"keyring", "core dumps", "landlock", "mandatory access control", "second layer", "gVisor",
+	} {
+		if !found[mechanism] {
+			t.Errorf("nothing is said of %s", mechanism)
 		}
 	}
 }

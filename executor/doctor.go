@@ -2,7 +2,6 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +36,9 @@ type Finding struct {
 func Doctor(context.Context) []Finding {
 	findings := []Finding{checkRoot()}
 	findings = append(findings, checkNamespaces()...)
-	findings = append(findings, checkSeccomp(), checkCgroups(), checkSwap(), checkQuota(), checkTimeNamespace(), checkLandlock(), checkLSM(), checkGVisor())
+	findings = append(findings, checkSeccomp(), checkCgroups(), checkSwap(), checkIO())
+	findings = append(findings, checkDisks()...)
+	findings = append(findings, checkTimeNamespace(), checkKeyrings(), checkCoreDumps(), checkLandlock(), checkLSM(), checkLayer(), checkGVisor())
 	return findings
 }
 
@@ -100,7 +101,11 @@ func checkCgroups() Finding {
 		f.State, f.Detail, f.Consequence = StateMissing, err.Error(), "no sandbox is made: its memory, CPU and processes could not be limited"
 		return f
 	}
-	f.State, f.Detail = StateInForce, fmt.Sprintf("memory, cpu and pids on cgroup v%d", manager.Version())
+	layout := "version 1, processes born in their run's groups by threads that enter them"
+	if manager.Version() == 2 {
+		layout = "version 2, processes born in their run's group by clone3"
+	}
+	f.State, f.Detail = StateInForce, fmt.Sprintf("memory, cpu and pids on cgroup v%d: %s", manager.Version(), layout)
 	return f
 }
 
@@ -117,13 +122,6 @@ func checkSwap() Finding {
 	return Finding{
 		Mechanism: "swap limit", State: StateDegraded, Detail: "the kernel does not account for swap",
 		Consequence: "sandboxes are asked not to swap, which the kernel may disregard under pressure; boot with swapaccount=1",
-	}
-}
-
-func checkQuota() Finding {
-	return Finding{
-		Mechanism: "disk quota", State: StateInForce,
-		Detail: "workspaces are sized file systems in memory: they count towards the memory limit and end with the host's power",
 	}
 }
 
@@ -148,20 +146,6 @@ func checkLandlock() Finding {
 		f.State, f.Consequence = StateDegraded, "an older kernel's landlock confines less: devices' ioctls from ABI 5 on, signals from ABI 6 on"
 	}
 	return f
-}
-
-func checkLSM() Finding {
-	list, err := os.ReadFile("/sys/kernel/security/lsm")
-	detail := "the host has neither AppArmor nor SELinux"
-	if err == nil && (strings.Contains(string(list), "apparmor") || strings.Contains(string(list), "selinux")) {
-		detail = "the host has " + strings.TrimSpace(string(list)) + "; this version of Yurt sets no label"
-	} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-		detail = "not known: " + err.Error()
-	}
-	return Finding{
-		Mechanism: "mandatory access control", State: StateMissing, Detail: detail,
-		Consequence: "a flaw in another layer is not caught by a label",
-	}
 }
 
 func checkGVisor() Finding {
