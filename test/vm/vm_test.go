@@ -21,6 +21,9 @@ func ownTests() []string {
 		"TestIsolation",                               // cgroup namespace, device rules, nothing inherited
 		"TestSystemCallFilter",                        // clone3 for init alone
 		"TestLandlock",                                // an older one, and children that borrow init's memory
+		"TestLayer",                                   // namespaces and a cgroup by one clone3
+		"TestLayerTellsHowItsCommandEnded",            // and their end
+		"TestUlimits",                                 // of children alone
 		"TestTimeoutEndsTheWholeTree",                 // cgroup.kill
 		"TestTimeoutEndsAProcessWithoutItsMainThread", // and what it misses
 		"TestForkBombIsEndedByItsTimeout",             // and what is faster
