@@ -203,7 +203,7 @@ func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 func TestInterruptKeepsState(t *testing.T) {
 	n := newNotebook(t)
 	n.run("import time, os\nx = 1")
-	loop := cell("x = 2\nopen('/tmp/begun', 'w').close()\nwhile True: time.sleep(1000)")
+	loop := cell("x = 2\nopen('/tmp/begun', 'w').close()\nwhile True: pass")
 	waiting := cell("x = 3")
 	for _, spec := range []yurt.ExecutionSpec{loop, waiting} {
 		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
