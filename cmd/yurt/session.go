@@ -21,6 +21,7 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionExecCommand(a),
 		newSessionCodeCommand(a),
 		newSessionCpCommand(a),
+		newSessionAttachCommand(a),
 		newSessionShellCommand(a),
 		newSessionProcessesCommand(a),
 		newSessionPauseCommand(a),
@@ -95,13 +96,19 @@ func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient
 		}
 		return err
 	}
+	return a.reportExecution(execution, req.OutputLimit)
+}
+
+// reportExecution shows what came of an execution whose output was passed on, and
+// returns its exit code as an error unless it is 0.
+func (a *app) reportExecution(execution yurt.Execution, limit yurt.Size) error {
 	result := execution.Result
 	if a.json {
 		if err := a.printJSON(execution); err != nil {
 			return err
 		}
 	} else {
-		a.printResult(yurt.ExecutionSpec{Kind: yurt.KindCommand, OutputLimit: req.OutputLimit}, result)
+		a.printResult(yurt.ExecutionSpec{Kind: yurt.KindCommand, OutputLimit: limit}, result)
 	}
 	if result.ExitCode != 0 {
 		return exitError(result.ExitCode)

@@ -9,7 +9,10 @@ import (
 )
 
 func newSessionExecCommand(a *app) *cobra.Command {
-	var f sessionRunFlags
+	var (
+		f      sessionRunFlags
+		detach bool
+	)
 	cmd := &cobra.Command{
 		Use:   "exec [flags] ID [--] COMMAND [ARGUMENT]...",
 		Short: "Run a command in a session, and pass its output on as it comes",
@@ -27,11 +30,15 @@ or anything that a shell gives a meaning to is a line for the sandbox's shell.`,
 			if err := f.apply(a, &req); err != nil {
 				return err
 			}
+			if detach {
+				return a.startInSession(cmd.Context(), args[0], req)
+			}
 			return a.runInSession(cmd.Context(), args[0], req)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "give it our standard input, read to its end first")
+	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "print its ID and leave it running; see \"yurt session attach\"")
 	cmd.Flags().SetInterspersed(false) // what follows the ID is the command's
 	return cmd
 }

@@ -65,10 +65,11 @@ func printable(text string) string {
 
 func newSessionProcessesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "ps ID",
-		Short: "List what runs in a session, also what outlived its execution",
-		Args:  arguments(1, 1, "one session ID"),
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },
+		Use:     "processes ID",
+		Aliases: []string{"ps"},
+		Short:   "List what runs in a session, also what outlived its execution",
+		Args:    arguments(1, 1, "one session ID"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },
 	}
 }
 

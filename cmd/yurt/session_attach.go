@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+func newSessionAttachCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "attach ID [EXECUTION]",
+		Short: "Pass on what an execution has printed and prints, until it ends",
+		Long: `Pass on what an execution has printed, and what it prints from now on, until it ends.
+Its exit code becomes that of this program. Without EXECUTION it is the session's latest.
+An execution goes on when whoever is attached leaves.`,
+		Example: `  execution=$(yurt session exec --detach $id 'sleep 10; echo done')
+  yurt session attach $id $execution`,
+		Args: arguments(1, 2, "a session ID and at most one execution"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.attach(cmd.Context(), args[0], append(args, "")[1])
+		},
+	}
+}
+
+func (a *app) attach(ctx context.Context, sessionID, executionID string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	execution, err := client.Execution(ctx, sessionID, executionID)
+	if err != nil {
+		return err
+	}
+	err = client.WatchExecution(ctx, sessionID, execution.ID, 0, func(event yurt.Event) error {
+		if event.Type == yurt.EventEnded {
+			execution.State, execution.Result = event.Result.State(), event.Result
+		}
+		if a.json {
+			return nil
+		}
+		return a.passOn(event)
+	})
+	if err != nil {
+		return err
+	}
+	return a.reportExecution(execution, 0)
+}
+
+// startInSession begins req and says what it is called, to attach to.
+func (a *app) startInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	execution, err := client.Start(ctx, sessionID, req)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(execution)
+	}
+	a.printf("%s\n", execution.ID)
+	return nil
+}
