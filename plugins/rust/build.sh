@@ -17,13 +17,15 @@ case $entry in
 			echo "error: $dir/Cargo.toml needs cargo, which is not in this template" >&2
 			exit 1
 		fi
-		name=$(basename "$entry" .rs)
 		cd "$dir"
-		"$cargo" build --quiet --offline --target-dir "$cache/target"
-		# The binary of the entry, or else of the package.
-		for made in "$cache/target/debug/$name" "$cache"/target/debug/*; do
-			if [ -f "$made" ] && [ -x "$made" ] && [ "${made%.so}" = "$made" ]; then
-				ln -sf "$made" "$out/main"
+		# Projects do not mix, though they keep what was built for the next time.
+		target=$cache/target/$(printf %s "$PWD" | cksum | tr ' ' -)
+		"$cargo" build --quiet --offline --target-dir "$target"
+		package=$(sed -n 's/^name *= *"\([^"]*\)".*/\1/p' Cargo.toml | head -n 1)
+		# src/main.rs has the name of the package, src/bin/x.rs its own.
+		for name in "$(basename "$entry" .rs)" "$package"; do
+			if [ -x "$target/debug/$name" ]; then
+				ln -sf "$target/debug/$name" "$out/main"
 				exit
 			fi
 		done
