@@ -50,7 +50,7 @@ func ownTests() []string {
 const testsEnv = "YURT_VM_TESTS"
 
 // patience is how long the machine may take, emulated and on a host that is busy.
-const patience = 10 * time.Minute
+const patience = 20 * time.Minute
 
 func TestExecutorOnCgroupV2(t *testing.T) {
 	if testing.Short() {
