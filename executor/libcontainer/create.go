@@ -31,7 +31,7 @@ type passed struct {
 }
 
 func unpack(req *launch.CreateRequest, files []*os.File) (passed, error) {
-	if req.Spec == nil || req.Spec.Root == nil || len(files) != 3+req.Births+req.Homes {
+	if req.Spec == nil || req.Spec.Root == nil || req.Spec.Linux == nil || len(files) != 3+req.Births+req.Homes {
 		return passed{}, errors.New("the request is not complete")
 	}
 	return passed{
@@ -49,6 +49,14 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.R
 		return launch.Reply{}, err
 	}
 	if req.Spec.Root.Path, err = s.skeletons.path(req.Layout); err != nil {
+		return launch.Reply{}, err
+	}
+	network, err := s.networks.take()
+	if err != nil {
+		return launch.Reply{}, err
+	}
+	defer network.Close()
+	if err := joinNetwork(req.Spec, network); err != nil {
 		return launch.Reply{}, err
 	}
 	drop, err := mountImage(req.ID, req.Spec)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/moby/sys/mountinfo"
 	"github.com/opencontainers/runc/libcontainer"
@@ -43,7 +44,7 @@ func Serve(initBin string, transient bool) error {
 	if err := os.Setenv("GOMAXPROCS", "1"); err != nil {
 		return err
 	}
-	s := &server{conn: conn.(*net.UnixConn), inits: make(map[*libcontainer.Process]struct{})}
+	s := &server{conn: conn.(*net.UnixConn), networks: newNetworks(), inits: make(map[*libcontainer.Process]struct{})}
 	if s.skeletons, err = newSkeletons(initBin); err != nil {
 		return err
 	}
@@ -87,6 +88,7 @@ func isolate() error {
 type server struct {
 	conn      *net.UnixConn
 	skeletons *skeletons
+	networks  *networks
 
 	mu    sync.Mutex
 	inits map[*libcontainer.Process]struct{} // that run
@@ -162,21 +164,11 @@ func receivedFiles(oob []byte) ([]*os.File, error) {
 	return files, nil
 }
 
+// handle answers the request, and then prepares for the next.
 func (s *server) handle(req launch.Request, files []*os.File) {
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
-	var reply launch.Reply
-	var err error
-	switch {
-	case req.Create != nil:
-		reply, err = s.create(req.Create, files)
-	case req.Filter != nil:
-		reply.Filter, err = compileFilter()
-	default:
-		err = errors.New("unknown request")
+	reply, err := s.answer(req, files)
+	for _, f := range files {
+		f.Close()
 	}
 	if err != nil {
 		reply = launch.Reply{Error: err.Error()}
@@ -184,5 +176,21 @@ func (s *server) handle(req launch.Request, files []*os.File) {
 	reply.ID = req.ID
 	if data, err := json.Marshal(reply); err == nil {
 		_, _ = s.conn.Write(data) // fails only when the executor is gone, which ends serve
+	}
+	if req.Create != nil {
+		time.Sleep(tidyAfter)
+		s.networks.refill()
+	}
+}
+
+func (s *server) answer(req launch.Request, files []*os.File) (reply launch.Reply, err error) {
+	switch {
+	case req.Create != nil:
+		return s.create(req.Create, files)
+	case req.Filter != nil:
+		reply.Filter, err = compileFilter()
+		return reply, err
+	default:
+		return reply, errors.New("unknown request")
 	}
 }

@@ -1,0 +1,117 @@
+//go:build linux && cgo && seccomp
+
+package libcontainer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// networks makes network namespaces, each with a loopback interface that is up. Some
+// are made ahead, since making one takes a part of the time of a create.
+//
+// They belong to the host's user namespace and not to a sandbox's, so that nobody in a
+// sandbox, its root included, has any capability over the one it is in.
+type networks struct {
+	spare chan *os.File
+}
+
+// spareNetworks is how many are kept, for as many creates at once.
+const spareNetworks = 4
+
+func newNetworks() *networks { return &networks{make(chan *os.File, spareNetworks)} }
+
+// take returns a namespace that nobody else has or gets. It lasts while the file is
+// open or a process is in it.
+func (n *networks) take() (*os.File, error) {
+	select {
+	case file := <-n.spare:
+		return file, nil
+	default:
+		return newNetwork()
+	}
+}
+
+// refill makes one for a later create, unless there are enough. What keeps it from
+// that, the create will run into and say.
+func (n *networks) refill() {
+	if len(n.spare) == cap(n.spare) {
+		return
+	}
+	file, err := newNetwork()
+	if err != nil {
+		return
+	}
+	select {
+	case n.spare <- file:
+	default: // others were faster
+		file.Close()
+	}
+}
+
+// newNetwork makes a namespace on a thread that ends with it, since the others are to
+// stay in the host's.
+func newNetwork() (file *os.File, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlock
+		file, err = enterNetwork()
+	}()
+	<-done
+	return file, err
+}
+
+// enterNetwork puts the calling thread into a new namespace.
+func enterNetwork() (*os.File, error) {
+	if unix.Gettid() == unix.Getpid() {
+		return nil, errors.New("the main thread may not enter a sandbox's network")
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return nil, fmt.Errorf("making a network namespace: %w", err)
+	}
+	if err := raiseLoopback(); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
+	if err != nil {
+		return nil, fmt.Errorf("making a network namespace: %w", err)
+	}
+	return file, nil
+}
+
+func raiseLoopback() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening a socket: %w", err)
+	}
+	defer unix.Close(socket)
+	lo, err := unix.NewIfreq("lo")
+	if err != nil {
+		return fmt.Errorf("naming the loopback interface: %w", err)
+	}
+	lo.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, lo); err != nil {
+		return fmt.Errorf("bringing up the loopback interface: %w", err)
+	}
+	return nil
+}
+
+// joinNetwork has the sandbox join the namespace, where it asks for one of its own.
+// The file must stay open until it has.
+func joinNetwork(spec *specs.Spec, file *os.File) error {
+	i := slices.IndexFunc(spec.Linux.Namespaces, func(ns specs.LinuxNamespace) bool {
+		return ns.Type == specs.NetworkNamespace && ns.Path == ""
+	})
+	if i < 0 {
+		return errors.New("the request is not for a network namespace of its own")
+	}
+	spec.Linux.Namespaces[i].Path = fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), file.Fd())
+	return nil
+}
