@@ -63,7 +63,12 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
 	defer cancel()
 	defer func() {
-		if err != nil {
+		switch {
+		case err == nil:
+		case e.ctx.Err() != nil: // which is why it failed; the next executor goes on
+			p.letGo()
+			err = kernel.ErrClosing
+		default:
 			p.Kill()
 			p.Close()
 		}
@@ -145,10 +150,17 @@ func (p *kernelProcess) start(ctx context.Context, plan plugins.KernelPlan) erro
 
 // follow ends the reading of the output with the executor.
 func (p *kernelProcess) follow() {
-	p.stop = context.AfterFunc(p.executor.ctx, func() {
+	p.stop = context.AfterFunc(p.executor.ctx, p.letGo)
+}
+
+// letGo closes what we have of it, and leaves it as it is.
+func (p *kernelProcess) letGo() {
+	if p.out != nil {
 		p.out.Close()
+	}
+	if p.requests != nil {
 		p.requests.Close()
-	})
+	}
 }
 
 // Send implements kernel.Process.
@@ -166,10 +178,13 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 			return err
 		}
 	}
-	if err := p.requests.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
+	if err := p.requests.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil && p.executor.ctx.Err() == nil {
 		return fmt.Errorf("asking a kernel: %w", err)
 	}
 	if _, err := p.requests.Write(line); err != nil {
+		if p.executor.ctx.Err() != nil {
+			return kernel.ErrClosing
+		}
 		return fmt.Errorf("asking a kernel: %w", err)
 	}
 	return nil

@@ -82,8 +82,8 @@ type Outcome struct {
 // Starter starts a kernel. Its error may be [ErrClosing].
 type Starter func() (Process, error)
 
-// ErrClosing says, as an error of [Process.Next], that the host lets go of the kernel
-// and everything in it goes on.
+// ErrClosing says, as an error of [Process.Next] or [Process.Send], that the host lets
+// go of the kernel and everything in it goes on.
 var ErrClosing = errors.New("the host is shutting down")
 
 // Context is a queue of cells and the kernel that they run in, one after the other.
@@ -331,7 +331,9 @@ func (c *Context) advance() {
 		r := &running{cell: c.queue[0], restarted: c.replace}
 		c.queue = c.queue[1:]
 		c.current, c.replace = r, false
-		if err := c.begin(r); err != nil {
+		switch err := c.begin(r); {
+		case errors.Is(err, ErrClosing): // the next host finds it begun, and asks
+		case err != nil:
 			c.finish(Outcome{Err: err, StateLost: true})
 			c.end("it could not be asked")
 		}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -22,8 +23,9 @@ const kills = 50
 const seedEnv = "YURT_TEST_SEED"
 
 // TestKilledAtAnyMoment kills the executor over and over while it makes sandboxes, runs
-// things, streams, writes files and destroys. Started again it has every sandbox that
-// it said it had, with what runs in it, and nothing else stays.
+// things, streams, writes files, pauses, reserves, hands out and destroys. Started again
+// it has every sandbox that it said it had, with what runs in it: contexts keep their
+// state, what is paused stays so, nothing is handed out twice, and nothing else stays.
 func TestKilledAtAnyMoment(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv(seedEnv); text != "" {
@@ -37,24 +39,26 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 	d := newDaemon(t)
 	l := newLoad(t, d)
-	var survivors []yurt.Sandbox
-	for range 2 {
-		s, ok := l.create()
-		if !ok {
-			t.Fatal("there is no sandbox to begin with")
-		}
-		survivors = append(survivors, s)
-	}
+	streaming, counting, freezing, asleep := l.mustCreate(), l.mustCreate(), l.mustCreate(), l.fallAsleep()
+	survivors := readyOnes(streaming, counting)
+	survivors[freezing.ID] = survivor{freezing.PID, []yurt.SandboxState{yurt.SandboxReady, yurt.SandboxPaused}}
+	survivors[asleep.ID] = survivor{asleep.PID, []yurt.SandboxState{yurt.SandboxPaused}}
 	stop, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var callers sync.WaitGroup
-	for range 2 {
-		callers.Go(func() { l.churn(stop) })
+	for _, call := range []func(){
+		func() { l.churn(stop) },
+		func() { l.stream(stop, streaming.ID) },
+		func() { l.stream(stop, counting.ID) },
+		func() { l.write(stop, streaming.ID) },
+		func() { l.remember(stop, counting.ID) },
+		func() { l.freeze(stop, freezing.ID) },
+		func() { l.stock(stop) },
+		func() { l.claims(stop, "one") },
+		func() { l.claims(stop, "two") },
+	} {
+		callers.Go(call)
 	}
-	for _, s := range survivors {
-		callers.Go(func() { l.stream(stop, s.ID) })
-	}
-	callers.Go(func() { l.write(stop, survivors[0].ID) })
 
 	for range kills {
 		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond)
@@ -65,32 +69,43 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		d.stop(signal)
 		d.start()
 		l.checkSurvivors(survivors)
+		l.checkAsleep(asleep)
 	}
 	cancel()
 	callers.Wait()
+	l.checkReserve()
+	l.wake(asleep)
 	l.checkQuiet()
 	t.Logf("it came to %v", l.done)
-	for _, what := range []string{"sandboxes", "streams", "files"} {
+	for _, what := range []string{"sandboxes", "streams", "files", "contexts", "pauses", "reserved", "claims"} {
 		if l.done[what] == 0 {
 			t.Errorf("there was no load: no %s", what)
 		}
 	}
 }
 
+// survivor is a sandbox that lives as long as the test, and what it may be meanwhile.
+type survivor struct {
+	pid    int
+	states []yurt.SandboxState
+}
+
+// readyOnes are sandboxes that stay ready.
+func readyOnes(made ...yurt.Sandbox) map[string]survivor {
+	survivors := map[string]survivor{}
+	for _, s := range made {
+		survivors[s.ID] = survivor{s.PID, []yurt.SandboxState{yurt.SandboxReady}}
+	}
+	return survivors
+}
+
 // checkSurvivors wants the sandboxes to be there, the same that they were.
-func (l *load) checkSurvivors(survivors []yurt.Sandbox) {
+func (l *load) checkSurvivors(survivors map[string]survivor) {
 	l.t.Helper()
-	list, err := l.node.Sandboxes(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	known := map[string]yurt.Sandbox{}
-	for _, s := range list {
-		known[s.ID] = s
-	}
-	for _, s := range survivors {
-		if now := known[s.ID]; now.State != yurt.SandboxReady || now.PID != s.PID {
-			l.t.Errorf("sandbox %s, process %d, is now %+v", s.ID, s.PID, now)
+	known := l.list()
+	for id, s := range survivors {
+		if now := known[id]; now.PID != s.pid || !slices.Contains(s.states, now.State) {
+			l.t.Errorf("sandbox %s, process %d, is now %+v", id, s.pid, now)
 		}
 	}
 }
@@ -99,20 +114,16 @@ func (l *load) checkSurvivors(survivors []yurt.Sandbox) {
 // what callers were told, and with what is on the machine.
 func (l *load) checkQuiet() {
 	l.t.Helper()
-	list, err := l.node.Sandboxes(l.t.Context())
-	if err != nil {
-		l.t.Fatal(err)
-	}
 	known := map[string]bool{}
-	for _, s := range list {
+	for _, s := range l.list() {
 		known[s.ID] = true
 		if !l.tried[s.ID] || l.destroyed[s.ID] || s.State != yurt.SandboxReady {
 			l.t.Errorf("it has %+v; asked for: %v, destroyed: %v", s, l.tried[s.ID], l.destroyed[s.ID])
 		}
 	}
-	var there leftovers.Inventory
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // what is destroyed goes in the background
-		if there, err = leftovers.Of(l.node.stateDir); err != nil {
+		there, err := leftovers.Of(l.node.stateDir)
+		if err != nil {
 			l.t.Fatal(err)
 		}
 		if strays := straysOf(there, known); len(strays) == 0 {

@@ -39,7 +39,7 @@ func TestUpgrade(t *testing.T) {
 	if info, err := d.Describe(t.Context()); err != nil || info.Version != "v2" {
 		t.Errorf("afterwards, it is %+v, %v", info, err)
 	}
-	l.checkSurvivors([]yurt.Sandbox{s})
+	l.checkSurvivors(readyOnes(s))
 	l.watch(s.ID, spec.ID, "1\n2\n3\n4\n5\n")
 	if out, ok := l.run(s.ID, "echo works on"); !ok || out != "works on\n" {
 		t.Errorf("it prints %q", out)
@@ -84,7 +84,7 @@ func TestRecordsOfANewerVersionAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.start()
-	l.checkSurvivors([]yurt.Sandbox{s})
+	l.checkSurvivors(readyOnes(s))
 }
 
 // Who is second on a state directory, or on a socket, is told so, and the first is not
