@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,6 +30,9 @@ type Config struct {
 	// RuntimeChecksums are the SHA-256 that the binaries of runtimes must have, by
 	// name; nil means any.
 	RuntimeChecksums map[string]string
+	// RuntimeStart and RuntimeCall are how long a runtime may take to start, and for a
+	// plan; 0 means [plugins.DefaultStartTimeout] and [plugins.DefaultCallTimeout].
+	RuntimeStart, RuntimeCall time.Duration
 	// HostPaths are what of the host a template may bind, with all below it; nil
 	// means [yurt.OfferedHostPaths].
 	HostPaths []string
@@ -110,8 +114,10 @@ func New(config Config) (*Executor, error) {
 	}
 	e := &Executor{
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, ids: newIDRanges(),
-		launcher:  launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
-		runtimes:  plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums)),
+		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
+		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums),
+			plugins.WithStartTimeout(cmp.Or(config.RuntimeStart, plugins.DefaultStartTimeout)),
+			plugins.WithCallTimeout(cmp.Or(config.RuntimeCall, plugins.DefaultCallTimeout))),
 		sandboxes: make(map[string]*sandbox),
 		making:    make(map[string]struct{}),
 		creates:   make(chan struct{}, config.MaxCreates),

@@ -69,7 +69,7 @@ func (l *Launcher) Close() error {
 }
 
 // answerTimeout bounds how long the launcher may take, on the busiest machine.
-const answerTimeout = 30 * time.Second
+const answerTimeout = time.Minute
 
 func (l *Launcher) call(ctx context.Context, req Request, files []*os.File) (Reply, error) {
 	if err := ctx.Err(); err != nil {

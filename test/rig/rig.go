@@ -19,6 +19,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/plugins"
 )
 
 // Binaries is where the built programs are.
@@ -137,6 +138,7 @@ func Config(t testing.TB, b Binaries) executor.Config {
 	return executor.Config{
 		StateDir: t.TempDir(), Node: "test", InitPath: b.Init, LauncherPath: b.Launcher,
 		PluginDir: b.PluginDir, Logger: Logger(t),
+		RuntimeStart: Moment(t, plugins.DefaultStartTimeout), RuntimeCall: Moment(t, plugins.DefaultCallTimeout),
 	}
 }
 
@@ -237,10 +239,10 @@ func Moment(t testing.TB, d time.Duration) time.Duration {
 // Eventually waits until the condition holds, and fails the test if it does not.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not so within 10 s: %s", what)
+			t.Fatalf("not so within a minute: %s", what)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -69,6 +69,7 @@ func TestExecutorOnCgroupV2(t *testing.T) {
 		output.WriteString(line + "\n")
 		if fields := strings.Fields(line); len(fields) > 2 && strings.HasPrefix(line, "--- PASS: ") {
 			passed[fields[2]] = true
+			t.Log(line)
 		}
 	})
 	t.Logf("%s, booted in %s, tested in %s", m.accelerator.name, booted.Sub(started).Round(time.Millisecond), time.Since(booted).Round(time.Millisecond))
