@@ -86,7 +86,7 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	if err := validateCreate(req); err != nil {
 		return yurt.Session{}, yurt.Template{}, err
 	}
-	template, err := c.Template(ctx, req.TemplateID)
+	template, err := c.pooledTemplate(ctx, req.TemplateID)
 	if err != nil {
 		return yurt.Session{}, yurt.Template{}, inField(err, "template_id")
 	}

@@ -19,6 +19,7 @@ type Store interface {
 	ExpiryStore
 	ExecutionStore
 	TemplateStore
+	PoolStore
 	// Ping returns nil when the store can serve.
 	Ping(ctx context.Context) error
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/local"
 	"github.com/yurtrun/yurt/controller/sqlite"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -31,9 +30,9 @@ const (
 )
 
 type devFlags struct {
-	listen, stateDir, logFormat string
-	checksums                   string
-	keep                        bool
+	nodeFlags
+	listen string
+	keep   bool
 }
 
 func newDevCommand(a *app) *cobra.Command {
@@ -47,16 +46,15 @@ database in the state directory. It asks nobody for a key, and so it listens on 
 machine alone.
 
 Ctrl-C ends the sessions and then the server. A server that is killed leaves them
-running, and finds them again when it is started on the same state directory.`,
+running, and finds them again when it is started on the same state directory.` + settingsHelp,
 		Example: "  yurt dev\n  yurt dev --listen 127.0.0.1:0 --state-dir ./state --log-format json",
 		Args:    noArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveDev(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", defaultListen, "where to listen: a loopback address and a port, 0 for any that is free")
-	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the database and the sandboxes; also in YURT_STATE_DIR (default: /var/lib/yurt for root)")
-	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	flags.StringVar(&f.checksums, checksumsFlag, a.env(checksumsEnv, ""), checksumsUsage)
+	f.add(flags)
 	flags.BoolVar(&f.keep, "keep-sessions", false, "leave the sessions running on Ctrl-C, for the next start to find again")
 	return cmd
 }
@@ -69,13 +67,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.stateDir == "" {
-		if f.stateDir, err = a.stateDir(); err != nil {
-			return err
-		}
-	}
-	checksums, err := a.readChecksums(f.checksums)
-	if err != nil {
+	if err := f.complete(a); err != nil {
 		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
@@ -83,7 +75,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 		return yurt.Errorf(yurt.CodeUnavailable, "listening on %s: %w; is another yurt dev running? --listen 127.0.0.1:0 takes any free port", f.listen, err)
 	}
 	defer listener.Close()
-	server, err := newDevServer(ctx, f.stateDir, logger, func(c *executor.Config) { c.RuntimeChecksums = checksums })
+	server, err := a.newDevServer(ctx, f.nodeFlags, logger)
 	if err != nil {
 		return err
 	}
@@ -125,14 +117,14 @@ type devServer struct {
 
 // newDevServer builds the parts from the bottom up; what is built when a later one
 // fails is closed again.
-func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger, change func(*executor.Config)) (_ *devServer, err error) {
+func (a *app) newDevServer(ctx context.Context, f nodeFlags, logger *slog.Logger) (_ *devServer, err error) {
 	s := &devServer{logger: logger}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
 		}
 	}()
-	node, err := newExecutor(stateDir, logger, change)
+	node, err := f.executor(a, logger, localNode)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +132,7 @@ func newDevServer(ctx context.Context, stateDir string, logger *slog.Logger, cha
 	if err := node.Start(ctx); err != nil {
 		return nil, err
 	}
-	store, err := sqlite.Open(ctx, filepath.Join(stateDir, "yurt.db"))
+	store, err := sqlite.Open(ctx, filepath.Join(f.stateDir, "yurt.db"))
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +177,7 @@ func (s *devServer) serve(ctx context.Context, listener net.Listener, ready func
 	defer stop()
 	group.Go(func() error { return s.controller.Run(background) })
 	group.Go(func() error {
-		s.placer.Run(background, s.controller.Templates)
+		s.placer.Run(background, s.controller.PooledTemplates)
 		return nil
 	})
 	group.Go(func() error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/local"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
 )
@@ -27,11 +26,9 @@ var _ local.Executor = (*api.Client)(nil)
 const callsLimit = 10 * time.Second
 
 type executorFlags struct {
-	stateDir, listen, listenTLS, node, logFormat string
-	tls                                          identity.Files
-	maxSandboxes, maxCreates, maxQueue, maxRuns  int
-	checksums                                    string
-	appArmor, seLinux                            string
+	nodeFlags
+	listen, listenTLS, node string
+	tls                     identity.Files
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -46,37 +43,28 @@ which root and the user that it runs as may use, and for controllers over mutual
 
 Stopped or killed, it leaves the sandboxes and what runs in them as they are. Started
 again on the same state directory, in this version or a newer one, it goes on with
-them; no output is lost.`,
+them; no output is lost.` + settingsHelp,
 		Example: "  yurt executor\n  yurt executor --state-dir ./state --listen ./executor.sock --log-format json\n" +
 			"  yurt executor --listen-tls :8701 --node node1 \\\n    --tls-ca yurt-ca.pem --tls-cert executor-node1.pem --tls-key executor-node1-key.pem",
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveExecutor(cmd.Context(), f) },
+		Args:    noArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveExecutor(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the sandboxes; also in YURT_STATE_DIR (default: /var/lib/yurt for root)")
+	f.add(flags)
 	flags.StringVar(&f.listen, "listen", "", "the Unix socket to listen on (default: executor.sock in the state directory)")
 	flags.StringVar(&f.listenTLS, "listen-tls", "", "the address, host:port, to listen on for controllers (default: none)")
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "with --listen-tls: the certificates of the authorities to trust")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "with --listen-tls: the certificate of this executor")
 	flags.StringVar(&f.tls.Key, "tls-key", "", "with --listen-tls: its key")
 	flags.StringVar(&f.node, "node", "", "the name of this node (default: the host's)")
-	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once (default: 1000)")
-	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
-	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
-	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
-	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
-	flags.StringVar(&f.seLinux, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0 (default: none)")
-	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
-	flags.StringVar(&f.checksums, checksumsFlag, a.env(checksumsEnv, ""), checksumsUsage)
 	return cmd
 }
 
 // complete fills in what was not given.
 func (f *executorFlags) complete(a *app) (err error) {
-	if f.stateDir == "" {
-		if f.stateDir, err = a.stateDir(); err != nil {
-			return err
-		}
+	if err := f.nodeFlags.complete(a); err != nil {
+		return err
 	}
 	if f.listen == "" {
 		f.listen = filepath.Join(f.stateDir, "executor.sock")
@@ -88,14 +76,6 @@ func (f *executorFlags) complete(a *app) (err error) {
 	}
 	if given := f.tls.Authorities != "" && f.tls.Certificate != "" && f.tls.Key != ""; f.listenTLS != "" && !given {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--listen-tls", "controllers and this executor have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
-	}
-	for _, bound := range []struct {
-		flag  string
-		value int
-	}{{"--max-sandboxes", f.maxSandboxes}, {"--max-creates", f.maxCreates}, {"--max-queue", f.maxQueue}, {"--max-executions", f.maxRuns}} {
-		if bound.value < 0 {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, bound.flag, "%d is out of range; give 1 or more, or nothing for the default", bound.value)
-		}
 	}
 	return nil
 }
@@ -112,15 +92,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	checksums, err := a.readChecksums(f.checksums)
-	if err != nil {
-		return err
-	}
-	node, err := newExecutor(f.stateDir, logger, func(c *executor.Config) {
-		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = f.node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
-		c.RuntimeChecksums = checksums
-		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux
-	})
+	node, err := f.executor(a, logger, f.node)
 	if err != nil {
 		return err
 	}

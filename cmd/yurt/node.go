@@ -122,13 +122,6 @@ func localRuntimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	return host.Runtimes(ctx)
 }
 
-// What an operator says of the binaries of language runtimes.
-const (
-	checksumsFlag  = "runtime-checksums"
-	checksumsEnv   = "YURT_RUNTIME_CHECKSUMS"
-	checksumsUsage = "a file with what sha256sum prints of the language runtimes: none but those are started; also in " + checksumsEnv + " (default: any in the plugin directory)"
-)
-
 // readChecksums returns the checksums in the file, or nil for none.
 func (a *app) readChecksums(file string) (map[string]string, error) {
 	if file == "" {

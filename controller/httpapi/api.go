@@ -96,6 +96,7 @@ func New(config Config) (*API, error) {
 	a.registerFiles()
 	a.registerTrees()
 	a.registerTemplates()
+	a.registerPools()
 	a.registerSystem()
 	return a, a.handlePages()
 }

@@ -30,7 +30,10 @@ type Placer struct {
 	pools    *pools
 }
 
-var _ controller.Placer = (*Placer)(nil)
+var (
+	_ controller.Placer     = (*Placer)(nil)
+	_ controller.PoolPlacer = (*Placer)(nil)
+)
 
 // New returns a placer over executor, whose node has the given name. The name has to
 // stay the same over restarts: sessions are found again by it.
@@ -69,4 +72,9 @@ func (p *Placer) Node(_ context.Context, name string) (controller.Node, error) {
 // Nodes implements controller.Placer.
 func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
 	return map[string]controller.Node{p.name: p.executor}, nil
+}
+
+// Pools implements controller.PoolPlacer.
+func (p *Placer) Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
+	return p.pools.list(ctx, templates)
 }

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,6 +27,13 @@ type pools struct {
 
 	mu     sync.Mutex
 	demand map[string]*demand // by digest of the template
+	counts map[string]*counts // likewise, of templates that were claimed or refilled
+}
+
+// counts is what became of a pool so far.
+type counts struct {
+	hits, misses, refills int64
+	making                time.Duration // that the refills took together
 }
 
 // demand is what the claims of one template say.
@@ -35,7 +43,7 @@ type demand struct {
 }
 
 func newPools(executor Executor, logger *slog.Logger) *pools {
-	return &pools{executor: executor, logger: logger, now: time.Now, claims: make(chan struct{}, 1), demand: map[string]*demand{}}
+	return &pools{executor: executor, logger: logger, now: time.Now, claims: make(chan struct{}, 1), demand: map[string]*demand{}, counts: map[string]*counts{}}
 }
 
 // claim takes a sandbox out of the template's pool, if it has one and there is any.
@@ -56,6 +64,11 @@ func (p *pools) note(template yurt.Template, found bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	digest := template.Digest()
+	if n := p.countsOf(digest); found {
+		n.hits++
+	} else {
+		n.misses++
+	}
 	d := p.demand[digest]
 	if d == nil {
 		d = &demand{want: template.WarmPool.Min}
@@ -69,6 +82,16 @@ func (p *pools) note(template yurt.Template, found bool) {
 	case p.claims <- struct{}{}:
 	default:
 	}
+}
+
+// countsOf returns the counts of a pool. The lock is held.
+func (p *pools) countsOf(digest string) *counts {
+	n := p.counts[digest]
+	if n == nil {
+		n = &counts{}
+		p.counts[digest] = n
+	}
+	return n
 }
 
 // wanted returns how many sandboxes of the template are to be kept.
@@ -123,6 +146,7 @@ func (p *pools) adjust(ctx context.Context, templates []yurt.Template) error {
 	if err != nil {
 		return err
 	}
+	p.forget(templates)
 	surplus := make(map[string]int, len(have))
 	for _, reserve := range have {
 		surplus[reserve.Digest] = reserve.Ready
@@ -130,7 +154,7 @@ func (p *pools) adjust(ctx context.Context, templates []yurt.Template) error {
 	for _, template := range templates {
 		digest := template.Digest()
 		for surplus[digest] -= p.wanted(template); surplus[digest] < 0; surplus[digest]++ {
-			if _, err := p.executor.ReserveSandbox(ctx, template); err != nil {
+			if err := p.refill(ctx, template, digest); err != nil {
 				return err
 			}
 		}
@@ -143,6 +167,56 @@ func (p *pools) adjust(ctx context.Context, templates []yurt.Template) error {
 		}
 	}
 	return nil
+}
+
+// forget drops the counts of pools whose template is gone.
+func (p *pools) forget(templates []yurt.Template) {
+	there := make(map[string]bool, len(templates))
+	for _, t := range templates {
+		there[t.Digest()] = true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.counts, func(digest string, _ *counts) bool { return !there[digest] })
+}
+
+// refill makes one for the template's pool.
+func (p *pools) refill(ctx context.Context, template yurt.Template, digest string) error {
+	begun := p.now()
+	if _, err := p.executor.ReserveSandbox(ctx, template); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.countsOf(digest)
+	n.refills++
+	n.making += p.now().Sub(begun)
+	return nil
+}
+
+// list says how the pools of the templates are.
+func (p *pools) list(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
+	have, err := p.executor.Reserves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ready := make(map[string]int, len(have))
+	for _, reserve := range have {
+		ready[reserve.Digest] = reserve.Ready
+	}
+	list := make([]yurt.Pool, len(templates))
+	for i, t := range templates {
+		digest, size := t.Digest(), yurt.PoolSize{Min: t.WarmPool.Min, Max: t.WarmPool.Max}
+		list[i] = yurt.Pool{Template: t.Name, PoolSize: size, Target: p.wanted(t), Ready: ready[digest]}
+		p.mu.Lock()
+		if n := p.counts[digest]; n != nil {
+			list[i].Hits, list[i].Misses, list[i].Refills = n.hits, n.misses, n.refills
+			list[i].HitRate = float64(n.hits) / float64(max(1, n.hits+n.misses))
+			list[i].RefillMS = n.making.Seconds() * 1000 / float64(max(1, n.refills))
+		}
+		p.mu.Unlock()
+	}
+	return list, nil
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -84,6 +84,14 @@ func TestPool(t *testing.T) {
 		templates.Store(&[]yurt.Template{pooled()})
 		time.Sleep(2 * time.Second)
 		wantReady("with its template again", 2)
+		if kind := place(); kind != yurt.PlacementWarm {
+			t.Errorf("a placement from it is %s", kind)
+		}
+		time.Sleep(60 * time.Millisecond)
+		want := yurt.Pool{Template: "pooled", PoolSize: yurt.PoolSize{Min: 2, Max: 5}, Target: 2, Ready: 2, Hits: 1, HitRate: 1, Refills: 3}
+		if list, err := placer.Pools(t.Context(), *templates.Load()); err != nil || len(list) != 1 || list[0] != want {
+			t.Errorf("it says %+v, %v; want %+v", list, err, want)
+		}
 		stop()
 		<-done
 		wantReady("in the end", 0)

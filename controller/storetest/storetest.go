@@ -33,6 +33,7 @@ func Run(t *testing.T, open func(t *testing.T) controller.Store) {
 		{"what runs out is found in order", testExpiry},
 		{"ended sessions are purged with all that is theirs", testPurge},
 		{"templates", testTemplates},
+		{"sizes of warm pools", testPools},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.test(t, open(t)) })

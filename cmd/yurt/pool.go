@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+func newPoolCommand(a *app) *cobra.Command {
+	cmd := parent("pool", "Look at the warm pools of templates, and size them", groupServer, newPoolListCommand(a), newPoolSetCommand(a))
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+func newPoolListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the warm pools: sizes, how many claims found a sandbox, refills",
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listPools(cmd.Context()) },
+	}
+}
+
+func (a *app) listPools(ctx context.Context) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	pools, err := client.Pools(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(append([]yurt.Pool{}, pools...)) // never null
+	}
+	a.printPools(pools...)
+	return nil
+}
+
+func (a *app) printPools(pools ...yurt.Pool) {
+	rows := make([][]string, len(pools))
+	for i, p := range pools {
+		claims := p.Hits + p.Misses
+		rate := "-"
+		if claims > 0 {
+			rate = strconv.FormatFloat(100*p.HitRate, 'f', 0, 64) + "% of " + strconv.FormatInt(claims, 10)
+		}
+		refill := "-"
+		if p.Refills > 0 {
+			refill = inMS(p.RefillMS)
+		}
+		rows[i] = []string{
+			p.Template, strconv.Itoa(p.Min), strconv.Itoa(p.Max), strconv.Itoa(p.Target), strconv.Itoa(p.Ready), rate, refill,
+		}
+	}
+	a.printTable([]string{"template", "min", "max", "target", "ready", "hits", "refill"}, rows)
+}
+
+func newPoolSetCommand(a *app) *cobra.Command {
+	var size yurt.PoolSize
+	cmd := &cobra.Command{
+		Use:   "set TEMPLATE",
+		Short: "Give the warm pool of a template another size",
+		Long: `Give the warm pool of a template another size, in place of what the template says.
+The server keeps --min sandboxes ready, and up to --max when many ask for one. With 0 for
+both it keeps none.`,
+		Example: "  yurt pool set python-basic --min 2 --max 10",
+		Args:    arguments(1, 1, "one template"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.setPool(cmd.Context(), args[0], size) },
+	}
+	cmd.Flags().IntVar(&size.Min, "min", 0, "how many are always kept ready")
+	cmd.Flags().IntVar(&size.Max, "max", 0, "how many demand may raise that to")
+	return cmd
+}
+
+func (a *app) setPool(ctx context.Context, template string, size yurt.PoolSize) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	pool, err := client.SetPool(ctx, template, size)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(pool)
+	}
+	a.printPools(pool)
+	return nil
+}

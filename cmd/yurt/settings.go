@@ -1,0 +1,84 @@
+package main
+
+import (
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+)
+
+// settingsHelp ends the help of the commands whose flags are settings.
+const settingsHelp = `
+
+Each flag is also a variable of the environment, which the flag overrides: --max-queue
+is YURT_MAX_QUEUE.`
+
+// readSettings sets the flags that were not given to what the environment says.
+func (a *app) readSettings(flags *pflag.FlagSet) error {
+	var failure error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "YURT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		value := a.env(name, "")
+		if f.Name == "help" || f.Changed || value == "" || failure != nil {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			failure = yurt.FieldErrorf(yurt.CodeInvalidArgument, name, "%q is no value for it; give what --%s takes", value, f.Name)
+		}
+	})
+	return failure
+}
+
+// nodeFlags are the settings of whatever owns sandboxes, in every command the same.
+type nodeFlags struct {
+	stateDir, logFormat                         string
+	maxSandboxes, maxCreates, maxQueue, maxRuns int
+	checksums                                   string
+	appArmor, seLinux                           string
+}
+
+func (f *nodeFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the sandboxes and what is known of them (default: /var/lib/yurt for root)")
+	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once (default: 1000)")
+	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
+	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
+	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
+	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
+	flags.StringVar(&f.seLinux, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0 (default: none)")
+	flags.StringVar(&f.checksums, "runtime-checksums", "", "a file with what sha256sum prints of the language runtimes: none but those are started (default: any in the plugin directory)")
+}
+
+// complete fills in what was not given, and refuses what cannot be.
+func (f *nodeFlags) complete(a *app) (err error) {
+	if f.stateDir == "" {
+		if f.stateDir, err = a.stateDir(); err != nil {
+			return err
+		}
+	}
+	for _, bound := range []struct {
+		flag  string
+		value int
+	}{{"--max-sandboxes", f.maxSandboxes}, {"--max-creates", f.maxCreates}, {"--max-queue", f.maxQueue}, {"--max-executions", f.maxRuns}} {
+		if bound.value < 0 {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, bound.flag, "%d is out of range; give 1 or more, or nothing for the default", bound.value)
+		}
+	}
+	return nil
+}
+
+// executor makes the executor that the settings describe.
+func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executor.Executor, error) {
+	checksums, err := a.readChecksums(f.checksums)
+	if err != nil {
+		return nil, err
+	}
+	return newExecutor(f.stateDir, logger, func(c *executor.Config) {
+		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
+		c.RuntimeChecksums = checksums
+		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux
+	})
+}

@@ -1,0 +1,66 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+)
+
+// TestPools: a pool that is given a size is listed and claimed from, and counts it.
+func TestPools(t *testing.T) {
+	s := newServer(t)
+	var list struct{ Pools []yurt.Pool }
+	pools := func() []yurt.Pool {
+		t.Helper()
+		s.do(t, "GET", "/api/v1/pools", "").decode(t, &list)
+		return list.Pools
+	}
+	if got := pools(); got == nil || len(got) != 0 {
+		t.Errorf("at first there are %+v", got)
+	}
+	if a := s.do(t, "PUT", "/api/v1/pools/shell-basic", `{"min": 1, "max": 2}`); a.status != http.StatusOK {
+		t.Fatalf("answer %d %s", a.status, a.body)
+	}
+	template, err := s.ctl.Template(t.Context(), "shell-basic")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.node.ReserveSandbox(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	want := yurt.Pool{Template: "shell-basic", PoolSize: yurt.PoolSize{Min: 1, Max: 2}, Target: 1, Ready: 1}
+	if got := pools(); len(got) != 1 || got[0] != want {
+		t.Errorf("there are %+v, want %+v", got, want)
+	}
+	for range 2 {
+		if a := s.do(t, "POST", "/api/v1/sessions", `{"template_id": "shell-basic"}`); a.status != http.StatusCreated {
+			t.Fatalf("answer %d %s", a.status, a.body)
+		}
+	}
+	want.Target, want.Ready, want.Hits, want.Misses, want.HitRate = 2, 0, 1, 1, 0.5
+	if got := pools(); len(got) != 1 || got[0] != want {
+		t.Errorf("after a hit and a miss there are %+v, want %+v", got, want)
+	}
+	if a := s.do(t, "PUT", "/api/v1/pools/shell-basic", `{"min": 0, "max": 0}`); a.status != http.StatusOK || len(pools()) != 0 {
+		t.Errorf("without a size it is %s", a.body)
+	}
+}
+
+func TestPoolsThatAreRefused(t *testing.T) {
+	s := newServer(t)
+	for body, field := range map[string]string{
+		`{"min": 1}`:              "max",
+		`{"max": 1}`:              "min",
+		`{"min": -1, "max": 1}`:   "min",
+		`{"min": 2, "max": 1}`:    "max",
+		`{"min": 1, "max": 1000}`: "max",
+	} {
+		code := yurt.CodeLimitOutOfRange
+		if body == `{"min": 1}` || body == `{"max": 1}` {
+			code = yurt.CodeInvalidArgument
+		}
+		wantProblem(t, s.do(t, "PUT", "/api/v1/pools/shell-basic", body), code, field)
+	}
+	wantProblem(t, s.do(t, "PUT", "/api/v1/pools/missing", `{"min": 1, "max": 1}`), yurt.CodeTemplateNotFound, "")
+}

@@ -1,0 +1,108 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+)
+
+// PoolStore keeps the sizes of warm pools that differ from what their templates say.
+type PoolStore interface {
+	// SetPoolSize gives the warm pool of a template a size.
+	SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error
+	// PoolSizes returns the sizes that were given, by template.
+	PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error)
+}
+
+// PoolPlacer is a [Placer] that keeps warm pools.
+type PoolPlacer interface {
+	// Pools says how the pools of the templates are, in their order.
+	Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error)
+}
+
+// PooledTemplates lists every template, by name, with the size that its warm pool is to
+// have now.
+func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, error) {
+	list, err := c.Templates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := c.store.PoolSizes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		resizePool(&list[i], sizes)
+	}
+	return list, nil
+}
+
+// pooledTemplate returns a template with the size that its warm pool is to have now.
+func (c *Controller) pooledTemplate(ctx context.Context, name string) (yurt.Template, error) {
+	template, err := c.Template(ctx, name)
+	if err != nil {
+		return yurt.Template{}, err
+	}
+	sizes, err := c.store.PoolSizes(ctx)
+	if err != nil {
+		return yurt.Template{}, err
+	}
+	resizePool(&template, sizes)
+	return template, nil
+}
+
+func resizePool(t *yurt.Template, sizes map[string]yurt.PoolSize) {
+	size, given := sizes[t.Name]
+	switch {
+	case !given:
+	case size.Max == 0:
+		t.WarmPool = yurt.WarmPool{}
+	default:
+		t.WarmPool.Min, t.WarmPool.Max = size.Min, size.Max
+		t.WarmPool = t.WarmPool.Or()
+	}
+}
+
+// Pools lists the warm pools of the templates that have one, by template.
+func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
+	templates, err := c.PooledTemplates(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var pooled []yurt.Template
+	for _, t := range templates {
+		if t.WarmPool.Max > 0 {
+			pooled = append(pooled, t)
+		}
+	}
+	return c.poolsOf(ctx, pooled)
+}
+
+// SetPool gives the warm pool of a template another size, which lasts. It gets there
+// within a second or so.
+func (c *Controller) SetPool(ctx context.Context, template string, size yurt.PoolSize) (yurt.Pool, error) {
+	if err := size.Validate(); err != nil {
+		return yurt.Pool{}, err
+	}
+	t, err := c.Template(ctx, template)
+	if err != nil {
+		return yurt.Pool{}, err
+	}
+	if err := c.store.SetPoolSize(ctx, template, size); err != nil {
+		return yurt.Pool{}, err
+	}
+	resizePool(&t, map[string]yurt.PoolSize{template: size})
+	list, err := c.poolsOf(ctx, []yurt.Template{t})
+	if err != nil {
+		return yurt.Pool{}, err
+	}
+	return list[0], nil
+}
+
+func (c *Controller) poolsOf(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
+	placer, ok := c.placer.(PoolPlacer)
+	if !ok {
+		return nil, yurt.Errorf(yurt.CodeNotSupported, "this server keeps no warm pools")
+	}
+	return placer.Pools(ctx, templates)
+}
