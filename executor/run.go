@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -181,13 +182,25 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	result := r.assemble(exit, err)
 	e.interpret(r, result)
 	r.end(result)
-	// Nobody waits for the rest.
-	if err == nil {
+	e.tidy(r, err == nil)
+}
+
+// tidy removes what nobody needs any more of a run that ended, and prepares for the
+// next one.
+func (e *Executor) tidy(r *run, known bool) {
+	runtime.Gosched() // to those who wait for the result
+	if r.sandbox.isEnding() {
+		return // all of it goes
+	}
+	if known {
 		ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
 		_ = r.sandbox.init.Forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
 		cancel()
 	}
 	r.clean()
+	if err := r.sandbox.group.Prepare(); err != nil {
+		e.logger.Debug("preparing for the next execution", "sandbox", r.sandbox.id, "error", err)
+	}
 }
 
 // kill ends every process of the run, whatever it did to get away.

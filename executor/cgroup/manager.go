@@ -37,7 +37,7 @@ const (
 const cpuPeriod = 100_000
 
 // Group is the cgroup of one sandbox. Its methods are for one goroutine at a time,
-// but for NewLeaf, which any may call.
+// but for NewLeaf and Prepare, which any may call.
 type Group interface {
 	Freezer
 	Gauge
@@ -56,6 +56,9 @@ type Group interface {
 	Limit(limits Limits) error
 	// NewLeaf makes the cgroup of one run.
 	NewLeaf(name string) (Leaf, error)
+	// Prepare does beforehand what of the next NewLeaf can be done, at a time when
+	// nobody waits for it. Each leaf is one run's all the same, and of none before.
+	Prepare() error
 	// Leaf returns the cgroup of a run that was made earlier.
 	Leaf(name string) Leaf
 	// Destroy kills what is left inside, init included, and removes the group.

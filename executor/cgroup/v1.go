@@ -26,6 +26,7 @@ type groupV1 struct {
 	leafDirs   []string // of this sandbox in the hierarchies with leaves, each once
 	sharedDirs []string // in the others
 	dir        map[string]string
+	spare      spare
 }
 
 // groupV1 is the group of that name. It is in the hierarchy of disks if it has a weight
@@ -230,16 +231,32 @@ func closeAll(files []*os.File) {
 
 func (g *groupV1) NewLeaf(name string) (Leaf, error) {
 	leaf := g.leaf(name)
-	for i, dir := range leaf.dirs {
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			made := &leafV1{dirs: leaf.dirs[:i]}
-			return nil, errors.Join(fmt.Errorf("making a cgroup: %w", err), made.Remove())
-		}
+	taken, err := g.takeSpare(leaf)
+	if !taken && err == nil {
+		err = leaf.make()
 	}
-	if err := accountTCP(leaf.memory, -1); err != nil {
-		return nil, errors.Join(err, leaf.Remove())
+	if err != nil {
+		return nil, err
 	}
 	return leaf, nil
+}
+
+// make makes the directories, which may be there if it is the spare one.
+func (l *leafV1) make() error {
+	for i, dir := range l.dirs {
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, os.ErrExist) && filepath.Base(dir) == spareName {
+			continue
+		}
+		if err != nil {
+			made := &leafV1{dirs: l.dirs[:i]}
+			return errors.Join(fmt.Errorf("making a cgroup: %w", err), made.Remove())
+		}
+	}
+	if err := accountTCP(l.memory, -1); err != nil {
+		return errors.Join(err, l.Remove())
+	}
+	return nil
 }
 
 func (g *groupV1) Leaf(name string) Leaf { return g.leaf(name) }

@@ -1,0 +1,82 @@
+package cgroup
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestPreparedLeafIsNew: a leaf that was made ahead is like any other, is nobody's
+// second time, and goes with its group.
+func TestPreparedLeafIsNew(t *testing.T) {
+	m := onV1(t)
+	g := createV1(t, m, "prepared", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
+	names := []string{"first", "second", "third"}
+	for _, name := range names {
+		if err := g.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := g.NewLeaf(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runIn(t, g, name)
+		if usage, err := g.Leaf(name).Usage(); err != nil || usage.CPU <= 0 {
+			t.Errorf("%s: %+v %v", name, usage, err)
+		}
+		if err := leaf.Remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	// One that a former executor left is used, and it is no error that it is there.
+	if err := g.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	next := m.Open("prepared")
+	if err := next.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := next.NewLeaf("fourth")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if usage, err := leaf.Usage(); err != nil || usage.CPU != 0 {
+		t.Errorf("before anything ran in it: %+v %v", usage, err)
+	}
+	left, err := subdirs(g.dir["freezer"] + "/runs")
+	if err != nil || len(left) != 1 || !strings.HasSuffix(left[0], "/fourth") {
+		t.Errorf("there are %v %v", left, err)
+	}
+}
+
+// runIn runs a command in the leaf of that name.
+func runIn(t *testing.T, g *groupV1, name string) {
+	t.Helper()
+	line := ""
+	for _, dir := range g.leaf(name).dirs {
+		line += "echo 0 > " + dir + "/tasks\n"
+	}
+	if out, err := exec.Command("/bin/sh", "-c", line+"true").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// TestPreparedLeafIsWhole: with a part of what was made ahead gone, a run gets an error
+// and the next one a leaf.
+func TestPreparedLeafIsWhole(t *testing.T) {
+	g := createV1(t, onV1(t), "whole", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
+	if err := g.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	spare := g.leaf(spareName)
+	if err := os.Remove(spare.dirs[len(spare.dirs)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.NewLeaf("unlucky"); err == nil {
+		t.Error("it is made of less than all directories")
+	}
+	if _, err := g.NewLeaf("unlucky"); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+}
