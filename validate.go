@@ -47,6 +47,9 @@ func (s *ExecutionSpec) validateKind() error {
 	case KindCode:
 		return s.validateSource()
 	case KindHandler:
+		if len(s.Command) > 0 {
+			return s.validateFunction()
+		}
 		if err := s.validateSource(); err != nil {
 			return err
 		}
@@ -119,6 +122,21 @@ func (s *ExecutionSpec) validateHandler() error {
 		return FieldErrorf(CodeInvalidArgument, "context", "the context must be a JSON object")
 	}
 	return nil
+}
+
+// validateFunction checks a handler that a program of its own serves, which asks the Lambda
+// Runtime API for its invocations.
+func (s *ExecutionSpec) validateFunction() error {
+	if s.StdinOpen || s.Terminal != nil || len(s.Stdin) > 0 {
+		return FieldErrorf(CodeInvalidArgument, "stdin", "a function that serves several invocations has neither stdin nor a terminal; pass data in the event")
+	}
+	if s.Code != "" {
+		return FieldErrorf(CodeInvalidArgument, "command", "give either code or a command, not both")
+	}
+	if err := s.validateCommand(); err != nil {
+		return err
+	}
+	return s.validateHandler()
 }
 
 func isJSONObject(data []byte) bool {

@@ -20,7 +20,8 @@ const (
 )
 
 // ExecuteRequest says what to run: Code in a Language; or Command; or the Handler in
-// Code with an Event. What is nil or empty takes the template's default.
+// Code with an Event; or a Handler that the program Command serves, which asks the Lambda
+// Runtime API for its events. What is nil or empty takes the template's default.
 type ExecuteRequest struct {
 	Code     string
 	Language string   // may be left out when the template has one runtime
@@ -59,9 +60,7 @@ func ShellCommand(line string) []string {
 func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
 	handler := r.Handler != "" || r.Event != nil || r.Context != nil
 	switch {
-	case r.Command != nil && handler:
-		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "give either a command or a handler, not both")
-	case r.Command != nil:
+	case r.Command != nil && !handler:
 		return yurt.KindCommand, nil
 	case handler:
 		return yurt.KindHandler, nil
@@ -187,7 +186,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 			return yurt.ExecutionSpec{}, err
 		}
 	}
-	if kind != yurt.KindCommand {
+	if req.Command == nil {
 		if spec.Language, err = c.language(ctx, template, req.Language); err != nil {
 			return yurt.ExecutionSpec{}, err
 		}

@@ -86,7 +86,7 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelT
 }
 
 func (e *Executor) submitAgain(s *sandbox, c *cell) error {
-	sc, err := e.contextOf(s, c.key())
+	sc, err := e.contextOf(s, *c.run.record.Cell)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,13 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, trace
 	if record.ID != id || record.Version > recordVersion {
 		return errors.New("its record is another's, or a newer version's")
 	}
-	sc, err := e.contextOf(s, contextKey{record.Language, record.Context})
+	if record.Function {
+		p := e.newKernelProcess(s, id)
+		p.Kill()
+		p.Close()
+		return nil
+	}
+	sc, err := e.contextOf(s, yurt.ExecutionSpec{Language: record.Language, ContextName: record.Context})
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,13 @@ func newCell(r *run) *cell {
 func (c *cell) ID() string { return c.run.record.ID }
 
 // Request implements kernel.Cell.
-func (c *cell) Request() kernel.Request { return kernel.NewRequest(*c.run.record.Cell) }
+func (c *cell) Request() kernel.Request {
+	request := kernel.NewRequest(*c.run.record.Cell)
+	if isFunction(*c.run.record.Cell) {
+		request.Function = c.run.record.Cell
+	}
+	return request
+}
 
 // StartClock implements kernel.Cell. The clock stands still while the sandbox is paused.
 func (c *cell) StartClock(expired func()) {
@@ -62,7 +68,12 @@ func (c *cell) StopClock() { c.run.clock.stop() }
 
 // Begin implements kernel.Cell.
 func (c *cell) Begin(process kernel.Process, seq uint64) error {
-	c.process, _ = process.(*kernelProcess)
+	switch p := process.(type) {
+	case *functionProcess:
+		c.process = p.kernelProcess
+	case *kernelProcess:
+		c.process = p
+	}
 	if usage, err := c.process.leaf.Usage(); err == nil {
 		c.before = usage
 	}
@@ -179,6 +190,9 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 		result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf(format, args...)}
 	}
 	killed := yurt.ExecutionExitSignal + int(syscall.SIGKILL)
+	if isFunction(*c.run.record.Cell) && c.judgeFunction(result, o, oomKills) {
+		return
+	}
 	switch {
 	case o.Cancelled && o.Why == "":
 		failed(yurt.ExecutionExitSignal+int(syscall.SIGINT), yurt.ErrorTypeInterrupted, "it was cancelled while it waited for its turn")
@@ -203,7 +217,11 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 
 // notStarted says why no kernel could be asked.
 func (c *cell) notStarted(result *yurt.Result, err error) {
-	if start := failedStart(err, job{argv: []string{"the interpreter"}}); start != nil {
+	what := "the interpreter"
+	if isFunction(*c.run.record.Cell) {
+		what = c.run.record.Cell.Command[0]
+	}
+	if start := failedStart(err, job{argv: []string{what}}); start != nil {
 		result.ExitCode, result.Error = start.ExitCode, start.Error
 		return
 	}
@@ -215,7 +233,7 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 		kind = yurt.ErrorTypeSandboxFailed
 	}
 	result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
-	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("the interpreter could not be used: %v", err)}
+	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %v", what, err)}
 }
 
 // displayReader reads what an execution in a context shows out of its log; of another

@@ -54,12 +54,17 @@ func (e *Executor) startCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases
 		return err
 	}
 	spec.Language, spec.Files = info.Name, nil
+	return e.queueCell(s, spec, phases)
+}
+
+// queueCell records an execution and puts it into the queue of its context.
+func (e *Executor) queueCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if err := s.running(); err != nil {
 		return err
 	}
-	c, err := e.contextOf(s, contextKey{info.Name, spec.ContextName})
+	c, err := e.contextOf(s, spec)
 	if err != nil {
 		return err
 	}
@@ -73,8 +78,9 @@ func (e *Executor) startCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases
 	return nil
 }
 
-// contextOf returns the context of that name, which it makes when there is none.
-func (e *Executor) contextOf(s *sandbox, key contextKey) (*sessionContext, error) {
+// contextOf returns the context of an execution, which it makes when there is none.
+func (e *Executor) contextOf(s *sandbox, spec yurt.ExecutionSpec) (*sessionContext, error) {
+	key := contextKey{spec.Language, spec.ContextName}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c := s.contexts[key]; c != nil {
@@ -84,7 +90,12 @@ func (e *Executor) contextOf(s *sandbox, key contextKey) (*sessionContext, error
 		return nil, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "context", "the session has %d contexts, as many as it may; remove one", yurt.MaxContexts)
 	}
 	c := &sessionContext{key: key, created: time.Now()}
-	c.Context = kernel.New(func() (kernel.Process, error) { return e.startKernel(s, c) }, e.goes)
+	start := func() (kernel.Process, error) { return e.startKernel(s, c) }
+	if isFunction(spec) {
+		spec.Event = nil
+		start = func() (kernel.Process, error) { return e.startFunction(s, spec) }
+	}
+	c.Context = kernel.New(start, e.goes)
 	s.contexts[key] = c
 	return c, nil
 }
@@ -169,6 +180,9 @@ func (s *sandbox) signalCell(r *run, signal yurt.Signal) error {
 	s.mu.Unlock()
 	if c == nil {
 		return nil // removed, and it ended with it
+	}
+	if isFunction(*r.record.Cell) {
+		signal = yurt.Signal(syscall.SIGKILL) // its client takes no other for more than the end
 	}
 	return c.Signal(r.record.ID, syscall.Signal(signal))
 }

@@ -39,6 +39,9 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 		return err
 	}
 	phases := newPhases()
+	if isFunction(spec) {
+		return e.startInvocation(s, spec, phases)
+	}
 	if stateful, err := e.keepsState(ctx, s, spec); err != nil {
 		return err
 	} else if stateful {

@@ -34,6 +34,8 @@ type kernelRecord struct {
 	Language  string    `json:"language"`
 	Context   string    `json:"context"`
 	CreatedAt time.Time `json:"created_at"` // the context, not the kernel
+	// Function says that it is the process of a function, which does not outlive the executor.
+	Function bool `json:"function,omitempty"`
 }
 
 // kernelProcess is a kernel in a sandbox.

@@ -97,7 +97,7 @@ func TestBadInput(t *testing.T) {
 		// POST execute.
 		{name: "nothing to run", method: "POST", path: live + "/execute", body: `{}`, code: yurt.CodeInvalidArgument, field: "code"},
 		{name: "code and command", method: "POST", path: live + "/execute", body: `{"code": "s3cret", "command": "s3cret"}`, code: yurt.CodeInvalidArgument, field: "code"},
-		{name: "handler and command", method: "POST", path: live + "/execute", body: `{"handler": "s3cret", "command": "s3cret"}`, code: yurt.CodeInvalidArgument, field: "command"},
+		{name: "handler with command and code", method: "POST", path: live + "/execute", body: `{"handler": "s3cret", "code":"x","command": "s3cret"}`, code: yurt.CodeInvalidArgument, field: "command"},
 		{name: "handler without code", method: "POST", path: live + "/execute", body: `{"handler": "s3cret"}`, code: yurt.CodeInvalidArgument, field: "code"},
 		{name: "unknown language", method: "POST", path: live + "/execute", body: `{"code": "x", "language": "cobol"}`, code: yurt.CodeLanguageNotSupported, field: "language"},
 		{name: "language of another template", method: "POST", path: live + "/execute", body: `{"code": "x", "language": "js"}`, code: yurt.CodeLanguageNotSupported, field: "language"},

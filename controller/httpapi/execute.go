@@ -18,7 +18,7 @@ type executeBody struct {
 	Code     string       `json:"code,omitempty" doc:"Source text: of a snippet, or of a handler." example:"print(6 * 7)"`
 	Language string       `json:"language,omitempty" doc:"Of the code. May be left out when the template has one runtime." example:"python"`
 	Command  commandParam `json:"command,omitempty"`
-	Handler  string       `json:"handler,omitempty" doc:"Name of the function in the code to call with the event. Default handler, when there is an event." example:"handler"`
+	Handler  string       `json:"handler,omitempty" doc:"Name of the function in the code to call with the event. Default handler, when there is an event. With a command: what the program serves, which asks the Lambda Runtime API for its events." example:"handler"`
 	Event    jsonParam    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
 	Context  contextParam `json:"context,omitempty"`
 
@@ -93,7 +93,7 @@ func (a *API) registerExecute() {
 	register(a, huma.Operation{
 		OperationID: "execute", Method: http.MethodPost, Path: "/sessions/{id}/execute",
 		Summary: "Run something in a session", Tags: []string{tagExecutions},
-		Description: "Runs `code` in a `language`, or the `entry` of a project whose `files` are written to the working directory first; or a `command`; or the `handler` in `code`, with an `event`. " +
+		Description: "Runs `code` in a `language`, or the `entry` of a project whose `files` are written to the working directory first; or a `command`; or the `handler` in `code`, with an `event`; or a `handler` with the `command` of a Lambda runtime client that serves it, which is kept for the next invocation. " +
 			"Answers with the result once it has ended, at once with its record (`async`), or with its events (`stream`). " +
 			"That the code failed is no error of the request. An execution never ends because its caller left.",
 		Responses: map[string]*huma.Response{

@@ -20,6 +20,9 @@ type Request struct {
 	Stdin []byte   `json:"stdin,omitempty"` // in base64
 	Env   []string `json:"env,omitempty"`   // NAME=VALUE, for this execution alone
 	Code  string   `json:"code"`
+
+	// Function is set, for a process that is no interpreter, to the invocation.
+	Function *yurt.ExecutionSpec `json:"-"`
 }
 
 // fileRequest names the file that holds a request.

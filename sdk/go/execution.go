@@ -11,7 +11,8 @@ import (
 )
 
 // ExecuteRequest says what to run: Code with its Language, or Command, or Code with
-// a Handler and its Event. Zero fields take the template's defaults.
+// a Handler and its Event; or a Handler with the Command of the Lambda runtime client that
+// serves it, which is kept for the next invocation. Zero fields take the template's defaults.
 type ExecuteRequest struct {
 	Code     string          `json:"code,omitempty"`
 	Language string          `json:"language,omitempty"` // may be left out when the template has one runtime

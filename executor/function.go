@@ -1,0 +1,223 @@
+package executor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/lambda"
+	"github.com/yurtrun/yurt/executor/rootfs"
+)
+
+// functionLanguage is what contexts say that hold a Lambda function's runtime client
+// in place of an interpreter.
+const functionLanguage = "lambda"
+
+// isFunction reports whether an execution is the invocation of a function whose process
+// asks the Lambda Runtime API for it.
+func isFunction(spec yurt.ExecutionSpec) bool {
+	return spec.Kind == yurt.KindHandler && len(spec.Command) > 0
+}
+
+// asFunction gives an invocation the context of its function. What makes two functions
+// different is what their process is started with: invocations that share it are served
+// by one process, one after the other.
+func asFunction(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
+	identity, err := json.Marshal([]any{spec.Command, spec.Handler, workDir(spec.Cwd), spec.Env, spec.Files, functionName(spec)})
+	if err != nil {
+		return spec, fmt.Errorf("telling functions apart: %w", err)
+	}
+	sum := sha256.Sum256(identity)
+	spec.Language, spec.ContextName = functionLanguage, "function-"+hex.EncodeToString(sum[:8])
+	return spec, nil
+}
+
+// startInvocation queues the invocation of a function.
+func (e *Executor) startInvocation(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
+	spec, err := asFunction(spec)
+	if err != nil {
+		return err
+	}
+	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
+		return err
+	}
+	spec.Files = nil
+	return e.queueCell(s, spec, phases)
+}
+
+// functionName is the name that the request's context gives the function, or that of the handler.
+func functionName(spec yurt.ExecutionSpec) string {
+	if given := contextText(spec, "function_name"); given != "" {
+		return given
+	}
+	return spec.Handler[strings.LastIndexByte(spec.Handler, '.')+1:]
+}
+
+func functionARN(spec yurt.ExecutionSpec) string {
+	if given := contextText(spec, "invoked_function_arn"); given != "" {
+		return given
+	}
+	return "arn:aws:lambda:us-east-1:000000000000:function:" + functionName(spec)
+}
+
+// contextText returns a field of the request's context that is text without control
+// characters, and "" for any other.
+func contextText(spec yurt.ExecutionSpec, name string) string {
+	var text string
+	if json.Unmarshal(contextField(spec, name), &text) != nil || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return ""
+	}
+	return text
+}
+
+// contextObject returns a field of the request's context as JSON in one line, and "" when it is no object.
+func contextObject(spec yurt.ExecutionSpec, name string) string {
+	var object map[string]any
+	if json.Unmarshal(contextField(spec, name), &object) != nil || object == nil {
+		return ""
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func contextField(spec yurt.ExecutionSpec, name string) json.RawMessage {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(spec.Context, &fields) != nil {
+		return nil
+	}
+	return fields[name]
+}
+
+// traceID is what tracers expect. Nothing is sampled, and nothing random: one execution, one trace.
+func traceID(spec yurt.ExecutionSpec) string {
+	sum := sha256.Sum256([]byte(spec.ID))
+	text := hex.EncodeToString(sum[:20])
+	return "Root=1-" + text[:8] + "-" + text[8:32] + ";Parent=" + text[24:40] + ";Sampled=0"
+}
+
+// functionEnv is the environment that Lambda documents for runtimes.
+func functionEnv(s *sandbox, spec yurt.ExecutionSpec, api string) map[string]string {
+	name := functionName(spec)
+	return map[string]string{
+		"AWS_LAMBDA_RUNTIME_API":          api,
+		"_HANDLER":                        spec.Handler,
+		"LAMBDA_TASK_ROOT":                workDir(spec.Cwd),
+		"LAMBDA_RUNTIME_DIR":              workDir(spec.Cwd),
+		"AWS_LAMBDA_FUNCTION_NAME":        name,
+		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.FormatInt(int64(s.record.Spec.Resources.Memory>>20), 10),
+		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
+		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + name,
+		"AWS_LAMBDA_LOG_STREAM_NAME":      "[$LATEST]" + s.id,
+		"AWS_REGION":                      "us-east-1",
+		"AWS_DEFAULT_REGION":              "us-east-1",
+	}
+}
+
+// startFunction starts the process of a function, and the Runtime API for it.
+func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.Process, err error) {
+	if err := e.untilStartable(s); err != nil {
+		return nil, err
+	}
+	defer s.gate.RUnlock()
+	p := newFunctionProcess(e.newKernelProcess(s, yurt.NewKernelID()))
+	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+	defer cancel()
+	defer func() {
+		if err != nil {
+			p.Kill()
+			p.Close()
+		}
+	}()
+	record := kernelRecord{Version: recordVersion, ID: p.id, Function: true, Context: spec.ContextName}
+	if err := s.writeKernelRecord(record); err != nil {
+		return nil, err
+	}
+	if p.listener, err = s.listenInside(); err != nil {
+		return nil, err
+	}
+	if err := p.startFunction(ctx, spec); err != nil {
+		return nil, err
+	}
+	p.run()
+	return p, nil
+}
+
+// listenInside returns a listener at the sandbox's loopback interface.
+func (s *sandbox) listenInside() (*insideListener, error) {
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.record.Init.PID))
+	if err != nil {
+		return nil, fmt.Errorf("finding the network of a sandbox: %w", err)
+	}
+	defer namespace.Close()
+	if !s.record.Init.alive() { // the number might be another's
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", s.id)
+	}
+	listener, err := lambda.Listen(namespace)
+	if err != nil {
+		return nil, err
+	}
+	return &insideListener{listener}, nil
+}
+
+// startFunction has the process started, in a cgroup of its own, with the writing ends of
+// its pipes.
+func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec) error {
+	s := p.sandbox
+	if _, err := s.group.NewLeaf(p.id); err != nil {
+		return err
+	}
+	files, err := p.leaf.Files()
+	if err != nil {
+		return err
+	}
+	defer closeAll(files)
+	given, err := p.makePipes()
+	defer closeAll(given)
+	if err != nil {
+		return err
+	}
+	template := s.record.Spec
+	p.out, _, err = s.init.Start(ctx, initd.StartRequest{
+		ID: p.id, Argv: spec.Command, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
+		Env: environment(template.Template.Env, template.Env, spec.Env,
+			functionEnv(s, spec, p.listener.Addr().String())),
+		HasStdout: true, HasStderr: true, OutputLimit: math.MaxInt64,
+	}, slices.Concat(given, files))
+	return err
+}
+
+// makePipes makes the pipes of stdout and stderr. Their writing ends are opened twice: for
+// the function, and for us, so that we never wait where the function does.
+func (p *functionProcess) makePipes() (given []*os.File, err error) {
+	for i := range p.pipes {
+		var ends [2]int
+		if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+			return given, fmt.Errorf("making a pipe: %w", err)
+		}
+		given = append(given, os.NewFile(uintptr(ends[1]), "output"))
+		if err := unix.SetNonblock(ends[0], true); err != nil {
+			return given, fmt.Errorf("making a pipe: %w", err)
+		}
+		p.pipes[i].out = os.NewFile(uintptr(ends[0]), "output")
+		if p.pipes[i].marks, err = os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", ends[1]), os.O_WRONLY|unix.O_NONBLOCK, 0); err != nil {
+			return given, fmt.Errorf("opening a pipe again: %w", err)
+		}
+	}
+	return given, nil
+}

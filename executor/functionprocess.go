@@ -1,0 +1,260 @@
+package executor
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/lambda"
+)
+
+const (
+	// drainTimeout bounds how long output of a function that has ended is waited for: some
+	// other process in the sandbox may have got hold of the pipe.
+	drainTimeout = time.Second
+	// pieceSize is how much output of a function is read at once, in bytes.
+	pieceSize = 32 << 10
+)
+
+// errorFunctionExit is the type of error that Lambda gives where a function's process ends.
+const errorFunctionExit = "Runtime.ExitError"
+
+// errFunctionSignal says that functions know no interrupt: they are killed.
+var errFunctionSignal = errors.New("a function cannot be interrupted")
+
+// insideListener is a listener in a sandbox.
+type insideListener struct{ net.Listener }
+
+// functionProcess is the process of a Lambda function, which asks for its invocations
+// over HTTP. It looks like a kernel: what its answers are to the Runtime API becomes a
+// kernel's messages, and the marks that a kernel writes are written for it, into its pipes.
+// So whatever it wrote before it answered is of that invocation.
+//
+// Its pipes and connections end with this executor, and so does it: the next one kills
+// what it finds.
+type functionProcess struct {
+	*kernelProcess
+	api      *lambda.Server
+	listener *insideListener
+	pipes    [2]struct{ out, marks *os.File }
+	chunks   chan initd.Chunk
+	done     chan struct{} // closed when no more chunks are taken
+	over     chan struct{} // closed when exit and err are set
+	finish   sync.Once
+	seq      uint64
+	exit     *initd.Exit
+	err      error
+}
+
+var _ kernel.Process = (*functionProcess)(nil)
+
+func newFunctionProcess(p *kernelProcess) *functionProcess {
+	f := &functionProcess{kernelProcess: p, chunks: make(chan initd.Chunk), done: make(chan struct{}), over: make(chan struct{})}
+	f.api = lambda.New(f.answered)
+	return f
+}
+
+// run begins to serve and to read; it ends with the process, or with the executor.
+func (p *functionProcess) run() {
+	p.follow()
+	p.executor.goes(func() {
+		if err := p.api.Serve(p.listener); err != nil && p.executor.ctx.Err() == nil {
+			p.executor.logger.Warn("a function has no runtime API any more", "sandbox", p.sandbox.id, "error", err)
+			p.Kill()
+		}
+	})
+	p.executor.goes(p.watch)
+}
+
+// watch reads what the process writes, and waits for its end.
+func (p *functionProcess) watch() {
+	var reading sync.WaitGroup
+	for i := range p.pipes {
+		reading.Go(func() { p.read(initd.Stream(i+1), p.pipes[i].out) })
+	}
+	var exit *initd.Exit
+	var err error
+	for exit == nil && err == nil {
+		_, exit, err = p.out.Next()
+	}
+	if p.executor.ctx.Err() == nil {
+		p.Kill() // what it started
+	}
+	p.stopServing()
+	for _, pipe := range p.pipes {
+		pipe.marks.Close()
+		if err := pipe.out.SetReadDeadline(time.Now().Add(drainTimeout)); err != nil {
+			pipe.out.Close()
+		}
+	}
+	reading.Wait()
+	p.closePipes()
+	p.exit, p.err = exit, err
+	close(p.over)
+}
+
+// stopServing lets go of the function's connections. An answer that is being passed on
+// is taken or dropped.
+func (p *functionProcess) stopServing() {
+	p.finish.Do(func() {
+		close(p.done)
+		_ = p.api.Close() // nobody is left to be told
+		if p.listener != nil {
+			p.listener.Close()
+		}
+	})
+}
+
+func (p *functionProcess) read(stream initd.Stream, from *os.File) {
+	for {
+		piece := make([]byte, pieceSize)
+		n, err := from.Read(piece)
+		if n > 0 {
+			select {
+			case p.chunks <- initd.Chunk{Stream: stream, Data: piece[:n]}:
+			case <-p.executor.ctx.Done():
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// answered passes an answer on, after everything that was written before it.
+func (p *functionProcess) answered(answer lambda.Answer) {
+	line, err := functionMessage(answer)
+	if err != nil {
+		p.executor.logger.Warn("an answer of a function is lost", "sandbox", p.sandbox.id, "error", err)
+		return
+	}
+	for _, pipe := range p.pipes {
+		// Without its mark the answer is taken all the same, a moment later.
+		if pipe.marks.SetWriteDeadline(time.Now().Add(sendTimeout)) == nil {
+			_, _ = pipe.marks.WriteString(kernel.Mark(answer.ID))
+		}
+	}
+	select {
+	case p.chunks <- initd.Chunk{Stream: initd.Control, Data: line}:
+	case <-p.done:
+	}
+}
+
+// functionMessage is an answer as a kernel would write it.
+func functionMessage(answer lambda.Answer) ([]byte, error) {
+	type envelope struct {
+		Result json.RawMessage      `json:"result,omitempty"`
+		Error  *yurt.ExecutionError `json:"error,omitempty"`
+	}
+	type outcome struct {
+		ExitCode int      `json:"exit_code"`
+		Envelope envelope `json:"envelope"`
+		Exiting  bool     `json:"exiting"`
+	}
+	message := struct {
+		ID   string  `json:"id"`
+		Done outcome `json:"done"`
+	}{answer.ID, outcome{Envelope: envelope{answer.Result, answer.Error}, Exiting: answer.Init}}
+	if answer.Error != nil {
+		message.Done.ExitCode = 1
+	}
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line) // ends the line
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(message)
+	return line.Bytes(), err
+}
+
+// Send implements kernel.Process.
+func (p *functionProcess) Send(request kernel.Request) error {
+	spec := request.Function
+	if spec == nil {
+		return errors.New("a function was asked to run code")
+	}
+	return p.api.Invoke(lambda.Invocation{
+		ID: spec.ID, Event: spec.Event, Deadline: time.Now().Add(spec.Timeout.Std()),
+		ARN: functionARN(*spec), TraceID: traceID(*spec),
+		ClientContext: contextObject(*spec, "client_context"), Identity: contextObject(*spec, "identity"),
+	})
+}
+
+// Next implements kernel.Process.
+func (p *functionProcess) Next() (initd.Chunk, *initd.Exit, error) {
+	select {
+	case chunk := <-p.chunks:
+		p.seq++
+		chunk.Seq = p.seq
+		return chunk, nil, nil
+	case <-p.over:
+	}
+	if p.executor.ctx.Err() != nil && p.exit == nil {
+		return initd.Chunk{}, nil, kernel.ErrClosing
+	}
+	return initd.Chunk{}, p.exit, p.err
+}
+
+// Ack implements kernel.Process. What was read from a pipe is not in it any more.
+func (p *functionProcess) Ack(uint64) error { return nil }
+
+// Signal implements kernel.Process. A function that shall stop is killed, as Lambda does:
+// its client would take no other signal for more than the end of its process.
+func (p *functionProcess) Signal(signal syscall.Signal) error {
+	if signal == syscall.SIGINT {
+		return errFunctionSignal
+	}
+	return p.kernelProcess.Signal(signal)
+}
+
+// Close implements kernel.Process.
+func (p *functionProcess) Close() {
+	p.stopServing()
+	p.closePipes()
+	p.kernelProcess.Close()
+}
+
+func (p *functionProcess) closePipes() {
+	for _, pipe := range p.pipes {
+		for _, file := range []*os.File{pipe.out, pipe.marks} {
+			if file != nil {
+				file.Close()
+			}
+		}
+	}
+}
+
+// judgeFunction says how an invocation failed that the function did not answer, in
+// Lambda's words. It reports whether that is what happened.
+func (c *cell) judgeFunction(result *yurt.Result, o kernel.Outcome, oomKills int64) bool {
+	failed := func(code int, kind, format string, args ...any) bool {
+		result.ExitCode = code
+		result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf(format, args...), Stacktrace: []string{}}
+		return true
+	}
+	switch {
+	case o.Cancelled || o.Done != nil && !o.TimedOut:
+		return false
+	case o.TimedOut:
+		return failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s and was ended with its process; the next invocation starts another", c.run.record.Timeout)
+	case oomKills > 0:
+		return false
+	case o.Why != "":
+		return failed(yurt.ExecutionExitSignal+int(syscall.SIGKILL), errorFunctionExit, "the function's process was ended: %s; the next invocation starts another", o.Why)
+	case o.Exit != nil && o.Exit.Signal != 0:
+		return failed(yurt.ExecutionExitSignal+o.Exit.Signal, errorFunctionExit, "RequestId: %s Error: Runtime exited with error: signal: %s", c.ID(), syscall.Signal(o.Exit.Signal))
+	case o.Exit != nil && o.Exit.Code != 0:
+		return failed(o.Exit.Code, errorFunctionExit, "RequestId: %s Error: Runtime exited with error: exit status %d", c.ID(), o.Exit.Code)
+	case o.Exit != nil:
+		return failed(1, errorFunctionExit, "RequestId: %s Error: Runtime exited without providing a reason", c.ID())
+	}
+	return false
+}

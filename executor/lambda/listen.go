@@ -1,0 +1,54 @@
+package lambda
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Listen returns a listener at a free port of the loopback interface in the network
+// namespace that the file is, one of /proc/PID/ns/net.
+func Listen(namespace *os.File) (net.Listener, error) {
+	type made struct {
+		listener net.Listener
+		err      error
+	}
+	result := make(chan made)
+	go func() {
+		// The thread is never unlocked: it is in the sandbox's namespace, and ends with the goroutine.
+		runtime.LockOSThread()
+		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
+			result <- made{err: fmt.Errorf("entering the network of a sandbox: %w", err)}
+			return
+		}
+		listener, err := listenHere()
+		result <- made{listener, err}
+	}()
+	m := <-result
+	return m.listener, m.err
+}
+
+// listenHere makes the socket by hand: a listener of net's might be made on another thread.
+func listenHere() (_ net.Listener, err error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("making a socket in a sandbox: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), "runtime api")
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return nil, fmt.Errorf("binding a socket in a sandbox: %w", err)
+	}
+	if err := unix.Listen(fd, maxConnections); err != nil {
+		return nil, fmt.Errorf("listening in a sandbox: %w", err)
+	}
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("listening in a sandbox: %w", err)
+	}
+	return listener, nil
+}

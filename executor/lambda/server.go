@@ -1,0 +1,281 @@
+package lambda
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Bounds of what the function may do to the server.
+const (
+	// MaxBody bounds an answer, in bytes, as Lambda does.
+	MaxBody        = 6 << 20
+	maxHeader      = 64 << 10
+	maxConnections = 16
+	headerTimeout  = 10 * time.Second
+)
+
+// Invocation is one call of the function.
+type Invocation struct {
+	ID       string
+	Event    []byte
+	Deadline time.Time
+	ARN      string
+	TraceID  string
+	// ClientContext and Identity are JSON; empty means none.
+	ClientContext, Identity string
+}
+
+// Answer is what the function answered to an invocation. Error is nil when it returned.
+type Answer struct {
+	ID     string
+	Result json.RawMessage
+	Error  *yurt.ExecutionError
+	// Init says that the function could not be loaded, and that its process ends.
+	Init bool
+}
+
+// Server is the Runtime API of one function. Its methods may be called concurrently.
+type Server struct {
+	http     *http.Server
+	handling sync.WaitGroup
+	closed   chan struct{}
+	close    sync.Once
+	answered func(Answer)
+
+	mu      sync.Mutex
+	next    chan Invocation // holds the one that nobody has asked for yet
+	current string          // id of the invocation that has no answer; "" for none
+	failed  *yurt.ExecutionError
+}
+
+// New returns a server that calls answered with the answer to each invocation, before
+// the function learns that it was taken.
+func New(answered func(Answer)) *Server {
+	s := &Server{answered: answered, closed: make(chan struct{}), next: make(chan Invocation, 1)}
+	mux := http.NewServeMux()
+	const root = "/2018-06-01/runtime/"
+	mux.HandleFunc("GET "+root+"invocation/next", s.giveNext)
+	mux.HandleFunc("POST "+root+"invocation/{id}/response", s.takeResponse)
+	mux.HandleFunc("POST "+root+"invocation/{id}/error", s.takeError)
+	mux.HandleFunc("POST "+root+"init/error", s.takeInitError)
+	s.http = &http.Server{
+		Handler: mux, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: log.New(io.Discard, "", 0), // what the function does wrong is not the node's to log
+	}
+	return s
+}
+
+// Serve answers at the listener until Close.
+func (s *Server) Serve(listener net.Listener) error {
+	err := s.http.Serve(netutil.LimitListener(listener, maxConnections))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("serving the runtime API: %w", err)
+}
+
+// Close ends every connection, and returns when no handler runs any more.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.close.Do(func() { close(s.closed) }) // no handler begins after this
+	s.mu.Unlock()
+	err := s.http.Close()
+	s.handling.Wait()
+	return err
+}
+
+// begin counts a handler, unless the server is closed.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.closed:
+		return false
+	default:
+		s.handling.Add(1)
+		return true
+	}
+}
+
+// Invoke hands over an invocation, and does not wait for its answer. The one before has
+// to be answered, and the server not to be closed.
+func (s *Server) Invoke(invocation Invocation) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != "" {
+		return fmt.Errorf("invocation %s has no answer yet", s.current)
+	}
+	if failed := s.failed; failed != nil {
+		s.handling.Go(func() { s.answered(Answer{ID: invocation.ID, Error: failed, Init: true}) })
+		return nil
+	}
+	s.current = invocation.ID
+	s.next <- invocation
+	return nil
+}
+
+func (s *Server) giveNext(w http.ResponseWriter, r *http.Request) {
+	if !s.begin() {
+		return
+	}
+	defer s.handling.Done()
+	var invocation Invocation
+	select {
+	case invocation = <-s.next:
+	case <-s.closed:
+		return
+	case <-r.Context().Done():
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(invocation.Event)))
+	for name, value := range map[string]string{
+		"Lambda-Runtime-Aws-Request-Id":       invocation.ID,
+		"Lambda-Runtime-Deadline-Ms":          strconv.FormatInt(invocation.Deadline.UnixMilli(), 10),
+		"Lambda-Runtime-Invoked-Function-Arn": invocation.ARN,
+		"Lambda-Runtime-Trace-Id":             invocation.TraceID,
+		"Lambda-Runtime-Client-Context":       invocation.ClientContext,
+		"Lambda-Runtime-Cognito-Identity":     invocation.Identity,
+	} {
+		if value != "" {
+			header.Set(name, value)
+		}
+	}
+	_, _ = w.Write(invocation.Event) // a function that does not read it gets no other before its time is up
+}
+
+func (s *Server) takeResponse(w http.ResponseWriter, r *http.Request) {
+	s.take(w, r, func(body []byte) Answer {
+		if failed := streamError(r); failed != nil {
+			return Answer{Error: failed}
+		}
+		result, failed := decodeResult(body)
+		return Answer{Result: result, Error: failed}
+	})
+}
+
+func (s *Server) takeError(w http.ResponseWriter, r *http.Request) {
+	s.take(w, r, func(body []byte) Answer {
+		return Answer{Error: decodeError(body, r.Header.Get(errorTypeHeader))}
+	})
+}
+
+// take reads the answer to the invocation that is under way.
+func (s *Server) take(w http.ResponseWriter, r *http.Request, decode func([]byte) Answer) {
+	if !s.begin() {
+		return
+	}
+	defer s.handling.Done()
+	id := r.PathValue("id")
+	if !s.isCurrent(id) {
+		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no invocation of this id is under way")
+		return
+	}
+	body, err := readBody(w, r)
+	var tooLarge *http.MaxBytesError
+	var answer Answer
+	switch {
+	case errors.As(err, &tooLarge):
+		answer = Answer{Error: &yurt.ExecutionError{
+			Type:    "Function.ResponseSizeTooLarge",
+			Message: fmt.Sprintf("the response has more than %d bytes, as many as are allowed", MaxBody), Stacktrace: []string{},
+		}}
+	case err != nil: // it went away in the middle, and may try again
+		return
+	default:
+		answer = decode(body)
+	}
+	if !s.claim(id) {
+		refuse(w, http.StatusBadRequest, "InvalidRequestID", "the invocation has an answer already")
+		return
+	}
+	answer.ID = id
+	s.answered(answer)
+	if tooLarge != nil {
+		refuse(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", answer.Error.Message)
+		return
+	}
+	accept(w)
+}
+
+func (s *Server) takeInitError(w http.ResponseWriter, r *http.Request) {
+	if !s.begin() {
+		return
+	}
+	defer s.handling.Done()
+	body, err := readBody(w, r)
+	if err != nil {
+		refuse(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "the error could not be read")
+		return
+	}
+	failed := decodeError(body, r.Header.Get(errorTypeHeader))
+	s.mu.Lock()
+	id := s.current
+	s.current = ""
+	if s.failed == nil {
+		s.failed = failed
+	}
+	s.mu.Unlock()
+	if id != "" {
+		s.answered(Answer{ID: id, Error: failed, Init: true})
+	}
+	accept(w)
+}
+
+// readBody reads a body within its bound. One that never comes ends with the connection.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	if err != nil {
+		return nil, fmt.Errorf("reading an answer: %w", err)
+	}
+	return body, nil
+}
+
+func (s *Server) isCurrent(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return id != "" && s.current == id
+}
+
+// claim makes the caller the one whose answer counts.
+func (s *Server) claim(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != id {
+		return false
+	}
+	s.current = ""
+	select {
+	case <-s.next: // answered without having been asked for; nobody gets it any more
+	default:
+	}
+	return true
+}
+
+func accept(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = io.WriteString(w, `{"status":"OK"}`) // the function's loss
+}
+
+func refuse(w http.ResponseWriter, status int, kind, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	body, err := json.Marshal(map[string]string{"errorType": kind, "errorMessage": message})
+	if err == nil {
+		_, _ = w.Write(body) // the function's loss
+	}
+}

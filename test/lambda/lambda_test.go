@@ -1,0 +1,149 @@
+package lambda
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// sandbox is where a test's functions run.
+type sandbox struct {
+	e  *executor.Executor
+	id string
+}
+
+func newSandbox(t *testing.T) *sandbox {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	e := rig.Executor(t)
+	spec := rig.Spec()
+	s, err := e.CreateSandbox(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &sandbox{e, s.ID}
+}
+
+// upload puts a directory of this machine into the workspace.
+func (s *sandbox) upload(t *testing.T, dir, to string) {
+	t.Helper()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	if err := errors.Join(w.AddFS(os.DirFS(dir)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.e.UnpackFiles(t.Context(), s.id, to, &archive); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// function is a handler with the command that serves it.
+type function struct {
+	command []string
+	handler string
+	files   map[string]string
+	env     map[string]string
+	context string
+	timeout time.Duration
+}
+
+func (f function) invocation(event string) yurt.ExecutionSpec {
+	spec := yurt.ExecutionSpec{
+		ID: yurt.NewExecutionID(), Kind: yurt.KindHandler, Command: f.command, Handler: f.handler, Env: f.env,
+		Event: json.RawMessage(event), Timeout: yurt.Duration(yurt.DefaultExecutionTimeout), OutputLimit: yurt.DefaultOutputLimit,
+	}
+	if f.timeout > 0 {
+		spec.Timeout = yurt.Duration(f.timeout)
+	}
+	if f.context != "" {
+		spec.Context = json.RawMessage(f.context)
+	}
+	for _, path := range slices.Sorted(maps.Keys(f.files)) {
+		spec.Files = append(spec.Files, yurt.SourceFile{Path: path, Data: []byte(f.files[path])})
+	}
+	return spec
+}
+
+func (s *sandbox) invoke(t *testing.T, f function, event string) *yurt.Result {
+	t.Helper()
+	return s.run(t, f.invocation(event))
+}
+
+func (s *sandbox) run(t *testing.T, spec yurt.ExecutionSpec) *yurt.Result {
+	t.Helper()
+	if err := s.e.StartExecution(t.Context(), s.id, spec); err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.e.WaitExecution(t.Context(), s.id, spec.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// want invokes a function that has to return this and to print that.
+func (s *sandbox) want(t *testing.T, f function, event, result, stdout string) *yurt.Result {
+	t.Helper()
+	r := s.invoke(t, f, event)
+	if r.Error != nil || r.ExitCode != 0 || string(r.Result) != result || r.Stdout != stdout {
+		t.Fatalf("invoked with %s: result %s, want %s; stdout %q, want %q (exit code %d, error %+v, stderr %q)", event, r.Result, result, r.Stdout, stdout, r.ExitCode, r.Error, r.Stderr)
+	}
+	return r
+}
+
+// wantError invokes a function that has to fail with an error of this type.
+func (s *sandbox) wantError(t *testing.T, f function, event, kind string) *yurt.Result {
+	t.Helper()
+	r := s.invoke(t, f, event)
+	if r.Error == nil || r.Error.Type != kind || r.ExitCode == 0 {
+		t.Fatalf("invoked with %s: error %+v, want %s (exit code %d, stdout %q, stderr %q)", event, r.Error, kind, r.ExitCode, r.Stdout, r.Stderr)
+	}
+	return r
+}
+
+// cached returns a directory that fill has filled, once for all runs of the tests.
+func cached(t *testing.T, name string, fill func(dir string)) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cache, "yurt-test", "lambda", name)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(dir + ".lock") // nobody makes what another is making
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
+	making, err := os.MkdirTemp(filepath.Dir(dir), "making-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(making) // if it is still there
+	fill(making)
+	if err := errors.Join(os.Chmod(making, 0o755), os.Rename(making, dir)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

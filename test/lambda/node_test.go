@@ -1,0 +1,93 @@
+package lambda
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const awsLambdaRIC = "4.0.2"
+
+const nodeApp = `
+let count = 0
+export const handler = async (event, context) => {
+  count += 1
+  console.error("call " + count)
+  if (event.do === "fail") throw new TypeError("no good")
+  if (event.do === "exit") process.exit(3)
+  return { count, event, id: context.awsRequestId.startsWith("exe_"), name: context.functionName }
+}
+
+export const stream = awslambda.streamifyResponse(async (event, out, context) => {
+  out.write("one ")
+  if (event.do === "fail") throw new TypeError("half way")
+  await new Promise((resolve) => setTimeout(resolve, 10))
+  out.end("two")
+})
+`
+
+// nodeFunction returns a function of the official client, and the sandbox that has it.
+func nodeFunction(t *testing.T, handler string) (*sandbox, function) {
+	t.Helper()
+	packages := cached(t, "aws-lambda-ric-"+awsLambdaRIC, func(dir string) {
+		install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "aws-lambda-ric@"+awsLambdaRIC)
+		if out, err := install.CombinedOutput(); err != nil {
+			t.Fatalf("installing aws-lambda-ric, which scripts/deps test has the tools for: %v\n%.4000s", err, out)
+		}
+		// What it was built of is many times as large.
+		if err := os.RemoveAll(filepath.Join(dir, "node_modules", "aws-lambda-ric", "deps")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	s := newSandbox(t)
+	s.upload(t, filepath.Join(packages, "node_modules", "aws-lambda-ric"), "/workspace/node_modules/aws-lambda-ric")
+	return s, function{
+		command: []string{"/usr/bin/node", "/workspace/node_modules/aws-lambda-ric/bin/index.mjs", handler}, handler: handler,
+		files: map[string]string{"index.mjs": nodeApp},
+	}
+}
+
+func TestNodeClient(t *testing.T) {
+	t.Parallel()
+	s, f := nodeFunction(t, "index.handler")
+	for _, want := range []string{`{"count":1,"event":{"a":1},"id":true,"name":"handler"}`, `{"count":2,"event":{"a":1},"id":true,"name":"handler"}`} {
+		r := s.invoke(t, f, `{"a":1}`)
+		if string(r.Result) != want || !strings.Contains(r.Stdout+r.Stderr, "call ") {
+			t.Fatalf("result %s, want %s; error %+v, stdout %q, stderr %q", r.Result, want, r.Error, r.Stdout, r.Stderr)
+		}
+	}
+	r := s.wantError(t, f, `{"do":"fail"}`, "TypeError")
+	if r.Error.Message != "no good" || !strings.Contains(strings.Join(r.Error.Stacktrace, "\n"), "index.mjs") || r.StateLost {
+		t.Errorf("%+v, state lost: %t", r.Error, r.StateLost)
+	}
+	if r := s.wantError(t, f, `{"do":"exit"}`, "Runtime.ExitError"); r.ExitCode != 3 || !r.StateLost {
+		t.Errorf("exit code %d, state lost: %t", r.ExitCode, r.StateLost)
+	}
+	if r := s.invoke(t, f, `{}`); !strings.HasPrefix(string(r.Result), `{"count":1,`) || !r.KernelRestarted {
+		t.Errorf("result %s, restarted: %t", r.Result, r.KernelRestarted)
+	}
+}
+
+func TestNodeClientStreams(t *testing.T) {
+	t.Parallel()
+	s, f := nodeFunction(t, "index.stream")
+	for range 2 {
+		if r := s.invoke(t, f, `{}`); string(r.Result) != `"one two"` || r.Error != nil {
+			t.Fatalf("result %s, error %+v, stdout %q, stderr %q", r.Result, r.Error, r.Stdout, r.Stderr)
+		}
+	}
+	if r := s.wantError(t, f, `{"do":"fail"}`, "TypeError"); r.Error.Message != "half way" {
+		t.Errorf("%+v", r.Error)
+	}
+	if r := s.invoke(t, f, `{}`); string(r.Result) != `"one two"` {
+		t.Errorf("after that: result %s, error %+v", r.Result, r.Error)
+	}
+}
+
+func TestNodeClientInitError(t *testing.T) {
+	t.Parallel()
+	s, f := nodeFunction(t, "index.missing")
+	s.wantError(t, f, `{}`, "Runtime.HandlerNotFound")
+}
