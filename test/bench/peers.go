@@ -17,8 +17,12 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
+// command runs one with the language that commands have in a sandbox, since many read
+// files for it before they do anything.
 func command(name string, args ...string) error {
-	out, err := exec.Command(name, args...).CombinedOutput()
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), "LANG=C.UTF-8")
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", name, err, out)
 	}
