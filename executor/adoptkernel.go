@@ -76,12 +76,23 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelT
 	// What is left has no kernel: it had begun in one that is gone, or has yet to begin.
 	for _, c := range traces.cells {
 		if !c.begunAt.IsZero() {
+			e.replacedFunction(s, c)
 			c.End(kernel.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
 			continue
 		}
 		if err := e.submitAgain(s, c); err != nil {
 			c.End(kernel.Outcome{Err: err})
 		}
+	}
+}
+
+// replacedFunction has the next invocation of a function told that its process is another.
+func (e *Executor) replacedFunction(s *sandbox, c *cell) {
+	if !isFunction(*c.run.record.Cell) {
+		return
+	}
+	if sc, err := e.contextOf(s, *c.run.record.Cell); err == nil {
+		sc.Replaced()
 	}
 }
 

@@ -11,6 +11,10 @@ import (
 
 // restSession starts a server of its own and a session on it.
 func restSession(p *place) (*yurtclient.Client, string, error) {
+	return restSessionOf(p, "python-basic")
+}
+
+func restSessionOf(p *place, template string) (*yurtclient.Client, string, error) {
 	server, err := devserver.Start(p.ctx, filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server"), "127.0.0.1:0")
 	if err != nil {
 		return nil, "", err
@@ -20,7 +24,7 @@ func restSession(p *place) (*yurtclient.Client, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	session, err := client.CreateSession(p.ctx, yurtclient.CreateSessionRequest{TemplateID: "python-basic", Mode: yurt.ModePersistent})
+	session, err := client.CreateSession(p.ctx, yurtclient.CreateSessionRequest{TemplateID: template, Mode: yurt.ModePersistent})
 	if err != nil {
 		return nil, "", err
 	}

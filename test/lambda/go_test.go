@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 const awsLambdaGo = "v1.49.0"
@@ -46,6 +48,7 @@ func main() { lambda.Start(handle) }
 // goFunction returns a compiled function, and the sandbox that has it.
 func goFunction(t *testing.T) (*sandbox, function) {
 	t.Helper()
+	rig.NeedsSandboxes(t)
 	built := cached(t, "aws-lambda-go-"+awsLambdaGo, func(dir string) {
 		source := t.TempDir()
 		if err := os.WriteFile(filepath.Join(source, "main.go"), []byte(goApp), 0o644); err != nil {

@@ -27,7 +27,6 @@ type sandbox struct {
 
 func newSandbox(t *testing.T) *sandbox {
 	t.Helper()
-	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	spec := rig.Spec()
 	s, err := e.CreateSandbox(t.Context(), spec)

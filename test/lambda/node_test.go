@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 const awsLambdaRIC = "4.0.2"
@@ -31,8 +33,10 @@ export const stream = awslambda.streamifyResponse(async (event, out, context) =>
 // nodeFunction returns a function of the official client, and the sandbox that has it.
 func nodeFunction(t *testing.T, handler string) (*sandbox, function) {
 	t.Helper()
+	rig.NeedsSandboxes(t)
 	packages := cached(t, "aws-lambda-ric-"+awsLambdaRIC, func(dir string) {
 		install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "aws-lambda-ric@"+awsLambdaRIC)
+		install.Env = append(os.Environ(), "MAKEFLAGS=-j4", "CMAKE_BUILD_PARALLEL_LEVEL=4") // it compiles curl
 		if out, err := install.CombinedOutput(); err != nil {
 			t.Fatalf("installing aws-lambda-ric, which scripts/deps test has the tools for: %v\n%.4000s", err, out)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 const awslambdaric = "4.2.2"
@@ -36,6 +37,7 @@ def handler(event, context):
 // pythonFunction returns a function of the official client, and the sandbox that has it.
 func pythonFunction(t *testing.T, handler, source string) (*sandbox, function) {
 	t.Helper()
+	rig.NeedsSandboxes(t)
 	packages := cached(t, "awslambdaric-"+awslambdaric, func(dir string) {
 		install := exec.CommandContext(t.Context(), "/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-cache-dir", "--root-user-action", "ignore",
 			"--target", dir, "awslambdaric=="+awslambdaric)

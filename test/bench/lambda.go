@@ -1,0 +1,97 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+// lambdaPython is a warm invocation of a function that AWS's client for Python serves.
+func lambdaPython(p *place) ([]contender, error) {
+	packages, err := installed("awslambdaric", func(dir string) error {
+		return command("/usr/bin/python3", "-m", "pip", "install", "--quiet", "--root-user-action", "ignore", "--target", dir, "awslambdaric")
+	})
+	if err != nil {
+		return nil, err
+	}
+	return warmInvocation(p, "python-basic", packages, yurtclient.ExecuteRequest{
+		Command: yurtclient.Command{Argv: []string{"/usr/bin/python3", "-m", "awslambdaric", "app.handler"}}, Handler: "app.handler",
+		Files: yurtclient.Files{"app.py": []byte("def handler(event, context): return event['n'] + 1")},
+	})
+}
+
+// lambdaNode is one of a function that AWS's client for Node serves.
+func lambdaNode(p *place) ([]contender, error) {
+	packages, err := installed("aws-lambda-ric", func(dir string) error {
+		npm := exec.CommandContext(p.ctx, "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "aws-lambda-ric")
+		if out, err := npm.CombinedOutput(); err != nil {
+			return fmt.Errorf("npm install: %w: %s", err, out)
+		}
+		return os.RemoveAll(filepath.Join(dir, "node_modules", "aws-lambda-ric", "deps")) // what it was built of
+	})
+	if err != nil {
+		return nil, err
+	}
+	return warmInvocation(p, "javascript-basic", filepath.Join(packages, "node_modules", "aws-lambda-ric"), yurtclient.ExecuteRequest{
+		Command: yurtclient.Command{Argv: []string{"/usr/bin/node", "bin/index.mjs", "app.handler"}}, Handler: "app.handler",
+		Files: yurtclient.Files{"app.mjs": []byte("export const handler = async (event) => event.n + 1")},
+	})
+}
+
+// installed returns a directory of packages that lasts for the next time.
+func installed(name string, install func(dir string) error) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("looking for a place for %s: %w", name, err)
+	}
+	dir := filepath.Join(cache, "yurt-test", "bench", name)
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
+	making := dir + ".making"
+	if err := errors.Join(os.RemoveAll(making), os.MkdirAll(making, 0o755)); err != nil {
+		return "", err
+	}
+	if err := install(making); err != nil {
+		return "", err
+	}
+	return dir, os.Rename(making, dir)
+}
+
+// warmInvocation invokes a function whose files and client are in the workspace already; the
+// first call starts it.
+func warmInvocation(p *place, template, packages string, request yurtclient.ExecuteRequest) ([]contender, error) {
+	client, session, err := restSessionOf(p, template)
+	if err != nil {
+		return nil, err
+	}
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	if err := errors.Join(w.AddFS(os.DirFS(packages)), w.Close()); err != nil {
+		return nil, fmt.Errorf("packing %s: %w", packages, err)
+	}
+	if _, err := client.UnpackFiles(p.ctx, session, "/workspace", &archive); err != nil {
+		return nil, err
+	}
+	for name, content := range request.Files {
+		if _, err := client.PutFile(p.ctx, session, name, bytes.NewReader(content)); err != nil {
+			return nil, err
+		}
+	}
+	request.Files = nil
+	request.Event = json.RawMessage(`{"n":41}`)
+	return []contender{{name: "yurt", do: func() error {
+		done, err := client.Execute(p.ctx, session, request)
+		if err == nil && string(done.Result.Result) != "42" {
+			err = fmt.Errorf("it returned %q: %+v %s", done.Result.Result, done.Result.Error, done.Result.Stderr)
+		}
+		return err
+	}}}, nil
+}
