@@ -23,6 +23,7 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionCpCommand(a),
 		newSessionAttachCommand(a),
 		newSessionShellCommand(a),
+		newSessionLogsCommand(a),
 		newSessionProcessesCommand(a),
 		newSessionPauseCommand(a),
 		newSessionResumeCommand(a),

@@ -91,6 +91,7 @@ func New(config Config) (*API, error) {
 	a.registerControl()
 	a.registerPause()
 	a.registerLook()
+	a.registerLogs()
 	a.registerContexts()
 	a.registerTerminal()
 	a.registerFiles()

@@ -63,26 +63,34 @@ func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *h
 		for i := 0; i+1 < len(headers); i += 2 {
 			ctx.SetHeader(headers[i], headers[i+1])
 		}
-		beginEvents(ctx)
-		a.metrics.streams.Inc()
-		defer a.metrics.streams.Dec()
-		_, w := humago.Unwrap(ctx)
-		watching, cancel := a.untilDrain(ctx.Context())
-		defer cancel()
-		stream := newEventStream(w)
-		writing := make(chan struct{})
-		go func() {
-			defer close(writing)
-			if !stream.write(a.config.Heartbeat) {
-				cancel()
-			}
-		}()
-		err := a.ctl.WatchExecution(watching, e.SessionID, e.ID, after, func(event yurt.Event) error {
-			return stream.send(event.Seq, string(event.Type), newEventBody(event, e.ID))
+		a.stream(ctx, "connect again with Last-Event-ID", func(watching context.Context, stream *eventStream) error {
+			return a.ctl.WatchExecution(watching, e.SessionID, e.ID, after, func(event yurt.Event) error {
+				return stream.send(event.Seq, string(event.Type), newEventBody(event, e.ID))
+			})
 		})
-		stream.close(farewell(watching, err))
-		<-writing
 	}}
+}
+
+// stream answers with what follow sends, until that returns. Whoever reads a stream that
+// broke off is told to do again.
+func (a *API) stream(ctx huma.Context, again string, follow func(context.Context, *eventStream) error) {
+	beginEvents(ctx)
+	a.metrics.streams.Inc()
+	defer a.metrics.streams.Dec()
+	_, w := humago.Unwrap(ctx)
+	watching, cancel := a.untilDrain(ctx.Context())
+	defer cancel()
+	stream := newEventStream(w)
+	writing := make(chan struct{})
+	go func() {
+		defer close(writing)
+		if !stream.write(a.config.Heartbeat) {
+			cancel()
+		}
+	}()
+	err := follow(watching, stream)
+	stream.close(farewell(watching, err, again))
+	<-writing
 }
 
 // beginEvents writes the head of a stream.
@@ -94,12 +102,12 @@ func beginEvents(ctx huma.Context) {
 }
 
 // farewell is the comment that ends a stream before its last event.
-func farewell(ctx context.Context, err error) string {
+func farewell(ctx context.Context, err error, again string) string {
 	switch {
 	case errors.Is(context.Cause(ctx), errDraining):
 		return "the server is shutting down; the execution goes on"
 	case err != nil:
-		return "the stream broke off; connect again with Last-Event-ID"
+		return "the stream broke off; " + again
 	default:
 		return ""
 	}

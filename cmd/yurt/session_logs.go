@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+func newSessionLogsCommand(a *app) *cobra.Command {
+	var follow bool
+	var tail string
+	cmd := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Show what the executions of a session wrote, the newest last",
+		Long: `Show what the executions of a session wrote, the newest last: their stdout on stdout and
+their stderr on stderr. With --follow it goes on with what they write, until the session
+has ended.`,
+		Example: "  yurt session logs $id --tail 4Ki\n  yurt session logs $id --follow",
+		Args:    arguments(1, 1, "one session ID"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			limit, err := yurt.ParseSize(tail)
+			if err != nil {
+				return yurt.FieldErrorf(yurt.CodeOf(err), "--tail", "%w", err)
+			}
+			if limit < 1 || limit > yurt.MaxLogBytes {
+				return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--tail", "%s is out of range; give 1 to %s", limit, yurt.Size(yurt.MaxLogBytes))
+			}
+			return a.showLogs(cmd.Context(), args[0], int(limit), follow)
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written")
+	cmd.Flags().StringVar(&tail, "tail", yurt.Size(yurt.DefaultLogBytes).String(), "how much of what was written before, at most")
+	return cmd
+}
+
+// loggedEntry is an entry as --json shows it.
+type loggedEntry struct {
+	yurt.LogEntry
+	Data string `json:"data"`
+}
+
+func (a *app) showLogs(ctx context.Context, id string, limit int, follow bool) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	show := func(e yurt.LogEntry) error {
+		if a.json {
+			return a.printJSON(loggedEntry{e, string(e.Data)})
+		}
+		return a.passOn(yurt.Event{Type: e.Type, Data: e.Data})
+	}
+	if follow {
+		return client.FollowLogs(ctx, id, limit, show)
+	}
+	return a.listLogs(ctx, client, id, limit, show)
+}
+
+func (a *app) listLogs(ctx context.Context, client *yurtclient.Client, id string, limit int, show func(yurt.LogEntry) error) error {
+	entries, truncated, err := client.Logs(ctx, id, limit)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		list := make([]loggedEntry, len(entries))
+		for i, e := range entries {
+			list[i] = loggedEntry{e, string(e.Data)}
+		}
+		return a.printJSON(list)
+	}
+	if truncated {
+		fmt.Fprintln(a.stderr, "yurt: there was more before; --tail shows more of it")
+	}
+	for _, e := range entries {
+		if err := show(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+)
+
+// logBody is an entry of a log.
+type logBody struct {
+	ExecutionID string         `json:"execution_id,omitempty"`
+	Type        yurt.EventType `json:"type" enum:"stdout,stderr,ended"`
+	At          time.Time      `json:"at"`
+	Data        *string        `json:"data,omitempty"`
+	DataBase64  []byte         `json:"data_base64,omitempty" doc:"In place of data, for output that is not UTF-8."`
+}
+
+func newLogBody(e yurt.LogEntry) logBody {
+	body := logBody{ExecutionID: e.ExecutionID, Type: e.Type, At: e.At}
+	if utf8.Valid(e.Data) {
+		text := string(e.Data)
+		body.Data = &text
+	} else {
+		body.DataBase64 = e.Data
+	}
+	return body
+}
+
+type (
+	logsInput struct {
+		SessionParams
+		Limit  int  `query:"limit" minimum:"1" maximum:"16777216" default:"262144" doc:"How many bytes of what was written before, at most; the newest."`
+		Follow bool `query:"follow" doc:"Go on with what is written, as server-sent events, until the session has ended."`
+	}
+	logList struct {
+		Logs      []logBody `json:"logs" doc:"The newest execution last."`
+		Truncated bool      `json:"truncated" doc:"There was more before."`
+	}
+)
+
+func (a *API) registerLogs() {
+	register(a, huma.Operation{
+		OperationID: "get-session-logs", Method: http.MethodGet, Path: "/sessions/{id}/logs",
+		Summary: "Show what the executions of a session wrote", Tags: []string{tagSessions},
+		Description: "To stdout and stderr. With `follow` it is a stream of events `stdout` and `stderr`, each with one entry, and a last one, `ended`, " +
+			"once the session has ended. To miss nothing of one execution, watch its events: they are numbered.",
+		Responses: map[string]*huma.Response{
+			"200": {Description: "The log.", Content: map[string]*huma.MediaType{
+				typeJSON:        {Schema: schemaOf[logList](a, "Log")},
+				typeEventStream: {Schema: &huma.Schema{Type: huma.TypeArray, Items: schemaOf[logBody](a, "LogEntry"), Description: "With `follow`."}},
+			}},
+		},
+	}, a.getLogs)
+}
+
+func (a *API) getLogs(ctx context.Context, in *logsInput) (*huma.StreamResponse, error) {
+	if in.Follow {
+		if _, err := a.ctl.Session(ctx, in.ID); err != nil {
+			return nil, err
+		}
+		return a.streamLogs(in), nil
+	}
+	entries, truncated, err := a.ctl.Logs(ctx, in.ID, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	list := logList{Logs: make([]logBody, len(entries)), Truncated: truncated}
+	for i, e := range entries {
+		list.Logs[i] = newLogBody(e)
+	}
+	return respond(http.StatusOK, list), nil
+}
+
+// streamLogs answers with the log as it grows.
+func (a *API) streamLogs(in *logsInput) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		a.stream(ctx, "connect again", func(watching context.Context, stream *eventStream) error {
+			number := uint64(0)
+			send := func(body logBody) error {
+				number++
+				return stream.send(number, string(body.Type), body)
+			}
+			err := a.ctl.FollowLogs(watching, in.ID, in.Limit, func(e yurt.LogEntry) error { return send(newLogBody(e)) })
+			if err != nil {
+				return err
+			}
+			return send(logBody{Type: yurt.EventEnded, At: time.Now().UTC()})
+		})
+	}}
+}

@@ -1,0 +1,17 @@
+package yurt
+
+import "time"
+
+// LogEntry is a piece of what an execution of a session wrote.
+type LogEntry struct {
+	ExecutionID string    `json:"execution_id"`
+	Type        EventType `json:"type"` // stdout or stderr
+	At          time.Time `json:"at"`
+	Data        []byte    `json:"-"`
+}
+
+// Bounds of how much output the log of a session shows, in bytes.
+const (
+	DefaultLogBytes = 256 << 10
+	MaxLogBytes     = 16 << 20
+)
