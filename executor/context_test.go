@@ -25,10 +25,10 @@ type notebook struct {
 	sandbox string
 }
 
-func newNotebook(t *testing.T) *notebook {
+func newNotebook(t *testing.T, change ...func(*yurt.SandboxSpec)) *notebook {
 	t.Helper()
 	e := rig.Executor(t)
-	return &notebook{t, e, create(t, e).ID}
+	return &notebook{t, e, create(t, e, change...).ID}
 }
 
 func (n *notebook) run(code string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {

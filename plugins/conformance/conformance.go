@@ -36,7 +36,7 @@ func (c Case) Check(ctx context.Context, t *Target) error { return c.check(ctx, 
 
 // Cases are all there are.
 func Cases() []Case {
-	return []Case{
+	return append([]Case{
 		{"snippet", func(ctx context.Context, t *Target) error { return t.prints(ctx, t.code("snippet"), "hello\n") }},
 		{"unicode", func(ctx context.Context, t *Target) error { return t.prints(ctx, t.code("unicode"), "grüße 🏕\n") }},
 		{"arguments", checkArguments},
@@ -53,14 +53,14 @@ func Cases() []Case {
 		{"endless recursion", checkRecursion},
 		{"timeout", checkTimeout},
 		{"missing toolchain", checkMissingToolchain},
-	}
+	}, contextCases()...)
 }
 
 const defaultPatience = 2 * time.Minute
 
 // neverEnds is an execution of a sample that has to be ended. It has a while to begin
 // in: what the least program takes here and now, several times over.
-func (t *Target) neverEnds(ctx context.Context, name string) (*yurt.Result, error) {
+func (t *Target) neverEnds(ctx context.Context, name string, change ...func(*yurt.ExecutionSpec)) (*yurt.Result, error) {
 	began := time.Now()
 	if err := t.usable(ctx); err != nil {
 		return nil, err
@@ -68,6 +68,9 @@ func (t *Target) neverEnds(ctx context.Context, name string) (*yurt.Result, erro
 	spec := t.code(name)
 	spec.OutputLimit = 64 << 10
 	spec.Timeout = yurt.Duration(2*time.Second + 5*time.Since(began))
+	for _, c := range change {
+		c(&spec)
+	}
 	return t.Execute(ctx, spec)
 }
 

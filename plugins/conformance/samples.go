@@ -24,7 +24,16 @@ import (
 //	endless        prints "begun", flushed, and never ends
 //	project        prints each of its arguments on a line after "lib: ", which a function
 //	               in another file puts before them
-const projectDir = "project"
+//
+// A language that keeps state has two more:
+//
+//	state-set      makes a variable with the value 42, and prints nothing
+//	state-get      prints that variable; where it is not there, fails or prints anything else
+const (
+	projectDir = "project"
+	stateSet   = "state-set"
+	stateGet   = "state-get"
+)
 
 // Samples are the programs of one language.
 type Samples struct {
@@ -40,10 +49,18 @@ func sampleNames() []string {
 	}
 }
 
-// ReadSamples reads the samples in a directory. None may be missing.
+// keepsState reports whether there are samples of a language that keeps state.
+func (s Samples) keepsState() bool { return s.programs[stateSet] != "" }
+
+// ReadSamples reads the samples in a directory. None may be missing but those of
+// languages that keep state.
 func ReadSamples(dir fs.FS) (Samples, error) {
 	samples := Samples{programs: make(map[string]string)}
-	for _, name := range sampleNames() {
+	names := sampleNames()
+	if found, err := fs.Glob(dir, stateSet+".*"); err == nil && len(found) > 0 {
+		names = append(names, stateSet, stateGet)
+	}
+	for _, name := range names {
 		file, err := one(dir, name+".*")
 		if err != nil {
 			return Samples{}, err

@@ -6,4 +6,7 @@
 // them. Every plan carries harness.mjs, which runs the code inside the sandbox and
 // writes the result envelope. [HarnessPlan] lends it to languages that become
 // JavaScript.
+//
+// A kernel is kernel.mjs, which keeps state: cell.mjs makes what code declares at its top
+// level last, and interrupter.cjs ends what does not yield to an interrupt.
 package javascript

@@ -1,0 +1,56 @@
+// Waits in a thread of its own for SIGINT, and interrupts what the main thread runs: by
+// a message if it waits for events, else by ending what it executes just now.
+//
+// An interrupt between executions is the kernel's to ignore.
+
+"use strict";
+
+const inspector = require("node:inspector");
+const vm = require("node:vm");
+const { parentPort, workerData: shared } = require("node:worker_threads");
+
+const ARMED = 0; // in shared memory: becomes 1
+const HEARD = 1; // counts the messages that the main thread took
+const NEVER = 2;
+const PATIENCE = 50; // ms
+const TRIES = 3;
+
+let session = null;
+
+function tell() {
+  const heard = Atomics.load(shared, HEARD);
+  parentPort.postMessage("interrupt");
+  for (let i = 0; i < TRIES; i++) {
+    if (Atomics.wait(shared, HEARD, heard, PATIENCE * 20 ** i) !== "timed-out") break;
+    if (session === null) {
+      session = new inspector.Session();
+      session.connectToMainThread();
+    }
+    session.post("Runtime.terminateExecution");
+  }
+}
+
+// Node handles SIGINT for a script that is to be broken off by it, in any thread. Two
+// of them, one in the other: while the inner one is begun again the outer one holds.
+const inner = new vm.Script("yurtWait()");
+const outer = new vm.Script("yurtLoop()");
+
+globalThis.yurtWait = () => {
+  Atomics.store(shared, ARMED, 1);
+  Atomics.notify(shared, ARMED);
+  for (;;) Atomics.wait(shared, NEVER, 0);
+};
+
+globalThis.yurtLoop = () => {
+  for (;;) until(inner);
+};
+
+function until(script) {
+  try {
+    script.runInThisContext({ breakOnSigint: true });
+  } catch {
+    tell();
+  }
+}
+
+for (;;) until(outer);

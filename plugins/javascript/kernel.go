@@ -1,0 +1,36 @@
+package javascript
+
+import (
+	"context"
+	_ "embed"
+	"path"
+
+	"github.com/yurtrun/yurt/plugins"
+)
+
+//go:embed kernel.mjs
+var kernel []byte
+
+//go:embed cell.mjs
+var cell []byte
+
+//go:embed interrupter.cjs
+var interrupter []byte
+
+var _ plugins.KernelPlanner = Runtime{}
+
+// PlanKernel implements [plugins.KernelPlanner].
+func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins.KernelPlan, error) {
+	return plugins.KernelPlan{
+		Files: []plugins.File{
+			{Path: "kernel.mjs", Data: kernel, Mode: 0o644},
+			{Path: "cell.mjs", Data: cell, Mode: 0o644},
+			{Path: "interrupter.cjs", Data: interrupter, Mode: 0o644},
+		},
+		Argv: []string{
+			req.Tools["node"], "--expose-internals", "--no-force-async-hooks-checks",
+			"--experimental-vm-modules", "--experimental-import-meta-resolve", "--no-warnings=ExperimentalWarning",
+			path.Join(req.Dir, "kernel.mjs"), req.Dir,
+		},
+	}, nil
+}

@@ -1,0 +1,426 @@
+// Runs one execution after the other in one interpreter, whose state lasts between them.
+//
+//     node FLAGS kernel.mjs DIRECTORY
+//
+// Requests come from the FIFO "requests" in the directory, a JSON object a line. What is
+// said of them goes to descriptor 3, likewise: "display" for the value of a last
+// expression, and "done". With each done goes a mark to descriptors 1 and 2: what was
+// written before it is of that execution. SIGINT interrupts the execution that runs.
+//
+// The user's code is at home in this interpreter and can break whatever is here; what it
+// breaks is its own. Needs Node 18 or later, with --expose-internals,
+// --experimental-vm-modules, --experimental-import-meta-resolve and
+// --no-force-async-hooks-checks.
+
+import fs from "node:fs";
+import { createRequire, isBuiltin } from "node:module";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import util from "node:util";
+import vm from "node:vm";
+import { Worker } from "node:worker_threads";
+import { rewrite } from "./cell.mjs";
+
+const { clearAsyncIdStack } = createRequire(import.meta.url)("internal/async_hooks");
+
+const HERE = process.argv[2];
+const REQUESTS = path.join(HERE, "requests");
+const WORKSPACE = process.cwd();
+const META = "globalThis[Symbol.for('yurt.meta')]";
+const CONTROL = 3;
+
+const MAX_MESSAGE = 16000; // characters
+const MAX_FRAMES = 200;
+const MAX_TEXT = 1 << 20; // characters of a plain-text representation
+const MAX_VALUE = 64 << 10; // bytes of the value of a last expression
+const MAX_NODES = 5000; // of such a value
+const MAX_DEPTH = 50;
+
+const EXIT_FAILED = 1;
+const EXIT_INTERRUPTED = 130;
+
+const nothing = Symbol("no value");
+
+class Interrupted extends Error {}
+
+const kernel = {
+  current: null, // id of the last request
+  answer: null, // the last done, with its mark
+  fail: null, // ends the execution that runs with an error
+  count: 0,
+  waiting: [], // lines with requests
+  busy: false,
+  shared: new Int32Array(new SharedArrayBuffer(12)),
+};
+
+// --- what is said to the host --------------------------------------------------------
+
+function write(fd, text) {
+  let data = Buffer.from(text);
+  while (data.length > 0) {
+    try {
+      data = data.subarray(fs.writeSync(fd, data));
+    } catch (error) {
+      if (error.code !== "EAGAIN") return; // the code closed the descriptor: there is nobody to tell
+    }
+  }
+}
+
+function reply({ message, mark }) {
+  write(1, mark);
+  write(2, mark);
+  write(CONTROL, message);
+}
+
+function finish(code, envelope, exiting) {
+  const message = JSON.stringify({ id: kernel.current, done: { exit_code: code, exiting, envelope } }) + "\n";
+  kernel.answer = { message, mark: `\x1eyurt:${kernel.current}\x1e` };
+  reply(kernel.answer);
+}
+
+// --- requests -----------------------------------------------------------------------
+
+// listen reads requests for ever. Where the FIFO ends the host is away; opening it anew
+// waits for it.
+function listen() {
+  fs.open(REQUESTS, fs.constants.O_RDONLY, (error, fd) => {
+    if (error) throw error;
+    const socket = new net.Socket({ fd, readable: true, writable: false });
+    let held = "";
+    socket.setEncoding("utf8");
+    socket.on("data", (data) => {
+      const lines = (held + data).split("\n");
+      held = lines.pop();
+      kernel.waiting.push(...lines);
+      next();
+    });
+    socket.on("error", () => socket.destroy());
+    socket.on("close", listen);
+  });
+}
+
+// next begins the next request. No promise leads from one to another: an interrupt can
+// end, with the code, whatever the promises of that moment are to do.
+function next() {
+  if (kernel.busy || kernel.waiting.length === 0) return;
+  kernel.busy = true;
+  handle(JSON.parse(kernel.waiting.shift()));
+}
+
+function done() {
+  kernel.busy = false;
+  setImmediate(next);
+}
+
+async function handle(request) {
+  if (request.file) request = JSON.parse(fs.readFileSync(request.file, "utf8"));
+  if (request.id === kernel.current) {
+    if (kernel.answer) reply(kernel.answer); // the host was restarted and did not hear it
+    return done();
+  }
+  kernel.current = request.id;
+  kernel.answer = null;
+  const restore = prepare(request);
+  let code = 0;
+  let envelope = { result: null };
+  try {
+    const value = await run(request.code);
+    if (value !== nothing && value !== undefined) {
+      show(value);
+      envelope = { result: plainValue(value) };
+    }
+    code = Number(process.exitCode ?? 0) & 0xff;
+  } catch (error) {
+    code = error instanceof Interrupted ? EXIT_INTERRUPTED : EXIT_FAILED;
+    envelope = { error: explain(error) };
+  }
+  kernel.fail = null;
+  process.exitCode = undefined;
+  restore();
+  finish(code, envelope, false);
+  done();
+}
+
+// prepare sets up what an execution has to itself, and returns how to take it back.
+function prepare(request) {
+  kernel.count++;
+  input(Buffer.from(request.stdin ?? "", "base64"));
+  if (request.cwd) {
+    try {
+      process.chdir(request.cwd);
+    } catch (error) {
+      process.stderr.write(`yurt: the working directory stays ${process.cwd()}: ${error.message}\n`);
+    }
+  }
+  furnish();
+  const before = new Map();
+  for (const item of request.env ?? []) {
+    const [name, value] = [item.slice(0, item.indexOf("=")), item.slice(item.indexOf("=") + 1)];
+    before.set(name, process.env[name]);
+    process.env[name] = value;
+  }
+  return () => {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name];
+      else process.env[name] = value;
+    }
+    input(Buffer.alloc(0));
+  };
+}
+
+// input makes descriptor 0, and process.stdin, what the request gave. The lowest
+// descriptor that is free is the one that is opened.
+function input(data) {
+  if (stdin.empty && data.length === 0) return;
+  let file = "/dev/null";
+  if (data.length > 0) {
+    file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "yurt-stdin-")), "stdin");
+    fs.writeFileSync(file, data);
+  }
+  try {
+    fs.closeSync(0);
+  } catch {
+    // The code did that.
+  }
+  fs.openSync(file);
+  if (data.length > 0) fs.rmSync(path.dirname(file), { recursive: true });
+  stdin.empty = data.length === 0;
+  stdin.stream = null;
+}
+
+const stdin = { empty: false, stream: null };
+
+// --- running a cell -----------------------------------------------------------------
+
+// run returns the value of the code's last expression, once that is there. It fails
+// with whatever nobody caught meanwhile, too.
+function run(source) {
+  const interrupted = new Promise((_, reject) => (kernel.fail = reject));
+  return Promise.race([interrupted, evaluate(source, `<cell ${kernel.count}>`).finally(settled)]);
+}
+
+// settled waits until rejections that nobody handles are known.
+function settled() {
+  return new Promise((resolve) => setImmediate(setImmediate, resolve));
+}
+
+async function evaluate(source, filename) {
+  const { code, before, names, valued } = compile(source, filename);
+  for (const name of names) makeWritable(name);
+  const script = new vm.Script(code, {
+    filename,
+    columnOffset: -before.length,
+    importModuleDynamically: (name, _, attributes) => importFrom(name, attributes),
+  });
+  let value;
+  try {
+    value = script.runInThisContext({ breakOnSigint: true, displayErrors: false });
+  } catch (error) {
+    if (error?.code === "ERR_SCRIPT_EXECUTION_INTERRUPTED") throw new Interrupted();
+    throw error;
+  }
+  value = await value;
+  return valued ? value : nothing;
+}
+
+class CompileError extends Error {}
+
+function compile(source, filename) {
+  try {
+    return rewrite(source, META);
+  } catch (error) {
+    if (!(error instanceof SyntaxError) || !error.loc) throw error;
+    return compileAsItIs(source, filename, error);
+  }
+}
+
+// compileAsItIs is for what the parser does not know and V8 does.
+function compileAsItIs(source, filename, error) {
+  try {
+    new vm.Script(source, { filename });
+    return { code: source, before: "", names: [], valued: true };
+  } catch {
+    const place = `${filename}:${error.loc.line}:${error.loc.column + 1}`;
+    const failure = new CompileError(`${place}: SyntaxError: ${error.message.replace(/ \(\d+:\d+\)$/, "")}`);
+    failure.place = place;
+    failure.line = source.split("\n")[error.loc.line - 1];
+    failure.column = error.loc.column;
+    throw failure;
+  }
+}
+
+// makeWritable lets code declare what is there as an accessor, such as crypto.
+function makeWritable(name) {
+  const there = Object.getOwnPropertyDescriptor(globalThis, name);
+  if (there?.configurable && !("value" in there)) {
+    Object.defineProperty(globalThis, name, { value: undefined, writable: true, enumerable: true, configurable: true });
+  }
+}
+
+// main is what the code is called where files matter: it is as if it lay in the working
+// directory.
+function main() {
+  return path.join(process.cwd(), "main.js");
+}
+
+async function importFrom(name, attributes) {
+  return await import(await resolve(name), { with: attributes ?? {} });
+}
+
+async function resolve(name) {
+  const base = pathToFileURL(main()).href;
+  if (isBuiltin(name)) return name;
+  if (/^(\.{0,2}\/|[a-z]+:)/i.test(name)) return new URL(name, base).href;
+  try {
+    return await import.meta.resolve(name, base);
+  } catch (error) {
+    try {
+      return pathToFileURL(createRequire(main()).resolve(name)).href; // finds what NODE_PATH has
+    } catch {
+      throw error;
+    }
+  }
+}
+
+// furnish gives the code what it expects at its top level, for where it is now.
+function furnish() {
+  const file = main();
+  if (globalThis[Symbol.for("yurt.meta")]?.filename === file) return;
+  globalThis[Symbol.for("yurt.meta")] = { url: pathToFileURL(file).href, filename: file, dirname: path.dirname(file) };
+  const module = { exports: {}, id: ".", filename: file, loaded: false, children: [], paths: [] };
+  const own = { require: createRequire(file), module, exports: module.exports, __filename: file, __dirname: path.dirname(file) };
+  own.require.main = module;
+  for (const [name, value] of Object.entries(own)) {
+    const there = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (there && there.value !== furnished[name]) continue; // the code made it something else
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+    furnished[name] = value;
+  }
+}
+
+const furnished = {};
+
+// --- what came of it ----------------------------------------------------------------
+
+function show(value) {
+  let text;
+  try {
+    text = util.inspect(value, { maxStringLength: MAX_TEXT });
+  } catch {
+    text = "<the value cannot be shown>";
+  }
+  if (text.length > MAX_TEXT) text = text.slice(0, MAX_TEXT) + `… (${text.length} characters in all)`;
+  const data = { "text/plain": text.toWellFormed?.() ?? text };
+  write(CONTROL, JSON.stringify({ id: kernel.current, display: { data, main: true, update: false } }) + "\n");
+}
+
+// plainValue is the value where JSON says the same and it is small, else null.
+function plainValue(value) {
+  try {
+    if (!exact(value, { left: MAX_NODES, size: MAX_VALUE }, 0)) return null;
+    return Buffer.byteLength(JSON.stringify(value)) <= MAX_VALUE ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+function exact(value, budget, depth) {
+  if (--budget.left < 0 || depth > MAX_DEPTH) return false;
+  if (value === null || typeof value === "boolean") return true;
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  if (typeof value === "string") return (budget.size -= value.length) >= 0;
+  if (typeof value !== "object" || typeof value.toJSON === "function" || util.types.isProxy(value)) return false;
+  if (Array.isArray(value)) return value.length <= MAX_NODES && Array.from(value).every((item) => exact(item, budget, depth + 1));
+  const prototype = Object.getPrototypeOf(value);
+  if ((prototype !== null && prototype !== Object.prototype) || Object.getOwnPropertySymbols(value).length > 0) return false;
+  return Object.entries(value).every(([key, item]) => (budget.size -= key.length) >= 0 && exact(item, budget, depth + 1));
+}
+
+// explain returns an error of any kind for the host, after showing it.
+function explain(error) {
+  if (error instanceof Interrupted) return report("Interrupted\n", "KeyboardInterrupt", "", []);
+  if (error instanceof CompileError) {
+    const shown = `${error.place}\n${error.line}\n${" ".repeat(error.column)}^\n\n${error.message}\n`;
+    return report(shown, "CompileError", error.message, [error.place]);
+  }
+  try {
+    if (error === null || typeof error !== "object") return report(`Uncaught ${String(error)}\n`, "Error", String(error), []);
+    const type = String(error.name || error.constructor?.name || "Error");
+    const message = String(error.message ?? util.inspect(error));
+    const lines = String(error.stack ?? `${type}: ${message}`).split("\n").filter((line) => !/^\s+at /.test(line) || isOwn(line));
+    const frames = lines.filter((line) => /^\s+at /.test(line)).map((line) => shorten(line).trim());
+    return report("Uncaught " + shorten(lines.join("\n")) + "\n", type, message, frames.slice(0, MAX_FRAMES).reverse());
+  } catch {
+    return report("Uncaught error that cannot be read\n", "Error", "<the error cannot be read>", []);
+  }
+}
+
+function report(shown, type, message, stacktrace) {
+  write(2, shown);
+  if (message.length > MAX_MESSAGE) message = message.slice(0, MAX_MESSAGE) + `… (${message.length} characters in all)`;
+  return { type, message, stacktrace };
+}
+
+function isOwn(line) {
+  if (line.includes("node_modules") || line.includes("node:") || line.includes(HERE + "/")) return false;
+  return line.includes("<cell ") || line.includes(WORKSPACE + "/") || line.includes(process.cwd() + "/");
+}
+
+function shorten(text) {
+  return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "");
+}
+
+// --- what can come at any time ------------------------------------------------------
+
+function interrupt() {
+  Atomics.add(kernel.shared, 1, 1);
+  Atomics.notify(kernel.shared, 1);
+  clearAsyncIdStack(); // of what was ended in the middle
+  kernel.fail?.(new Interrupted());
+}
+
+// uncaught is told of what nobody caught: it belongs to the execution that runs.
+function uncaught(error) {
+  if (kernel.fail) kernel.fail(error);
+  else explain(error);
+}
+
+// ownSignals keeps the code's listeners for SIGINT from taking it away from us.
+function ownSignals() {
+  for (const event of ["newListener", "removeListener"]) {
+    for (const listener of process.rawListeners(event)) {
+      process.removeListener(event, listener);
+      process.on(event, (name, ...rest) => name === "SIGINT" || listener.call(process, name, ...rest));
+    }
+  }
+}
+
+function watchForInterrupts() {
+  const worker = new Worker(path.join(HERE, "interrupter.cjs"), { workerData: kernel.shared, env: {}, execArgv: [] });
+  worker.on("message", interrupt);
+  worker.unref();
+  Atomics.wait(kernel.shared, 0, 0);
+}
+
+const reallyExit = process.reallyExit;
+process.reallyExit = (code) => {
+  const status = Number(code ?? 0) & 0xff;
+  if (kernel.fail) finish(status, { result: null }, true);
+  reallyExit.call(process, status);
+};
+Object.defineProperty(process, "stdin", {
+  configurable: true,
+  enumerable: true,
+  get: () => (stdin.stream ??= fs.createReadStream("", { fd: 0, autoClose: false })),
+});
+process.argv = [process.argv[0], ""];
+process.execArgv = [];
+ownSignals();
+watchForInterrupts();
+process.on("uncaughtException", uncaught);
+process.on("unhandledRejection", (error) => {
+  if (process.listenerCount("unhandledRejection") === 1) uncaught(error);
+});
+listen();
