@@ -20,6 +20,7 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionShowCommand(a),
 		newSessionExecCommand(a),
 		newSessionCodeCommand(a),
+		newSessionContextCommand(a),
 		newSessionCpCommand(a),
 		newSessionAttachCommand(a),
 		newSessionShellCommand(a),

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+func newSessionContextCommand(a *app) *cobra.Command {
+	cmd := parent("context", "See and restart the interpreters that keep a session's variables", "",
+		newContextListCommand(a),
+		newContextChangeCommand(a, "restart", "restarted", (*yurtclient.Client).RestartContext, &cobra.Command{
+			Short: "Give a context a fresh interpreter",
+			Long: `Give a context a fresh interpreter. Its variables are lost, what runs in it ends, and
+what waits there goes on in the fresh one.`,
+		}),
+		newContextChangeCommand(a, "rm", "removed", (*yurtclient.Client).RemoveContext, &cobra.Command{
+			Aliases: []string{"remove"},
+			Short:   "Remove a context; what runs or waits in it ends",
+		}),
+	)
+	return cmd
+}
+
+func newContextListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list ID",
+		Aliases: []string{"ls"},
+		Short:   "List the contexts of a session",
+		Args:    arguments(1, 1, "one session ID"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.listContexts(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) listContexts(ctx context.Context, sessionID string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	list, err := client.Contexts(ctx, sessionID)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(list)
+	}
+	now := time.Now()
+	rows := make([][]string, len(list))
+	for i, c := range list {
+		rows[i] = []string{c.Name, c.Language, string(c.State), strconv.Itoa(c.Executions), strconv.Itoa(c.Queued), ago(c.CreatedAt, now)}
+	}
+	a.printTable([]string{"name", "language", "state", "executions", "waiting", "age"}, rows)
+	return nil
+}
+
+// changeContext is what a client does to a context.
+type changeContext func(c *yurtclient.Client, ctx context.Context, sessionID, name, language string) error
+
+// newContextChangeCommand completes cmd, which changes a context and says what it is then.
+func newContextChangeCommand(a *app, verb, done string, change changeContext, cmd *cobra.Command) *cobra.Command {
+	var language string
+	cmd.Use = verb + " ID NAME"
+	cmd.Args = arguments(2, 2, "a session ID and the name of a context")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		client, err := a.client()
+		if err != nil {
+			return err
+		}
+		if err := change(client, cmd.Context(), args[0], args[1], language); err != nil {
+			return err
+		}
+		if !a.json {
+			a.printf("%s %s\n", args[1], done)
+		}
+		return nil
+	}
+	cmd.Flags().StringVarP(&language, "language", "l", "", "only the context of this language (default: each of the name)")
+	return cmd
+}
