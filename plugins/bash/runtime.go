@@ -28,7 +28,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"bash", "sh", "shell"},
 		Extensions: []string{".sh", ".bash"},
-		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject},
+		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject, plugins.AbilityKernel},
 		Tools: []yurt.Tool{{
 			Name: "bash", Paths: []string{"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"},
 			Install: "install Bash, on Debian with apt-get install bash",

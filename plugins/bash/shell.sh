@@ -1,0 +1,178 @@
+# Runs one execution after the other in one shell, whose state lasts between them.
+#
+#     bash shell.sh DIRECTORY STATE
+#
+# Requests come from the FIFO "requests" in the directory, a JSON object a line, whose
+# members have a fixed order. That an execution is done goes to descriptor 3, and a mark
+# to descriptors 1 and 2: what was written before it is of that execution. SIGINT
+# interrupts the execution that runs.
+#
+# The user's code is at home in this shell and can break whatever is here; what it breaks
+# is its own. Needs Bash 4.4 or later.
+
+__yurt_dir=$1 __yurt_state=$2
+__yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0
+__yurt_quote='"(([^"\\]|\\.)*)"'
+shift 2
+exec {__yurt_out}>&1 {__yurt_err}>&2 {__yurt_control}>&3 3>&- {__yurt_requests}<"$__yurt_dir/requests"
+
+# __yurt_next reads the next request and sets up what its execution has to itself.
+__yurt_next() {
+  local line file
+  while :; do
+    if ! IFS= builtin read -r -u "$__yurt_requests" line; then
+      # The host is away: opening waits for it.
+      exec {__yurt_requests}<&- {__yurt_requests}<"$__yurt_dir/requests"
+      continue
+    fi
+    line=${line#'{"id":"'}
+    if [[ ${line%%'"'*} == "$__yurt_id" ]]; then
+      __yurt_reply # the host was restarted and did not hear it
+      continue
+    fi
+    break
+  done
+  __yurt_id=${line%%'"'*} __yurt_answer=''
+  line=${line#*'"'}
+  if [[ $line == ',"file":"'* ]]; then
+    file=${line#',"file":"'}
+    IFS= builtin read -r line <"${file%%'"'*}"
+    line=${line#'{"id":"'}
+    line=${line#*'"'}
+  fi
+  builtin printf %s "$__yurt_id" >|"$__yurt_state/running"
+  __yurt_prepare "$line"
+}
+
+# __yurt_prepare takes what is after the id of a request.
+__yurt_prepare() {
+  local rest=$1 item
+  exec 0</dev/null 1>&"$__yurt_out" 2>&"$__yurt_err"
+  __yurt_restore=()
+  if [[ $rest == ',"cwd":'* ]]; then
+    __yurt_string "${rest#',"cwd":'}"
+    rest=$__yurt_rest
+    builtin cd -- "$__yurt_value" || builtin echo "yurt: the working directory stays $PWD" >&2
+  fi
+  if [[ $rest == ',"stdin":"'* ]]; then
+    rest=${rest#',"stdin":"'}
+    exec 0< <(builtin printf %s "${rest%%'"'*}" | base64 -d)
+    rest=${rest#*'"'}
+  fi
+  if [[ $rest == ',"env":['* ]]; then
+    rest=${rest#',"env":['}
+    while [[ $rest == '"'* ]]; do
+      __yurt_string "$rest"
+      rest=${__yurt_rest#,}
+      __yurt_export "${__yurt_value%%=*}" "${__yurt_value#*=}"
+    done
+    rest=${rest#']'}
+  fi
+  rest=${rest#',"code":"'}
+  __yurt_decode "${rest%'"}'}"
+  builtin printf '%s\n' "$__yurt_value" >|"$__yurt_state/cell"
+}
+
+# __yurt_string takes the JSON string that the argument begins with.
+__yurt_string() {
+  [[ $1 =~ ^$__yurt_quote ]]
+  __yurt_rest=${1:${#BASH_REMATCH[0]}}
+  __yurt_decode "${BASH_REMATCH[1]}"
+}
+
+# __yurt_decode takes the escapes out of a JSON string, which are printf's but for quotes.
+__yurt_decode() {
+  builtin printf -v __yurt_value %b "${1//'\"'/'\x22'}"
+}
+
+# __yurt_export sets a variable for this execution alone.
+__yurt_export() {
+  if [[ -v $1 ]]; then
+    __yurt_restore+=("$(builtin declare -p "$1")")
+  else
+    __yurt_restore+=("unset -v $1")
+  fi
+  builtin export "$1=$2"
+}
+
+__yurt_reply() {
+  [[ $__yurt_answer ]] || return 0
+  builtin printf '\x1eyurt:%s\x1e' "$__yurt_id" >&"$__yurt_out"
+  builtin printf '\x1eyurt:%s\x1e' "$__yurt_id" >&"$__yurt_err"
+  builtin printf '%s\n' "$__yurt_answer" >&"$__yurt_control"
+}
+
+# __yurt_after ends an execution with the status that its code had.
+__yurt_after() {
+  __yurt_code=$1 __yurt_running=''
+  builtin set +exv
+  local envelope='{"result":null}' item
+  if [[ $__yurt_stop ]]; then
+    builtin trap - DEBUG
+    builtin shopt -u extdebug
+    builtin set +T
+    builtin set -E
+    __yurt_code=$__yurt_stop
+    (( __yurt_code == 130 )) && envelope='{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}'
+    __yurt_stop=''
+  elif (( __yurt_code == 1 || __yurt_code == 2 )); then
+    __yurt_syntax
+  fi
+  for item in "${__yurt_restore[@]}"; do
+    builtin eval "${item/#declare /declare -g }"
+  done
+  builtin trap __yurt_interrupted INT
+  exec 0</dev/null
+  __yurt_answer="{\"id\":\"$__yurt_id\",\"done\":{\"exit_code\":$__yurt_code,\"exiting\":false,\"envelope\":$envelope}}"
+  : >|"$__yurt_state/running"
+  __yurt_reply
+}
+
+# __yurt_syntax says what is wrong with code that Bash does not understand.
+__yurt_syntax() {
+  local said
+  said=$("$BASH" -n "$__yurt_state/cell" 2>&1) && return
+  said=${said%%$'\n'*}
+  said=${said#"$__yurt_state/"}
+  said=${said//'\'/'\\'}
+  said=${said//'"'/'\"'}
+  said=${said//[[:cntrl:]]/ }
+  local place=${said#cell: line }
+  envelope="{\"error\":{\"type\":\"SyntaxError\",\"message\":\"$said\",\"stacktrace\":[\"cell:${place%%:*}\"]}}"
+}
+
+# __yurt_interrupted has the code that runs end, whatever functions it is in.
+__yurt_interrupted() {
+  [[ $__yurt_running && $BASHPID == $$ ]] && __yurt_leave 130
+}
+
+# __yurt_failed is told of a command that failed. With errexit set that is to end the
+# code, and not the shell with its state.
+__yurt_failed() {
+  [[ $- == *e* && $__yurt_running && $BASHPID == $$ ]] || return "$1"
+  builtin set +e
+  __yurt_leave "$1"
+}
+
+# __yurt_leave has every command from here on refused, and every function with it. What
+# returns 2 to a trap of DEBUG returns from where it was.
+__yurt_leave() {
+  __yurt_stop=$1
+  builtin shopt -s extdebug
+  builtin set -T
+  builtin trap __yurt_refuse DEBUG
+}
+
+__yurt_refuse() {
+  [[ ${BASH_SOURCE[1]} == "${BASH_SOURCE[0]}" ]] || return 2
+}
+
+builtin set -E
+builtin trap __yurt_interrupted INT
+builtin trap '__yurt_failed "$?"' ERR
+while :; do
+  __yurt_next
+  __yurt_running=1
+  builtin source "$__yurt_state/cell"
+  { __yurt_after "$?"; } 2>/dev/null
+done
