@@ -29,8 +29,8 @@ func lambdaPython(p *place) ([]contender, error) {
 
 // lambdaNode is one of a function that AWS's client for Node serves.
 func lambdaNode(p *place) ([]contender, error) {
-	packages, err := installed("aws-lambda-ric", func(dir string) error {
-		npm := exec.CommandContext(p.ctx, "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "aws-lambda-ric")
+	packages, err := installed("aws-lambda-ric-4.0.2", func(dir string) error {
+		npm := exec.CommandContext(p.ctx, "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "aws-lambda-ric@4.0.2")
 		if out, err := npm.CombinedOutput(); err != nil {
 			return fmt.Errorf("npm install: %w: %s", err, out)
 		}
@@ -40,7 +40,7 @@ func lambdaNode(p *place) ([]contender, error) {
 		return nil, err
 	}
 	return warmInvocation(p, "javascript-basic", filepath.Join(packages, "node_modules", "aws-lambda-ric"), yurtclient.ExecuteRequest{
-		Command: yurtclient.Command{Argv: []string{"/usr/bin/node", "bin/index.mjs", "app.handler"}}, Handler: "app.handler",
+		Command: yurtclient.Command{Argv: []string{"/usr/bin/node", "index.mjs", "app.handler"}}, Handler: "app.handler",
 		Files: yurtclient.Files{"app.mjs": []byte("export const handler = async (event) => event.n + 1")},
 	})
 }

@@ -48,7 +48,7 @@ func nodeFunction(t *testing.T, handler string) (*sandbox, function) {
 	s := newSandbox(t)
 	s.upload(t, filepath.Join(packages, "node_modules", "aws-lambda-ric"), "/workspace/node_modules/aws-lambda-ric")
 	return s, function{
-		command: []string{"/usr/bin/node", "/workspace/node_modules/aws-lambda-ric/bin/index.mjs", handler}, handler: handler,
+		command: []string{"/usr/bin/node", "/workspace/node_modules/aws-lambda-ric/index.mjs", handler}, handler: handler,
 		files: map[string]string{"index.mjs": nodeApp},
 	}
 }
