@@ -21,7 +21,8 @@ var errNewer = errors.New("it was made by a newer version of Yurt")
 
 // adoptAll takes over the sandboxes that an earlier executor left, and removes
 // what was half made or is dead. When something is a newer version's it fails, and
-// leaves that as it is.
+// leaves that as it is. When ctx ends it fails too, with a sandbox taken over whole or
+// not touched: one that a caller gives up in the middle would be taken for dead.
 func (e *Executor) adoptAll(ctx context.Context) error {
 	entries, err := os.ReadDir(filepath.Join(e.config.StateDir, "sandboxes"))
 	if err != nil {
@@ -32,7 +33,10 @@ func (e *Executor) adoptAll(ctx context.Context) error {
 		if !yurt.ValidID(yurt.SandboxIDPrefix, entry.Name()) {
 			continue // not ours
 		}
-		err := e.adopt(ctx, entry.Name())
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("taking over sandboxes: %w", err)
+		}
+		err := e.adopt(context.WithoutCancel(ctx), entry.Name())
 		if errors.Is(err, errNewer) {
 			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", entry.Name(), e.config.StateDir, err)
 		}

@@ -141,11 +141,24 @@ func lockState(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the state directory: %w", err)
 	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := lockSoon(lock); err != nil {
 		err = yurt.Errorf(yurt.CodeUnavailable, "another yurt uses the state directory %s; stop it or give another directory", dir)
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
+}
+
+// lockPatience is how long an executor that was killed may take to be gone.
+const lockPatience = 3 * time.Second
+
+// lockSoon takes the lock of a file, which who was killed may hold for a moment more.
+func lockSoon(file *os.File) error {
+	for deadline := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+	}
 }
 
 // Start readies the executor and takes over what an earlier one left in the state

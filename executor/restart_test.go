@@ -220,3 +220,40 @@ func TestAbandonedStateIsRemoved(t *testing.T) {
 		t.Error("the directory is still there")
 	}
 }
+
+// An executor that is told to stop while it starts has taken nothing for dead that
+// lives.
+func TestStartThatIsGivenUpLosesNothing(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	sandboxID, executionID := killMidway(t, config)
+
+	const steps = 16
+	began := time.Now()
+	giveUp(t, config, time.Hour)
+	took := time.Since(began)
+	for i := range steps {
+		giveUp(t, config, took*time.Duration(i)/steps)
+	}
+	e := rig.Start(t, config)
+	if _, err := e.WaitExecution(t.Context(), sandboxID, executionID); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// giveUp starts an executor for a time and closes it.
+func giveUp(t *testing.T, config executor.Config, after time.Duration) {
+	t.Helper()
+	e, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), after)
+	defer cancel()
+	if err := e.Start(ctx); err != nil && ctx.Err() == nil {
+		t.Error(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
