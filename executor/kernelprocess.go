@@ -214,8 +214,12 @@ func (p *kernelProcess) Signal(signal syscall.Signal) error {
 // Count implements kernel.Process.
 func (p *kernelProcess) Count() (int, error) { return p.leaf.Count() }
 
-// Kill implements kernel.Process.
+// Kill implements kernel.Process. An executor that is closing ends nothing: what fails
+// then fails because of that, and the next one goes on.
 func (p *kernelProcess) Kill() {
+	if p.executor.ctx.Err() != nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(p.executor.ctx, destroyTimeout)
 	defer cancel()
 	if err := p.leaf.Kill(ctx); err != nil && p.executor.ctx.Err() == nil {
@@ -223,10 +227,15 @@ func (p *kernelProcess) Kill() {
 	}
 }
 
-// Close implements kernel.Process. What is left goes with the sandbox.
+// Close implements kernel.Process. What is left goes with the sandbox. An executor that
+// is closing leaves the record, by which the next one finds the kernel or misses it.
 func (p *kernelProcess) Close() {
 	if p.stop != nil {
 		p.stop()
+	}
+	if p.executor.ctx.Err() != nil {
+		p.letGo()
+		return
 	}
 	if p.out != nil {
 		p.out.Close()

@@ -314,19 +314,3 @@ func count(dir string) (int, error) {
 	list, err := pids(dir)
 	return len(list), err
 }
-
-// remove removes the directory. A process that was killed leaves its cgroup a
-// moment after it is gone, so it is tried until ctx is done.
-func remove(ctx context.Context, dir string) error {
-	for {
-		err := os.Remove(dir)
-		if err == nil || errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("removing a cgroup: %w", err)
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}

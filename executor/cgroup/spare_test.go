@@ -1,9 +1,12 @@
 package cgroup
 
 import (
+	"errors"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -78,5 +81,23 @@ func TestPreparedLeafIsWhole(t *testing.T) {
 	}
 	if _, err := g.NewLeaf("unlucky"); err != nil {
 		t.Errorf("the next one: %v", err)
+	}
+}
+
+// A run may end while its sandbox is destroyed.
+func TestGroupIsDestroyedWhileALeafIsPrepared(t *testing.T) {
+	m := onV1(t)
+	for i := range 50 {
+		g := createV1(t, m, "ending-"+strconv.Itoa(i), Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
+		var preparing sync.WaitGroup
+		preparing.Go(func() { _ = g.Prepare() }) // an error once it is gone
+		err := g.Destroy(t.Context())
+		preparing.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(g.dir["memory"]); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("it is there still: %v", err)
+		}
 	}
 }

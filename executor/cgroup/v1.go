@@ -300,23 +300,38 @@ func killTree(ctx context.Context, dir string) error {
 	return killV1(ctx, dir)
 }
 
-// removeTree removes the directory and those below it, which hold no process.
+// removePause is how long a cgroup that is busy is left alone: what was killed leaves it
+// a moment after it is gone.
+const removePause = 2 * time.Millisecond
+
+// removeTree removes the directory and those below it, which hold no process. It looks
+// again when the directory is not empty: a run may have ended, and the leaf of the next
+// be made, while it was at it.
 func removeTree(ctx context.Context, dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("removing a cgroup: %w", err)
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			if err := removeTree(ctx, filepath.Join(dir, e.Name())); err != nil {
-				return err
+	for {
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("removing a cgroup: %w", err)
+		}
+		for _, e := range entries {
+			if e.IsDir() {
+				if err := removeTree(ctx, filepath.Join(dir, e.Name())); err != nil {
+					return err
+				}
 			}
 		}
+		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("removing a cgroup: %w", err)
+		case <-time.After(removePause):
+		}
 	}
-	return remove(ctx, dir)
 }
 
 // leafV1 is the cgroup of one run, a directory in each of leafControllers.
