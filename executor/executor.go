@@ -12,10 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/flock"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -141,7 +140,7 @@ func lockState(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("locking the state directory: %w", err)
 	}
-	if err := lockSoon(lock); err != nil {
+	if err := flock.Take(lock, lockPatience); err != nil {
 		err = yurt.Errorf(yurt.CodeUnavailable, "another yurt uses the state directory %s; stop it or give another directory", dir)
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -150,16 +149,6 @@ func lockState(dir string) (*os.File, error) {
 
 // lockPatience is how long an executor that was killed may take to be gone.
 const lockPatience = 3 * time.Second
-
-// lockSoon takes the lock of a file, which who was killed may hold for a moment more.
-func lockSoon(file *os.File) error {
-	for deadline := time.Now().Add(lockPatience); ; time.Sleep(20 * time.Millisecond) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-	}
-}
 
 // Start readies the executor and takes over what an earlier one left in the state
 // directory. No other method may be called before it has returned.

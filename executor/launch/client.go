@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/flock"
 )
 
 // Launcher is a running launcher process. Its methods may be called concurrently.
@@ -160,15 +162,10 @@ func lockAfterOthers(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the launcher's lock: %w", err)
 	}
-	for deadline := time.Now().Add(answerTimeout); ; time.Sleep(time.Millisecond) {
-		err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return lock, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) || time.Now().After(deadline) {
-			return nil, errors.Join(fmt.Errorf("an earlier launcher is still there (it holds %s): %w", path, err), lock.Close())
-		}
+	if err := flock.Take(lock, answerTimeout); err != nil {
+		return nil, errors.Join(fmt.Errorf("an earlier launcher is still there (it holds %s): %w", path, err), lock.Close())
 	}
+	return lock, nil
 }
 
 func socketPair() (*net.UnixConn, *os.File, error) {
