@@ -1,0 +1,88 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// NodeState is what was last heard of a node.
+type NodeState struct {
+	Name      string         // its own, which is also the engine's for it
+	Address   string         // host:port at which its executor serves controllers
+	Healthy   bool           // it answers
+	Draining  bool           // it takes nothing new
+	Warm      map[string]int // sandboxes ready to be claimed, by digest of their template
+	Open      int            // slots that are open
+	Claimed   int            // slots whose sandbox a session has
+	Free      yurt.Resources // what can still be given out
+	Templates []string       // digests of the templates whose files are there
+	UpdatedAt time.Time      // when it was heard
+}
+
+// View is what is known of the nodes. Its methods return at once, also when what it is
+// made from is away: it then goes on saying what it knew last.
+type View interface {
+	// Nodes returns every node, by name. The caller changes nothing in it.
+	Nodes() []NodeState
+	// Node returns the node of that name.
+	Node(name string) (NodeState, bool)
+	// Changed returns a channel that is closed when anything next changes.
+	Changed() <-chan struct{}
+	// Status says whether the view is kept up to date, since when that is so or not so,
+	// and if it is not, why.
+	Status() (live bool, since time.Time, err error)
+}
+
+// Order asks the engine for a slot.
+type Order struct {
+	// SlotID names it, for the engine and for the node. It is [a-z0-9_-]{1,64}.
+	SlotID    string
+	Template  yurt.Template
+	Resources yurt.Resources // complete
+	SessionID string         // only that session may have its sandbox; "" is a warm slot
+	Once      bool           // it ends with its first sandbox
+	Prefer    []string       // names of nodes, the best first; none of them is a must
+}
+
+// Job is a slot that the engine knows.
+type Job struct {
+	SlotID    string
+	SessionID string // "" is a warm slot
+	Digest    string // of its template
+	Node      string // "" while it is not placed
+	Since     time.Time
+}
+
+// Engine owns capacity. Its methods may be called concurrently.
+type Engine interface {
+	// Start asks for the slot and returns the node that it was placed on. It does not
+	// wait for anything to run there: the node says itself when the sandbox is ready.
+	// After an error, which says in the engine's words why nothing could be placed, no
+	// slot is left behind. Starting a slot that is there is no error.
+	Start(ctx context.Context, order Order) (node string, err error)
+	// Stop ends a slot and removes every trace of it. One that is not there is no error.
+	Stop(ctx context.Context, slotID string) error
+	// Jobs lists the slots of all controllers.
+	Jobs(ctx context.Context) ([]Job, error)
+}
+
+// Client is a connection to the executor of one node. A claim hands a sandbox out once,
+// and binds environment, labels and limits of the spec to it.
+type Client interface {
+	controller.Node
+	// ClaimSandbox hands out a sandbox of the spec's template that is ready, if the node
+	// has one with room for the spec's resources.
+	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)
+	// AwaitSandbox hands out the sandbox of that slot once it is ready; the node may not
+	// know the slot yet. It fails when the slot ends.
+	AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error)
+	// Close ends the calls that are under way.
+	Close() error
+}
+
+// Dial returns a client of the node's executor at that address. It connects when it is
+// first used, and again whenever that is needed.
+type Dial func(node, address string) (Client, error)

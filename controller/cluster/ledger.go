@@ -1,0 +1,92 @@
+package cluster
+
+import "time"
+
+// settleTime is how long what a claim took is still subtracted after the claim is over:
+// until then the view may be of before it. Nodes publish at most every 50 ms, and what
+// they publish takes a while to come.
+const settleTime = 250 * time.Millisecond
+
+// ledger is what this controller has taken, or is about to take, that the view may not
+// show yet. It is not safe for concurrent use.
+type ledger struct {
+	debts map[shelf]*debt
+	swept time.Time // when debts that are paid were last removed
+}
+
+// shelf is the warm sandboxes of one template on one node.
+type shelf struct{ node, digest string }
+
+type debt struct {
+	open    int         // claims under way
+	settled []time.Time // when those that got one stop to count, in order
+	refused time.Time   // until then the node has none, whatever the view says
+}
+
+func newLedger() *ledger { return &ledger{debts: map[shelf]*debt{}} }
+
+// free returns how many of what the view shows are left to be claimed.
+func (l *ledger) free(at shelf, shown int, now time.Time) int {
+	d := l.debts[at]
+	if d == nil {
+		return shown
+	}
+	d.trim(now)
+	if now.Before(d.refused) {
+		return 0
+	}
+	return shown - d.open - len(d.settled)
+}
+
+func (d *debt) trim(now time.Time) {
+	paid := 0
+	for paid < len(d.settled) && !now.Before(d.settled[paid]) {
+		paid++
+	}
+	d.settled = d.settled[paid:]
+}
+
+// begin counts a claim that begins.
+func (l *ledger) begin(at shelf, now time.Time) {
+	l.sweep(now)
+	d := l.debts[at]
+	if d == nil {
+		d = &debt{}
+		l.debts[at] = d
+	}
+	d.open++
+}
+
+// outcome is how a claim ended.
+type outcome int
+
+const (
+	claimGot     outcome = iota // it has a sandbox
+	claimRefused                // the node had none
+	claimFailed                 // nobody knows
+)
+
+// end counts a claim that is over.
+func (l *ledger) end(at shelf, how outcome, now time.Time) {
+	d := l.debts[at]
+	d.open--
+	switch how {
+	case claimGot, claimFailed: // what failed here may have been done there
+		d.settled = append(d.settled, now.Add(settleTime))
+	case claimRefused:
+		d.refused = now.Add(settleTime)
+	}
+}
+
+// sweep forgets what is paid, now and then.
+func (l *ledger) sweep(now time.Time) {
+	if now.Sub(l.swept) < settleTime {
+		return
+	}
+	l.swept = now
+	for at, d := range l.debts {
+		if d.trim(now); d.open == 0 && len(d.settled) == 0 && !now.Before(d.refused) {
+			delete(l.debts, at)
+		}
+	}
+}
