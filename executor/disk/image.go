@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/disk/loop"
 )
 
 // bytesOfInode is how many bytes there is an inode for.
@@ -22,8 +23,8 @@ func Check() error {
 	if _, err := findMkfs(); err != nil {
 		return err
 	}
-	if _, err := os.Stat(loopControl); err != nil {
-		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "this node has no %s to mount disk images by; load the kernel's module loop", loopControl)
+	if _, err := os.Stat(loop.Control); err != nil {
+		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "this node has no %s to mount disk images by; load the kernel's module loop", loop.Control)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/disk"
+	"github.com/yurtrun/yurt/executor/disk/loop"
 )
 
 // mountImage mounts the disk image that the specification binds, if it binds one, and
@@ -26,7 +26,7 @@ func mountImage(id string, spec *specs.Spec) (drop func() error, err error) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("mounting the workspace: %w", err)
 		}
-		if err := disk.Mount(m.Source, dir); err != nil {
+		if err := loop.Mount(m.Source, dir); err != nil {
 			return nil, errors.Join(err, os.Remove(dir))
 		}
 		m.Source = dir

@@ -1,4 +1,4 @@
-package disk
+package loop
 
 import (
 	"errors"
@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const loopControl = "/dev/loop-control"
+// Control is the device that gives out loop devices. Without it no image can be mounted.
+const Control = "/dev/loop-control"
 
 // Mount mounts the image at dir, for no device and no program that gains privileges to
 // be honoured in it.
@@ -40,7 +41,7 @@ func attach(image string) (*os.File, error) {
 		return nil, err
 	}
 	defer file.Close()
-	control, err := os.OpenFile(loopControl, os.O_RDWR, 0)
+	control, err := os.OpenFile(Control, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
