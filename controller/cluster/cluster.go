@@ -54,6 +54,7 @@ type Job struct {
 	Digest    string // of its template
 	Node      string // "" while it is not placed
 	Since     time.Time
+	Ended     bool // nothing runs there any more; Stop has the engine forget it
 }
 
 // Engine owns capacity. Its methods may be called concurrently.

@@ -25,8 +25,10 @@ func Directions() []Direction {
 		{"controller", []string{"."}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
 		{"controller/...", []string{".", "controller/...", "hcl"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
 		{"controller/local", []string{".", "controller"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},
+		{"jobspecs", nil, "the jobs for Nomad are text; who registers them fills them in"},
+		{"controller/nomad", []string{".", "controller/...", "jobspecs"}, "the engine makes each job from the jobspec that ships, or the operator's"},
 		{"sdk/go/...", []string{".", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
-		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "sdk/go/...", "cmd/yurt/..."}, "the one command joins the parts"},
+		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/..."}, "the one command joins the parts"},
 		{"cmd/yurt-init", []string{".", "executor/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
 		{"cmd/yurt-launcher", []string{".", "executor/..."}, "the launcher is re-executed on every create, and its size is paid each time"},
 		{"cmd/yurt-runtime-c/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
@@ -39,7 +41,7 @@ func Directions() []Direction {
 		{"cmd/yurt-runtime-javascript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-typescript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-bash/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
-		{"test/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "sdk/go/...", "test/..."}, "tests of more than one part may join any"},
+		{"test/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "test/..."}, "tests of more than one part may join any"},
 	}
 }
 

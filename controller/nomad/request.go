@@ -1,0 +1,181 @@
+package nomad
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/nomad/api"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	requestTimeout = 10 * time.Second // of one try
+	firstPause     = 50 * time.Millisecond
+	longestPause   = 2 * time.Second
+)
+
+func (e *Engine) query(ctx context.Context) *api.QueryOptions {
+	return (&api.QueryOptions{AuthToken: e.config.token()}).WithContext(ctx)
+}
+
+func (e *Engine) write(ctx context.Context) *api.WriteOptions {
+	return (&api.WriteOptions{AuthToken: e.config.token()}).WithContext(ctx)
+}
+
+// register has Nomad take the job and place it. Doing so twice is as doing it once.
+func (e *Engine) register(ctx context.Context, job *api.Job) error {
+	return e.retry(ctx, func(ctx context.Context) error {
+		_, _, err := e.client.Jobs().Register(job, e.write(ctx))
+		return err
+	})
+}
+
+// evaluate has Nomad try again to place a job.
+func (e *Engine) evaluate(ctx context.Context, jobID string) error {
+	return e.retry(ctx, func(ctx context.Context) error {
+		_, _, err := e.client.Jobs().EvaluateWithOpts(jobID, api.EvalOptions{}, e.write(ctx))
+		return err
+	})
+}
+
+// remove stops the job and has Nomad forget it. One that is not there is no error.
+func (e *Engine) remove(ctx context.Context, jobID string) error {
+	leave, err := e.stops.enter(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.retry(ctx, func(ctx context.Context) error {
+		_, _, err := e.client.Jobs().Deregister(jobID, true, e.write(ctx))
+		if status(err) == http.StatusNotFound {
+			return nil
+		}
+		return err
+	})
+}
+
+// look asks what became of a job. What cannot be found out is left unclear.
+func (e *Engine) look(ctx context.Context, jobID string) news {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	allocations, _, err := e.client.Jobs().Allocations(jobID, false, e.query(ctx))
+	if err != nil {
+		return news{what: unclear}
+	}
+	for _, a := range allocations {
+		if a.DesiredStatus == api.AllocDesiredStatusRun && a.NodeName != "" {
+			return news{what: placed, node: a.NodeName}
+		}
+	}
+	var list []*struct {
+		evaluation
+		CreateIndex uint64
+	}
+	path := "/v1/job/" + url.PathEscape(jobID) + "/evaluations"
+	if _, err := e.client.Raw().Query(path, &list, e.query(ctx)); err != nil {
+		return news{what: unclear}
+	}
+	last, index := news{what: unclear}, uint64(0)
+	for _, one := range list {
+		if n, ok := one.evaluation.news(); ok && one.CreateIndex > index {
+			last, index = n, one.CreateIndex
+		}
+	}
+	return last
+}
+
+// retry does it until it works, fails for a reason that does not pass, or ctx is done.
+func (e *Engine) retry(ctx context.Context, try func(context.Context) error) error {
+	for failures := 1; ; failures++ {
+		err := once(ctx, try)
+		if err == nil || !transient(err) && ctx.Err() == nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w; Nomad said last: %w", ctx.Err(), err)
+		}
+		e.logger.Debug("asking Nomad again", "error", err, "failures", failures)
+		pause(ctx, backoff(failures))
+	}
+}
+
+func once(ctx context.Context, try func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return try(ctx)
+}
+
+// status returns the HTTP status that Nomad answered with; 0 is none.
+func status(err error) int {
+	var response api.UnexpectedResponseError
+	if errors.As(err, &response) {
+		return response.StatusCode()
+	}
+	return 0
+}
+
+// transient reports whether the same request can work a little later: Nomad is away, is
+// choosing a leader, or is busy.
+func transient(err error) bool {
+	switch code := status(err); code {
+	case 0:
+		var network net.Error
+		var resolver *url.Error
+		return errors.As(err, &network) || errors.As(err, &resolver) || errors.Is(err, context.DeadlineExceeded)
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return true
+	case http.StatusInternalServerError:
+		text := err.Error()
+		for _, passing := range []string{"No cluster leader", "leadership", "No path to region", "rpc error", "EOF", "connection", "timeout", "timed out", "not ready to serve"} {
+			if strings.Contains(text, passing) {
+				return true
+			}
+		}
+		return false
+	default:
+		return false
+	}
+}
+
+// explain says in the words of the API what an answer of Nomad's means. doing is a verb phrase.
+func explain(doing string, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled), yurt.CodeOf(err) != yurt.CodeInternal && status(err) == 0 && !transient(err):
+		return fmt.Errorf("%s: %w", doing, err)
+	case status(err) == http.StatusForbidden:
+		return yurt.Errorf(yurt.CodeUnavailable, "%s: Nomad refuses the controller's token: %w", doing, err)
+	case transient(err):
+		return yurt.Errorf(yurt.CodeUnavailable, "%s: Nomad is not there: %w", doing, err)
+	default:
+		return yurt.Errorf(yurt.CodeInternal, "%s: Nomad says: %w", doing, err)
+	}
+}
+
+// backoff is how long to wait after so many failures in a row.
+func backoff(failures int) time.Duration {
+	wait := firstPause << min(failures-1, 10)
+	return spread(min(wait, longestPause))
+}
+
+// spread keeps those that began together from going on together: it returns between half
+// and one and a half of d.
+func spread(d time.Duration) time.Duration {
+	return d/2 + rand.N(d) //nolint:gosec // chance, no secret
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,14 @@
+// Package jobspecs holds the jobs of this project for Nomad: the files are both the
+// examples that the documentation shows and what programs and tests register.
+//
+// The controller takes the one for sessions from here unless its operator gives another.
+// Nothing is computed here, and a file has no meaning that is not in its text.
+package jobspecs
+
+import _ "embed" // for the files below
+
+//go:embed session.nomad.hcl
+var session string
+
+// Session returns the job that a controller registers for each slot.
+func Session() string { return session }
