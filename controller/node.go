@@ -133,12 +133,25 @@ type ProcessNode interface {
 	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
 }
 
+// Hints say where a session would like to be. A placer may follow them.
+type Hints struct {
+	Prefer []string // names of nodes, the best first
+}
+
 // Placer finds or makes the sandbox of a session.
 type Placer interface {
-	// Place returns a ready sandbox made from spec, its Node field set.
-	Place(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, yurt.Placement, error)
+	// Place returns a ready sandbox made from spec, its Node field set. After an error
+	// it has left nothing behind, or is about to remove it.
+	Place(ctx context.Context, spec yurt.SandboxSpec, hints Hints) (yurt.Sandbox, yurt.Placement, error)
 	// Node returns the node of that name.
 	Node(ctx context.Context, name string) (Node, error)
 	// Nodes returns every node that is reachable now, by name.
 	Nodes(ctx context.Context) (map[string]Node, error)
+}
+
+// Releaser is a [Placer] that keeps something for a session beside its sandbox.
+type Releaser interface {
+	// Release ends what was kept for a session whose sandbox is destroyed. It may be
+	// called again, and for sessions of which nothing is kept.
+	Release(ctx context.Context, session yurt.Session) error
 }

@@ -32,19 +32,30 @@ func (w *nodeWatchers) refresh(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name, node := range nodes {
+	for name := range nodes {
 		if w.watched[name] {
 			continue
 		}
 		w.watched[name] = true
-		w.tasks.Go(func() { w.watch(ctx, name, node) })
+		w.tasks.Go(func() {
+			w.watch(ctx, name)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			delete(w.watched, name)
+		})
 	}
 }
 
-// watch follows one node until its watch breaks, and gives it back to refresh.
-func (w *nodeWatchers) watch(ctx context.Context, name string, node Node) {
+// watch follows one node until it is gone, and gives it back to refresh.
+func (w *nodeWatchers) watch(ctx context.Context, name string) {
 	for ctx.Err() == nil {
-		err := node.WatchSandboxes(ctx, func(dead yurt.Sandbox) { w.c.sandboxDied(dead) })
+		node, err := w.c.placer.Node(ctx, name)
+		if err == nil {
+			err = node.WatchSandboxes(ctx, func(dead yurt.Sandbox) { w.c.sandboxDied(dead) })
+		}
+		if yurt.CodeOf(err) == yurt.CodeNotFound {
+			return
+		}
 		if ctx.Err() == nil {
 			w.c.log.Error("watching the sandboxes of a node", "node", name, "error", err)
 			sleep(ctx, watchRetry)

@@ -25,9 +25,9 @@ const (
 // template's default.
 type CreateSessionRequest struct {
 	TemplateID  string
-	Mode        yurt.Mode // default ephemeral
+	Mode        yurt.Mode // default ephemeral, and persistent with Reuse
 	AgentID     string
-	Reuse       bool
+	Reuse       bool           // the agent's live session instead of a new one, if it has one
 	Timeout     *yurt.Duration // lifetime
 	IdleTimeout *yurt.Duration
 	Env         map[string]string
@@ -48,8 +48,8 @@ type ResourcesRequest struct {
 	PIDs   *int
 }
 
-// CreateSession makes a session and returns it once its sandbox is ready. When the
-// caller leaves before that, the session is ended, unless an idempotency key lets
+// CreateSession makes a session and returns it once its sandbox is ready; asked to
+// reuse, it returns one that the agent has, if there is one. When the caller leaves before that, the session is ended, unless an idempotency key lets
 // the caller find it again.
 func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
 	if err := c.serving(); err != nil {
@@ -58,6 +58,11 @@ func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest
 	session, template, err := c.newSession(ctx, req)
 	if err != nil {
 		return yurt.Session{}, err
+	}
+	if req.Reuse {
+		if found, ok, err := c.reuse(ctx, session); ok || err != nil {
+			return found, err
+		}
 	}
 	key, err := idempotencyKey(req, session.ID)
 	if err != nil {
@@ -100,9 +105,13 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	if err := yurt.ValidateSessionTimeouts(timeout, idle); err != nil {
 		return yurt.Session{}, yurt.Template{}, err
 	}
+	mode := yurt.ModeEphemeral
+	if req.Reuse {
+		mode = yurt.ModePersistent
+	}
 	now := c.now()
 	return yurt.Session{
-		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, yurt.ModeEphemeral),
+		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, mode),
 		State: yurt.SessionCreating, Reason: "asked for", AgentID: req.AgentID,
 		Metadata: req.Metadata, Env: req.Env, Resources: resources, Timeout: timeout, IdleTimeout: idle,
 		SandboxID: yurt.NewSandboxID(), CreatedAt: now, UpdatedAt: now, ActiveAt: now,
@@ -124,8 +133,10 @@ func validateCreate(req CreateSessionRequest) error {
 		}
 	}
 	switch {
-	case req.Reuse:
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "reuse", "this version cannot reuse a session; leave the field out")
+	case req.Reuse && req.AgentID == "":
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "reuse", "it is an agent's session that is reused; give agent_id")
+	case req.Reuse && req.Mode == yurt.ModeEphemeral:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "reuse", "an %s session is used once; give mode %q, or no mode", yurt.ModeEphemeral, yurt.ModePersistent)
 	case req.SnapshotID != "":
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "snapshot_id", "this version has no snapshots; leave the field out")
 	case req.Network != nil && req.Network.Mode != yurt.NetworkNone:
@@ -260,7 +271,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	sandbox, placement, err := c.placer.Place(work, yurt.SandboxSpec{
 		ID: session.SandboxID, Template: template, Resources: session.Resources, Env: env,
 		Labels: map[string]string{SessionLabel: session.ID},
-	})
+	}, c.hints(work, session))
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
 		if failErr := c.failSession(work, session.ID, reason); failErr != nil {

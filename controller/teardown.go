@@ -57,6 +57,11 @@ func (c *Controller) destroySandbox(ctx context.Context, session yurt.Session) {
 	if err != nil {
 		c.log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
 	}
+	if releaser, ok := c.placer.(Releaser); ok {
+		if err := releaser.Release(ctx, session); err != nil {
+			c.log.Error("ending what was kept for a session", "session", session.ID, "error", err)
+		}
+	}
 }
 
 // destroyAfterWatchers destroys the sandbox of an ephemeral session once those who

@@ -13,6 +13,7 @@ import (
 
 type sessionCreateFlags struct {
 	template, mode, agent string
+	reuse                 bool
 	timeout, idleTimeout  string
 	cpu                   float64
 	memory, disk          string
@@ -39,6 +40,7 @@ persistent: it takes any number of executions until it is stopped or times out.`
 	flags.StringVarP(&f.template, "template", "t", "python-basic", "what its sandbox is made from")
 	flags.StringVar(&f.mode, "mode", string(yurt.ModePersistent), "persistent, or ephemeral for one execution")
 	flags.StringVar(&f.agent, "agent", "", "the agent it belongs to")
+	flags.BoolVar(&f.reuse, "reuse", false, "with --agent: print a live session that the agent has, if it is of this template, with these resources and variables")
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may live, such as 1h (default: the template's)")
 	flags.StringVar(&f.idleTimeout, "idle-timeout", "", "how long it may go unused, such as 10m (default: the template's)")
 	flags.Float64Var(&f.cpu, "cpu", 0, "CPU limit in cores, such as 0.5 (default: the template's)")
@@ -71,7 +73,7 @@ func (a *app) createSession(ctx context.Context, f sessionCreateFlags) error {
 }
 
 func (f sessionCreateFlags) request(a *app) (yurtclient.CreateSessionRequest, error) {
-	req := yurtclient.CreateSessionRequest{TemplateID: f.template, Mode: yurt.Mode(f.mode), AgentID: f.agent}
+	req := yurtclient.CreateSessionRequest{TemplateID: f.template, Mode: yurt.Mode(f.mode), AgentID: f.agent, Reuse: f.reuse}
 	resources := yurtclient.Resources{CPU: f.cpu, PIDs: f.pids}
 	parse := func(flag, text string, into func(string) error) error {
 		if text == "" {

@@ -75,7 +75,8 @@ func TestBadInput(t *testing.T) {
 		{name: "metadata with control characters", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "metadata": {"a": "s3cret\u0007"}}`, code: yurt.CodeInvalidArgument, field: "metadata.a"},
 		{name: "metadata too long", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "metadata": {"a": "` + long + `"}}`, code: yurt.CodeInvalidArgument, field: "metadata.a"},
 		{name: "network", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "network": {"mode": "host"}}`, code: yurt.CodeNotSupported, field: "network.mode"},
-		{name: "reuse", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "reuse": true}`, code: yurt.CodeNotSupported, field: "reuse"},
+		{name: "reuse for nobody", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "reuse": true}`, code: yurt.CodeInvalidArgument, field: "reuse"},
+		{name: "reuse of what is used once", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "agent_id": "a", "mode": "ephemeral", "reuse": true}`, code: yurt.CodeInvalidArgument, field: "reuse"},
 		{name: "snapshot", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "snapshot_id": "s3cret"}`, code: yurt.CodeNotSupported, field: "snapshot_id"},
 		{name: "idempotency key too long", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic"}`, headers: []string{"Idempotency-Key", long}, code: yurt.CodeInvalidArgument, field: "Idempotency-Key"},
 

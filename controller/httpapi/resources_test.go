@@ -57,6 +57,20 @@ func TestIdempotentCreate(t *testing.T) {
 	wantProblem(t, create("shell-basic"), yurt.CodeIdempotencyConflict, "Idempotency-Key")
 }
 
+func TestReuse(t *testing.T) {
+	s := newServer(t)
+	create := func() answer {
+		return s.do(t, "POST", "/api/v1/sessions", `{"template_id": "python-basic", "agent_id": "me", "reuse": true}`)
+	}
+	first, second := create(), create()
+	if first.status != http.StatusCreated || second.status != http.StatusOK || first.header.Get("Location") != second.header.Get("Location") {
+		t.Errorf("answers %d %s and %d %s", first.status, first.body, second.status, second.body)
+	}
+	if !strings.Contains(second.body, `"placement":{"kind":"reused","node":"fake","phases_ms":{"find":`) {
+		t.Errorf("it is not said that the session was reused: %s", second.body)
+	}
+}
+
 func TestListSessions(t *testing.T) {
 	s := newServer(t)
 	var ids []string

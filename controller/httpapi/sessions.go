@@ -13,9 +13,9 @@ import (
 // createSessionBody is the body of POST /sessions.
 type createSessionBody struct {
 	TemplateID  string            `json:"template_id" doc:"Name of the template." example:"python-basic"`
-	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default ephemeral."`
-	AgentID     string            `json:"agent_id,omitempty" doc:"Whose session it is."`
-	Reuse       bool              `json:"reuse,omitempty" doc:"Not supported yet."`
+	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default ephemeral, with reuse persistent."`
+	AgentID     string            `json:"agent_id,omitempty" doc:"Whose session it is. It is placed where sessions of the same agent were, if that can be."`
+	Reuse       bool              `json:"reuse,omitempty" doc:"Answer with a live persistent session that the agent has, if it is of this template, with these resources and this environment; a paused one is resumed. Needs agent_id; the mode is persistent."`
 	Timeout     *durationParam    `json:"timeout,omitempty" doc:"Lifetime, 1s to 168h. Default the template's."`
 	IdleTimeout *durationParam    `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h. Default the template's."`
 	Env         map[string]string `json:"env,omitempty" doc:"Environment of everything that runs in it. Never shown again."`
@@ -56,6 +56,7 @@ type (
 		IdempotencyKey string `header:"Idempotency-Key" doc:"A repeated request with the same key answers with the first one's session."`
 	}
 	createSessionOutput struct {
+		Status   int
 		Location string `header:"Location"`
 		Body     yurt.Session
 	}
@@ -83,7 +84,7 @@ func (a *API) registerSessions() {
 	register(a, huma.Operation{
 		OperationID: "create-session", Method: http.MethodPost, Path: "/sessions", DefaultStatus: http.StatusCreated,
 		Summary: "Create a session", Tags: []string{tagSessions},
-		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took.",
+		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took. The status is 200 when a session was reused.",
 	}, a.createSession)
 	a.documentBody(a.registered(http.MethodPost, "/sessions"), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[createSessionBody](a, "CreateSession")},
@@ -108,7 +109,11 @@ func (a *API) createSession(ctx context.Context, in *createSessionInput) (*creat
 	if err != nil {
 		return nil, err
 	}
-	return &createSessionOutput{Location: prefix + "/sessions/" + session.ID, Body: session}, nil
+	status := http.StatusCreated
+	if session.Placement.Kind == yurt.PlacementReused {
+		status = http.StatusOK
+	}
+	return &createSessionOutput{Status: status, Location: prefix + "/sessions/" + session.ID, Body: session}, nil
 }
 
 func (a *API) listSessions(ctx context.Context, in *listSessionsInput) (*listSessionsOutput, error) {

@@ -47,8 +47,8 @@ func (p *Placer) Run(ctx context.Context, templates func(context.Context) ([]yur
 	p.pools.run(ctx, templates)
 }
 
-// Place implements controller.Placer.
-func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, yurt.Placement, error) {
+// Place implements controller.Placer. There is but one node to be on.
+func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	if sandbox, found := p.pools.claim(ctx, spec); found {
 		sandbox.Node = p.name
 		return sandbox, yurt.Placement{Kind: yurt.PlacementWarm, Node: p.name, Phases: sandbox.Phases}, nil

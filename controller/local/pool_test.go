@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/local"
 )
@@ -48,7 +49,7 @@ func TestPool(t *testing.T) {
 		place := func() yurt.PlacementKind {
 			t.Helper()
 			spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: pooled(), Resources: yurt.DefaultResources()}
-			sandbox, placement, err := placer.Place(t.Context(), spec)
+			sandbox, placement, err := placer.Place(t.Context(), spec, controller.Hints{})
 			if err != nil || sandbox.Node != "here" || placement.Node != "here" {
 				t.Fatalf("it got %+v, %+v, %v", sandbox, placement, err)
 			}
@@ -107,7 +108,7 @@ func TestNoPool(t *testing.T) {
 		t.Fatal(err)
 	}
 	template.WarmPool = yurt.WarmPool{}
-	_, placement, err := placer.Place(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template})
+	_, placement, err := placer.Place(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template}, controller.Hints{})
 	if err != nil || placement.Kind != yurt.PlacementCold {
 		t.Errorf("it got %+v, %v", placement, err)
 	}

@@ -213,7 +213,7 @@ func (s *Store) Sessions(ctx context.Context, query controller.SessionQuery) ([]
 		where.add("ended_at IS NULL")
 	}
 	if query.AgentID != "" {
-		where.add("agent_id = ?", query.AgentID)
+		where.add("agent_id = ? AND agent_id <> ''", query.AgentID) // as the index says it
 	}
 	for key, value := range query.Metadata {
 		where.add("EXISTS (SELECT 1 FROM json_each(sessions.metadata) WHERE json_each.key = ? AND json_each.value = ?)", key, value)

@@ -15,6 +15,7 @@ type CreateSessionRequest struct {
 	TemplateID  string            `json:"template_id"`
 	Mode        yurt.Mode         `json:"mode,omitempty"` // default ephemeral
 	AgentID     string            `json:"agent_id,omitempty"`
+	Reuse       bool              `json:"reuse,omitempty"`        // the agent's live session, if it has one of this kind
 	Timeout     yurt.Duration     `json:"timeout,omitempty"`      // lifetime
 	IdleTimeout yurt.Duration     `json:"idle_timeout,omitempty"` // since the last use
 	Env         map[string]string `json:"env,omitempty"`

@@ -1,0 +1,178 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+const (
+	claimNodes = 3               // that are asked for a warm sandbox before a cold start
+	claimLimit = 2 * time.Second // for one node to answer a claim
+	awaitLimit = time.Minute     // for a slot that was placed to have its sandbox
+	clearLimit = time.Minute     // for clearing up after a placement that failed
+	closeLimit = 5 * time.Second // for what clears up when the placer is closed
+)
+
+// Config is what a [Placer] is made of. View, Engine and Dial are needed.
+type Config struct {
+	View    View
+	Engine  Engine
+	Dial    Dial
+	Logger  *slog.Logger          // nil: nothing is logged
+	Metrics prometheus.Registerer // nil: nothing is measured
+	Random  *rand.Rand            // nil: one of its own
+}
+
+// Placer places sessions on the nodes of a cluster. It is a [controller.Placer] and safe
+// for concurrent use. It owns the connections to the nodes, and the goroutines that clear
+// up after placements that failed; [Placer.Close] ends both.
+type Placer struct {
+	view    View
+	engine  Engine
+	log     *slog.Logger
+	metrics *metrics
+	clients *clients
+
+	ctx   context.Context // of what clears up
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
+
+	mu      sync.Mutex
+	chooser *chooser
+	closed  bool
+}
+
+var (
+	_ controller.Placer   = (*Placer)(nil)
+	_ controller.Releaser = (*Placer)(nil)
+)
+
+// New returns a placer.
+func New(config Config) (*Placer, error) {
+	if config.View == nil || config.Engine == nil || config.Dial == nil {
+		return nil, errors.New("making a placer: it needs a view, an engine and a way to reach nodes")
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	if config.Random == nil {
+		config.Random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // it spreads load
+	}
+	p := &Placer{
+		view: config.View, engine: config.Engine, log: config.Logger,
+		clients: newClients(config.View, config.Dial), chooser: newChooser(config.Random),
+	}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	var err error
+	if p.metrics, err = newMetrics(config.Metrics, p); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close waits a moment for what clears up, and closes the connections to the nodes.
+// What could not be cleared up is left to the sweep of the next life.
+func (p *Placer) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	timer := time.AfterFunc(closeLimit, p.stop)
+	p.tasks.Wait()
+	timer.Stop()
+	p.stop()
+	return p.clients.close()
+}
+
+// background runs a task that Close waits for.
+func (p *Placer) background(task func(ctx context.Context)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return // left to the sweep
+	}
+	p.tasks.Go(func() {
+		ctx, cancel := context.WithTimeout(p.ctx, clearLimit)
+		defer cancel()
+		task(ctx)
+	})
+}
+
+// Place implements controller.Placer: a warm sandbox where there is one, a slot for this
+// session where there is none.
+func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+	trace := newTrace()
+	sandbox, found, err := p.claim(ctx, spec, hints, trace)
+	kind := yurt.PlacementWarm
+	if err == nil && !found {
+		kind = yurt.PlacementCold
+		sandbox, err = p.coldStart(ctx, spec, hints, trace)
+	}
+	if err != nil {
+		return yurt.Sandbox{}, yurt.Placement{}, err
+	}
+	return sandbox, yurt.Placement{Kind: kind, Node: sandbox.Node, Phases: trace.with(sandbox.Phases)}, nil
+}
+
+// Node implements controller.Placer. A node that the view has lost for a while is not
+// found; one that may come back is unavailable.
+func (p *Placer) Node(_ context.Context, name string) (controller.Node, error) {
+	return p.clients.get(name)
+}
+
+// Nodes implements controller.Placer: the nodes that answer.
+func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
+	nodes := map[string]controller.Node{}
+	for _, node := range p.view.Nodes() {
+		if !node.Healthy {
+			continue
+		}
+		client, err := p.clients.get(node.Name)
+		if err != nil {
+			p.log.Error("connecting to a node", "node", node.Name, "error", err)
+			continue
+		}
+		nodes[node.Name] = client
+	}
+	return nodes, nil
+}
+
+// Release implements controller.Releaser: it ends the slot that was made for the session.
+func (p *Placer) Release(ctx context.Context, session yurt.Session) error {
+	if session.Placement.Kind != yurt.PlacementCold {
+		return nil // the slot of a warm sandbox makes another
+	}
+	return p.engine.Stop(ctx, session.ID)
+}
+
+// trace takes the time of the phases of a placement.
+type trace struct {
+	last   time.Time
+	phases map[string]float64
+}
+
+func newTrace() *trace { return &trace{last: time.Now(), phases: map[string]float64{}} }
+
+// mark adds the time since the last mark to a phase.
+func (t *trace) mark(phase string) {
+	now := time.Now()
+	t.phases[phase] += float64(now.Sub(t.last).Microseconds()) / 1000
+	t.last = now
+}
+
+// with returns the phases, and within the last of them those that the node took.
+func (t *trace) with(node map[string]float64) map[string]float64 {
+	for phase, ms := range node {
+		t.phases["node_"+phase] = ms
+	}
+	return t.phases
+}
