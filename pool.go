@@ -23,11 +23,15 @@ func (s PoolSize) Validate() error {
 type Pool struct {
 	Template string `json:"template"`
 	PoolSize
-	Target   int     `json:"target"` // that it is kept at now, by demand
-	Ready    int     `json:"ready"`  // to be claimed now
-	Hits     int64   `json:"hits"`   // claims that found one
-	Misses   int64   `json:"misses"` // claims that found none
+	Target   int     `json:"target"`  // that are to be ready, by demand
+	Ready    int     `json:"ready"`   // to be claimed now
+	Pending  int     `json:"pending"` // that are being made
+	Claimed  int     `json:"claimed"` // whose place is theirs again when they end; on a cluster
+	Hits     int64   `json:"hits"`    // claims that found one
+	Misses   int64   `json:"misses"`  // claims that found none
 	HitRate  float64 `json:"hit_rate"`
 	Refills  int64   `json:"refills"`   // sandboxes that were made for it
 	RefillMS float64 `json:"refill_ms"` // milliseconds that making one takes, on average
+	// Failure is why the last one could not be made, until one is.
+	Failure string `json:"failure,omitempty"`
 }

@@ -150,6 +150,9 @@ func (a *app) newDevServer(ctx context.Context, f nodeFlags, logger *slog.Logger
 		return nil, err
 	}
 	s.closers = append(s.closers, s.controller.Close)
+	if err := metrics.Register(s.placer.Metrics()); err != nil {
+		return nil, fmt.Errorf("registering the metrics of the warm pools: %w", err)
+	}
 	parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) {
 		return s.controller.Template(context.WithoutCancel(ctx), name)
 	}}

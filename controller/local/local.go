@@ -4,8 +4,11 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/pool"
 )
 
 // Executor is the node in this process: it makes sandboxes and is asked about them.
@@ -27,7 +30,9 @@ type Executor interface {
 type Placer struct {
 	name     string
 	executor Executor
-	pools    *pools
+	logger   *slog.Logger
+	supply   *supply
+	pools    *pool.Manager
 }
 
 var (
@@ -38,18 +43,32 @@ var (
 // New returns a placer over executor, whose node has the given name. The name has to
 // stay the same over restarts: sessions are found again by it.
 func New(name string, executor Executor, logger *slog.Logger) *Placer {
-	return &Placer{name: name, executor: executor, pools: newPools(executor, logger)}
+	supply := newSupply(executor, logger)
+	pools := pool.New(pool.Config{Supply: supply, Pause: refillPause, Logger: logger})
+	return &Placer{name: name, executor: executor, logger: logger, supply: supply, pools: pools}
 }
 
 // Run keeps the warm pools of the templates filled until ctx is done, and empties them
 // then. Without it every sandbox is made when it is asked for.
 func (p *Placer) Run(ctx context.Context, templates func(context.Context) ([]yurt.Template, error)) {
-	p.pools.run(ctx, templates)
+	p.pools.Run(ctx, func(ctx context.Context) ([]yurt.Template, error) {
+		list, err := templates(ctx)
+		if err == nil {
+			p.supply.forget(list)
+		}
+		return list, err
+	})
+	if err := p.supply.empty(context.WithoutCancel(ctx)); err != nil {
+		p.logger.Error("emptying the warm pools", "error", err)
+	}
 }
+
+// Metrics returns what is measured of the warm pools.
+func (p *Placer) Metrics() prometheus.Collector { return p.pools.Collector() }
 
 // Place implements controller.Placer. There is but one node to be on.
 func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
-	if sandbox, found := p.pools.claim(ctx, spec); found {
+	if sandbox, found := p.supply.claim(ctx, spec); found {
 		sandbox.Node = p.name
 		return sandbox, yurt.Placement{Kind: yurt.PlacementWarm, Node: p.name, Phases: sandbox.Phases}, nil
 	}
@@ -76,5 +95,5 @@ func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
 
 // Pools implements controller.PoolPlacer.
 func (p *Placer) Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
-	return p.pools.list(ctx, templates)
+	return p.pools.Pools(ctx, templates)
 }

@@ -71,7 +71,7 @@ func TestPool(t *testing.T) {
 		}
 		time.Sleep(60 * time.Millisecond)
 		wantReady("after a rush", 4)
-		time.Sleep(62 * time.Second)
+		time.Sleep(65 * time.Second)
 		wantReady("when nobody has come for long", 2)
 		node.Fail("CreateSandbox", yurt.Errorf(yurt.CodeOverloaded, "full"))
 		if kind := place(); kind != yurt.PlacementWarm {
