@@ -68,6 +68,7 @@ type Execution struct {
 	Kind      ExecutionKind  `json:"kind"`
 	Language  string         `json:"language,omitempty"`
 	State     ExecutionState `json:"state"`
+	Owner     string         `json:"-"` // controller that follows it to its end
 	CreatedAt time.Time      `json:"created_at"`
 	Result    *Result        `json:"result,omitempty"` // set when State has ended
 }

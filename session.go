@@ -77,6 +77,7 @@ type Session struct {
 	IdleTimeout Duration          `json:"idle_timeout"` // since the last activity
 	Placement   Placement         `json:"placement"`
 	SandboxID   string            `json:"sandbox_id,omitempty"`
+	Owner       string            `json:"-"` // controller that makes its sandbox, while it is being created
 	CreatedAt   time.Time         `json:"created_at"`
 	UpdatedAt   time.Time         `json:"updated_at"`
 	ActiveAt    time.Time         `json:"active_at"` // last request that used the sandbox

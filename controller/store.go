@@ -10,7 +10,8 @@ import (
 
 // Store keeps what must survive the controller. Its methods may be called
 // concurrently, each is atomic and durable against the death of the process, and
-// times come back in UTC with nanoseconds. What is not there is a coded error
+// times come back in UTC with nanoseconds. A store that cannot be reached now is a
+// [yurt.CodeUnavailable] error. What is not there is a coded error
 // ([yurt.CodeSessionNotFound], [yurt.CodeExecutionNotFound],
 // [yurt.CodeTemplateNotFound]). Package controller/storetest holds every
 // implementation to this.
@@ -20,6 +21,7 @@ type Store interface {
 	ExecutionStore
 	TemplateStore
 	PoolStore
+	LeaseStore
 	// Ping returns nil when the store can serve.
 	Ping(ctx context.Context) error
 }
@@ -112,6 +114,9 @@ type ExecutionStore interface {
 	// UnfinishedExecutions returns the executions that have not ended: those of a
 	// session, or all when sessionID is empty.
 	UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error)
+	// OwnExecution gives an execution that has not ended from one owner to another. It
+	// reports false when it has another owner, or has ended.
+	OwnExecution(ctx context.Context, id, from, to string) (bool, error)
 }
 
 // TemplateStore keeps the templates that users made.
@@ -121,4 +126,25 @@ type TemplateStore interface {
 	Template(ctx context.Context, name string) (yurt.Template, error)
 	// Templates lists every template, by name.
 	Templates(ctx context.Context) ([]yurt.Template, error)
+}
+
+// Lease is what one holder at a time has of a name. Who holds it counts its beat up
+// again and again; one whose beat stands still for long enough is taken over. So no
+// clock of one machine is ever compared with that of another.
+type Lease struct {
+	Name   string
+	Holder string
+	Beat   int64
+}
+
+// LeaseStore keeps leases.
+type LeaseStore interface {
+	// Leases lists every lease that somebody has, by name.
+	Leases(ctx context.Context) ([]Lease, error)
+	// TakeLease gives the lease to the holder, with another beat, if it is still as it was
+	// seen: seen has its holder and beat, or a beat of 0 when nobody had it. It reports
+	// false when it is not.
+	TakeLease(ctx context.Context, seen Lease, holder string) (taken Lease, ok bool, err error)
+	// ReleaseLease gives up what the holder has of the name, if anything.
+	ReleaseLease(ctx context.Context, name, holder string) error
 }

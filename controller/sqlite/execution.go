@@ -3,21 +3,18 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 const (
-	executionColumns = "id, session_id, kind, language, state, created_at"
-	resultColumns    = "result, stdout, stderr"
-
-	insertExecutionText = "INSERT INTO executions (" + executionColumns + ") VALUES (?, ?, ?, ?, ?, ?)"
+	insertExecutionText = "INSERT INTO executions (" + record.ExecutionColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?)"
 	endExecutionText    = "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ? WHERE id = ? AND result IS NULL RETURNING session_id"
-	selectExecution     = "SELECT " + executionColumns + ", " + resultColumns + " FROM executions WHERE id = ? AND session_id = ?"
+	selectExecution     = "SELECT " + record.ExecutionColumns + ", " + record.ResultColumns + " FROM executions WHERE id = ? AND session_id = ?"
 )
 
 // BeginExecution implements controller.ExecutionStore.
@@ -27,7 +24,7 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 		if session, err = changeSession(ctx, tx, e.SessionID, 1, change); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, insertExecutionText, e.ID, e.SessionID, e.Kind, e.Language, e.State, e.CreatedAt.UnixNano())
+		_, err = tx.ExecContext(ctx, insertExecutionText, record.ExecutionValues(e)...)
 		if err != nil {
 			return fmt.Errorf("adding an execution: %w", err)
 		}
@@ -38,18 +35,16 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 
 // EndExecution implements controller.ExecutionStore.
 func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
-	rest := *result
-	rest.Stdout, rest.Stderr = "", ""
-	body, err := json.Marshal(rest)
+	values, err := record.ResultValues(result)
 	if err != nil {
-		return yurt.Session{}, false, fmt.Errorf("encoding a result: %w", err)
+		return yurt.Session{}, false, err
 	}
 	var (
 		session yurt.Session
 		ended   bool
 	)
 	err = s.transact(ctx, func(tx *transaction) error {
-		sessionID, err := storeResult(ctx, tx, id, result, body)
+		sessionID, err := storeResult(ctx, tx, id, values)
 		if err != nil || sessionID == "" {
 			return err
 		}
@@ -62,13 +57,12 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 
 // storeResult stores the first result of an execution and returns its session, or
 // "" when there is a result already.
-func storeResult(ctx context.Context, tx *transaction, id string, result *yurt.Result, body []byte) (sessionID string, err error) {
-	err = tx.QueryRowContext(ctx, endExecutionText,
-		result.State(), string(body), []byte(result.Stdout), []byte(result.Stderr), id).Scan(&sessionID)
+func storeResult(ctx context.Context, tx *transaction, id string, values []any) (sessionID string, err error) {
+	err = tx.QueryRowContext(ctx, endExecutionText, append(values, id)...).Scan(&sessionID)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = tx.QueryRowContext(ctx, "SELECT '' FROM executions WHERE id = ?", id).Scan(&sessionID)
 		if errors.Is(err, sql.ErrNoRows) {
-			return "", executionNotFound(id)
+			return "", record.ExecutionNotFound(id)
 		}
 	}
 	if err != nil {
@@ -77,57 +71,53 @@ func storeResult(ctx context.Context, tx *transaction, id string, result *yurt.R
 	return sessionID, nil
 }
 
-func executionNotFound(id string) error {
-	return yurt.Errorf(yurt.CodeExecutionNotFound, "execution %s does not exist in this session", id)
-}
-
 // Execution implements controller.ExecutionStore.
 func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	e, err := scanWithResult(s.read.QueryRowContext(ctx, selectExecution, id, sessionID))
+	e, err := record.ScanWithResult(s.read.QueryRowContext(ctx, selectExecution, id, sessionID))
 	if errors.Is(err, sql.ErrNoRows) {
-		return yurt.Execution{}, executionNotFound(id)
+		return yurt.Execution{}, record.ExecutionNotFound(id)
 	}
 	return e, err
 }
 
 // LatestExecution implements controller.ExecutionStore.
 func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
-	row := s.read.QueryRowContext(ctx, "SELECT "+executionColumns+", "+resultColumns+
-		" FROM executions WHERE session_id = ? ORDER BY created_at DESC, id DESC LIMIT 1", sessionID)
-	e, err := scanWithResult(row)
+	row := s.read.QueryRowContext(ctx, "SELECT "+record.ExecutionColumns+", "+record.ResultColumns+
+		" FROM executions WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", sessionID)
+	e, err := record.ScanWithResult(row)
 	if errors.Is(err, sql.ErrNoRows) {
-		return yurt.Execution{}, yurt.Errorf(yurt.CodeExecutionNotFound, "session %s has executed nothing yet", sessionID)
+		return yurt.Execution{}, record.NothingExecuted(sessionID)
 	}
 	return e, err
 }
 
 // Executions implements controller.ExecutionStore.
 func (s *Store) Executions(ctx context.Context, sessionID string, before controller.Position, n int) ([]yurt.Execution, error) {
-	var where conditions
-	where.add("session_id = ?", sessionID)
-	where.before(before)
-	return s.queryExecutions(ctx, where.sql()+" ORDER BY created_at DESC, id DESC"+limit(n), where.args...)
+	var where record.Conditions
+	where.Add("session_id = ?", sessionID)
+	where.Before(before)
+	return s.queryExecutions(ctx, where.SQL()+record.NewestFirst+record.Limit(n), where.Args...)
 }
 
 // UnfinishedExecutions implements controller.ExecutionStore.
 func (s *Store) UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error) {
-	var where conditions
-	where.add("result IS NULL")
+	var where record.Conditions
+	where.Add("result IS NULL")
 	if sessionID != "" {
-		where.add("session_id = ?", sessionID)
+		where.Add("session_id = ?", sessionID)
 	}
-	return s.queryExecutions(ctx, where.sql(), where.args...)
+	return s.queryExecutions(ctx, where.SQL(), where.Args...)
 }
 
 func (s *Store) queryExecutions(ctx context.Context, tail string, args ...any) ([]yurt.Execution, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT "+executionColumns+" FROM executions"+tail, args...)
+	rows, err := s.read.QueryContext(ctx, "SELECT "+record.ExecutionColumns+" FROM executions"+tail, args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing executions: %w", err)
 	}
 	defer rows.Close()
 	var list []yurt.Execution
 	for rows.Next() {
-		e, err := scanExecution(rows)
+		e, err := record.ScanExecution(rows)
 		if err != nil {
 			return nil, err
 		}
@@ -136,31 +126,12 @@ func (s *Store) queryExecutions(ctx context.Context, tail string, args ...any) (
 	return list, rows.Err()
 }
 
-// scanExecution reads the columns of an execution and then the more that are asked
-// for.
-func scanExecution(row interface{ Scan(dest ...any) error }, more ...any) (yurt.Execution, error) {
-	var (
-		e       yurt.Execution
-		created int64
-	)
-	dest := append([]any{&e.ID, &e.SessionID, &e.Kind, &e.Language, &e.State, &created}, more...)
-	if err := row.Scan(dest...); err != nil {
-		return yurt.Execution{}, fmt.Errorf("reading an execution: %w", err)
+// OwnExecution implements controller.ExecutionStore.
+func (s *Store) OwnExecution(ctx context.Context, id, from, to string) (bool, error) {
+	result, err := s.write.ExecContext(ctx, "UPDATE executions SET owner = ? WHERE id = ? AND owner = ? AND result IS NULL", to, id, from)
+	if err != nil {
+		return false, fmt.Errorf("giving an execution another owner: %w", err)
 	}
-	e.CreatedAt = fromNanos(created)
-	return e, nil
-}
-
-func scanWithResult(row *sql.Row) (yurt.Execution, error) {
-	var body, stdout, stderr []byte
-	e, err := scanExecution(row, &body, &stdout, &stderr)
-	if err != nil || body == nil {
-		return e, err
-	}
-	e.Result = &yurt.Result{}
-	if err := json.Unmarshal(body, e.Result); err != nil {
-		return yurt.Execution{}, fmt.Errorf("decoding a result: %w", err)
-	}
-	e.Result.Stdout, e.Result.Stderr = string(stdout), string(stderr)
-	return e, nil
+	changed, err := result.RowsAffected()
+	return changed == 1, err
 }

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 // ExpiredSessions implements controller.ExpiryStore.
 func (s *Store) ExpiredSessions(ctx context.Context, now time.Time, n int) ([]yurt.Session, error) {
-	return s.querySessions(ctx, " WHERE expires_at <= ? ORDER BY expires_at"+limit(n), now.UnixNano())
+	return s.querySessions(ctx, " WHERE expires_at <= ? ORDER BY expires_at"+record.Limit(n), now.UnixNano())
 }
 
 // NextExpiry implements controller.ExpiryStore.
@@ -25,7 +26,7 @@ func (s *Store) NextExpiry(ctx context.Context) (time.Time, error) {
 	case err != nil:
 		return time.Time{}, fmt.Errorf("finding the next expiry: %w", err)
 	}
-	return fromNanos(at), nil
+	return record.FromNanos(at), nil
 }
 
 // PurgeSessions implements controller.ExpiryStore.

@@ -3,24 +3,24 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 const selectTemplate = "SELECT body FROM templates WHERE name = ?"
 
 // CreateTemplate implements controller.TemplateStore.
 func (s *Store) CreateTemplate(ctx context.Context, t yurt.Template) error {
-	body, err := json.Marshal(t)
+	body, err := record.EncodeTemplate(t)
 	if err != nil {
-		return fmt.Errorf("encoding a template: %w", err)
+		return err
 	}
 	result, err := s.write.ExecContext(ctx, "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-		t.Name, string(body), time.Now().UnixNano())
+		t.Name, body, time.Now().UnixNano())
 	if err != nil {
 		return fmt.Errorf("adding a template: %w", err)
 	}
@@ -29,7 +29,7 @@ func (s *Store) CreateTemplate(ctx context.Context, t yurt.Template) error {
 		return fmt.Errorf("adding a template: %w", err)
 	}
 	if added == 0 {
-		return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name", t.Name)
+		return record.TemplateExists(t.Name)
 	}
 	return nil
 }
@@ -40,19 +40,11 @@ func (s *Store) Template(ctx context.Context, name string) (yurt.Template, error
 	err := s.read.QueryRowContext(ctx, selectTemplate, name).Scan(&body)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateNotFound, "there is no template %.80q; list the templates to see which there are", name)
+		return yurt.Template{}, record.TemplateNotFound(name)
 	case err != nil:
 		return yurt.Template{}, fmt.Errorf("reading a template: %w", err)
 	}
-	return decodeTemplate(body)
-}
-
-func decodeTemplate(body []byte) (yurt.Template, error) {
-	var t yurt.Template
-	if err := json.Unmarshal(body, &t); err != nil {
-		return yurt.Template{}, fmt.Errorf("decoding a template: %w", err)
-	}
-	return t, nil
+	return record.DecodeTemplate(body)
 }
 
 // Templates implements controller.TemplateStore.
@@ -68,7 +60,7 @@ func (s *Store) Templates(ctx context.Context) ([]yurt.Template, error) {
 		if err := rows.Scan(&body); err != nil {
 			return nil, fmt.Errorf("reading a template: %w", err)
 		}
-		t, err := decodeTemplate(body)
+		t, err := record.DecodeTemplate(body)
 		if err != nil {
 			return nil, err
 		}

@@ -34,6 +34,8 @@ func Run(t *testing.T, open func(t *testing.T) controller.Store) {
 		{"ended sessions are purged with all that is theirs", testPurge},
 		{"templates", testTemplates},
 		{"sizes of warm pools", testPools},
+		{"a lease is taken by one", testLease},
+		{"an execution is given to one", testOwner},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.test(t, open(t)) })
@@ -82,6 +84,7 @@ func testSession(t *testing.T, store controller.Store) {
 	whole := session(1)
 	whole.AgentID, whole.Metadata = "agent", map[string]string{"team": "a\"b\\'%_", "ünï": "✓"}
 	whole.Env = map[string]string{"TOKEN": "secret\x01"}
+	whole.Owner = "ctl_a"
 	whole.Resources.CPU = 0.25
 	whole.Placement.Phases = map[string]float64{"create": 1.5}
 	ended := epoch().Add(time.Hour)
@@ -185,7 +188,7 @@ func testChange(t *testing.T, store controller.Store) {
 			t.Errorf("%d executions run, want none", running)
 		}
 		change, err := s.Transition(yurt.SessionTerminated, "done", at)
-		s.Placement.Node, s.SandboxID, s.ActiveAt = "other", "sbx_other", at
+		s.Placement.Node, s.SandboxID, s.ActiveAt, s.Owner = "other", "sbx_other", at, "ctl_b"
 		s.Timeout, s.IdleTimeout = s.Timeout+1, s.IdleTimeout+1
 		return []yurt.Transition{change}, err
 	})

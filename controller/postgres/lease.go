@@ -1,0 +1,60 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/record"
+)
+
+// Leases implements controller.LeaseStore.
+func (s *Store) Leases(ctx context.Context) ([]controller.Lease, error) {
+	return list(ctx, s, "listing leases", `SELECT name, holder, beat FROM leases ORDER BY name COLLATE "C"`, nil, func(row record.Row) (l controller.Lease, err error) {
+		err = row.Scan(&l.Name, &l.Holder, &l.Beat)
+		return l, err
+	})
+}
+
+// errNotAsSeen says that somebody else has the lease.
+var errNotAsSeen = errors.New("the lease is not as it was seen")
+
+// TakeLease implements controller.LeaseStore.
+func (s *Store) TakeLease(ctx context.Context, seen controller.Lease, holder string) (controller.Lease, bool, error) {
+	var now controller.Lease
+	read := func(reads *pgx.Batch) {
+		now = controller.Lease{}
+		queue(reads, "SELECT name, holder, beat FROM leases WHERE name = ? FOR UPDATE", seen.Name).QueryRow(func(row pgx.Row) error {
+			if err := row.Scan(&now.Name, &now.Holder, &now.Beat); !errors.Is(err, pgx.ErrNoRows) {
+				return err
+			}
+			return nil
+		})
+	}
+	err := s.transact(ctx, "taking a lease", read, func(writes *pgx.Batch) error {
+		switch {
+		case now.Beat != seen.Beat || now.Beat > 0 && now.Holder != seen.Holder:
+			return errNotAsSeen
+		case seen.Beat == 0:
+			queue(writes, "INSERT INTO leases (name, holder, beat) VALUES (?, ?, 1)", seen.Name, holder)
+		default:
+			queue(writes, "UPDATE leases SET holder = ?, beat = beat + 1 WHERE name = ?", holder, seen.Name)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errNotAsSeen), violates(err, "leases_pkey"):
+		return controller.Lease{}, false, nil
+	case err != nil:
+		return controller.Lease{}, false, err
+	}
+	return controller.Lease{Name: seen.Name, Holder: holder, Beat: seen.Beat + 1}, true, nil
+}
+
+// ReleaseLease implements controller.LeaseStore.
+func (s *Store) ReleaseLease(ctx context.Context, name, holder string) error {
+	_, err := s.exec(ctx, "releasing a lease", "DELETE FROM leases WHERE name = ? AND holder = ?", name, holder)
+	return err
+}

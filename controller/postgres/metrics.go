@@ -1,0 +1,52 @@
+package postgres
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics is what a store measures.
+type metrics struct {
+	retries  *prometheus.CounterVec // by reason
+	outages  prometheus.Counter
+	outcomes *prometheus.CounterVec // of commits whose answer was lost
+	away     *prometheus.Desc
+	conns    *prometheus.Desc
+}
+
+func newMetrics() metrics {
+	return metrics{
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "yurt_store_retries_total", Help: "Requests to the store that were tried again.",
+		}, []string{"reason"}),
+		outages: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "yurt_store_unavailable_total", Help: "Requests to the store that were given up because it was away.",
+		}),
+		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "yurt_store_lost_answers_total", Help: "Commits whose answer was lost, by what became of them.",
+		}, []string{"outcome"}),
+		away:  prometheus.NewDesc("yurt_store_away", "1 while the last request found the store away.", nil, nil),
+		conns: prometheus.NewDesc("yurt_store_connections", "Connections to the store.", []string{"state"}, nil),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (s *Store) Describe(descs chan<- *prometheus.Desc) {
+	s.metrics.retries.Describe(descs)
+	s.metrics.outages.Describe(descs)
+	s.metrics.outcomes.Describe(descs)
+	descs <- s.metrics.away
+	descs <- s.metrics.conns
+}
+
+// Collect implements [prometheus.Collector].
+func (s *Store) Collect(samples chan<- prometheus.Metric) {
+	s.metrics.retries.Collect(samples)
+	s.metrics.outages.Collect(samples)
+	s.metrics.outcomes.Collect(samples)
+	away := 0.0
+	if s.away.Load() {
+		away = 1
+	}
+	samples <- prometheus.MustNewConstMetric(s.metrics.away, prometheus.GaugeValue, away)
+	stat := s.pool.Stat()
+	samples <- prometheus.MustNewConstMetric(s.metrics.conns, prometheus.GaugeValue, float64(stat.AcquiredConns()), "busy")
+	samples <- prometheus.MustNewConstMetric(s.metrics.conns, prometheus.GaugeValue, float64(stat.IdleConns()), "idle")
+}

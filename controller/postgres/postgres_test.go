@@ -1,0 +1,86 @@
+package postgres_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/postgres"
+	"github.com/yurtrun/yurt/controller/storetest"
+	"github.com/yurtrun/yurt/test/pgserver"
+)
+
+func open(t *testing.T, url string) *postgres.Store {
+	t.Helper()
+	store, err := postgres.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error("closing the store:", err)
+		}
+	})
+	return store
+}
+
+func TestConformance(t *testing.T) {
+	server := pgserver.Start(t)
+	storetest.Run(t, func(t *testing.T) controller.Store { return open(t, server.Database()) })
+}
+
+// TestControllersThatStartAtOnce has several migrate one database.
+func TestControllersThatStartAtOnce(t *testing.T) {
+	url := pgserver.Start(t).Database()
+	var group sync.WaitGroup
+	for n := range 4 {
+		group.Go(func() {
+			store, err := postgres.Open(t.Context(), url)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			err = store.SetPoolSize(t.Context(), "a", yurt.PoolSize{Min: n, Max: n})
+			if err := errors.Join(err, store.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func TestSecretsOfTheURLAreNotTold(t *testing.T) {
+	for _, url := range []string{
+		"postgres://yurt:hunter2@127.0.0.1:1/yurt?connect_timeout=1",
+		"postgres://yurt:hunter2@127.0.0.1:port/yurt",
+		"postgres://yurt:hunter2@host/yurt?sslmode=maybe",
+		"host=127.0.0.1 password=hunter2",
+	} {
+		_, err := postgres.Open(t.Context(), url)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
+// TestOddText has a store keep what PostgreSQL has no text for.
+func TestOddText(t *testing.T) {
+	store := open(t, pgserver.Start(t).Database())
+	at := time.Unix(1, 2).UTC()
+	s := yurt.Session{ID: yurt.NewSessionID(), State: yurt.SessionReady, Reason: "it said \xff\x00", CreatedAt: at, UpdatedAt: at, ActiveAt: at}
+	key := &controller.IdempotencyKey{Key: "\xff\x00", SessionID: s.ID}
+	if err := store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, Reason: s.Reason}, key); err != nil {
+		t.Fatal(err)
+	}
+	got, err := store.Session(t.Context(), s.ID)
+	if err != nil || got.Reason != "it said ��" {
+		t.Errorf("the reason is %q, error %v", got.Reason, err)
+	}
+	if _, ok, err := store.SessionByKey(t.Context(), key.Key); !ok || err != nil {
+		t.Errorf("the key is there: %v, error %v", ok, err)
+	}
+}

@@ -1,0 +1,202 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/record"
+)
+
+// errAborted says of a commit whose answer was lost that it did not take place.
+var errAborted = fmt.Errorf("%w, and nothing was stored", errLost)
+
+// transaction is one try of [Store.transact].
+type transaction struct {
+	reads  pgx.Batch
+	writes pgx.Batch
+}
+
+// transact runs a transaction in two round trips: what read asks for, and then, once
+// decide knows the answers, its writes with the commit. Each reads with a snapshot of
+// its own, so what comes after a lock sees what those did who had it before. Both
+// functions may be called more than once. What is stored when transact returns nil is
+// what the last call of decide wrote.
+func (s *Store) transact(ctx context.Context, what string, read func(*pgx.Batch), decide func(*pgx.Batch) error) error {
+	return s.retry(ctx, what, func(ctx context.Context) error {
+		var tx transaction
+		read(&tx.reads)
+		var lost *lostCommit
+		err := s.connected(ctx, func(conn *pgxpool.Conn) error { return tx.run(ctx, conn, decide) })
+		if errors.As(err, &lost) {
+			return s.outcome(ctx, lost)
+		}
+		return err
+	})
+}
+
+// lostCommit is a commit without an answer.
+type lostCommit struct {
+	id    string // of the transaction
+	cause error
+}
+
+func (e *lostCommit) Error() string { return e.cause.Error() }
+func (e *lostCommit) Unwrap() error { return e.cause }
+
+func (tx *transaction) run(ctx context.Context, conn *pgxpool.Conn, decide func(*pgx.Batch) error) error {
+	var (
+		id    string
+		begin pgx.Batch
+	)
+	begin.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+	begin.Queue("SELECT pg_current_xact_id()::text").QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+	begin.QueuedQueries = append(begin.QueuedQueries, tx.reads.QueuedQueries...)
+	err := conn.SendBatch(ctx, &begin).Close()
+	if err == nil {
+		err = decide(&tx.writes)
+	}
+	if err != nil {
+		rollback(ctx, conn)
+		return err
+	}
+	tx.writes.Queue("COMMIT")
+	if err := conn.SendBatch(ctx, &tx.writes).Close(); err != nil {
+		if conn.Conn().IsClosed() {
+			return &lostCommit{id, err}
+		}
+		rollback(ctx, conn)
+		return err
+	}
+	return nil
+}
+
+// rollback leaves the transaction. A connection that does not is closed by the pool.
+func rollback(ctx context.Context, conn *pgxpool.Conn) {
+	if !conn.Conn().IsClosed() {
+		_, _ = conn.Exec(ctx, "ROLLBACK")
+	}
+}
+
+// outcome asks what became of a commit whose answer was lost: nil when it took place,
+// [errAborted] when it did not.
+func (s *Store) outcome(ctx context.Context, lost *lostCommit) error {
+	deadline := time.Now().Add(patience)
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		status, err := s.statusOf(ctx, lost.id)
+		switch status {
+		case "committed":
+			s.metrics.outcomes.WithLabelValues(status).Inc()
+			return nil
+		case "aborted":
+			s.metrics.outcomes.WithLabelValues(status).Inc()
+			return errAborted
+		}
+		decided := err == nil && status == "" || err != nil && judge(err) == final
+		if decided || ctx.Err() != nil || time.Now().After(deadline) {
+			s.metrics.outcomes.WithLabelValues("unknown").Inc()
+			coded := yurt.Errorf(yurt.CodeUnavailable, "the store went away in the middle of the request, and it is not known whether it was carried out: %w", lost.cause)
+			coded.RetryAfter = retryAfter
+			return coded
+		}
+		rest(ctx, pause)
+	}
+}
+
+// statusOf returns what became of a transaction: "in progress", "committed", "aborted",
+// or nothing when it was so long ago that the server does not know.
+func (s *Store) statusOf(ctx context.Context, id string) (string, error) {
+	var status *string
+	err := s.connected(ctx, func(conn *pgxpool.Conn) error {
+		return conn.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8)", id).Scan(&status)
+	})
+	if err != nil || status == nil {
+		return "", err
+	}
+	return *status, nil
+}
+
+// list collects what a statement reads, whose arguments are question marks.
+func list[T any](ctx context.Context, s *Store, what, text string, args []any, scan func(row record.Row) (T, error)) ([]T, error) {
+	var found []T
+	err := s.retry(ctx, what, func(ctx context.Context) error {
+		found = nil
+		return s.connected(ctx, func(conn *pgxpool.Conn) error {
+			rows, err := conn.Query(ctx, numbered(text), plain(args)...)
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+				value, err := scan(rows)
+				if err != nil {
+					return err
+				}
+				found = append(found, value)
+			}
+			return rows.Err()
+		})
+	})
+	return found, err
+}
+
+// first returns the one row that a statement reads, if there is any.
+func first[T any](ctx context.Context, s *Store, what, text string, args []any, scan func(row record.Row) (T, error)) (value T, ok bool, err error) {
+	found, err := list(ctx, s, what, text, args, scan)
+	if err != nil || len(found) == 0 {
+		return value, false, err
+	}
+	return found[0], true, nil
+}
+
+// exec runs a statement that does the same however often it is run, and returns how many
+// rows it was about the last time.
+func (s *Store) exec(ctx context.Context, what, text string, args ...any) (int, error) {
+	var affected int64
+	err := s.retry(ctx, what, func(ctx context.Context) error {
+		return s.connected(ctx, func(conn *pgxpool.Conn) error {
+			tag, err := conn.Exec(ctx, numbered(text), plain(args)...)
+			affected = tag.RowsAffected()
+			return err
+		})
+	})
+	return int(affected), err
+}
+
+// queue adds a statement, whose arguments are question marks, to a batch.
+func queue(batch *pgx.Batch, text string, args ...any) *pgx.QueuedQuery {
+	return batch.Queue(numbered(text), plain(args)...)
+}
+
+// numbered returns a statement whose question marks are PostgreSQL's numbers.
+func numbered(text string) string {
+	var b strings.Builder
+	for n := 1; ; n++ {
+		before, after, found := strings.Cut(text, "?")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString("$" + strconv.Itoa(n))
+		text = after
+	}
+}
+
+// plain returns values that PostgreSQL takes: it has no NUL in a text, and nothing that is
+// not UTF-8. Both can only come from what a program wrote.
+func plain(values []any) []any {
+	for i, value := range values {
+		if text, ok := value.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {
+			values[i] = strings.ReplaceAll(strings.ToValidUTF8(text, "�"), "\x00", "�")
+		}
+	}
+	return values
+}
