@@ -4,6 +4,12 @@ module github.com/yurtrun/yurt/test/engines/consul
 
 go 1.26.7
 
+// As Consul's own go.mod has them.
+exclude (
+	github.com/hashicorp/go-msgpack v1.1.5 // has breaking changes and must be avoided
+	github.com/hashicorp/go-msgpack v1.1.6 // contains retractions but same as v1.1.5
+)
+
 tool github.com/hashicorp/consul
 
 require (
@@ -132,7 +138,7 @@ require (
 	github.com/hashicorp/go-immutable-radix/v2 v2.1.0 // indirect
 	github.com/hashicorp/go-memdb v1.3.4 // indirect
 	github.com/hashicorp/go-metrics v0.6.0 // indirect
-	github.com/hashicorp/go-msgpack v1.1.5 // indirect
+	github.com/hashicorp/go-msgpack v0.5.5 // indirect
 	github.com/hashicorp/go-msgpack/v2 v2.1.5 // indirect
 	github.com/hashicorp/go-multierror v1.1.1 // indirect
 	github.com/hashicorp/go-raftchunking v0.7.0 // indirect
@@ -245,6 +251,7 @@ require (
 	go.opentelemetry.io/otel/metric v1.39.0 // indirect
 	go.opentelemetry.io/otel/trace v1.39.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.7.1 // indirect
+	go.yaml.in/yaml/v2 v2.4.2 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/exp v0.0.0-20260218203240-3dfff04db8fa // indirect
 	golang.org/x/mod v0.41.0 // indirect

@@ -1,0 +1,119 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// patience is for what has to happen, however slow and busy the machine is.
+const patience = 90 * time.Second
+
+// process is an agent's program, in one life after the other.
+type process struct {
+	name string
+	dir  string // its own: what it prints is in dir/log
+	args []string
+	env  []string // beside what this process has
+	host *Host    // nil for this machine itself
+
+	cmd  *exec.Cmd
+	done chan struct{} // closed when this life has ended
+}
+
+func (p *process) logFile() string { return filepath.Join(p.dir, "log") }
+
+// PID returns the process id of the present life.
+func (p *process) PID() int { return p.cmd.Process.Pid }
+
+// Running reports whether the agent lives.
+func (p *process) Running() bool {
+	if p.done == nil {
+		return false
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// start begins a life. It ends with this program, whatever that one dies of.
+func (p *process) start() error {
+	if p.Running() {
+		return fmt.Errorf("%s runs already", p.name)
+	}
+	// A file: a pipe would be held open by whatever an agent leaves behind.
+	log, err := os.OpenFile(p.logFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("making a log for %s: %w", p.name, err)
+	}
+	defer log.Close()
+	args := p.args
+	if p.host != nil {
+		// Not "ip netns exec", which hides the cgroups behind a /sys of its own.
+		args = append([]string{"nsenter", "--net=" + p.host.netns()}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(os.Environ(), p.env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	started, done := make(chan error), make(chan struct{})
+	go func() {
+		// The kernel sends that signal when the thread ends that started the process:
+		// this one waits for it, and is kept for that.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is seen in its log
+		}
+	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("starting %s: %w", p.name, err)
+	}
+	p.cmd, p.done = cmd, done
+	return nil
+}
+
+// end sends the signal and waits until the process is gone; one that runs no more is
+// left alone. Whoever does not heed a signal in time is killed, which is an error.
+func (p *process) end(signal syscall.Signal) error {
+	if !p.Running() {
+		return nil
+	}
+	if err := p.cmd.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping %s: %w", p.name, err)
+	}
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(patience):
+	}
+	_ = p.cmd.Process.Kill()
+	<-p.done
+	return fmt.Errorf("%s did not end within %s of %s, and was killed:\n%s", p.name, patience, signal, p.LogTail())
+}
+
+// Kill ends it as a crash would: what it started lives on.
+func (p *process) Kill() error { return p.end(syscall.SIGKILL) }
+
+// Stop ends it as a supervisor would.
+func (p *process) Stop() error { return p.end(syscall.SIGINT) }
+
+// LogTail returns the end of what it printed, in all its lives.
+func (p *process) LogTail() string {
+	data, err := os.ReadFile(p.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(data[max(0, len(data)-20_000):])
+}
