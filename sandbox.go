@@ -33,6 +33,7 @@ type Sandbox struct {
 	Labels    map[string]string  `json:"labels,omitempty"`
 	Phases    map[string]float64 `json:"phases_ms,omitempty"` // milliseconds that each phase of its making took, or of its claim
 	Warm      bool               `json:"warm,omitempty"`      // in the node's reserve, and nobody's yet
+	Slot      string             `json:"slot,omitempty"`      // that it is in
 }
 
 // Reserve is how many sandboxes of a template a node has ready to be claimed.

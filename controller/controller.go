@@ -13,7 +13,7 @@ import (
 )
 
 // SessionLabel is the label of a sandbox that names the session that owns it.
-const SessionLabel = "session"
+const SessionLabel = yurt.SessionLabel
 
 // Config is what a [Controller] is made of. Store and Placer are needed.
 type Config struct {

@@ -35,8 +35,8 @@ func overloaded(retry time.Duration, format string, args ...any) error {
 // begin takes a place for the sandbox, and then waits until it may be made: so many are
 // made at once, and so many wait. Close waits for those that have begun. The caller
 // calls done.
-func (e *Executor) begin(ctx context.Context, id string) (done func(), err error) {
-	if err := e.takePlace(id); err != nil {
+func (e *Executor) begin(ctx context.Context, id string, to purpose) (done func(), err error) {
+	if err := e.takePlace(id, to); err != nil {
 		return nil, err
 	}
 	leave := func() {
@@ -45,33 +45,55 @@ func (e *Executor) begin(ctx context.Context, id string) (done func(), err error
 		e.mu.Unlock()
 		e.wait.Done()
 	}
-	select {
-	case e.creates <- struct{}{}:
-		return func() { <-e.creates; leave() }, nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-e.ctx.Done():
-		err = yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(e.ctx, cancel)()
+	err = e.creates.take(ctx, to.urgent())
+	switch {
+	case err == nil:
+		return func() { e.creates.give(); leave() }, nil
+	case e.ctx.Err() != nil:
+		err = errShuttingDown()
 	}
 	leave()
 	return nil, err
 }
 
-func (e *Executor) takePlace(id string) error {
+// takePlace refuses what would be too much. A slot has been granted to be filled, so its
+// sandbox waits however many others do.
+func (e *Executor) takePlace(id string, to purpose) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	_, making := e.making[id]
-	switch waiting := len(e.making) - e.config.MaxCreates; {
+	switch waiting := e.waiting(); {
 	case e.closed:
-		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+		return errShuttingDown()
+	case e.draining.Load():
+		return errDraining()
 	case making || e.sandboxes[id] != nil:
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "sandbox %s exists already", id)
 	case len(e.sandboxes)+len(e.making) >= e.config.MaxSandboxes:
 		return overloaded(retrySandboxes, "this node has %d sandboxes, as many as it may; try again when some have ended", e.config.MaxSandboxes)
-	case waiting >= e.config.MaxQueue:
+	case waiting >= e.config.MaxQueue && to.slot == nil:
 		return overloaded(retryQueue, "%d sandboxes wait to be made on this node, as many as may; try again in a moment", waiting)
 	}
-	e.making[id] = struct{}{}
+	e.making[id] = to
 	e.wait.Add(1)
 	return nil
+}
+
+// waiting counts the sandboxes that callers wait for beyond those that are made at once.
+// The lock is held.
+func (e *Executor) waiting() int {
+	asked := 0
+	for _, to := range e.making {
+		if to.slot == nil {
+			asked++
+		}
+	}
+	return asked - e.config.MaxCreates
+}
+
+func errShuttingDown() error {
+	return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
 }

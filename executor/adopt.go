@@ -68,18 +68,33 @@ func (e *Executor) adopt(ctx context.Context, id string) error {
 	if err := readRecord(path, &record); err != nil {
 		return err
 	}
+	in, err := e.slots.of(record)
+	if err != nil {
+		return err
+	}
+	s := e.newSandbox(record, e.cgroups.Open(id), in)
+	if err := e.takeBack(ctx, s); err != nil {
+		if in != nil && in.spec.Once && !record.Warm && !errors.Is(err, errNewer) {
+			e.endSlot(in, "its sandbox was lost: "+err.Error(), false)
+		}
+		return err
+	}
+	return nil
+}
+
+// takeBack takes over a sandbox, whose record was read.
+func (e *Executor) takeBack(ctx context.Context, s *sandbox) error {
 	switch {
-	case record.Spec.ID != id:
+	case s.record.Spec.ID != s.id:
 		return errors.New("its record is another's")
-	case !record.Init.alive():
+	case !s.record.Init.alive():
 		return errors.New("its init process has ended")
 	}
-	s := e.newSandbox(record, e.cgroups.Open(id))
 	if err := e.takeOver(ctx, s); err != nil {
 		s.release()
 		return err
 	}
-	e.ids.keep(record.IDBase)
+	e.ids.keep(s.record.IDBase)
 	return nil
 }
 
@@ -116,9 +131,13 @@ func (e *Executor) keep(s *sandbox) error {
 		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
 	}
 	e.sandboxes[s.id] = s
-	if s.record.Warm {
-		e.reserve(s)
+	if s.slot != nil {
+		s.slot.fill(s)
 	}
+	if s.record.Warm {
+		e.reserves.put(s)
+	}
+	e.bells.ring(s.slotID())
 	e.wait.Go(func() { e.watchInit(s) })
 	return nil
 }

@@ -3,8 +3,6 @@ package executor
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -13,112 +11,117 @@ import (
 	"github.com/yurtrun/yurt/executor/oci"
 )
 
-// A reserve is the sandboxes of one template that are ready and nobody's, oldest first.
-// What is in one may have died or been destroyed since: who takes one out looks.
-type reserve struct {
-	template  string
-	sandboxes []*sandbox
-}
-
-// ReserveSandbox makes a sandbox of the template that nobody owns yet, with the limits
-// that the template gives. The next [Executor.ClaimSandbox] gets it, once.
-func (e *Executor) ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error) {
-	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources())}
-	return e.make(ctx, spec, true)
-}
-
-// ClaimSandbox hands out a sandbox of the reserve: with the environment, the labels and
+// ClaimSandbox hands out a sandbox that is ready: with the environment, the labels and
 // the limits of the spec, and an id of its own. found is false when there is none of
-// that very template. A sandbox is handed out once, whatever becomes of this process
-// or the claim: one that fails destroys it.
+// that very template, with room for that, which the owner may have. A sandbox is handed
+// out once, whatever becomes of this process or the claim: one that fails destroys it.
 func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
 	phases := newPhases()
-	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
+	if err := e.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, false, err
 	}
-	if err := ctx.Err(); err != nil {
-		return yurt.Sandbox{}, false, err
-	}
-	reserved := yurt.SandboxSpec{Template: spec.Template, Resources: spec.Template.Resources.Or(yurt.DefaultResources())}
-	if !rebindable(reserved, spec) {
-		return yurt.Sandbox{}, false, nil
-	}
-	s := e.takeReserved(spec.Template.Digest())
+	digest := spec.Template.Digest()
+	s := e.reserves.take(digest, func(s *sandbox) bool { return s.admits(spec) == nil })
 	if s == nil {
+		e.tally.add(digest, spec.Template.Name, refusal)
 		return yurt.Sandbox{}, false, nil
 	}
+	e.tally.add(digest, spec.Template.Name, claimed)
+	sandbox, err := e.handOver(ctx, s, spec, phases)
+	return sandbox, err == nil, err
+}
+
+// AwaitSandbox hands out the sandbox of one slot, as [Executor.ClaimSandbox] does, once it
+// is ready. The slot need not be open yet. When it has ended, or its sandbox is another's,
+// that is an error.
+func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
+	phases := newPhases()
+	if !yurt.ValidSlotID(slotID) {
+		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)
+	}
+	rung, leave := e.bells.listen(slotID)
+	defer leave()
+	for {
+		if err := e.admitClaim(ctx, spec); err != nil {
+			return yurt.Sandbox{}, err
+		}
+		s, err := e.takeFrom(slotID, spec)
+		if err != nil {
+			return yurt.Sandbox{}, err
+		}
+		if s != nil {
+			e.tally.add(s.digest, s.template, coldStart)
+			return e.handOver(ctx, s, spec, phases)
+		}
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return yurt.Sandbox{}, ctx.Err()
+		case <-e.ctx.Done():
+			return yurt.Sandbox{}, errShuttingDown()
+		}
+	}
+}
+
+// takeFrom takes the sandbox of the slot; nil if it is not there yet.
+func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, error) {
+	sl := e.slot(slotID)
+	if sl == nil {
+		return nil, nil //nolint:nilnil // there is none, and that is no error
+	}
+	if spec.Template.Digest() != sl.digest {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "template", "slot %s is of another template, or another version of it", slotID)
+	}
+	if err := sl.admits(spec); err != nil {
+		return nil, err
+	}
+	if s := e.reserves.take(sl.digest, func(s *sandbox) bool { return s.slot == sl }); s != nil {
+		return s, nil
+	}
+	switch now := sl.view(); now.State {
+	case yurt.SlotEnded:
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "slot %s has ended: %s", slotID, now.Reason)
+	case yurt.SlotClaimed:
+		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "slot", "what slot %s has is claimed already", slotID)
+	default:
+		return nil, nil //nolint:nilnil // it is being made
+	}
+}
+
+// admitClaim refuses claims that no sandbox of this node could meet, or none may now.
+func (e *Executor) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
+	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
+		return err
+	}
+	if e.draining.Load() {
+		return errDraining()
+	}
+	return ctx.Err()
+}
+
+// admits reports why the sandbox, which nobody has, cannot be what is asked for.
+func (s *sandbox) admits(spec yurt.SandboxSpec) error {
+	if !rebindable(s.record.Spec, spec) {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "its memory and disk cannot be changed any more")
+	}
+	if s.slot == nil {
+		return nil
+	}
+	return s.slot.admits(spec)
+}
+
+// handOver gives a sandbox that was taken to whom it is for.
+func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (yurt.Sandbox, error) {
+	e.bells.ring(s.slotID())
 	phases.mark("take")
 	if err := s.bind(spec, phases); err != nil {
 		err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.id, err)
 		if gone := e.DestroySandbox(context.WithoutCancel(ctx), s.id); gone != nil {
 			err = fmt.Errorf("%w; and destroying it: %w", err, gone)
 		}
-		return yurt.Sandbox{}, false, err
+		return yurt.Sandbox{}, err
 	}
-	return s.view(e.config.Node), true, nil
-}
-
-// takeReserved takes the oldest sandbox of the template out of its reserve. It is the
-// caller's alone from then on. nil means that there is none.
-func (e *Executor) takeReserved(digest string) *sandbox {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for {
-		r := e.reserves[digest]
-		if r == nil {
-			return nil
-		}
-		s := r.sandboxes[0]
-		if r.sandboxes = slices.Delete(r.sandboxes, 0, 1); len(r.sandboxes) == 0 {
-			delete(e.reserves, digest)
-		}
-		if s.isWhole() {
-			return s
-		}
-	}
-}
-
-// reserve puts a sandbox into the reserve of its template. The caller holds e.mu.
-func (e *Executor) reserve(s *sandbox) {
-	template := s.record.Spec.Template
-	digest := template.Digest()
-	if e.reserves[digest] == nil {
-		e.reserves[digest] = &reserve{template: template.Name}
-	}
-	e.reserves[digest].sandboxes = append(e.reserves[digest].sandboxes, s)
-}
-
-// Reserves says what can be claimed.
-func (e *Executor) Reserves(context.Context) ([]yurt.Reserve, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	list := make([]yurt.Reserve, 0, len(e.reserves))
-	for _, digest := range slices.Sorted(maps.Keys(e.reserves)) {
-		r := e.reserves[digest]
-		r.sandboxes = slices.DeleteFunc(r.sandboxes, func(s *sandbox) bool { return !s.isWhole() })
-		if len(r.sandboxes) == 0 {
-			delete(e.reserves, digest)
-			continue
-		}
-		list = append(list, yurt.Reserve{Template: r.template, Digest: digest, Ready: len(r.sandboxes)})
-	}
-	return list, nil
-}
-
-// ReleaseReserve destroys one sandbox of the reserve of the template with the digest,
-// if there is any.
-func (e *Executor) ReleaseReserve(ctx context.Context, digest string) error {
-	if s := e.takeReserved(digest); s != nil {
-		return e.DestroySandbox(ctx, s.id)
-	}
-	return nil
-}
-
-// isWhole reports whether the sandbox lives and is not being destroyed.
-func (s *sandbox) isWhole() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dead == "" && !s.ending
+	return s.view(e.config.Node), nil
 }
 
 // bind gives a sandbox of the reserve what its owner asks for. It is claimed on disk
@@ -144,6 +147,9 @@ func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
 	record := s.record
 	record.Spec, record.Warm = spec, false
 	record.Spec.ID = s.id
+	if s.slot != nil {
+		record.Spec.Labels = yurt.LabelsIn(s.slot.spec.Labels, spec.Labels)
+	}
 	record.Phases = phases.done()
 	if err := writeRecord(s.path(recordFile), record); err != nil {
 		return err

@@ -28,20 +28,30 @@ const (
 // CreateSandbox makes a sandbox and returns when it is ready. When it fails or ctx
 // ends, nothing is left behind. The answer says how long each phase took.
 func (e *Executor) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
-	return e.make(ctx, spec, false)
+	return e.make(ctx, spec, purpose{})
 }
 
-// make makes a sandbox, for the reserve if it is to be warm.
-func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, warm bool) (_ yurt.Sandbox, err error) {
+// purpose is what a sandbox is made for: who asks for it, unless it is warm, which is for
+// the reserve, in a slot if one is given.
+type purpose struct {
+	warm bool
+	slot *slot
+}
+
+// urgent reports whether somebody waits for the sandbox.
+func (p purpose) urgent() bool { return p.slot == nil || p.slot.spec.For != "" }
+
+// make makes a sandbox.
+func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) (_ yurt.Sandbox, err error) {
 	if err := e.admit(spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	layout, err := rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths)
+	layout, err := e.layout(spec.Template)
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
 	phases := newPhases()
-	done, err := e.begin(ctx, spec.ID)
+	done, err := e.begin(ctx, spec.ID, to)
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -59,8 +69,11 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, warm bool) (
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { e.ids.free(base); return nil })
-	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: warm}
-	s := e.newSandbox(record, nil)
+	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: to.warm}
+	if to.slot != nil {
+		record.Slot = to.slot.spec.ID
+	}
+	s := e.newSandbox(record, nil, to.slot)
 	if err := s.makeDir(); err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -79,7 +92,13 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, warm bool) (
 	if err := e.register(s, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
+	e.tally.made(s.digest, s.template, to)
 	return s.view(e.config.Node), nil
+}
+
+// layout says what is in the root of a sandbox of the template.
+func (e *Executor) layout(template yurt.Template) (layout.Layout, error) {
+	return rootfs.FromHost(template.RootFS.HostPaths, e.config.HostPaths)
 }
 
 // admit refuses what this node cannot make.

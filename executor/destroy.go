@@ -43,6 +43,7 @@ func (e *Executor) DestroySandbox(ctx context.Context, id string) error {
 		return err
 	}
 	s.ending = true
+	e.leave(s, "its sandbox was destroyed")
 	// Without its record, or its init, nobody takes it over again, whatever becomes of
 	// this process. One that has lost them already is none the less removed.
 	_ = os.Remove(s.path(recordFile))
@@ -94,9 +95,13 @@ func (e *Executor) remove(s *sandbox) error {
 	return nil
 }
 
-// DestroyAll destroys every sandbox of this node and returns when they are removed.
+// DestroyAll closes every slot, destroys every sandbox of this node and returns when they
+// are removed.
 func (e *Executor) DestroyAll(ctx context.Context) error {
 	var errs []error
+	for _, sl := range e.slots.list() {
+		errs = append(errs, e.CloseSlot(ctx, sl.spec.ID))
+	}
 	list := e.list()
 	for _, s := range list {
 		errs = append(errs, e.DestroySandbox(ctx, s.id))

@@ -60,15 +60,21 @@ type Executor struct {
 	filter   *os.File // the compiled seccomp filter
 	ids      *idRanges
 
-	creates   chan struct{} // holds one for each sandbox that is being made
+	creates   *turns        // to make a sandbox
 	teardowns chan struct{} // holds one for each sandbox that is being removed
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
-	making    map[string]struct{}            // sandboxes that are being made, or wait for that
-	reserves  map[string]*reserve            // by digest of the template; none is empty
+	making    map[string]purpose             // sandboxes that are being made, or wait for that
 	deaths    map[chan yurt.Sandbox]struct{} // watchers
 	closed    bool
+
+	reserves *reserves
+	slots    *slots
+	bells    *bells      // ring under the id of the slot that changes, or for the whole node
+	draining atomic.Bool // nothing new comes here
+	tally    *tally
+	begun    time.Time
 
 	watches    atomic.Int64 // of files, that go on
 	executions atomic.Int64 // that have not ended
@@ -118,9 +124,10 @@ func New(config Config) (*Executor, error) {
 			plugins.WithStartTimeout(cmp.Or(config.RuntimeStart, plugins.DefaultStartTimeout)),
 			plugins.WithCallTimeout(cmp.Or(config.RuntimeCall, plugins.DefaultCallTimeout))),
 		sandboxes: make(map[string]*sandbox),
-		making:    make(map[string]struct{}),
-		creates:   make(chan struct{}, config.MaxCreates),
-		reserves:  make(map[string]*reserve),
+		making:    make(map[string]purpose),
+		creates:   newTurns(config.MaxCreates),
+		reserves:  newReserves(), slots: newSlots(filepath.Join(state, "slots")),
+		bells: newBells(), tally: newTally(), begun: time.Now(),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),
 	}
@@ -133,8 +140,10 @@ func lockState(dir string) (*os.File, error) {
 	if os.Geteuid() != 0 {
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "sandboxes"), 0o700); err != nil {
-		return nil, fmt.Errorf("making the state directory: %w", err)
+	for _, name := range []string{"sandboxes", "slots"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
+			return nil, fmt.Errorf("making the state directory: %w", err)
+		}
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -163,7 +172,16 @@ func (e *Executor) Start(ctx context.Context) error {
 	if _, err := e.runtimes.Discover(ctx); err != nil {
 		return fmt.Errorf("looking for language runtimes: %w", err)
 	}
-	return e.adoptAll(ctx)
+	if err := e.readDraining(); err != nil {
+		return err
+	}
+	if err := e.loadSlots(); err != nil {
+		return err
+	}
+	if err := e.adoptAll(ctx); err != nil {
+		return err
+	}
+	return e.startSlots()
 }
 
 // Close lets go of everything and leaves the sandboxes running, unless they are
@@ -197,7 +215,7 @@ func (e *Executor) serve(do func()) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+		return errShuttingDown()
 	}
 	e.wait.Go(do)
 	return nil

@@ -17,8 +17,8 @@ import (
 )
 
 // recordVersion is the version of what is written. An executor reads its own and
-// older ones, and refuses to begin where one is newer.
-const recordVersion = 1
+// older ones, and refuses to begin where one is newer. Since version 2 there are slots.
+const recordVersion = 2
 
 // sandboxRecord is what is kept of a sandbox on disk, from the moment it is ready to
 // the one it is destroyed.
@@ -29,6 +29,7 @@ type sandboxRecord struct {
 	CreatedAt time.Time          `json:"created_at"`
 	Init      processIdentity    `json:"init"`
 	Warm      bool               `json:"warm,omitempty"` // in the reserve: nobody's yet
+	Slot      string             `json:"slot,omitempty"` // that it is in
 	Phases    map[string]float64 `json:"phases_ms"`
 	PausedAt  *time.Time         `json:"paused_at,omitempty"`  // nil while it runs
 	PausedFor time.Duration      `json:"paused_for,omitempty"` // by all pauses that ended

@@ -17,20 +17,26 @@ import (
 
 // sandbox is the live handle of a sandbox; what must last is in its record.
 type sandbox struct {
-	id     string
-	dir    string // of its files on the host
-	record sandboxRecord
-	group  cgroup.Group
-	init   *initd.Client
-	files  *workspace.Dir // /workspace, as the sandbox's user
-	temp   *workspace.Dir // /tmp, likewise
-	plans  *workspace.Dir // where executions' own files go, as the sandbox's root
+	id       string
+	dir      string // of its files on the host
+	template string // the name of its template, and the digest
+	digest   string
+	slot     *slot // that it is in; nil for none
+	record   sandboxRecord
+	group    cgroup.Group
+	init     *initd.Client
+	files    *workspace.Dir // /workspace, as the sandbox's user
+	temp     *workspace.Dir // /tmp, likewise
+	plans    *workspace.Dir // where executions' own files go, as the sandbox's root
 
 	executions    *atomic.Int64 // of the node, that have not ended
 	maxExecutions int64
 
 	process initProcess
+	gone    chan struct{} // closed when it has died or is being destroyed
 	removed chan struct{} // closed when nothing is left of it
+
+	taken atomic.Bool // it is somebody's, or about to be
 
 	gate sync.RWMutex // held to start something, for oneself to pause or resume; before mu
 
@@ -57,15 +63,36 @@ const (
 	kernelsDir = "kernels" // a record for each interpreter that keeps state
 )
 
-func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group) *sandbox {
+func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group, in *slot) *sandbox {
 	id := record.Spec.ID
 	dir := filepath.Join(e.config.StateDir, "sandboxes", id)
-	return &sandbox{
+	s := &sandbox{
+		template: record.Spec.Template.Name, digest: record.Spec.Template.Digest(), slot: in,
 		executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
 		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext),
 		init:    initd.NewClient(filepath.Join(dir, socketFile)),
-		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}),
+		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}), gone: make(chan struct{}),
 	}
+	s.taken.Store(!record.Warm)
+	return s
+}
+
+// isGone reports whether the sandbox has died or is being destroyed.
+func (s *sandbox) isGone() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// slotID returns the id of the slot that it is in, "" for none.
+func (s *sandbox) slotID() string {
+	if s.slot == nil {
+		return ""
+	}
+	return s.slot.spec.ID
 }
 
 func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }
@@ -152,7 +179,7 @@ func (s *sandbox) view(node string) yurt.Sandbox {
 	view := yurt.Sandbox{
 		ID: s.id, Template: s.record.Spec.Template.Name, Node: node, State: yurt.SandboxReady,
 		PID: s.record.Init.PID, CreatedAt: s.record.CreatedAt,
-		Labels: s.record.Spec.Labels, Phases: s.record.Phases, Warm: s.record.Warm,
+		Labels: s.record.Spec.Labels, Phases: s.record.Phases, Warm: s.record.Warm, Slot: s.record.Slot,
 	}
 	if s.record.PausedAt != nil {
 		view.State = yurt.SandboxPaused

@@ -67,6 +67,7 @@ func (e *Executor) initDied(s *sandbox) {
 		return
 	}
 	s.dead = "its init process ended"
+	e.leave(s, "its sandbox died: its init process ended")
 	s.mu.Unlock()
 	if words := s.lastWords(); words != "" {
 		s.mu.Lock()
@@ -75,6 +76,26 @@ func (e *Executor) initDied(s *sandbox) {
 	}
 	view := s.view(e.config.Node)
 	e.logger.Warn("sandbox died", "sandbox", s.id, "reason", view.Reason)
+	e.tellDeath(view)
+}
+
+// leave is called once when a sandbox is not to be used any more, with its lock held.
+func (e *Executor) leave(s *sandbox, why string) {
+	select {
+	case <-s.gone: // it had died, and is being destroyed
+		return
+	default:
+	}
+	close(s.gone)
+	e.reserves.drop(s)
+	if s.slot != nil && s.slot.spec.Once && s.taken.Load() {
+		e.endSlot(s.slot, why, false) // before its record is gone, or the next executor would make another
+	}
+	e.bells.ring(s.slotID())
+}
+
+// tellDeath tells the watchers of a sandbox that is gone though its owner did not ask.
+func (e *Executor) tellDeath(view yurt.Sandbox) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for deaths := range e.deaths {

@@ -29,6 +29,7 @@ type Client struct {
 	node       proto.NodeClient
 	sandboxes  proto.SandboxesClient
 	reserves   proto.ReservesClient
+	slots      proto.SlotsClient
 	executions proto.ExecutionsClient
 	contexts   proto.ContextsClient
 	files      proto.FilesClient
@@ -64,7 +65,7 @@ func newClient(target string, creds credentials.TransportCredentials) (*Client, 
 	}
 	return &Client{
 		conn: conn, node: proto.NewNodeClient(conn), sandboxes: proto.NewSandboxesClient(conn),
-		reserves: proto.NewReservesClient(conn), contexts: proto.NewContextsClient(conn),
+		reserves: proto.NewReservesClient(conn), slots: proto.NewSlotsClient(conn), contexts: proto.NewContextsClient(conn),
 		executions: proto.NewExecutionsClient(conn), files: proto.NewFilesClient(conn),
 	}, nil
 }

@@ -33,6 +33,19 @@ func (c *Client) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (sandb
 	return sandbox, true, decodeAnswer(res.GetSandbox(), &sandbox)
 }
 
+// AwaitSandbox implements [Node].
+func (c *Client) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (sandbox yurt.Sandbox, err error) {
+	data, err := encode(spec)
+	if err != nil {
+		return sandbox, err
+	}
+	res, err := c.reserves.Await(ctx, &proto.AwaitSandboxRequest{Spec: data, SlotId: slotID})
+	if err != nil {
+		return sandbox, err
+	}
+	return sandbox, decodeAnswer(res.GetSandbox(), &sandbox)
+}
+
 // Reserves implements [Node].
 func (c *Client) Reserves(ctx context.Context) ([]yurt.Reserve, error) {
 	res, err := c.reserves.List(ctx, &proto.ListReservesRequest{})

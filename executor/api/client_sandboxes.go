@@ -52,16 +52,12 @@ func (c *Client) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) er
 	if err != nil {
 		return err
 	}
-	err = receive(stream.Recv, func(res *proto.WatchSandboxesResponse) error {
+	return watchEnded(receive(stream.Recv, func(res *proto.WatchSandboxesResponse) error {
 		var dead yurt.Sandbox
 		if err := decodeAnswer(res.GetSandbox(), &dead); err != nil {
 			return err
 		}
 		died(dead)
 		return nil
-	})
-	if err == nil {
-		return yurt.Errorf(yurt.CodeUnavailable, "the executor ended the watch")
-	}
-	return err
+	}))
 }

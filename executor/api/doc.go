@@ -8,7 +8,8 @@
 // Who may call is decided when a connection is made, and nothing is served to others:
 // on the socket root and its owner, by the peer's credentials, whatever the mode of the
 // file; over TLS those whose certificate names a controller. All callers may do the
-// same. Messages are bounded, and whatever is larger is sent in parts.
+// same, but for slots, which only those on the node itself open and close: what room
+// there is, is granted on the node. Messages are bounded, and whatever is larger is sent in parts.
 //
 // A client whose executor is started again goes on by itself, and so does a watch, with
 // nothing lost or doubled. No call that changes something is sent twice.

@@ -13,6 +13,8 @@ type Node interface {
 	Pauses
 	Processes
 	Reserves
+	Slots
+	Capacities
 	Executions
 	Contexts
 	Controls
@@ -47,8 +49,24 @@ type Processes interface {
 type Reserves interface {
 	ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error)
 	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)
+	AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error)
 	Reserves(ctx context.Context) ([]yurt.Reserve, error)
 	ReleaseReserve(ctx context.Context, digest string) error
+}
+
+// Slots is the part of a [Node] that keeps a sandbox ready in each slot.
+type Slots interface {
+	OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error)
+	CloseSlot(ctx context.Context, id string) error
+	WaitSlot(ctx context.Context, id string) (yurt.Slot, error)
+	Slots(ctx context.Context) ([]yurt.Slot, error)
+	WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error
+}
+
+// Capacities is the part of a [Node] that says what it has to offer, and takes more or not.
+type Capacities interface {
+	SetDraining(ctx context.Context, draining bool) error
+	WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error
 }
 
 // Contexts is the part of a [Node] that keeps interpreters.

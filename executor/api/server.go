@@ -78,6 +78,7 @@ func (s *Server) serve(listener net.Listener, creds credentials.TransportCredent
 	proto.RegisterNodeServer(server, &nodeServer{config: s.config})
 	proto.RegisterSandboxesServer(server, &sandboxServer{node: s.config.Node})
 	proto.RegisterReservesServer(server, &reserveServer{node: s.config.Node})
+	proto.RegisterSlotsServer(server, &slotServer{node: s.config.Node})
 	proto.RegisterContextsServer(server, &contextServer{node: s.config.Node})
 	proto.RegisterExecutionsServer(server, &executionServer{node: s.config.Node})
 	proto.RegisterFilesServer(server, &fileServer{node: s.config.Node})

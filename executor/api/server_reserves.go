@@ -48,6 +48,22 @@ func (s *reserveServer) Claim(ctx context.Context, req *proto.ClaimSandboxReques
 	return &proto.ClaimSandboxResponse{Sandbox: data}, err
 }
 
+func (s *reserveServer) Await(ctx context.Context, req *proto.AwaitSandboxRequest) (*proto.AwaitSandboxResponse, error) {
+	var spec yurt.SandboxSpec
+	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
+		return nil, err
+	}
+	sandbox, err := s.node.AwaitSandbox(ctx, spec, req.GetSlotId())
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil { // nobody hears of it, and it is nobody else's any more
+		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
+	}
+	data, err := encode(sandbox)
+	return &proto.AwaitSandboxResponse{Sandbox: data}, err
+}
+
 func (s *reserveServer) List(ctx context.Context, _ *proto.ListReservesRequest) (*proto.ListReservesResponse, error) {
 	list, err := s.node.Reserves(ctx)
 	if err != nil {

@@ -33,6 +33,166 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type SetDrainingRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Draining      bool                   `protobuf:"varint,1,opt,name=draining,proto3" json:"draining,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetDrainingRequest) Reset() {
+	*x = SetDrainingRequest{}
+	mi := &file_executor_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetDrainingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetDrainingRequest) ProtoMessage() {}
+
+func (x *SetDrainingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetDrainingRequest.ProtoReflect.Descriptor instead.
+func (*SetDrainingRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *SetDrainingRequest) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
+}
+
+type SetDrainingResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetDrainingResponse) Reset() {
+	*x = SetDrainingResponse{}
+	mi := &file_executor_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetDrainingResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetDrainingResponse) ProtoMessage() {}
+
+func (x *SetDrainingResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetDrainingResponse.ProtoReflect.Descriptor instead.
+func (*SetDrainingResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{1}
+}
+
+type WatchCapacityRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchCapacityRequest) Reset() {
+	*x = WatchCapacityRequest{}
+	mi := &file_executor_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchCapacityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchCapacityRequest) ProtoMessage() {}
+
+func (x *WatchCapacityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchCapacityRequest.ProtoReflect.Descriptor instead.
+func (*WatchCapacityRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{2}
+}
+
+type WatchCapacityResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Capacity      []byte                 `protobuf:"bytes,1,opt,name=capacity,proto3" json:"capacity,omitempty"` // Capacity
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchCapacityResponse) Reset() {
+	*x = WatchCapacityResponse{}
+	mi := &file_executor_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchCapacityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchCapacityResponse) ProtoMessage() {}
+
+func (x *WatchCapacityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchCapacityResponse.ProtoReflect.Descriptor instead.
+func (*WatchCapacityResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *WatchCapacityResponse) GetCapacity() []byte {
+	if x != nil {
+		return x.Capacity
+	}
+	return nil
+}
+
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -41,7 +201,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_executor_proto_msgTypes[0]
+	mi := &file_executor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -53,7 +213,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[0]
+	mi := &file_executor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -66,7 +226,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{0}
+	return file_executor_proto_rawDescGZIP(), []int{4}
 }
 
 type DescribeResponse struct {
@@ -79,7 +239,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_executor_proto_msgTypes[1]
+	mi := &file_executor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -91,7 +251,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[1]
+	mi := &file_executor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -104,7 +264,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{1}
+	return file_executor_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *DescribeResponse) GetNode() string {
@@ -129,7 +289,7 @@ type ListRuntimesRequest struct {
 
 func (x *ListRuntimesRequest) Reset() {
 	*x = ListRuntimesRequest{}
-	mi := &file_executor_proto_msgTypes[2]
+	mi := &file_executor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -141,7 +301,7 @@ func (x *ListRuntimesRequest) String() string {
 func (*ListRuntimesRequest) ProtoMessage() {}
 
 func (x *ListRuntimesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[2]
+	mi := &file_executor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -154,7 +314,7 @@ func (x *ListRuntimesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuntimesRequest.ProtoReflect.Descriptor instead.
 func (*ListRuntimesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{2}
+	return file_executor_proto_rawDescGZIP(), []int{6}
 }
 
 type ListRuntimesResponse struct {
@@ -166,7 +326,7 @@ type ListRuntimesResponse struct {
 
 func (x *ListRuntimesResponse) Reset() {
 	*x = ListRuntimesResponse{}
-	mi := &file_executor_proto_msgTypes[3]
+	mi := &file_executor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -178,7 +338,7 @@ func (x *ListRuntimesResponse) String() string {
 func (*ListRuntimesResponse) ProtoMessage() {}
 
 func (x *ListRuntimesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[3]
+	mi := &file_executor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -191,7 +351,7 @@ func (x *ListRuntimesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuntimesResponse.ProtoReflect.Descriptor instead.
 func (*ListRuntimesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{3}
+	return file_executor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListRuntimesResponse) GetRuntimes() [][]byte {
@@ -210,7 +370,7 @@ type CreateSandboxRequest struct {
 
 func (x *CreateSandboxRequest) Reset() {
 	*x = CreateSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[4]
+	mi := &file_executor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -222,7 +382,7 @@ func (x *CreateSandboxRequest) String() string {
 func (*CreateSandboxRequest) ProtoMessage() {}
 
 func (x *CreateSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[4]
+	mi := &file_executor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -235,7 +395,7 @@ func (x *CreateSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSandboxRequest.ProtoReflect.Descriptor instead.
 func (*CreateSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{4}
+	return file_executor_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CreateSandboxRequest) GetSpec() []byte {
@@ -254,7 +414,7 @@ type CreateSandboxResponse struct {
 
 func (x *CreateSandboxResponse) Reset() {
 	*x = CreateSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[5]
+	mi := &file_executor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -266,7 +426,7 @@ func (x *CreateSandboxResponse) String() string {
 func (*CreateSandboxResponse) ProtoMessage() {}
 
 func (x *CreateSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[5]
+	mi := &file_executor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -279,7 +439,7 @@ func (x *CreateSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSandboxResponse.ProtoReflect.Descriptor instead.
 func (*CreateSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{5}
+	return file_executor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CreateSandboxResponse) GetSandbox() []byte {
@@ -298,7 +458,7 @@ type DestroySandboxRequest struct {
 
 func (x *DestroySandboxRequest) Reset() {
 	*x = DestroySandboxRequest{}
-	mi := &file_executor_proto_msgTypes[6]
+	mi := &file_executor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -310,7 +470,7 @@ func (x *DestroySandboxRequest) String() string {
 func (*DestroySandboxRequest) ProtoMessage() {}
 
 func (x *DestroySandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[6]
+	mi := &file_executor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -323,7 +483,7 @@ func (x *DestroySandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestroySandboxRequest.ProtoReflect.Descriptor instead.
 func (*DestroySandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{6}
+	return file_executor_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DestroySandboxRequest) GetSandboxId() string {
@@ -341,7 +501,7 @@ type DestroySandboxResponse struct {
 
 func (x *DestroySandboxResponse) Reset() {
 	*x = DestroySandboxResponse{}
-	mi := &file_executor_proto_msgTypes[7]
+	mi := &file_executor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -353,7 +513,7 @@ func (x *DestroySandboxResponse) String() string {
 func (*DestroySandboxResponse) ProtoMessage() {}
 
 func (x *DestroySandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[7]
+	mi := &file_executor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -366,7 +526,7 @@ func (x *DestroySandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestroySandboxResponse.ProtoReflect.Descriptor instead.
 func (*DestroySandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{7}
+	return file_executor_proto_rawDescGZIP(), []int{11}
 }
 
 type ListSandboxesRequest struct {
@@ -377,7 +537,7 @@ type ListSandboxesRequest struct {
 
 func (x *ListSandboxesRequest) Reset() {
 	*x = ListSandboxesRequest{}
-	mi := &file_executor_proto_msgTypes[8]
+	mi := &file_executor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +549,7 @@ func (x *ListSandboxesRequest) String() string {
 func (*ListSandboxesRequest) ProtoMessage() {}
 
 func (x *ListSandboxesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[8]
+	mi := &file_executor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +562,7 @@ func (x *ListSandboxesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSandboxesRequest.ProtoReflect.Descriptor instead.
 func (*ListSandboxesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{8}
+	return file_executor_proto_rawDescGZIP(), []int{12}
 }
 
 type ListSandboxesResponse struct {
@@ -414,7 +574,7 @@ type ListSandboxesResponse struct {
 
 func (x *ListSandboxesResponse) Reset() {
 	*x = ListSandboxesResponse{}
-	mi := &file_executor_proto_msgTypes[9]
+	mi := &file_executor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +586,7 @@ func (x *ListSandboxesResponse) String() string {
 func (*ListSandboxesResponse) ProtoMessage() {}
 
 func (x *ListSandboxesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[9]
+	mi := &file_executor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +599,7 @@ func (x *ListSandboxesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSandboxesResponse.ProtoReflect.Descriptor instead.
 func (*ListSandboxesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{9}
+	return file_executor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListSandboxesResponse) GetSandbox() []byte {
@@ -457,7 +617,7 @@ type WatchSandboxesRequest struct {
 
 func (x *WatchSandboxesRequest) Reset() {
 	*x = WatchSandboxesRequest{}
-	mi := &file_executor_proto_msgTypes[10]
+	mi := &file_executor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +629,7 @@ func (x *WatchSandboxesRequest) String() string {
 func (*WatchSandboxesRequest) ProtoMessage() {}
 
 func (x *WatchSandboxesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[10]
+	mi := &file_executor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +642,7 @@ func (x *WatchSandboxesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSandboxesRequest.ProtoReflect.Descriptor instead.
 func (*WatchSandboxesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{10}
+	return file_executor_proto_rawDescGZIP(), []int{14}
 }
 
 type WatchSandboxesResponse struct {
@@ -494,7 +654,7 @@ type WatchSandboxesResponse struct {
 
 func (x *WatchSandboxesResponse) Reset() {
 	*x = WatchSandboxesResponse{}
-	mi := &file_executor_proto_msgTypes[11]
+	mi := &file_executor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +666,7 @@ func (x *WatchSandboxesResponse) String() string {
 func (*WatchSandboxesResponse) ProtoMessage() {}
 
 func (x *WatchSandboxesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[11]
+	mi := &file_executor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +679,7 @@ func (x *WatchSandboxesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSandboxesResponse.ProtoReflect.Descriptor instead.
 func (*WatchSandboxesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{11}
+	return file_executor_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchSandboxesResponse) GetSandbox() []byte {
@@ -538,7 +698,7 @@ type PauseSandboxRequest struct {
 
 func (x *PauseSandboxRequest) Reset() {
 	*x = PauseSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[12]
+	mi := &file_executor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -550,7 +710,7 @@ func (x *PauseSandboxRequest) String() string {
 func (*PauseSandboxRequest) ProtoMessage() {}
 
 func (x *PauseSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[12]
+	mi := &file_executor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -563,7 +723,7 @@ func (x *PauseSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseSandboxRequest.ProtoReflect.Descriptor instead.
 func (*PauseSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{12}
+	return file_executor_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PauseSandboxRequest) GetSandboxId() string {
@@ -581,7 +741,7 @@ type PauseSandboxResponse struct {
 
 func (x *PauseSandboxResponse) Reset() {
 	*x = PauseSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[13]
+	mi := &file_executor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -593,7 +753,7 @@ func (x *PauseSandboxResponse) String() string {
 func (*PauseSandboxResponse) ProtoMessage() {}
 
 func (x *PauseSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[13]
+	mi := &file_executor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -606,7 +766,7 @@ func (x *PauseSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseSandboxResponse.ProtoReflect.Descriptor instead.
 func (*PauseSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{13}
+	return file_executor_proto_rawDescGZIP(), []int{17}
 }
 
 type ResumeSandboxRequest struct {
@@ -618,7 +778,7 @@ type ResumeSandboxRequest struct {
 
 func (x *ResumeSandboxRequest) Reset() {
 	*x = ResumeSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[14]
+	mi := &file_executor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -630,7 +790,7 @@ func (x *ResumeSandboxRequest) String() string {
 func (*ResumeSandboxRequest) ProtoMessage() {}
 
 func (x *ResumeSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[14]
+	mi := &file_executor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -643,7 +803,7 @@ func (x *ResumeSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSandboxRequest.ProtoReflect.Descriptor instead.
 func (*ResumeSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{14}
+	return file_executor_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResumeSandboxRequest) GetSandboxId() string {
@@ -661,7 +821,7 @@ type ResumeSandboxResponse struct {
 
 func (x *ResumeSandboxResponse) Reset() {
 	*x = ResumeSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[15]
+	mi := &file_executor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +833,7 @@ func (x *ResumeSandboxResponse) String() string {
 func (*ResumeSandboxResponse) ProtoMessage() {}
 
 func (x *ResumeSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[15]
+	mi := &file_executor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +846,7 @@ func (x *ResumeSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSandboxResponse.ProtoReflect.Descriptor instead.
 func (*ResumeSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{15}
+	return file_executor_proto_rawDescGZIP(), []int{19}
 }
 
 type SandboxStatsRequest struct {
@@ -698,7 +858,7 @@ type SandboxStatsRequest struct {
 
 func (x *SandboxStatsRequest) Reset() {
 	*x = SandboxStatsRequest{}
-	mi := &file_executor_proto_msgTypes[16]
+	mi := &file_executor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -710,7 +870,7 @@ func (x *SandboxStatsRequest) String() string {
 func (*SandboxStatsRequest) ProtoMessage() {}
 
 func (x *SandboxStatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[16]
+	mi := &file_executor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -723,7 +883,7 @@ func (x *SandboxStatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxStatsRequest.ProtoReflect.Descriptor instead.
 func (*SandboxStatsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{16}
+	return file_executor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SandboxStatsRequest) GetSandboxId() string {
@@ -742,7 +902,7 @@ type SandboxStatsResponse struct {
 
 func (x *SandboxStatsResponse) Reset() {
 	*x = SandboxStatsResponse{}
-	mi := &file_executor_proto_msgTypes[17]
+	mi := &file_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +914,7 @@ func (x *SandboxStatsResponse) String() string {
 func (*SandboxStatsResponse) ProtoMessage() {}
 
 func (x *SandboxStatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[17]
+	mi := &file_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +927,7 @@ func (x *SandboxStatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxStatsResponse.ProtoReflect.Descriptor instead.
 func (*SandboxStatsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{17}
+	return file_executor_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SandboxStatsResponse) GetStats() []byte {
@@ -786,7 +946,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_executor_proto_msgTypes[18]
+	mi := &file_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +958,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[18]
+	mi := &file_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +971,7 @@ func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesRequest.ProtoReflect.Descriptor instead.
 func (*ListProcessesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{18}
+	return file_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListProcessesRequest) GetSandboxId() string {
@@ -830,7 +990,7 @@ type ListProcessesResponse struct {
 
 func (x *ListProcessesResponse) Reset() {
 	*x = ListProcessesResponse{}
-	mi := &file_executor_proto_msgTypes[19]
+	mi := &file_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +1002,7 @@ func (x *ListProcessesResponse) String() string {
 func (*ListProcessesResponse) ProtoMessage() {}
 
 func (x *ListProcessesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[19]
+	mi := &file_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +1015,7 @@ func (x *ListProcessesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesResponse.ProtoReflect.Descriptor instead.
 func (*ListProcessesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListProcessesResponse) GetProcesses() [][]byte {
@@ -876,7 +1036,7 @@ type SignalProcessRequest struct {
 
 func (x *SignalProcessRequest) Reset() {
 	*x = SignalProcessRequest{}
-	mi := &file_executor_proto_msgTypes[20]
+	mi := &file_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1048,7 @@ func (x *SignalProcessRequest) String() string {
 func (*SignalProcessRequest) ProtoMessage() {}
 
 func (x *SignalProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[20]
+	mi := &file_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1061,7 @@ func (x *SignalProcessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalProcessRequest.ProtoReflect.Descriptor instead.
 func (*SignalProcessRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SignalProcessRequest) GetSandboxId() string {
@@ -933,7 +1093,7 @@ type SignalProcessResponse struct {
 
 func (x *SignalProcessResponse) Reset() {
 	*x = SignalProcessResponse{}
-	mi := &file_executor_proto_msgTypes[21]
+	mi := &file_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1105,7 @@ func (x *SignalProcessResponse) String() string {
 func (*SignalProcessResponse) ProtoMessage() {}
 
 func (x *SignalProcessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[21]
+	mi := &file_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1118,7 @@ func (x *SignalProcessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalProcessResponse.ProtoReflect.Descriptor instead.
 func (*SignalProcessResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_proto_rawDescGZIP(), []int{25}
 }
 
 type AddReserveRequest struct {
@@ -970,7 +1130,7 @@ type AddReserveRequest struct {
 
 func (x *AddReserveRequest) Reset() {
 	*x = AddReserveRequest{}
-	mi := &file_executor_proto_msgTypes[22]
+	mi := &file_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1142,7 @@ func (x *AddReserveRequest) String() string {
 func (*AddReserveRequest) ProtoMessage() {}
 
 func (x *AddReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[22]
+	mi := &file_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1155,7 @@ func (x *AddReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReserveRequest.ProtoReflect.Descriptor instead.
 func (*AddReserveRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AddReserveRequest) GetTemplate() []byte {
@@ -1014,7 +1174,7 @@ type AddReserveResponse struct {
 
 func (x *AddReserveResponse) Reset() {
 	*x = AddReserveResponse{}
-	mi := &file_executor_proto_msgTypes[23]
+	mi := &file_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1186,7 @@ func (x *AddReserveResponse) String() string {
 func (*AddReserveResponse) ProtoMessage() {}
 
 func (x *AddReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[23]
+	mi := &file_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1199,7 @@ func (x *AddReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReserveResponse.ProtoReflect.Descriptor instead.
 func (*AddReserveResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AddReserveResponse) GetSandbox() []byte {
@@ -1058,7 +1218,7 @@ type ClaimSandboxRequest struct {
 
 func (x *ClaimSandboxRequest) Reset() {
 	*x = ClaimSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[24]
+	mi := &file_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1070,7 +1230,7 @@ func (x *ClaimSandboxRequest) String() string {
 func (*ClaimSandboxRequest) ProtoMessage() {}
 
 func (x *ClaimSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[24]
+	mi := &file_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1083,7 +1243,7 @@ func (x *ClaimSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSandboxRequest.ProtoReflect.Descriptor instead.
 func (*ClaimSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ClaimSandboxRequest) GetSpec() []byte {
@@ -1102,7 +1262,7 @@ type ClaimSandboxResponse struct {
 
 func (x *ClaimSandboxResponse) Reset() {
 	*x = ClaimSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[25]
+	mi := &file_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1114,7 +1274,7 @@ func (x *ClaimSandboxResponse) String() string {
 func (*ClaimSandboxResponse) ProtoMessage() {}
 
 func (x *ClaimSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[25]
+	mi := &file_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1127,10 +1287,106 @@ func (x *ClaimSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSandboxResponse.ProtoReflect.Descriptor instead.
 func (*ClaimSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ClaimSandboxResponse) GetSandbox() []byte {
+	if x != nil {
+		return x.Sandbox
+	}
+	return nil
+}
+
+type AwaitSandboxRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Spec          []byte                 `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"` // SandboxSpec
+	SlotId        string                 `protobuf:"bytes,2,opt,name=slot_id,json=slotId,proto3" json:"slot_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitSandboxRequest) Reset() {
+	*x = AwaitSandboxRequest{}
+	mi := &file_executor_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitSandboxRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitSandboxRequest) ProtoMessage() {}
+
+func (x *AwaitSandboxRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitSandboxRequest.ProtoReflect.Descriptor instead.
+func (*AwaitSandboxRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *AwaitSandboxRequest) GetSpec() []byte {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *AwaitSandboxRequest) GetSlotId() string {
+	if x != nil {
+		return x.SlotId
+	}
+	return ""
+}
+
+type AwaitSandboxResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sandbox       []byte                 `protobuf:"bytes,1,opt,name=sandbox,proto3" json:"sandbox,omitempty"` // Sandbox
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AwaitSandboxResponse) Reset() {
+	*x = AwaitSandboxResponse{}
+	mi := &file_executor_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AwaitSandboxResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AwaitSandboxResponse) ProtoMessage() {}
+
+func (x *AwaitSandboxResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AwaitSandboxResponse.ProtoReflect.Descriptor instead.
+func (*AwaitSandboxResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *AwaitSandboxResponse) GetSandbox() []byte {
 	if x != nil {
 		return x.Sandbox
 	}
@@ -1145,7 +1401,7 @@ type ListReservesRequest struct {
 
 func (x *ListReservesRequest) Reset() {
 	*x = ListReservesRequest{}
-	mi := &file_executor_proto_msgTypes[26]
+	mi := &file_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1413,7 @@ func (x *ListReservesRequest) String() string {
 func (*ListReservesRequest) ProtoMessage() {}
 
 func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[26]
+	mi := &file_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1426,7 @@ func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesRequest.ProtoReflect.Descriptor instead.
 func (*ListReservesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_proto_rawDescGZIP(), []int{32}
 }
 
 type ListReservesResponse struct {
@@ -1182,7 +1438,7 @@ type ListReservesResponse struct {
 
 func (x *ListReservesResponse) Reset() {
 	*x = ListReservesResponse{}
-	mi := &file_executor_proto_msgTypes[27]
+	mi := &file_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1194,7 +1450,7 @@ func (x *ListReservesResponse) String() string {
 func (*ListReservesResponse) ProtoMessage() {}
 
 func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[27]
+	mi := &file_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1207,7 +1463,7 @@ func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesResponse.ProtoReflect.Descriptor instead.
 func (*ListReservesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListReservesResponse) GetReserves() [][]byte {
@@ -1226,7 +1482,7 @@ type ReleaseReserveRequest struct {
 
 func (x *ReleaseReserveRequest) Reset() {
 	*x = ReleaseReserveRequest{}
-	mi := &file_executor_proto_msgTypes[28]
+	mi := &file_executor_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1494,7 @@ func (x *ReleaseReserveRequest) String() string {
 func (*ReleaseReserveRequest) ProtoMessage() {}
 
 func (x *ReleaseReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[28]
+	mi := &file_executor_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1507,7 @@ func (x *ReleaseReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReserveRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseReserveRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ReleaseReserveRequest) GetDigest() string {
@@ -1269,7 +1525,7 @@ type ReleaseReserveResponse struct {
 
 func (x *ReleaseReserveResponse) Reset() {
 	*x = ReleaseReserveResponse{}
-	mi := &file_executor_proto_msgTypes[29]
+	mi := &file_executor_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1537,7 @@ func (x *ReleaseReserveResponse) String() string {
 func (*ReleaseReserveResponse) ProtoMessage() {}
 
 func (x *ReleaseReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[29]
+	mi := &file_executor_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1550,432 @@ func (x *ReleaseReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReserveResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseReserveResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_proto_rawDescGZIP(), []int{35}
+}
+
+type OpenSlotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Spec          []byte                 `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"` // SlotSpec
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenSlotRequest) Reset() {
+	*x = OpenSlotRequest{}
+	mi := &file_executor_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenSlotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenSlotRequest) ProtoMessage() {}
+
+func (x *OpenSlotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenSlotRequest.ProtoReflect.Descriptor instead.
+func (*OpenSlotRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *OpenSlotRequest) GetSpec() []byte {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+type OpenSlotResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slot          []byte                 `protobuf:"bytes,1,opt,name=slot,proto3" json:"slot,omitempty"` // Slot
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OpenSlotResponse) Reset() {
+	*x = OpenSlotResponse{}
+	mi := &file_executor_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OpenSlotResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OpenSlotResponse) ProtoMessage() {}
+
+func (x *OpenSlotResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OpenSlotResponse.ProtoReflect.Descriptor instead.
+func (*OpenSlotResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *OpenSlotResponse) GetSlot() []byte {
+	if x != nil {
+		return x.Slot
+	}
+	return nil
+}
+
+type CloseSlotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SlotId        string                 `protobuf:"bytes,1,opt,name=slot_id,json=slotId,proto3" json:"slot_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseSlotRequest) Reset() {
+	*x = CloseSlotRequest{}
+	mi := &file_executor_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseSlotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseSlotRequest) ProtoMessage() {}
+
+func (x *CloseSlotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseSlotRequest.ProtoReflect.Descriptor instead.
+func (*CloseSlotRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *CloseSlotRequest) GetSlotId() string {
+	if x != nil {
+		return x.SlotId
+	}
+	return ""
+}
+
+type CloseSlotResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CloseSlotResponse) Reset() {
+	*x = CloseSlotResponse{}
+	mi := &file_executor_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CloseSlotResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CloseSlotResponse) ProtoMessage() {}
+
+func (x *CloseSlotResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CloseSlotResponse.ProtoReflect.Descriptor instead.
+func (*CloseSlotResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{39}
+}
+
+type WaitSlotRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SlotId        string                 `protobuf:"bytes,1,opt,name=slot_id,json=slotId,proto3" json:"slot_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitSlotRequest) Reset() {
+	*x = WaitSlotRequest{}
+	mi := &file_executor_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitSlotRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitSlotRequest) ProtoMessage() {}
+
+func (x *WaitSlotRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitSlotRequest.ProtoReflect.Descriptor instead.
+func (*WaitSlotRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *WaitSlotRequest) GetSlotId() string {
+	if x != nil {
+		return x.SlotId
+	}
+	return ""
+}
+
+type WaitSlotResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slot          []byte                 `protobuf:"bytes,1,opt,name=slot,proto3" json:"slot,omitempty"` // Slot
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitSlotResponse) Reset() {
+	*x = WaitSlotResponse{}
+	mi := &file_executor_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitSlotResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitSlotResponse) ProtoMessage() {}
+
+func (x *WaitSlotResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitSlotResponse.ProtoReflect.Descriptor instead.
+func (*WaitSlotResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *WaitSlotResponse) GetSlot() []byte {
+	if x != nil {
+		return x.Slot
+	}
+	return nil
+}
+
+type ListSlotsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSlotsRequest) Reset() {
+	*x = ListSlotsRequest{}
+	mi := &file_executor_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSlotsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSlotsRequest) ProtoMessage() {}
+
+func (x *ListSlotsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSlotsRequest.ProtoReflect.Descriptor instead.
+func (*ListSlotsRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{42}
+}
+
+type ListSlotsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slot          []byte                 `protobuf:"bytes,1,opt,name=slot,proto3" json:"slot,omitempty"` // Slot
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSlotsResponse) Reset() {
+	*x = ListSlotsResponse{}
+	mi := &file_executor_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSlotsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSlotsResponse) ProtoMessage() {}
+
+func (x *ListSlotsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSlotsResponse.ProtoReflect.Descriptor instead.
+func (*ListSlotsResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ListSlotsResponse) GetSlot() []byte {
+	if x != nil {
+		return x.Slot
+	}
+	return nil
+}
+
+type WatchSlotsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchSlotsRequest) Reset() {
+	*x = WatchSlotsRequest{}
+	mi := &file_executor_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchSlotsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchSlotsRequest) ProtoMessage() {}
+
+func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchSlotsRequest.ProtoReflect.Descriptor instead.
+func (*WatchSlotsRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{44}
+}
+
+// WatchSlotsResponse is a part of a list, which is complete when no more follows.
+type WatchSlotsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slots         [][]byte               `protobuf:"bytes,1,rep,name=slots,proto3" json:"slots,omitempty"` // Slot
+	More          bool                   `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchSlotsResponse) Reset() {
+	*x = WatchSlotsResponse{}
+	mi := &file_executor_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchSlotsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchSlotsResponse) ProtoMessage() {}
+
+func (x *WatchSlotsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchSlotsResponse.ProtoReflect.Descriptor instead.
+func (*WatchSlotsResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *WatchSlotsResponse) GetSlots() [][]byte {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *WatchSlotsResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type ListContextsRequest struct {
@@ -1306,7 +1987,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_executor_proto_msgTypes[30]
+	mi := &file_executor_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1999,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[30]
+	mi := &file_executor_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +2012,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListContextsRequest) GetSandboxId() string {
@@ -1350,7 +2031,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_executor_proto_msgTypes[31]
+	mi := &file_executor_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +2043,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[31]
+	mi := &file_executor_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +2056,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListContextsResponse) GetContexts() [][]byte {
@@ -1396,7 +2077,7 @@ type RestartContextRequest struct {
 
 func (x *RestartContextRequest) Reset() {
 	*x = RestartContextRequest{}
-	mi := &file_executor_proto_msgTypes[32]
+	mi := &file_executor_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +2089,7 @@ func (x *RestartContextRequest) String() string {
 func (*RestartContextRequest) ProtoMessage() {}
 
 func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[32]
+	mi := &file_executor_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +2102,7 @@ func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextRequest.ProtoReflect.Descriptor instead.
 func (*RestartContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{32}
+	return file_executor_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RestartContextRequest) GetSandboxId() string {
@@ -1453,7 +2134,7 @@ type RestartContextResponse struct {
 
 func (x *RestartContextResponse) Reset() {
 	*x = RestartContextResponse{}
-	mi := &file_executor_proto_msgTypes[33]
+	mi := &file_executor_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +2146,7 @@ func (x *RestartContextResponse) String() string {
 func (*RestartContextResponse) ProtoMessage() {}
 
 func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[33]
+	mi := &file_executor_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +2159,7 @@ func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextResponse.ProtoReflect.Descriptor instead.
 func (*RestartContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{33}
+	return file_executor_proto_rawDescGZIP(), []int{49}
 }
 
 type RemoveContextRequest struct {
@@ -1492,7 +2173,7 @@ type RemoveContextRequest struct {
 
 func (x *RemoveContextRequest) Reset() {
 	*x = RemoveContextRequest{}
-	mi := &file_executor_proto_msgTypes[34]
+	mi := &file_executor_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1504,7 +2185,7 @@ func (x *RemoveContextRequest) String() string {
 func (*RemoveContextRequest) ProtoMessage() {}
 
 func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[34]
+	mi := &file_executor_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1517,7 +2198,7 @@ func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextRequest.ProtoReflect.Descriptor instead.
 func (*RemoveContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{34}
+	return file_executor_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RemoveContextRequest) GetSandboxId() string {
@@ -1549,7 +2230,7 @@ type RemoveContextResponse struct {
 
 func (x *RemoveContextResponse) Reset() {
 	*x = RemoveContextResponse{}
-	mi := &file_executor_proto_msgTypes[35]
+	mi := &file_executor_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1561,7 +2242,7 @@ func (x *RemoveContextResponse) String() string {
 func (*RemoveContextResponse) ProtoMessage() {}
 
 func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[35]
+	mi := &file_executor_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1574,7 +2255,7 @@ func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextResponse.ProtoReflect.Descriptor instead.
 func (*RemoveContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{35}
+	return file_executor_proto_rawDescGZIP(), []int{51}
 }
 
 type StartExecutionRequest struct {
@@ -1587,7 +2268,7 @@ type StartExecutionRequest struct {
 
 func (x *StartExecutionRequest) Reset() {
 	*x = StartExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1599,7 +2280,7 @@ func (x *StartExecutionRequest) String() string {
 func (*StartExecutionRequest) ProtoMessage() {}
 
 func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1612,7 +2293,7 @@ func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionRequest.ProtoReflect.Descriptor instead.
 func (*StartExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{36}
+	return file_executor_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StartExecutionRequest) GetSandboxId() string {
@@ -1637,7 +2318,7 @@ type StartExecutionResponse struct {
 
 func (x *StartExecutionResponse) Reset() {
 	*x = StartExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +2330,7 @@ func (x *StartExecutionResponse) String() string {
 func (*StartExecutionResponse) ProtoMessage() {}
 
 func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +2343,7 @@ func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionResponse.ProtoReflect.Descriptor instead.
 func (*StartExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{37}
+	return file_executor_proto_rawDescGZIP(), []int{53}
 }
 
 type WatchExecutionRequest struct {
@@ -1676,7 +2357,7 @@ type WatchExecutionRequest struct {
 
 func (x *WatchExecutionRequest) Reset() {
 	*x = WatchExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +2369,7 @@ func (x *WatchExecutionRequest) String() string {
 func (*WatchExecutionRequest) ProtoMessage() {}
 
 func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +2382,7 @@ func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WatchExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{38}
+	return file_executor_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *WatchExecutionRequest) GetSandboxId() string {
@@ -1737,7 +2418,7 @@ type WatchExecutionResponse struct {
 
 func (x *WatchExecutionResponse) Reset() {
 	*x = WatchExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1749,7 +2430,7 @@ func (x *WatchExecutionResponse) String() string {
 func (*WatchExecutionResponse) ProtoMessage() {}
 
 func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1762,7 +2443,7 @@ func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WatchExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{39}
+	return file_executor_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *WatchExecutionResponse) GetEvent() []byte {
@@ -1796,7 +2477,7 @@ type WaitExecutionRequest struct {
 
 func (x *WaitExecutionRequest) Reset() {
 	*x = WaitExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +2489,7 @@ func (x *WaitExecutionRequest) String() string {
 func (*WaitExecutionRequest) ProtoMessage() {}
 
 func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +2502,7 @@ func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WaitExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{40}
+	return file_executor_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *WaitExecutionRequest) GetSandboxId() string {
@@ -1848,7 +2529,7 @@ type WaitExecutionResponse struct {
 
 func (x *WaitExecutionResponse) Reset() {
 	*x = WaitExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +2541,7 @@ func (x *WaitExecutionResponse) String() string {
 func (*WaitExecutionResponse) ProtoMessage() {}
 
 func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +2554,7 @@ func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WaitExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{41}
+	return file_executor_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WaitExecutionResponse) GetResult() []byte {
@@ -1893,7 +2574,7 @@ type ForgetExecutionRequest struct {
 
 func (x *ForgetExecutionRequest) Reset() {
 	*x = ForgetExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1905,7 +2586,7 @@ func (x *ForgetExecutionRequest) String() string {
 func (*ForgetExecutionRequest) ProtoMessage() {}
 
 func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1918,7 +2599,7 @@ func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{42}
+	return file_executor_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ForgetExecutionRequest) GetSandboxId() string {
@@ -1943,7 +2624,7 @@ type ForgetExecutionResponse struct {
 
 func (x *ForgetExecutionResponse) Reset() {
 	*x = ForgetExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2636,7 @@ func (x *ForgetExecutionResponse) String() string {
 func (*ForgetExecutionResponse) ProtoMessage() {}
 
 func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2649,7 @@ func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{43}
+	return file_executor_proto_rawDescGZIP(), []int{59}
 }
 
 type WriteStdinRequest struct {
@@ -1983,7 +2664,7 @@ type WriteStdinRequest struct {
 
 func (x *WriteStdinRequest) Reset() {
 	*x = WriteStdinRequest{}
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1995,7 +2676,7 @@ func (x *WriteStdinRequest) String() string {
 func (*WriteStdinRequest) ProtoMessage() {}
 
 func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2008,7 +2689,7 @@ func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinRequest.ProtoReflect.Descriptor instead.
 func (*WriteStdinRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{44}
+	return file_executor_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *WriteStdinRequest) GetSandboxId() string {
@@ -2047,7 +2728,7 @@ type WriteStdinResponse struct {
 
 func (x *WriteStdinResponse) Reset() {
 	*x = WriteStdinResponse{}
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2740,7 @@ func (x *WriteStdinResponse) String() string {
 func (*WriteStdinResponse) ProtoMessage() {}
 
 func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2753,7 @@ func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinResponse.ProtoReflect.Descriptor instead.
 func (*WriteStdinResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{45}
+	return file_executor_proto_rawDescGZIP(), []int{61}
 }
 
 type SignalExecutionRequest struct {
@@ -2086,7 +2767,7 @@ type SignalExecutionRequest struct {
 
 func (x *SignalExecutionRequest) Reset() {
 	*x = SignalExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2098,7 +2779,7 @@ func (x *SignalExecutionRequest) String() string {
 func (*SignalExecutionRequest) ProtoMessage() {}
 
 func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2111,7 +2792,7 @@ func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionRequest.ProtoReflect.Descriptor instead.
 func (*SignalExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{46}
+	return file_executor_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SignalExecutionRequest) GetSandboxId() string {
@@ -2143,7 +2824,7 @@ type SignalExecutionResponse struct {
 
 func (x *SignalExecutionResponse) Reset() {
 	*x = SignalExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2836,7 @@ func (x *SignalExecutionResponse) String() string {
 func (*SignalExecutionResponse) ProtoMessage() {}
 
 func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2849,7 @@ func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionResponse.ProtoReflect.Descriptor instead.
 func (*SignalExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{47}
+	return file_executor_proto_rawDescGZIP(), []int{63}
 }
 
 type ResizeExecutionRequest struct {
@@ -2182,7 +2863,7 @@ type ResizeExecutionRequest struct {
 
 func (x *ResizeExecutionRequest) Reset() {
 	*x = ResizeExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2875,7 @@ func (x *ResizeExecutionRequest) String() string {
 func (*ResizeExecutionRequest) ProtoMessage() {}
 
 func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2888,7 @@ func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{48}
+	return file_executor_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ResizeExecutionRequest) GetSandboxId() string {
@@ -2239,7 +2920,7 @@ type ResizeExecutionResponse struct {
 
 func (x *ResizeExecutionResponse) Reset() {
 	*x = ResizeExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2251,7 +2932,7 @@ func (x *ResizeExecutionResponse) String() string {
 func (*ResizeExecutionResponse) ProtoMessage() {}
 
 func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2264,7 +2945,7 @@ func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{49}
+	return file_executor_proto_rawDescGZIP(), []int{65}
 }
 
 type FileResponse struct {
@@ -2276,7 +2957,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2288,7 +2969,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2301,7 +2982,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{50}
+	return file_executor_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FileResponse) GetInfo() []byte {
@@ -2324,7 +3005,7 @@ type WriteFileRequest struct {
 
 func (x *WriteFileRequest) Reset() {
 	*x = WriteFileRequest{}
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +3017,7 @@ func (x *WriteFileRequest) String() string {
 func (*WriteFileRequest) ProtoMessage() {}
 
 func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +3030,7 @@ func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFileRequest.ProtoReflect.Descriptor instead.
 func (*WriteFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{51}
+	return file_executor_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *WriteFileRequest) GetSandboxId() string {
@@ -2399,7 +3080,7 @@ type ReadFileRequest struct {
 
 func (x *ReadFileRequest) Reset() {
 	*x = ReadFileRequest{}
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +3092,7 @@ func (x *ReadFileRequest) String() string {
 func (*ReadFileRequest) ProtoMessage() {}
 
 func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +3105,7 @@ func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileRequest.ProtoReflect.Descriptor instead.
 func (*ReadFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{52}
+	return file_executor_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReadFileRequest) GetSandboxId() string {
@@ -2465,7 +3146,7 @@ type ReadFileResponse struct {
 
 func (x *ReadFileResponse) Reset() {
 	*x = ReadFileResponse{}
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2477,7 +3158,7 @@ func (x *ReadFileResponse) String() string {
 func (*ReadFileResponse) ProtoMessage() {}
 
 func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2490,7 +3171,7 @@ func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileResponse.ProtoReflect.Descriptor instead.
 func (*ReadFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{53}
+	return file_executor_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReadFileResponse) GetInfo() []byte {
@@ -2517,7 +3198,7 @@ type StatFileRequest struct {
 
 func (x *StatFileRequest) Reset() {
 	*x = StatFileRequest{}
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +3210,7 @@ func (x *StatFileRequest) String() string {
 func (*StatFileRequest) ProtoMessage() {}
 
 func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +3223,7 @@ func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFileRequest.ProtoReflect.Descriptor instead.
 func (*StatFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{54}
+	return file_executor_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *StatFileRequest) GetSandboxId() string {
@@ -2572,7 +3253,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +3265,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +3278,7 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
 func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{55}
+	return file_executor_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ListFilesRequest) GetSandboxId() string {
@@ -2645,7 +3326,7 @@ type ListFilesResponse struct {
 
 func (x *ListFilesResponse) Reset() {
 	*x = ListFilesResponse{}
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2657,7 +3338,7 @@ func (x *ListFilesResponse) String() string {
 func (*ListFilesResponse) ProtoMessage() {}
 
 func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2670,7 +3351,7 @@ func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesResponse.ProtoReflect.Descriptor instead.
 func (*ListFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{56}
+	return file_executor_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ListFilesResponse) GetList() []byte {
@@ -2691,7 +3372,7 @@ type MakeDirRequest struct {
 
 func (x *MakeDirRequest) Reset() {
 	*x = MakeDirRequest{}
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2703,7 +3384,7 @@ func (x *MakeDirRequest) String() string {
 func (*MakeDirRequest) ProtoMessage() {}
 
 func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2716,7 +3397,7 @@ func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{57}
+	return file_executor_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *MakeDirRequest) GetSandboxId() string {
@@ -2752,7 +3433,7 @@ type MoveFileRequest struct {
 
 func (x *MoveFileRequest) Reset() {
 	*x = MoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +3445,7 @@ func (x *MoveFileRequest) String() string {
 func (*MoveFileRequest) ProtoMessage() {}
 
 func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +3458,7 @@ func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveFileRequest.ProtoReflect.Descriptor instead.
 func (*MoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{58}
+	return file_executor_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *MoveFileRequest) GetSandboxId() string {
@@ -2819,7 +3500,7 @@ type ChmodFileRequest struct {
 
 func (x *ChmodFileRequest) Reset() {
 	*x = ChmodFileRequest{}
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2831,7 +3512,7 @@ func (x *ChmodFileRequest) String() string {
 func (*ChmodFileRequest) ProtoMessage() {}
 
 func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2844,7 +3525,7 @@ func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChmodFileRequest.ProtoReflect.Descriptor instead.
 func (*ChmodFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{59}
+	return file_executor_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ChmodFileRequest) GetSandboxId() string {
@@ -2879,7 +3560,7 @@ type RemoveFileRequest struct {
 
 func (x *RemoveFileRequest) Reset() {
 	*x = RemoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +3572,7 @@ func (x *RemoveFileRequest) String() string {
 func (*RemoveFileRequest) ProtoMessage() {}
 
 func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +3585,7 @@ func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{60}
+	return file_executor_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RemoveFileRequest) GetSandboxId() string {
@@ -2936,7 +3617,7 @@ type RemoveFileResponse struct {
 
 func (x *RemoveFileResponse) Reset() {
 	*x = RemoveFileResponse{}
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2948,7 +3629,7 @@ func (x *RemoveFileResponse) String() string {
 func (*RemoveFileResponse) ProtoMessage() {}
 
 func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2961,7 +3642,7 @@ func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileResponse.ProtoReflect.Descriptor instead.
 func (*RemoveFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{61}
+	return file_executor_proto_rawDescGZIP(), []int{77}
 }
 
 type PackFilesRequest struct {
@@ -2974,7 +3655,7 @@ type PackFilesRequest struct {
 
 func (x *PackFilesRequest) Reset() {
 	*x = PackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2986,7 +3667,7 @@ func (x *PackFilesRequest) String() string {
 func (*PackFilesRequest) ProtoMessage() {}
 
 func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2999,7 +3680,7 @@ func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesRequest.ProtoReflect.Descriptor instead.
 func (*PackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{62}
+	return file_executor_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PackFilesRequest) GetSandboxId() string {
@@ -3025,7 +3706,7 @@ type PackFilesResponse struct {
 
 func (x *PackFilesResponse) Reset() {
 	*x = PackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3037,7 +3718,7 @@ func (x *PackFilesResponse) String() string {
 func (*PackFilesResponse) ProtoMessage() {}
 
 func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3050,7 +3731,7 @@ func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesResponse.ProtoReflect.Descriptor instead.
 func (*PackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{63}
+	return file_executor_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *PackFilesResponse) GetData() []byte {
@@ -3071,7 +3752,7 @@ type UnpackFilesRequest struct {
 
 func (x *UnpackFilesRequest) Reset() {
 	*x = UnpackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3083,7 +3764,7 @@ func (x *UnpackFilesRequest) String() string {
 func (*UnpackFilesRequest) ProtoMessage() {}
 
 func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3777,7 @@ func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesRequest.ProtoReflect.Descriptor instead.
 func (*UnpackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{64}
+	return file_executor_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *UnpackFilesRequest) GetSandboxId() string {
@@ -3129,7 +3810,7 @@ type UnpackFilesResponse struct {
 
 func (x *UnpackFilesResponse) Reset() {
 	*x = UnpackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3822,7 @@ func (x *UnpackFilesResponse) String() string {
 func (*UnpackFilesResponse) ProtoMessage() {}
 
 func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3835,7 @@ func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesResponse.ProtoReflect.Descriptor instead.
 func (*UnpackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{65}
+	return file_executor_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *UnpackFilesResponse) GetUnpacked() []byte {
@@ -3175,7 +3856,7 @@ type WatchFilesRequest struct {
 
 func (x *WatchFilesRequest) Reset() {
 	*x = WatchFilesRequest{}
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3187,7 +3868,7 @@ func (x *WatchFilesRequest) String() string {
 func (*WatchFilesRequest) ProtoMessage() {}
 
 func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3200,7 +3881,7 @@ func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesRequest.ProtoReflect.Descriptor instead.
 func (*WatchFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{66}
+	return file_executor_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *WatchFilesRequest) GetSandboxId() string {
@@ -3233,7 +3914,7 @@ type WatchFilesResponse struct {
 
 func (x *WatchFilesResponse) Reset() {
 	*x = WatchFilesResponse{}
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3245,7 +3926,7 @@ func (x *WatchFilesResponse) String() string {
 func (*WatchFilesResponse) ProtoMessage() {}
 
 func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3258,7 +3939,7 @@ func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesResponse.ProtoReflect.Descriptor instead.
 func (*WatchFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{67}
+	return file_executor_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *WatchFilesResponse) GetEvent() []byte {
@@ -3281,7 +3962,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3974,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3987,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{68}
+	return file_executor_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *Error) GetCode() string {
@@ -3341,7 +4022,13 @@ var File_executor_proto protoreflect.FileDescriptor
 
 const file_executor_proto_rawDesc = "" +
 	"\n" +
-	"\x0eexecutor.proto\x12\x10yurt.executor.v1\"\x11\n" +
+	"\x0eexecutor.proto\x12\x10yurt.executor.v1\"0\n" +
+	"\x12SetDrainingRequest\x12\x1a\n" +
+	"\bdraining\x18\x01 \x01(\bR\bdraining\"\x15\n" +
+	"\x13SetDrainingResponse\"\x16\n" +
+	"\x14WatchCapacityRequest\"3\n" +
+	"\x15WatchCapacityResponse\x12\x1a\n" +
+	"\bcapacity\x18\x01 \x01(\fR\bcapacity\"\x11\n" +
 	"\x0fDescribeRequest\"@\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
@@ -3394,13 +4081,36 @@ const file_executor_proto_rawDesc = "" +
 	"\x13ClaimSandboxRequest\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\"0\n" +
 	"\x14ClaimSandboxResponse\x12\x18\n" +
+	"\asandbox\x18\x01 \x01(\fR\asandbox\"B\n" +
+	"\x13AwaitSandboxRequest\x12\x12\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x17\n" +
+	"\aslot_id\x18\x02 \x01(\tR\x06slotId\"0\n" +
+	"\x14AwaitSandboxResponse\x12\x18\n" +
 	"\asandbox\x18\x01 \x01(\fR\asandbox\"\x15\n" +
 	"\x13ListReservesRequest\"2\n" +
 	"\x14ListReservesResponse\x12\x1a\n" +
 	"\breserves\x18\x01 \x03(\fR\breserves\"/\n" +
 	"\x15ReleaseReserveRequest\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\"\x18\n" +
-	"\x16ReleaseReserveResponse\"4\n" +
+	"\x16ReleaseReserveResponse\"%\n" +
+	"\x0fOpenSlotRequest\x12\x12\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\"&\n" +
+	"\x10OpenSlotResponse\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\fR\x04slot\"+\n" +
+	"\x10CloseSlotRequest\x12\x17\n" +
+	"\aslot_id\x18\x01 \x01(\tR\x06slotId\"\x13\n" +
+	"\x11CloseSlotResponse\"*\n" +
+	"\x0fWaitSlotRequest\x12\x17\n" +
+	"\aslot_id\x18\x01 \x01(\tR\x06slotId\"&\n" +
+	"\x10WaitSlotResponse\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\fR\x04slot\"\x12\n" +
+	"\x10ListSlotsRequest\"'\n" +
+	"\x11ListSlotsResponse\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\fR\x04slot\"\x13\n" +
+	"\x11WatchSlotsRequest\">\n" +
+	"\x12WatchSlotsResponse\x12\x14\n" +
+	"\x05slots\x18\x01 \x03(\fR\x05slots\x12\x12\n" +
+	"\x04more\x18\x02 \x01(\bR\x04more\"4\n" +
 	"\x13ListContextsRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\"2\n" +
@@ -3539,10 +4249,12 @@ const file_executor_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
 	"\x05field\x18\x03 \x01(\tR\x05field\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs2\xb8\x01\n" +
+	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs2\xf8\x02\n" +
 	"\x04Node\x12Q\n" +
 	"\bDescribe\x12!.yurt.executor.v1.DescribeRequest\x1a\".yurt.executor.v1.DescribeResponse\x12]\n" +
-	"\fListRuntimes\x12%.yurt.executor.v1.ListRuntimesRequest\x1a&.yurt.executor.v1.ListRuntimesResponse2\xcc\x06\n" +
+	"\fListRuntimes\x12%.yurt.executor.v1.ListRuntimesRequest\x1a&.yurt.executor.v1.ListRuntimesResponse\x12Z\n" +
+	"\vSetDraining\x12$.yurt.executor.v1.SetDrainingRequest\x1a%.yurt.executor.v1.SetDrainingResponse\x12b\n" +
+	"\rWatchCapacity\x12&.yurt.executor.v1.WatchCapacityRequest\x1a'.yurt.executor.v1.WatchCapacityResponse0\x012\xcc\x06\n" +
 	"\tSandboxes\x12Y\n" +
 	"\x06Create\x12&.yurt.executor.v1.CreateSandboxRequest\x1a'.yurt.executor.v1.CreateSandboxResponse\x12\\\n" +
 	"\aDestroy\x12'.yurt.executor.v1.DestroySandboxRequest\x1a(.yurt.executor.v1.DestroySandboxResponse\x12Y\n" +
@@ -3552,12 +4264,19 @@ const file_executor_proto_rawDesc = "" +
 	"\x06Resume\x12&.yurt.executor.v1.ResumeSandboxRequest\x1a'.yurt.executor.v1.ResumeSandboxResponse\x12V\n" +
 	"\x05Stats\x12%.yurt.executor.v1.SandboxStatsRequest\x1a&.yurt.executor.v1.SandboxStatsResponse\x12`\n" +
 	"\rListProcesses\x12&.yurt.executor.v1.ListProcessesRequest\x1a'.yurt.executor.v1.ListProcessesResponse\x12`\n" +
-	"\rSignalProcess\x12&.yurt.executor.v1.SignalProcessRequest\x1a'.yurt.executor.v1.SignalProcessResponse2\xe9\x02\n" +
+	"\rSignalProcess\x12&.yurt.executor.v1.SignalProcessRequest\x1a'.yurt.executor.v1.SignalProcessResponse2\xc1\x03\n" +
 	"\bReserves\x12P\n" +
 	"\x03Add\x12#.yurt.executor.v1.AddReserveRequest\x1a$.yurt.executor.v1.AddReserveResponse\x12V\n" +
-	"\x05Claim\x12%.yurt.executor.v1.ClaimSandboxRequest\x1a&.yurt.executor.v1.ClaimSandboxResponse\x12U\n" +
+	"\x05Claim\x12%.yurt.executor.v1.ClaimSandboxRequest\x1a&.yurt.executor.v1.ClaimSandboxResponse\x12V\n" +
+	"\x05Await\x12%.yurt.executor.v1.AwaitSandboxRequest\x1a&.yurt.executor.v1.AwaitSandboxResponse\x12U\n" +
 	"\x04List\x12%.yurt.executor.v1.ListReservesRequest\x1a&.yurt.executor.v1.ListReservesResponse\x12\\\n" +
-	"\aRelease\x12'.yurt.executor.v1.ReleaseReserveRequest\x1a(.yurt.executor.v1.ReleaseReserveResponse2\x9a\x02\n" +
+	"\aRelease\x12'.yurt.executor.v1.ReleaseReserveRequest\x1a(.yurt.executor.v1.ReleaseReserveResponse2\xa2\x03\n" +
+	"\x05Slots\x12M\n" +
+	"\x04Open\x12!.yurt.executor.v1.OpenSlotRequest\x1a\".yurt.executor.v1.OpenSlotResponse\x12P\n" +
+	"\x05Close\x12\".yurt.executor.v1.CloseSlotRequest\x1a#.yurt.executor.v1.CloseSlotResponse\x12O\n" +
+	"\x04Wait\x12!.yurt.executor.v1.WaitSlotRequest\x1a\".yurt.executor.v1.WaitSlotResponse0\x01\x12Q\n" +
+	"\x04List\x12\".yurt.executor.v1.ListSlotsRequest\x1a#.yurt.executor.v1.ListSlotsResponse0\x01\x12T\n" +
+	"\x05Watch\x12#.yurt.executor.v1.WatchSlotsRequest\x1a$.yurt.executor.v1.WatchSlotsResponse0\x012\x9a\x02\n" +
 	"\bContexts\x12U\n" +
 	"\x04List\x12%.yurt.executor.v1.ListContextsRequest\x1a&.yurt.executor.v1.ListContextsResponse\x12\\\n" +
 	"\aRestart\x12'.yurt.executor.v1.RestartContextRequest\x1a(.yurt.executor.v1.RestartContextResponse\x12Y\n" +
@@ -3597,153 +4316,185 @@ func file_executor_proto_rawDescGZIP() []byte {
 	return file_executor_proto_rawDescData
 }
 
-var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 69)
+var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
 var file_executor_proto_goTypes = []any{
-	(*DescribeRequest)(nil),         // 0: yurt.executor.v1.DescribeRequest
-	(*DescribeResponse)(nil),        // 1: yurt.executor.v1.DescribeResponse
-	(*ListRuntimesRequest)(nil),     // 2: yurt.executor.v1.ListRuntimesRequest
-	(*ListRuntimesResponse)(nil),    // 3: yurt.executor.v1.ListRuntimesResponse
-	(*CreateSandboxRequest)(nil),    // 4: yurt.executor.v1.CreateSandboxRequest
-	(*CreateSandboxResponse)(nil),   // 5: yurt.executor.v1.CreateSandboxResponse
-	(*DestroySandboxRequest)(nil),   // 6: yurt.executor.v1.DestroySandboxRequest
-	(*DestroySandboxResponse)(nil),  // 7: yurt.executor.v1.DestroySandboxResponse
-	(*ListSandboxesRequest)(nil),    // 8: yurt.executor.v1.ListSandboxesRequest
-	(*ListSandboxesResponse)(nil),   // 9: yurt.executor.v1.ListSandboxesResponse
-	(*WatchSandboxesRequest)(nil),   // 10: yurt.executor.v1.WatchSandboxesRequest
-	(*WatchSandboxesResponse)(nil),  // 11: yurt.executor.v1.WatchSandboxesResponse
-	(*PauseSandboxRequest)(nil),     // 12: yurt.executor.v1.PauseSandboxRequest
-	(*PauseSandboxResponse)(nil),    // 13: yurt.executor.v1.PauseSandboxResponse
-	(*ResumeSandboxRequest)(nil),    // 14: yurt.executor.v1.ResumeSandboxRequest
-	(*ResumeSandboxResponse)(nil),   // 15: yurt.executor.v1.ResumeSandboxResponse
-	(*SandboxStatsRequest)(nil),     // 16: yurt.executor.v1.SandboxStatsRequest
-	(*SandboxStatsResponse)(nil),    // 17: yurt.executor.v1.SandboxStatsResponse
-	(*ListProcessesRequest)(nil),    // 18: yurt.executor.v1.ListProcessesRequest
-	(*ListProcessesResponse)(nil),   // 19: yurt.executor.v1.ListProcessesResponse
-	(*SignalProcessRequest)(nil),    // 20: yurt.executor.v1.SignalProcessRequest
-	(*SignalProcessResponse)(nil),   // 21: yurt.executor.v1.SignalProcessResponse
-	(*AddReserveRequest)(nil),       // 22: yurt.executor.v1.AddReserveRequest
-	(*AddReserveResponse)(nil),      // 23: yurt.executor.v1.AddReserveResponse
-	(*ClaimSandboxRequest)(nil),     // 24: yurt.executor.v1.ClaimSandboxRequest
-	(*ClaimSandboxResponse)(nil),    // 25: yurt.executor.v1.ClaimSandboxResponse
-	(*ListReservesRequest)(nil),     // 26: yurt.executor.v1.ListReservesRequest
-	(*ListReservesResponse)(nil),    // 27: yurt.executor.v1.ListReservesResponse
-	(*ReleaseReserveRequest)(nil),   // 28: yurt.executor.v1.ReleaseReserveRequest
-	(*ReleaseReserveResponse)(nil),  // 29: yurt.executor.v1.ReleaseReserveResponse
-	(*ListContextsRequest)(nil),     // 30: yurt.executor.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),    // 31: yurt.executor.v1.ListContextsResponse
-	(*RestartContextRequest)(nil),   // 32: yurt.executor.v1.RestartContextRequest
-	(*RestartContextResponse)(nil),  // 33: yurt.executor.v1.RestartContextResponse
-	(*RemoveContextRequest)(nil),    // 34: yurt.executor.v1.RemoveContextRequest
-	(*RemoveContextResponse)(nil),   // 35: yurt.executor.v1.RemoveContextResponse
-	(*StartExecutionRequest)(nil),   // 36: yurt.executor.v1.StartExecutionRequest
-	(*StartExecutionResponse)(nil),  // 37: yurt.executor.v1.StartExecutionResponse
-	(*WatchExecutionRequest)(nil),   // 38: yurt.executor.v1.WatchExecutionRequest
-	(*WatchExecutionResponse)(nil),  // 39: yurt.executor.v1.WatchExecutionResponse
-	(*WaitExecutionRequest)(nil),    // 40: yurt.executor.v1.WaitExecutionRequest
-	(*WaitExecutionResponse)(nil),   // 41: yurt.executor.v1.WaitExecutionResponse
-	(*ForgetExecutionRequest)(nil),  // 42: yurt.executor.v1.ForgetExecutionRequest
-	(*ForgetExecutionResponse)(nil), // 43: yurt.executor.v1.ForgetExecutionResponse
-	(*WriteStdinRequest)(nil),       // 44: yurt.executor.v1.WriteStdinRequest
-	(*WriteStdinResponse)(nil),      // 45: yurt.executor.v1.WriteStdinResponse
-	(*SignalExecutionRequest)(nil),  // 46: yurt.executor.v1.SignalExecutionRequest
-	(*SignalExecutionResponse)(nil), // 47: yurt.executor.v1.SignalExecutionResponse
-	(*ResizeExecutionRequest)(nil),  // 48: yurt.executor.v1.ResizeExecutionRequest
-	(*ResizeExecutionResponse)(nil), // 49: yurt.executor.v1.ResizeExecutionResponse
-	(*FileResponse)(nil),            // 50: yurt.executor.v1.FileResponse
-	(*WriteFileRequest)(nil),        // 51: yurt.executor.v1.WriteFileRequest
-	(*ReadFileRequest)(nil),         // 52: yurt.executor.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),        // 53: yurt.executor.v1.ReadFileResponse
-	(*StatFileRequest)(nil),         // 54: yurt.executor.v1.StatFileRequest
-	(*ListFilesRequest)(nil),        // 55: yurt.executor.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),       // 56: yurt.executor.v1.ListFilesResponse
-	(*MakeDirRequest)(nil),          // 57: yurt.executor.v1.MakeDirRequest
-	(*MoveFileRequest)(nil),         // 58: yurt.executor.v1.MoveFileRequest
-	(*ChmodFileRequest)(nil),        // 59: yurt.executor.v1.ChmodFileRequest
-	(*RemoveFileRequest)(nil),       // 60: yurt.executor.v1.RemoveFileRequest
-	(*RemoveFileResponse)(nil),      // 61: yurt.executor.v1.RemoveFileResponse
-	(*PackFilesRequest)(nil),        // 62: yurt.executor.v1.PackFilesRequest
-	(*PackFilesResponse)(nil),       // 63: yurt.executor.v1.PackFilesResponse
-	(*UnpackFilesRequest)(nil),      // 64: yurt.executor.v1.UnpackFilesRequest
-	(*UnpackFilesResponse)(nil),     // 65: yurt.executor.v1.UnpackFilesResponse
-	(*WatchFilesRequest)(nil),       // 66: yurt.executor.v1.WatchFilesRequest
-	(*WatchFilesResponse)(nil),      // 67: yurt.executor.v1.WatchFilesResponse
-	(*Error)(nil),                   // 68: yurt.executor.v1.Error
+	(*SetDrainingRequest)(nil),      // 0: yurt.executor.v1.SetDrainingRequest
+	(*SetDrainingResponse)(nil),     // 1: yurt.executor.v1.SetDrainingResponse
+	(*WatchCapacityRequest)(nil),    // 2: yurt.executor.v1.WatchCapacityRequest
+	(*WatchCapacityResponse)(nil),   // 3: yurt.executor.v1.WatchCapacityResponse
+	(*DescribeRequest)(nil),         // 4: yurt.executor.v1.DescribeRequest
+	(*DescribeResponse)(nil),        // 5: yurt.executor.v1.DescribeResponse
+	(*ListRuntimesRequest)(nil),     // 6: yurt.executor.v1.ListRuntimesRequest
+	(*ListRuntimesResponse)(nil),    // 7: yurt.executor.v1.ListRuntimesResponse
+	(*CreateSandboxRequest)(nil),    // 8: yurt.executor.v1.CreateSandboxRequest
+	(*CreateSandboxResponse)(nil),   // 9: yurt.executor.v1.CreateSandboxResponse
+	(*DestroySandboxRequest)(nil),   // 10: yurt.executor.v1.DestroySandboxRequest
+	(*DestroySandboxResponse)(nil),  // 11: yurt.executor.v1.DestroySandboxResponse
+	(*ListSandboxesRequest)(nil),    // 12: yurt.executor.v1.ListSandboxesRequest
+	(*ListSandboxesResponse)(nil),   // 13: yurt.executor.v1.ListSandboxesResponse
+	(*WatchSandboxesRequest)(nil),   // 14: yurt.executor.v1.WatchSandboxesRequest
+	(*WatchSandboxesResponse)(nil),  // 15: yurt.executor.v1.WatchSandboxesResponse
+	(*PauseSandboxRequest)(nil),     // 16: yurt.executor.v1.PauseSandboxRequest
+	(*PauseSandboxResponse)(nil),    // 17: yurt.executor.v1.PauseSandboxResponse
+	(*ResumeSandboxRequest)(nil),    // 18: yurt.executor.v1.ResumeSandboxRequest
+	(*ResumeSandboxResponse)(nil),   // 19: yurt.executor.v1.ResumeSandboxResponse
+	(*SandboxStatsRequest)(nil),     // 20: yurt.executor.v1.SandboxStatsRequest
+	(*SandboxStatsResponse)(nil),    // 21: yurt.executor.v1.SandboxStatsResponse
+	(*ListProcessesRequest)(nil),    // 22: yurt.executor.v1.ListProcessesRequest
+	(*ListProcessesResponse)(nil),   // 23: yurt.executor.v1.ListProcessesResponse
+	(*SignalProcessRequest)(nil),    // 24: yurt.executor.v1.SignalProcessRequest
+	(*SignalProcessResponse)(nil),   // 25: yurt.executor.v1.SignalProcessResponse
+	(*AddReserveRequest)(nil),       // 26: yurt.executor.v1.AddReserveRequest
+	(*AddReserveResponse)(nil),      // 27: yurt.executor.v1.AddReserveResponse
+	(*ClaimSandboxRequest)(nil),     // 28: yurt.executor.v1.ClaimSandboxRequest
+	(*ClaimSandboxResponse)(nil),    // 29: yurt.executor.v1.ClaimSandboxResponse
+	(*AwaitSandboxRequest)(nil),     // 30: yurt.executor.v1.AwaitSandboxRequest
+	(*AwaitSandboxResponse)(nil),    // 31: yurt.executor.v1.AwaitSandboxResponse
+	(*ListReservesRequest)(nil),     // 32: yurt.executor.v1.ListReservesRequest
+	(*ListReservesResponse)(nil),    // 33: yurt.executor.v1.ListReservesResponse
+	(*ReleaseReserveRequest)(nil),   // 34: yurt.executor.v1.ReleaseReserveRequest
+	(*ReleaseReserveResponse)(nil),  // 35: yurt.executor.v1.ReleaseReserveResponse
+	(*OpenSlotRequest)(nil),         // 36: yurt.executor.v1.OpenSlotRequest
+	(*OpenSlotResponse)(nil),        // 37: yurt.executor.v1.OpenSlotResponse
+	(*CloseSlotRequest)(nil),        // 38: yurt.executor.v1.CloseSlotRequest
+	(*CloseSlotResponse)(nil),       // 39: yurt.executor.v1.CloseSlotResponse
+	(*WaitSlotRequest)(nil),         // 40: yurt.executor.v1.WaitSlotRequest
+	(*WaitSlotResponse)(nil),        // 41: yurt.executor.v1.WaitSlotResponse
+	(*ListSlotsRequest)(nil),        // 42: yurt.executor.v1.ListSlotsRequest
+	(*ListSlotsResponse)(nil),       // 43: yurt.executor.v1.ListSlotsResponse
+	(*WatchSlotsRequest)(nil),       // 44: yurt.executor.v1.WatchSlotsRequest
+	(*WatchSlotsResponse)(nil),      // 45: yurt.executor.v1.WatchSlotsResponse
+	(*ListContextsRequest)(nil),     // 46: yurt.executor.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),    // 47: yurt.executor.v1.ListContextsResponse
+	(*RestartContextRequest)(nil),   // 48: yurt.executor.v1.RestartContextRequest
+	(*RestartContextResponse)(nil),  // 49: yurt.executor.v1.RestartContextResponse
+	(*RemoveContextRequest)(nil),    // 50: yurt.executor.v1.RemoveContextRequest
+	(*RemoveContextResponse)(nil),   // 51: yurt.executor.v1.RemoveContextResponse
+	(*StartExecutionRequest)(nil),   // 52: yurt.executor.v1.StartExecutionRequest
+	(*StartExecutionResponse)(nil),  // 53: yurt.executor.v1.StartExecutionResponse
+	(*WatchExecutionRequest)(nil),   // 54: yurt.executor.v1.WatchExecutionRequest
+	(*WatchExecutionResponse)(nil),  // 55: yurt.executor.v1.WatchExecutionResponse
+	(*WaitExecutionRequest)(nil),    // 56: yurt.executor.v1.WaitExecutionRequest
+	(*WaitExecutionResponse)(nil),   // 57: yurt.executor.v1.WaitExecutionResponse
+	(*ForgetExecutionRequest)(nil),  // 58: yurt.executor.v1.ForgetExecutionRequest
+	(*ForgetExecutionResponse)(nil), // 59: yurt.executor.v1.ForgetExecutionResponse
+	(*WriteStdinRequest)(nil),       // 60: yurt.executor.v1.WriteStdinRequest
+	(*WriteStdinResponse)(nil),      // 61: yurt.executor.v1.WriteStdinResponse
+	(*SignalExecutionRequest)(nil),  // 62: yurt.executor.v1.SignalExecutionRequest
+	(*SignalExecutionResponse)(nil), // 63: yurt.executor.v1.SignalExecutionResponse
+	(*ResizeExecutionRequest)(nil),  // 64: yurt.executor.v1.ResizeExecutionRequest
+	(*ResizeExecutionResponse)(nil), // 65: yurt.executor.v1.ResizeExecutionResponse
+	(*FileResponse)(nil),            // 66: yurt.executor.v1.FileResponse
+	(*WriteFileRequest)(nil),        // 67: yurt.executor.v1.WriteFileRequest
+	(*ReadFileRequest)(nil),         // 68: yurt.executor.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),        // 69: yurt.executor.v1.ReadFileResponse
+	(*StatFileRequest)(nil),         // 70: yurt.executor.v1.StatFileRequest
+	(*ListFilesRequest)(nil),        // 71: yurt.executor.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),       // 72: yurt.executor.v1.ListFilesResponse
+	(*MakeDirRequest)(nil),          // 73: yurt.executor.v1.MakeDirRequest
+	(*MoveFileRequest)(nil),         // 74: yurt.executor.v1.MoveFileRequest
+	(*ChmodFileRequest)(nil),        // 75: yurt.executor.v1.ChmodFileRequest
+	(*RemoveFileRequest)(nil),       // 76: yurt.executor.v1.RemoveFileRequest
+	(*RemoveFileResponse)(nil),      // 77: yurt.executor.v1.RemoveFileResponse
+	(*PackFilesRequest)(nil),        // 78: yurt.executor.v1.PackFilesRequest
+	(*PackFilesResponse)(nil),       // 79: yurt.executor.v1.PackFilesResponse
+	(*UnpackFilesRequest)(nil),      // 80: yurt.executor.v1.UnpackFilesRequest
+	(*UnpackFilesResponse)(nil),     // 81: yurt.executor.v1.UnpackFilesResponse
+	(*WatchFilesRequest)(nil),       // 82: yurt.executor.v1.WatchFilesRequest
+	(*WatchFilesResponse)(nil),      // 83: yurt.executor.v1.WatchFilesResponse
+	(*Error)(nil),                   // 84: yurt.executor.v1.Error
 }
 var file_executor_proto_depIdxs = []int32{
-	0,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
-	2,  // 1: yurt.executor.v1.Node.ListRuntimes:input_type -> yurt.executor.v1.ListRuntimesRequest
-	4,  // 2: yurt.executor.v1.Sandboxes.Create:input_type -> yurt.executor.v1.CreateSandboxRequest
-	6,  // 3: yurt.executor.v1.Sandboxes.Destroy:input_type -> yurt.executor.v1.DestroySandboxRequest
-	8,  // 4: yurt.executor.v1.Sandboxes.List:input_type -> yurt.executor.v1.ListSandboxesRequest
-	10, // 5: yurt.executor.v1.Sandboxes.Watch:input_type -> yurt.executor.v1.WatchSandboxesRequest
-	12, // 6: yurt.executor.v1.Sandboxes.Pause:input_type -> yurt.executor.v1.PauseSandboxRequest
-	14, // 7: yurt.executor.v1.Sandboxes.Resume:input_type -> yurt.executor.v1.ResumeSandboxRequest
-	16, // 8: yurt.executor.v1.Sandboxes.Stats:input_type -> yurt.executor.v1.SandboxStatsRequest
-	18, // 9: yurt.executor.v1.Sandboxes.ListProcesses:input_type -> yurt.executor.v1.ListProcessesRequest
-	20, // 10: yurt.executor.v1.Sandboxes.SignalProcess:input_type -> yurt.executor.v1.SignalProcessRequest
-	22, // 11: yurt.executor.v1.Reserves.Add:input_type -> yurt.executor.v1.AddReserveRequest
-	24, // 12: yurt.executor.v1.Reserves.Claim:input_type -> yurt.executor.v1.ClaimSandboxRequest
-	26, // 13: yurt.executor.v1.Reserves.List:input_type -> yurt.executor.v1.ListReservesRequest
-	28, // 14: yurt.executor.v1.Reserves.Release:input_type -> yurt.executor.v1.ReleaseReserveRequest
-	30, // 15: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
-	32, // 16: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
-	34, // 17: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
-	36, // 18: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
-	38, // 19: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
-	40, // 20: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
-	42, // 21: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
-	44, // 22: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
-	46, // 23: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
-	48, // 24: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
-	51, // 25: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	52, // 26: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	54, // 27: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	55, // 28: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	57, // 29: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	58, // 30: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	59, // 31: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	60, // 32: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	62, // 33: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	64, // 34: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	66, // 35: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	1,  // 36: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	3,  // 37: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	5,  // 38: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	7,  // 39: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	9,  // 40: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	11, // 41: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	13, // 42: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	15, // 43: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	17, // 44: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	19, // 45: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	21, // 46: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	23, // 47: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	25, // 48: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	27, // 49: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	29, // 50: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	31, // 51: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	33, // 52: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	35, // 53: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	37, // 54: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	39, // 55: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	41, // 56: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	43, // 57: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	45, // 58: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	47, // 59: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	49, // 60: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	50, // 61: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	53, // 62: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	50, // 63: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	56, // 64: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	50, // 65: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	50, // 66: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	50, // 67: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	61, // 68: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	63, // 69: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	65, // 70: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	67, // 71: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	36, // [36:72] is the sub-list for method output_type
-	0,  // [0:36] is the sub-list for method input_type
+	4,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
+	6,  // 1: yurt.executor.v1.Node.ListRuntimes:input_type -> yurt.executor.v1.ListRuntimesRequest
+	0,  // 2: yurt.executor.v1.Node.SetDraining:input_type -> yurt.executor.v1.SetDrainingRequest
+	2,  // 3: yurt.executor.v1.Node.WatchCapacity:input_type -> yurt.executor.v1.WatchCapacityRequest
+	8,  // 4: yurt.executor.v1.Sandboxes.Create:input_type -> yurt.executor.v1.CreateSandboxRequest
+	10, // 5: yurt.executor.v1.Sandboxes.Destroy:input_type -> yurt.executor.v1.DestroySandboxRequest
+	12, // 6: yurt.executor.v1.Sandboxes.List:input_type -> yurt.executor.v1.ListSandboxesRequest
+	14, // 7: yurt.executor.v1.Sandboxes.Watch:input_type -> yurt.executor.v1.WatchSandboxesRequest
+	16, // 8: yurt.executor.v1.Sandboxes.Pause:input_type -> yurt.executor.v1.PauseSandboxRequest
+	18, // 9: yurt.executor.v1.Sandboxes.Resume:input_type -> yurt.executor.v1.ResumeSandboxRequest
+	20, // 10: yurt.executor.v1.Sandboxes.Stats:input_type -> yurt.executor.v1.SandboxStatsRequest
+	22, // 11: yurt.executor.v1.Sandboxes.ListProcesses:input_type -> yurt.executor.v1.ListProcessesRequest
+	24, // 12: yurt.executor.v1.Sandboxes.SignalProcess:input_type -> yurt.executor.v1.SignalProcessRequest
+	26, // 13: yurt.executor.v1.Reserves.Add:input_type -> yurt.executor.v1.AddReserveRequest
+	28, // 14: yurt.executor.v1.Reserves.Claim:input_type -> yurt.executor.v1.ClaimSandboxRequest
+	30, // 15: yurt.executor.v1.Reserves.Await:input_type -> yurt.executor.v1.AwaitSandboxRequest
+	32, // 16: yurt.executor.v1.Reserves.List:input_type -> yurt.executor.v1.ListReservesRequest
+	34, // 17: yurt.executor.v1.Reserves.Release:input_type -> yurt.executor.v1.ReleaseReserveRequest
+	36, // 18: yurt.executor.v1.Slots.Open:input_type -> yurt.executor.v1.OpenSlotRequest
+	38, // 19: yurt.executor.v1.Slots.Close:input_type -> yurt.executor.v1.CloseSlotRequest
+	40, // 20: yurt.executor.v1.Slots.Wait:input_type -> yurt.executor.v1.WaitSlotRequest
+	42, // 21: yurt.executor.v1.Slots.List:input_type -> yurt.executor.v1.ListSlotsRequest
+	44, // 22: yurt.executor.v1.Slots.Watch:input_type -> yurt.executor.v1.WatchSlotsRequest
+	46, // 23: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
+	48, // 24: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
+	50, // 25: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
+	52, // 26: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
+	54, // 27: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
+	56, // 28: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
+	58, // 29: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
+	60, // 30: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
+	62, // 31: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
+	64, // 32: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
+	67, // 33: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
+	68, // 34: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	70, // 35: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	71, // 36: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	73, // 37: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	74, // 38: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	75, // 39: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	76, // 40: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	78, // 41: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	80, // 42: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	82, // 43: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	5,  // 44: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	7,  // 45: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	1,  // 46: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	3,  // 47: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	9,  // 48: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	11, // 49: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	13, // 50: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	15, // 51: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	17, // 52: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	19, // 53: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	21, // 54: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	23, // 55: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	25, // 56: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	27, // 57: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	29, // 58: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	31, // 59: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	33, // 60: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	35, // 61: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	37, // 62: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	39, // 63: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	41, // 64: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	43, // 65: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	45, // 66: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	47, // 67: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	49, // 68: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	51, // 69: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	53, // 70: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	55, // 71: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	57, // 72: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	59, // 73: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	61, // 74: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	63, // 75: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	65, // 76: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	66, // 77: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	69, // 78: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	66, // 79: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	72, // 80: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	66, // 81: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	66, // 82: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	66, // 83: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	77, // 84: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	79, // 85: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	81, // 86: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	83, // 87: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	44, // [44:88] is the sub-list for method output_type
+	0,  // [0:44] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -3760,9 +4511,9 @@ func file_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc), len(file_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   69,
+			NumMessages:   85,
 			NumExtensions: 0,
-			NumServices:   6,
+			NumServices:   7,
 		},
 		GoTypes:           file_executor_proto_goTypes,
 		DependencyIndexes: file_executor_proto_depIdxs,

@@ -31,8 +31,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Node_Describe_FullMethodName     = "/yurt.executor.v1.Node/Describe"
-	Node_ListRuntimes_FullMethodName = "/yurt.executor.v1.Node/ListRuntimes"
+	Node_Describe_FullMethodName      = "/yurt.executor.v1.Node/Describe"
+	Node_ListRuntimes_FullMethodName  = "/yurt.executor.v1.Node/ListRuntimes"
+	Node_SetDraining_FullMethodName   = "/yurt.executor.v1.Node/SetDraining"
+	Node_WatchCapacity_FullMethodName = "/yurt.executor.v1.Node/WatchCapacity"
 )
 
 // NodeClient is the client API for Node service.
@@ -43,6 +45,10 @@ const (
 type NodeClient interface {
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 	ListRuntimes(ctx context.Context, in *ListRuntimesRequest, opts ...grpc.CallOption) (*ListRuntimesResponse, error)
+	// SetDraining has the node take nothing new, or again. It lasts over restarts.
+	SetDraining(ctx context.Context, in *SetDrainingRequest, opts ...grpc.CallOption) (*SetDrainingResponse, error)
+	// WatchCapacity tells what the node has to offer, at once and again at each change.
+	WatchCapacity(ctx context.Context, in *WatchCapacityRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCapacityResponse], error)
 }
 
 type nodeClient struct {
@@ -73,6 +79,35 @@ func (c *nodeClient) ListRuntimes(ctx context.Context, in *ListRuntimesRequest, 
 	return out, nil
 }
 
+func (c *nodeClient) SetDraining(ctx context.Context, in *SetDrainingRequest, opts ...grpc.CallOption) (*SetDrainingResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetDrainingResponse)
+	err := c.cc.Invoke(ctx, Node_SetDraining_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *nodeClient) WatchCapacity(ctx context.Context, in *WatchCapacityRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCapacityResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Node_ServiceDesc.Streams[0], Node_WatchCapacity_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchCapacityRequest, WatchCapacityResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_WatchCapacityClient = grpc.ServerStreamingClient[WatchCapacityResponse]
+
 // NodeServer is the server API for Node service.
 // All implementations must embed UnimplementedNodeServer
 // for forward compatibility.
@@ -81,6 +116,10 @@ func (c *nodeClient) ListRuntimes(ctx context.Context, in *ListRuntimesRequest, 
 type NodeServer interface {
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	ListRuntimes(context.Context, *ListRuntimesRequest) (*ListRuntimesResponse, error)
+	// SetDraining has the node take nothing new, or again. It lasts over restarts.
+	SetDraining(context.Context, *SetDrainingRequest) (*SetDrainingResponse, error)
+	// WatchCapacity tells what the node has to offer, at once and again at each change.
+	WatchCapacity(*WatchCapacityRequest, grpc.ServerStreamingServer[WatchCapacityResponse]) error
 	mustEmbedUnimplementedNodeServer()
 }
 
@@ -96,6 +135,12 @@ func (UnimplementedNodeServer) Describe(context.Context, *DescribeRequest) (*Des
 }
 func (UnimplementedNodeServer) ListRuntimes(context.Context, *ListRuntimesRequest) (*ListRuntimesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRuntimes not implemented")
+}
+func (UnimplementedNodeServer) SetDraining(context.Context, *SetDrainingRequest) (*SetDrainingResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetDraining not implemented")
+}
+func (UnimplementedNodeServer) WatchCapacity(*WatchCapacityRequest, grpc.ServerStreamingServer[WatchCapacityResponse]) error {
+	return status.Error(codes.Unimplemented, "method WatchCapacity not implemented")
 }
 func (UnimplementedNodeServer) mustEmbedUnimplementedNodeServer() {}
 func (UnimplementedNodeServer) testEmbeddedByValue()              {}
@@ -154,6 +199,35 @@ func _Node_ListRuntimes_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Node_SetDraining_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetDrainingRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).SetDraining(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_SetDraining_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).SetDraining(ctx, req.(*SetDrainingRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Node_WatchCapacity_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchCapacityRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NodeServer).WatchCapacity(m, &grpc.GenericServerStream[WatchCapacityRequest, WatchCapacityResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_WatchCapacityServer = grpc.ServerStreamingServer[WatchCapacityResponse]
+
 // Node_ServiceDesc is the grpc.ServiceDesc for Node service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -169,8 +243,18 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "ListRuntimes",
 			Handler:    _Node_ListRuntimes_Handler,
 		},
+		{
+			MethodName: "SetDraining",
+			Handler:    _Node_SetDraining_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "WatchCapacity",
+			Handler:       _Node_WatchCapacity_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "executor.proto",
 }
 
@@ -604,6 +688,7 @@ var Sandboxes_ServiceDesc = grpc.ServiceDesc{
 const (
 	Reserves_Add_FullMethodName     = "/yurt.executor.v1.Reserves/Add"
 	Reserves_Claim_FullMethodName   = "/yurt.executor.v1.Reserves/Claim"
+	Reserves_Await_FullMethodName   = "/yurt.executor.v1.Reserves/Await"
 	Reserves_List_FullMethodName    = "/yurt.executor.v1.Reserves/List"
 	Reserves_Release_FullMethodName = "/yurt.executor.v1.Reserves/Release"
 )
@@ -616,8 +701,10 @@ const (
 type ReservesClient interface {
 	// Add makes a sandbox that nobody owns yet.
 	Add(ctx context.Context, in *AddReserveRequest, opts ...grpc.CallOption) (*AddReserveResponse, error)
-	// Claim hands out one, once.
+	// Claim hands out one, once. It may be one in a slot.
 	Claim(ctx context.Context, in *ClaimSandboxRequest, opts ...grpc.CallOption) (*ClaimSandboxResponse, error)
+	// Await hands out the one of a slot, once it is ready. The slot may not be open yet.
+	Await(ctx context.Context, in *AwaitSandboxRequest, opts ...grpc.CallOption) (*AwaitSandboxResponse, error)
 	List(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error)
 	// Release destroys one.
 	Release(ctx context.Context, in *ReleaseReserveRequest, opts ...grpc.CallOption) (*ReleaseReserveResponse, error)
@@ -645,6 +732,16 @@ func (c *reservesClient) Claim(ctx context.Context, in *ClaimSandboxRequest, opt
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ClaimSandboxResponse)
 	err := c.cc.Invoke(ctx, Reserves_Claim_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *reservesClient) Await(ctx context.Context, in *AwaitSandboxRequest, opts ...grpc.CallOption) (*AwaitSandboxResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AwaitSandboxResponse)
+	err := c.cc.Invoke(ctx, Reserves_Await_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -679,8 +776,10 @@ func (c *reservesClient) Release(ctx context.Context, in *ReleaseReserveRequest,
 type ReservesServer interface {
 	// Add makes a sandbox that nobody owns yet.
 	Add(context.Context, *AddReserveRequest) (*AddReserveResponse, error)
-	// Claim hands out one, once.
+	// Claim hands out one, once. It may be one in a slot.
 	Claim(context.Context, *ClaimSandboxRequest) (*ClaimSandboxResponse, error)
+	// Await hands out the one of a slot, once it is ready. The slot may not be open yet.
+	Await(context.Context, *AwaitSandboxRequest) (*AwaitSandboxResponse, error)
 	List(context.Context, *ListReservesRequest) (*ListReservesResponse, error)
 	// Release destroys one.
 	Release(context.Context, *ReleaseReserveRequest) (*ReleaseReserveResponse, error)
@@ -699,6 +798,9 @@ func (UnimplementedReservesServer) Add(context.Context, *AddReserveRequest) (*Ad
 }
 func (UnimplementedReservesServer) Claim(context.Context, *ClaimSandboxRequest) (*ClaimSandboxResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Claim not implemented")
+}
+func (UnimplementedReservesServer) Await(context.Context, *AwaitSandboxRequest) (*AwaitSandboxResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Await not implemented")
 }
 func (UnimplementedReservesServer) List(context.Context, *ListReservesRequest) (*ListReservesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
@@ -763,6 +865,24 @@ func _Reserves_Claim_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Reserves_Await_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AwaitSandboxRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ReservesServer).Await(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Reserves_Await_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ReservesServer).Await(ctx, req.(*AwaitSandboxRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Reserves_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListReservesRequest)
 	if err := dec(in); err != nil {
@@ -815,6 +935,10 @@ var Reserves_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Reserves_Claim_Handler,
 		},
 		{
+			MethodName: "Await",
+			Handler:    _Reserves_Await_Handler,
+		},
+		{
 			MethodName: "List",
 			Handler:    _Reserves_List_Handler,
 		},
@@ -824,6 +948,284 @@ var Reserves_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
+	Metadata: "executor.proto",
+}
+
+const (
+	Slots_Open_FullMethodName  = "/yurt.executor.v1.Slots/Open"
+	Slots_Close_FullMethodName = "/yurt.executor.v1.Slots/Close"
+	Slots_Wait_FullMethodName  = "/yurt.executor.v1.Slots/Wait"
+	Slots_List_FullMethodName  = "/yurt.executor.v1.Slots/List"
+	Slots_Watch_FullMethodName = "/yurt.executor.v1.Slots/Watch"
+)
+
+// SlotsClient is the client API for Slots service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Slots are room for one sandbox at a time, in which one is kept ready. Only a caller on
+// the node itself opens and closes them.
+type SlotsClient interface {
+	// Open answers once the slot is recorded. Opening what is open changes nothing.
+	Open(ctx context.Context, in *OpenSlotRequest, opts ...grpc.CallOption) (*OpenSlotResponse, error)
+	// Close ends the slot and its sandbox. Of one that is not known it is no error.
+	Close(ctx context.Context, in *CloseSlotRequest, opts ...grpc.CallOption) (*CloseSlotResponse, error)
+	// Wait answers once the slot has ended.
+	Wait(ctx context.Context, in *WaitSlotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitSlotResponse], error)
+	List(ctx context.Context, in *ListSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListSlotsResponse], error)
+	// Watch tells all slots, at once and again at each change.
+	Watch(ctx context.Context, in *WatchSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSlotsResponse], error)
+}
+
+type slotsClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewSlotsClient(cc grpc.ClientConnInterface) SlotsClient {
+	return &slotsClient{cc}
+}
+
+func (c *slotsClient) Open(ctx context.Context, in *OpenSlotRequest, opts ...grpc.CallOption) (*OpenSlotResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(OpenSlotResponse)
+	err := c.cc.Invoke(ctx, Slots_Open_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *slotsClient) Close(ctx context.Context, in *CloseSlotRequest, opts ...grpc.CallOption) (*CloseSlotResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CloseSlotResponse)
+	err := c.cc.Invoke(ctx, Slots_Close_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *slotsClient) Wait(ctx context.Context, in *WaitSlotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitSlotResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Slots_ServiceDesc.Streams[0], Slots_Wait_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WaitSlotRequest, WaitSlotResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Slots_WaitClient = grpc.ServerStreamingClient[WaitSlotResponse]
+
+func (c *slotsClient) List(ctx context.Context, in *ListSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListSlotsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Slots_ServiceDesc.Streams[1], Slots_List_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ListSlotsRequest, ListSlotsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Slots_ListClient = grpc.ServerStreamingClient[ListSlotsResponse]
+
+func (c *slotsClient) Watch(ctx context.Context, in *WatchSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSlotsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Slots_ServiceDesc.Streams[2], Slots_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchSlotsRequest, WatchSlotsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Slots_WatchClient = grpc.ServerStreamingClient[WatchSlotsResponse]
+
+// SlotsServer is the server API for Slots service.
+// All implementations must embed UnimplementedSlotsServer
+// for forward compatibility.
+//
+// Slots are room for one sandbox at a time, in which one is kept ready. Only a caller on
+// the node itself opens and closes them.
+type SlotsServer interface {
+	// Open answers once the slot is recorded. Opening what is open changes nothing.
+	Open(context.Context, *OpenSlotRequest) (*OpenSlotResponse, error)
+	// Close ends the slot and its sandbox. Of one that is not known it is no error.
+	Close(context.Context, *CloseSlotRequest) (*CloseSlotResponse, error)
+	// Wait answers once the slot has ended.
+	Wait(*WaitSlotRequest, grpc.ServerStreamingServer[WaitSlotResponse]) error
+	List(*ListSlotsRequest, grpc.ServerStreamingServer[ListSlotsResponse]) error
+	// Watch tells all slots, at once and again at each change.
+	Watch(*WatchSlotsRequest, grpc.ServerStreamingServer[WatchSlotsResponse]) error
+	mustEmbedUnimplementedSlotsServer()
+}
+
+// UnimplementedSlotsServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedSlotsServer struct{}
+
+func (UnimplementedSlotsServer) Open(context.Context, *OpenSlotRequest) (*OpenSlotResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Open not implemented")
+}
+func (UnimplementedSlotsServer) Close(context.Context, *CloseSlotRequest) (*CloseSlotResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Close not implemented")
+}
+func (UnimplementedSlotsServer) Wait(*WaitSlotRequest, grpc.ServerStreamingServer[WaitSlotResponse]) error {
+	return status.Error(codes.Unimplemented, "method Wait not implemented")
+}
+func (UnimplementedSlotsServer) List(*ListSlotsRequest, grpc.ServerStreamingServer[ListSlotsResponse]) error {
+	return status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedSlotsServer) Watch(*WatchSlotsRequest, grpc.ServerStreamingServer[WatchSlotsResponse]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedSlotsServer) mustEmbedUnimplementedSlotsServer() {}
+func (UnimplementedSlotsServer) testEmbeddedByValue()               {}
+
+// UnsafeSlotsServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to SlotsServer will
+// result in compilation errors.
+type UnsafeSlotsServer interface {
+	mustEmbedUnimplementedSlotsServer()
+}
+
+func RegisterSlotsServer(s grpc.ServiceRegistrar, srv SlotsServer) {
+	// If the following call panics, it indicates UnimplementedSlotsServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Slots_ServiceDesc, srv)
+}
+
+func _Slots_Open_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(OpenSlotRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SlotsServer).Open(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Slots_Open_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SlotsServer).Open(ctx, req.(*OpenSlotRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Slots_Close_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CloseSlotRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SlotsServer).Close(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Slots_Close_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SlotsServer).Close(ctx, req.(*CloseSlotRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Slots_Wait_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WaitSlotRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SlotsServer).Wait(m, &grpc.GenericServerStream[WaitSlotRequest, WaitSlotResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Slots_WaitServer = grpc.ServerStreamingServer[WaitSlotResponse]
+
+func _Slots_List_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ListSlotsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SlotsServer).List(m, &grpc.GenericServerStream[ListSlotsRequest, ListSlotsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Slots_ListServer = grpc.ServerStreamingServer[ListSlotsResponse]
+
+func _Slots_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchSlotsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SlotsServer).Watch(m, &grpc.GenericServerStream[WatchSlotsRequest, WatchSlotsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Slots_WatchServer = grpc.ServerStreamingServer[WatchSlotsResponse]
+
+// Slots_ServiceDesc is the grpc.ServiceDesc for Slots service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Slots_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "yurt.executor.v1.Slots",
+	HandlerType: (*SlotsServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Open",
+			Handler:    _Slots_Open_Handler,
+		},
+		{
+			MethodName: "Close",
+			Handler:    _Slots_Close_Handler,
+		},
+	},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Wait",
+			Handler:       _Slots_Wait_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "List",
+			Handler:       _Slots_List_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Slots_Watch_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "executor.proto",
 }
 

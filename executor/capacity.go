@@ -1,0 +1,190 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/disk"
+)
+
+// maxTallied bounds how many templates are remembered of which there is nothing now.
+const maxTallied = 64
+
+// outcome is what became of a request for a sandbox.
+type outcome int
+
+const (
+	claimed   outcome = iota // it got one that was ready
+	coldStart                // it got one that was made for it
+	refusal                  // there was none
+)
+
+// tally counts what was asked for, by template.
+type tally struct {
+	mu    sync.Mutex
+	of    map[string]*templateTally // by digest
+	order []string                  // of use, the last one last
+}
+
+type templateTally struct {
+	template string
+	cached   bool
+	counts   [3]int64 // by outcome
+}
+
+func newTally() *tally { return &tally{of: make(map[string]*templateTally)} }
+
+func (t *tally) add(digest, template string, what outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.touch(digest, template).counts[what]++
+}
+
+// made notes that a sandbox was made.
+func (t *tally) made(digest, template string, to purpose) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	used := t.touch(digest, template)
+	used.cached = true
+	if !to.warm {
+		used.counts[coldStart]++
+	}
+}
+
+// touch returns the counts of a template, which is used now. The lock is held.
+func (t *tally) touch(digest, template string) *templateTally {
+	if i := slices.Index(t.order, digest); i >= 0 {
+		t.order = slices.Delete(t.order, i, i+1)
+	}
+	t.order = append(t.order, digest)
+	if len(t.order) > maxTallied {
+		delete(t.of, t.order[0])
+		t.order = slices.Delete(t.order, 0, 1)
+	}
+	if t.of[digest] == nil {
+		t.of[digest] = &templateTally{template: template}
+	}
+	return t.of[digest]
+}
+
+// list returns what is remembered, by digest.
+func (t *tally) list() map[string]yurt.TemplateCapacity {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := make(map[string]yurt.TemplateCapacity, len(t.of))
+	for digest, used := range t.of {
+		list[digest] = yurt.TemplateCapacity{
+			Template: used.template, Cached: used.cached,
+			Claims: used.counts[claimed], Cold: used.counts[coldStart], Refused: used.counts[refusal],
+		}
+	}
+	return list
+}
+
+// Capacity says what the node has to offer.
+func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
+	c := yurt.Capacity{
+		Node: e.config.Node, Since: e.begun, Draining: e.draining.Load(),
+		MaxSandboxes: e.config.MaxSandboxes, Templates: e.tally.list(),
+	}
+	promised, err := e.hostRoom()
+	if err != nil {
+		return c, err
+	}
+	promise := func(r yurt.Resources) {
+		promised.CPU = max(0, promised.CPU-r.CPU)
+		promised.Memory = max(0, promised.Memory-r.Memory)
+	}
+	for _, sl := range e.slots.list() {
+		if view := sl.view(); view.State != yurt.SlotEnded {
+			promise(sl.spec.Resources)
+			c.Templates[sl.digest] = countSlot(c.Templates[sl.digest], view)
+		}
+	}
+	for _, s := range e.list() {
+		if s.isGone() {
+			continue
+		}
+		c.Sandboxes++
+		if s.slot == nil {
+			promise(s.resources())
+		}
+	}
+	for _, s := range e.reserves.list() {
+		if s.slot == nil {
+			of := c.Templates[s.digest]
+			of.Template = s.template
+			of.Warm++
+			c.Templates[s.digest] = of
+		}
+	}
+	c.Free = promised
+	return c, nil
+}
+
+// countSlot adds an open slot to what there is of its template.
+func countSlot(of yurt.TemplateCapacity, view yurt.Slot) yurt.TemplateCapacity {
+	of.Template = view.Template
+	of.Slots++
+	switch {
+	case view.State == yurt.SlotMaking:
+		of.Making++
+	case view.State == yurt.SlotClaimed:
+		of.Claimed++
+	case view.For == "":
+		of.Warm++
+	}
+	return of
+}
+
+// WatchCapacity calls each with what the node has to offer, at once and again when that
+// has changed, until ctx is done or each returns an error.
+func (e *Executor) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error {
+	var told *yurt.Capacity
+	return e.watchNode(ctx, func() error {
+		now, err := e.Capacity(ctx)
+		if err != nil || told != nil && sameCapacity(*told, now) {
+			return err
+		}
+		told = &now
+		return each(now)
+	})
+}
+
+func sameCapacity(a, b yurt.Capacity) bool {
+	templates := maps.Equal(a.Templates, b.Templates)
+	return templates && a.Draining == b.Draining && a.Free == b.Free && a.Sandboxes == b.Sandboxes
+}
+
+// diskStep is to what the free space of a disk is rounded down, which changes all the time.
+const diskStep = 1 << 30
+
+// hostRoom returns what the host has.
+func (e *Executor) hostRoom() (yurt.Resources, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return yurt.Resources{}, fmt.Errorf("reading the host's memory: %w", err)
+	}
+	free, err := disk.Free(e.config.StateDir)
+	if err != nil {
+		return yurt.Resources{}, err
+	}
+	return yurt.Resources{
+		CPU: float64(runtime.NumCPU()), Memory: yurt.Size(info.Totalram) * yurt.Size(info.Unit),
+		Disk: free / diskStep * diskStep,
+	}, nil
+}
+
+// resources returns the limits that it has.
+func (s *sandbox) resources() yurt.Resources {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.Spec.Resources
+}

@@ -1,0 +1,76 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+// drainFile is there, in the state directory, while the node drains.
+const drainFile = "draining.json"
+
+type drainRecord struct {
+	Version int       `json:"version"`
+	Since   time.Time `json:"since"`
+}
+
+// SetDraining has the node take nothing new, or again: no claim, no sandbox, no slot.
+// What is there goes on. It lasts until it is undone, over restarts.
+func (e *Executor) SetDraining(ctx context.Context, draining bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	path := filepath.Join(e.config.StateDir, drainFile)
+	switch was := e.draining.Load(); {
+	case draining && !was:
+		if err := writeRecord(path, drainRecord{Version: recordVersion, Since: time.Now()}); err != nil {
+			return fmt.Errorf("recording that the node drains: %w", err)
+		}
+	case !draining:
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("recording that the node does not drain: %w", err)
+		}
+	}
+	e.draining.Store(draining)
+	e.bells.ring(anySlot)
+	return nil
+}
+
+// readDraining goes on draining where an earlier executor did.
+func (e *Executor) readDraining() error {
+	switch _, err := os.Stat(filepath.Join(e.config.StateDir, drainFile)); {
+	case err == nil:
+		e.draining.Store(true)
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	default:
+		return fmt.Errorf("looking whether the node drains: %w", err)
+	}
+}
+
+// awaitUndrained returns when the node does not drain.
+func (e *Executor) awaitUndrained(ctx context.Context) error {
+	rung, leave := e.bells.listen(anySlot)
+	defer leave()
+	for e.draining.Load() {
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func errDraining() error {
+	return yurt.Errorf(yurt.CodeUnavailable, "this node is being drained and takes nothing new")
+}

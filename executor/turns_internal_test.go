@@ -1,0 +1,69 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+)
+
+// TestUrgentTurnsComeFirst: who is waited for finds a turn free whatever the others do,
+// and goes before them; a turn that nobody wants any more is the next one's.
+func TestUrgentTurnsComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(4)
+		var order []string
+		came := make(chan string, 10)
+		want := func(name string, ctx context.Context, urgent bool) {
+			go func() {
+				if err := turns.take(ctx, urgent); err != nil {
+					name += ": " + err.Error()
+				}
+				came <- name
+			}()
+			synctest.Wait()
+			for len(came) > 0 {
+				order = append(order, <-came)
+			}
+		}
+		check := func(when string, names ...string) {
+			t.Helper()
+			synctest.Wait()
+			for len(came) > 0 {
+				order = append(order, <-came)
+			}
+			if len(order) != len(names) {
+				t.Fatalf("%s came %q, want %q", when, order, names)
+			}
+			for i := range names {
+				if order[i] != names[i] {
+					t.Fatalf("%s came %q, want %q", when, order, names)
+				}
+			}
+			order = nil
+		}
+		for _, name := range []string{"p1", "p2", "p3", "p4"} {
+			want(name, t.Context(), false)
+		}
+		check("of the patient", "p1", "p2")
+		want("u1", t.Context(), true)
+		want("u2", t.Context(), true)
+		check("of the urgent", "u1", "u2")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		want("u3", ctx, true)
+		want("u4", t.Context(), true)
+		check("when all are taken")
+		cancel(errors.New("left"))
+		check("of who left", "u3: context canceled")
+		turns.give()
+		check("after one was given", "u4")
+		turns.give()
+		turns.give()
+		check("as long as the urgent may come")
+		turns.give()
+		check("after that", "p3")
+		turns.give()
+		turns.give()
+		check("in the end", "p4")
+	})
+}
