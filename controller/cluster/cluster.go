@@ -20,6 +20,7 @@ type NodeState struct {
 	Free      yurt.Resources // what can still be given out
 	Templates []string       // digests of the templates whose files are there
 	UpdatedAt time.Time      // when it was heard
+	Capacity  yurt.Capacity  // all that it says of itself
 }
 
 // View is what is known of the nodes. Its methods return at once, also when what it is

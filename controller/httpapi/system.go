@@ -11,8 +11,7 @@ import (
 type (
 	statusOutput struct{ Body statusBody }
 	statusBody   struct {
-		Status   string   `json:"status"`
-		Warnings []string `json:"warnings,omitempty" doc:"What is not as it should be, although it can serve."`
+		Status string `json:"status"`
 	}
 	versionOutput struct{ Body versionBody }
 	versionBody   struct {
@@ -32,9 +31,9 @@ func (a *API) registerSystem() {
 	register(a, huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: "/ready",
 		Summary: "Say whether it can serve", Tags: []string{tagServer},
-		Description: "Its store answers, a node is reachable, and the sessions of an earlier life are found again. It is ready with warnings while what it does not need at once is away.",
+		Description: "Its store answers, a node is reachable, and the sessions of an earlier life are found again.",
 	}, func(ctx context.Context, _ *struct{}) (*statusOutput, error) {
-		return &statusOutput{Body: statusBody{Status: "ready", Warnings: a.ctl.Warnings()}}, a.ctl.Ready(ctx)
+		return &statusOutput{Body: statusBody{Status: "ready"}}, a.ctl.Ready(ctx)
 	})
 	register(a, huma.Operation{
 		OperationID: "version", Method: http.MethodGet, Path: "/version",

@@ -38,8 +38,9 @@ type Engine struct {
 	cancel     context.CancelFunc
 	done       sync.WaitGroup // of the same
 
-	mu     sync.Mutex
-	closed bool
+	mu         sync.Mutex
+	closed     bool
+	discarding map[string]chan struct{} // by job; closed when it is removed
 }
 
 var _ cluster.Engine = (*Engine)(nil)
@@ -63,6 +64,7 @@ func New(ctx context.Context, config Config) (*Engine, error) {
 	e := &Engine{
 		config: config, client: client, logger: config.Logger, now: time.Now,
 		starts: newGate(config.MaxInFlight), stops: newGate(stopsInFlight),
+		discarding: map[string]chan struct{}{},
 	}
 	e.facts = newFacts(e)
 	if _, err := e.facts.jobspec(ctx); err != nil {
@@ -88,6 +90,9 @@ func (e *Engine) Close() {
 
 // Start implements cluster.Engine.
 func (e *Engine) Start(ctx context.Context, order cluster.Order) (string, error) {
+	if err := checkID(order.SlotID); err != nil {
+		return "", err
+	}
 	leave, err := e.starts.enter(ctx, order.SessionID != "")
 	if err != nil {
 		return "", fmt.Errorf("waiting for those who asked Nomad before: %w", err)
@@ -109,34 +114,36 @@ func (e *Engine) Start(ctx context.Context, order cluster.Order) (string, error)
 	if err != nil {
 		return "", err
 	}
-	node, err := e.place(ctx, &order, job)
+	if err := e.discarded(ctx, *job.ID); err != nil {
+		return "", err
+	}
+	w := e.waiters.add(*job.ID)
+	defer e.waiters.remove(w)
+	registering := e.register(ctx, job)
+	node, err := e.place(ctx, &order, w, registering)
 	if err != nil {
-		e.discard(*job.ID)
+		e.discard(*job.ID, registering)
 		return "", err
 	}
 	return node, nil
 }
 
-// place registers the job and returns the node on which Nomad placed it.
-func (e *Engine) place(ctx context.Context, order *cluster.Order, job *api.Job) (string, error) {
-	w := e.waiters.add(*job.ID)
-	defer e.waiters.remove(w)
-	if err := e.register(ctx, job); err != nil {
+// place returns the node on which Nomad placed the job that is being registered.
+func (e *Engine) place(ctx context.Context, order *cluster.Order, w *waiter, registering *registration) (string, error) {
+	select {
+	case <-ctx.Done():
+		return "", fmt.Errorf("registering the job of a sandbox: %w", ctx.Err())
+	case <-registering.done:
+	}
+	if err := registering.err; err != nil {
 		return "", explain("registering the job of a sandbox", err)
 	}
 	look := time.NewTicker(spread(lookEvery))
 	defer look.Stop()
 	for given := 0; ; {
-		var n news
-		select {
-		case <-ctx.Done():
-			return "", fmt.Errorf("waiting for Nomad to place a sandbox: %w", ctx.Err())
-		case n = <-w.news:
-		case <-look.C:
-			n.what = unclear
-		}
-		if n.what == unclear {
-			n = e.look(ctx, *job.ID)
+		n, err := e.next(ctx, w, registering.index, look.C)
+		if err != nil {
+			return "", err
 		}
 		switch n.what {
 		case placed:
@@ -150,7 +157,7 @@ func (e *Engine) place(ctx context.Context, order *cluster.Order, job *api.Job) 
 				return "", yurt.Errorf(yurt.CodeOverloaded, "Nomad gave up placing a sandbox %d times: others took the room; try again later", given)
 			}
 			pause(ctx, backoff(given))
-			if err := e.evaluate(ctx, *job.ID); err != nil {
+			if err := e.evaluate(ctx, w.job); err != nil {
 				return "", explain("having Nomad place a sandbox again", err)
 			}
 		case unclear:
@@ -158,24 +165,80 @@ func (e *Engine) place(ctx context.Context, order *cluster.Order, job *api.Job) 
 	}
 }
 
-// discard removes a job in the background.
-func (e *Engine) discard(jobID string) {
+// next waits for what becomes of an order, and looks after it when that is unclear. What
+// happened before index was another job of that name: a stream of events begins in the past.
+func (e *Engine) next(ctx context.Context, w *waiter, index uint64, look <-chan time.Time) (news, error) {
+	for {
+		n := news{what: unclear}
+		select {
+		case <-ctx.Done():
+			return n, fmt.Errorf("waiting for Nomad to place a sandbox: %w", ctx.Err())
+		case n = <-w.news:
+		case <-look:
+		}
+		if n.index != 0 && n.index < index {
+			continue
+		}
+		if n.what == unclear {
+			n = e.look(ctx, w.job)
+		}
+		return n, nil
+	}
+}
+
+// discard removes a job in the background, once Nomad has answered whether it has it: a
+// request that is under way would otherwise be carried out after it.
+func (e *Engine) discard(jobID string, registering *registration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	if e.closed || e.discarding[jobID] != nil {
 		return
 	}
+	removed := make(chan struct{})
+	e.discarding[jobID] = removed
 	e.done.Go(func() {
+		<-registering.done
 		if err := e.remove(e.background, jobID); err != nil {
 			e.logger.Warn("the job of a sandbox is left to the sweep", "job", jobID, "error", err)
 		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.discarding, jobID)
+		close(removed)
 	})
+}
+
+// discarded waits until the job is not being removed: one that is registered again is not
+// to go with the one before.
+func (e *Engine) discarded(ctx context.Context, jobID string) error {
+	e.mu.Lock()
+	removed := e.discarding[jobID]
+	e.mu.Unlock()
+	if removed == nil {
+		return nil
+	}
+	select {
+	case <-removed:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the slot's last job to be removed: %w", ctx.Err())
+	}
 }
 
 // Stop implements cluster.Engine.
 func (e *Engine) Stop(ctx context.Context, slotID string) error {
+	if err := checkID(slotID); err != nil {
+		return err
+	}
 	if err := e.remove(ctx, jobID(slotID)); err != nil {
 		return explain("removing the job of a sandbox", err)
+	}
+	return nil
+}
+
+func checkID(slotID string) error {
+	if !yurt.ValidSlotID(slotID) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot_id", "%.80q is not the id of a slot", slotID)
 	}
 	return nil
 }

@@ -39,6 +39,7 @@ const (
 // news is what became of an order.
 type news struct {
 	what   happening
+	index  uint64 // at which it happened; 0 is now
 	node   string
 	groups map[string]metric
 }
@@ -106,6 +107,7 @@ type events struct {
 }
 
 type event struct {
+	Index      uint64
 	FilterKeys []string
 	Payload    json.RawMessage // of interest only where somebody waits for a key
 }
@@ -190,6 +192,7 @@ func (e *Engine) deliver(line []byte) error {
 			return fmt.Errorf("an event: %w", err)
 		}
 		n, ok := p.news()
+		n.index = one.Index
 		for _, w := range interested {
 			if ok {
 				w.tell(n)
@@ -221,8 +224,8 @@ const (
 
 func (v *evaluation) news() (news, bool) {
 	switch {
-	case v.TriggeredBy == stoppedJob:
-		return news{what: removed}, true
+	case v.TriggeredBy == stoppedJob: // which may have been the last of that name
+		return news{what: unclear}, true
 	case v.Status == statusFailed:
 		return news{what: gaveUp}, true
 	case v.Status == statusComplete && len(v.FailedTGAllocs) > 0:

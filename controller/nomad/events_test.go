@@ -32,7 +32,7 @@ func TestEvents(t *testing.T) {
 	}{
 		"heartbeat": {}, "stopped": {}, "other": {}, "blocked": {},
 		"placed": {what: placed, told: true}, "refused": {what: refusal, told: true}, "gave up": {what: gaveUp, told: true},
-		"removed": {what: removed, told: true}, "complete": {what: unclear, told: true}, "broken": {failed: true},
+		"removed": {what: unclear, told: true}, "complete": {what: unclear, told: true}, "broken": {failed: true},
 	}
 	for name, line := range lines() {
 		t.Run(name, func(t *testing.T) {

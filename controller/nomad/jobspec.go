@@ -36,7 +36,8 @@ const (
 
 // jobspec makes the job of a slot. It is never changed once it is made.
 type jobspec struct {
-	job *api.Job // with one task of our driver
+	job  *api.Job
+	slot int // which task of its group is
 }
 
 // newJobspec checks what Nomad parsed from the operator's text, and binds it to where it
@@ -56,9 +57,10 @@ func newJobspec(job *api.Job, config *Config) (*jobspec, error) {
 	}
 	s := &jobspec{job: job}
 	slots := 0
-	for _, task := range job.TaskGroups[0].Tasks {
+	for i, task := range job.TaskGroups[0].Tasks {
 		if task.Driver == driver {
 			slots++
+			s.slot = i
 		}
 	}
 	if slots != 1 {
@@ -113,16 +115,11 @@ func (s *jobspec) fill(order *cluster.Order, mhz float64) (*api.Job, error) {
 	group.EphemeralDisk = &ephemeral
 
 	group.Tasks = slices.Clone(group.Tasks)
-	for i, task := range group.Tasks {
-		if task.Driver != driver {
-			continue
-		}
-		filled, err := fillTask(task, order, mhz)
-		if err != nil {
-			return nil, err
-		}
-		group.Tasks[i] = filled
+	filled, err := fillTask(group.Tasks[s.slot], order, mhz)
+	if err != nil {
+		return nil, err
 	}
+	group.Tasks[s.slot] = filled
 	job.TaskGroups = []*api.TaskGroup{&group}
 	return &job, nil
 }

@@ -30,12 +30,41 @@ func (e *Engine) write(ctx context.Context) *api.WriteOptions {
 	return (&api.WriteOptions{AuthToken: e.config.token()}).WithContext(ctx)
 }
 
-// register has Nomad take the job and place it. Doing so twice is as doing it once.
-func (e *Engine) register(ctx context.Context, job *api.Job) error {
-	return e.retry(ctx, func(ctx context.Context) error {
-		_, _, err := e.client.Jobs().Register(job, e.write(ctx))
-		return err
+// registration is a job on its way to Nomad.
+type registration struct {
+	done  chan struct{} // closed when the rest is known
+	index uint64        // from which on Nomad has it
+	err   error
+}
+
+// errClosed is the error of what is asked of an engine that is closed.
+var errClosed = yurt.Errorf(yurt.CodeUnavailable, "the controller is stopping")
+
+// register has Nomad take the job and place it. Doing so twice is as doing it once. When ctx
+// is done it tries no further, but a try that is under way is not cut short: nobody would
+// know what became of it.
+func (e *Engine) register(ctx context.Context, job *api.Job) *registration {
+	r := &registration{done: make(chan struct{})}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		r.err = errClosed
+		close(r.done)
+		return r
+	}
+	e.done.Go(func() {
+		defer close(r.done)
+		r.err = e.retry(ctx, func(context.Context) error {
+			return once(e.background, func(ctx context.Context) error {
+				response, _, err := e.client.Jobs().Register(job, e.write(ctx))
+				if err == nil {
+					r.index = response.EvalCreateIndex
+				}
+				return err
+			})
+		})
 	})
+	return r
 }
 
 // evaluate has Nomad try again to place a job.
@@ -83,13 +112,21 @@ func (e *Engine) look(ctx context.Context, jobID string) news {
 	if _, err := e.client.Raw().Query(path, &list, e.query(ctx)); err != nil {
 		return news{what: unclear}
 	}
-	last, index := news{what: unclear}, uint64(0)
-	for _, one := range list {
-		if n, ok := one.evaluation.news(); ok && one.CreateIndex > index {
-			last, index = n, one.CreateIndex
+	last := 0
+	for i, one := range list {
+		if one.CreateIndex > list[last].CreateIndex {
+			last = i
 		}
 	}
-	return last
+	if len(list) > 0 && list[last].TriggeredBy == stoppedJob {
+		return news{what: removed}
+	}
+	if len(list) > 0 {
+		if n, ok := list[last].evaluation.news(); ok {
+			return n
+		}
+	}
+	return news{what: unclear}
 }
 
 // retry does it until it works, fails for a reason that does not pass, or ctx is done.

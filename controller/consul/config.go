@@ -1,0 +1,81 @@
+package consul
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+)
+
+// Config is how Consul is reached. What is empty is taken from Consul's own environment
+// variables (CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN and so on), and then has Consul's default.
+type Config struct {
+	Address    string // of an agent's HTTP API: host:port, or with http://, https:// or unix://
+	Datacenter string
+	Namespace  string
+	Token      string // may read the service and the keys
+	TokenFile  string // holds the token
+	CAFile     string // of the agent's certificate
+	CertFile   string // ours, where the agent asks for one
+	KeyFile    string
+
+	// Forget is how long a node whose key has vanished stays in the picture, not healthy; 0
+	// is [DefaultForget].
+	Forget time.Duration
+	Logger *slog.Logger
+
+	wait time.Duration // that an answer is held back when nothing changes; 0 is defaultWait
+}
+
+// DefaultForget is how long a node that is gone stays in the picture.
+const DefaultForget = 5 * time.Second
+
+// maxAnswer bounds one answer of Consul's, which holds the values of all nodes.
+const maxAnswer = 256 << 20
+
+func (c *Config) client() (*api.Client, error) {
+	config := api.DefaultConfig()
+	config.Datacenter = c.Datacenter
+	config.Namespace = c.Namespace
+	set(&config.Address, c.Address)
+	set(&config.Token, c.Token)
+	set(&config.TokenFile, c.TokenFile)
+	set(&config.TLSConfig.CAFile, c.CAFile)
+	set(&config.TLSConfig.CertFile, c.CertFile)
+	set(&config.TLSConfig.KeyFile, c.KeyFile)
+	client, err := api.NewHttpClient(config.Transport, config.TLSConfig)
+	if err != nil {
+		return nil, fmt.Errorf("the settings of Consul: %w", err)
+	}
+	client.Transport = bounded{client.Transport}
+	config.HttpClient = client
+	consul, err := api.NewClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("the settings of Consul: %w", err)
+	}
+	return consul, nil
+}
+
+func set(to *string, value string) {
+	if value != "" {
+		*to = value
+	}
+}
+
+// bounded cuts answers off that are too long, so that they do not decode.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(response.Body, maxAnswer), response.Body}
+	return response, nil
+}
