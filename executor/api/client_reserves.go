@@ -39,7 +39,13 @@ func (c *Client) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID
 	if err != nil {
 		return sandbox, err
 	}
-	res, err := c.reserves.Await(ctx, &proto.AwaitSandboxRequest{Spec: data, SlotId: slotID})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.reserves.Await(ctx, &proto.AwaitSandboxRequest{Spec: data, SlotId: slotID})
+	if err != nil {
+		return sandbox, err
+	}
+	res, err := stream.Recv()
 	if err != nil {
 		return sandbox, err
 	}

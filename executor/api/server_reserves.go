@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"google.golang.org/grpc"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
@@ -48,20 +50,25 @@ func (s *reserveServer) Claim(ctx context.Context, req *proto.ClaimSandboxReques
 	return &proto.ClaimSandboxResponse{Sandbox: data}, err
 }
 
-func (s *reserveServer) Await(ctx context.Context, req *proto.AwaitSandboxRequest) (*proto.AwaitSandboxResponse, error) {
+// Await is a stream, of one answer, as it is a call that may take long.
+func (s *reserveServer) Await(req *proto.AwaitSandboxRequest, stream grpc.ServerStreamingServer[proto.AwaitSandboxResponse]) error {
 	var spec yurt.SandboxSpec
 	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
-		return nil, err
+		return err
 	}
+	ctx := stream.Context()
 	sandbox, err := s.node.AwaitSandbox(ctx, spec, req.GetSlotId())
 	if err != nil {
-		return nil, err
-	}
-	if ctx.Err() != nil { // nobody hears of it, and it is nobody else's any more
-		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
+		return err
 	}
 	data, err := encode(sandbox)
-	return &proto.AwaitSandboxResponse{Sandbox: data}, err
+	if err == nil && ctx.Err() == nil {
+		err = stream.Send(&proto.AwaitSandboxResponse{Sandbox: data})
+	}
+	if err = errors.Join(err, ctx.Err()); err != nil { // nobody hears of it, and it is nobody else's any more
+		return errors.Join(err, s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
+	}
+	return nil
 }
 
 func (s *reserveServer) List(ctx context.Context, _ *proto.ListReservesRequest) (*proto.ListReservesResponse, error) {

@@ -104,6 +104,15 @@ func (d *daemon) stop(signal syscall.Signal) {
 
 func (d *daemon) destroyAll() {
 	d.t.Helper()
+	slots, err := d.Slots(context.Background())
+	if err != nil {
+		d.t.Error(err)
+	}
+	for _, s := range slots {
+		if err := d.CloseSlot(context.Background(), s.ID); err != nil {
+			d.t.Error(err)
+		}
+	}
 	list, err := d.Sandboxes(context.Background())
 	if err != nil {
 		d.t.Error(err)

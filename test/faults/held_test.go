@@ -171,13 +171,18 @@ func (l *load) claims(stop context.Context, name string) {
 	}
 }
 
+// claimOf is what a claim of that name asks for.
+func claimOf(label string) yurt.SandboxSpec {
+	template := reservedTemplate()
+	return yurt.SandboxSpec{
+		ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources()),
+		Labels: map[string]string{claimLabel: label, yurt.SessionLabel: label},
+	}
+}
+
 // claim claims a sandbox. What a claim got whose answer was lost is found by its label.
 func (l *load) claim(label string) (yurt.Sandbox, bool) {
-	template := reservedTemplate()
-	spec := yurt.SandboxSpec{
-		ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources()),
-		Labels: map[string]string{claimLabel: label},
-	}
+	spec := claimOf(label)
 	s, found, err := l.node.ClaimSandbox(context.Background(), spec)
 	lost := l.gone("claiming", err)
 	if !lost && !found {

@@ -4264,11 +4264,11 @@ const file_executor_proto_rawDesc = "" +
 	"\x06Resume\x12&.yurt.executor.v1.ResumeSandboxRequest\x1a'.yurt.executor.v1.ResumeSandboxResponse\x12V\n" +
 	"\x05Stats\x12%.yurt.executor.v1.SandboxStatsRequest\x1a&.yurt.executor.v1.SandboxStatsResponse\x12`\n" +
 	"\rListProcesses\x12&.yurt.executor.v1.ListProcessesRequest\x1a'.yurt.executor.v1.ListProcessesResponse\x12`\n" +
-	"\rSignalProcess\x12&.yurt.executor.v1.SignalProcessRequest\x1a'.yurt.executor.v1.SignalProcessResponse2\xc1\x03\n" +
+	"\rSignalProcess\x12&.yurt.executor.v1.SignalProcessRequest\x1a'.yurt.executor.v1.SignalProcessResponse2\xc3\x03\n" +
 	"\bReserves\x12P\n" +
 	"\x03Add\x12#.yurt.executor.v1.AddReserveRequest\x1a$.yurt.executor.v1.AddReserveResponse\x12V\n" +
-	"\x05Claim\x12%.yurt.executor.v1.ClaimSandboxRequest\x1a&.yurt.executor.v1.ClaimSandboxResponse\x12V\n" +
-	"\x05Await\x12%.yurt.executor.v1.AwaitSandboxRequest\x1a&.yurt.executor.v1.AwaitSandboxResponse\x12U\n" +
+	"\x05Claim\x12%.yurt.executor.v1.ClaimSandboxRequest\x1a&.yurt.executor.v1.ClaimSandboxResponse\x12X\n" +
+	"\x05Await\x12%.yurt.executor.v1.AwaitSandboxRequest\x1a&.yurt.executor.v1.AwaitSandboxResponse0\x01\x12U\n" +
 	"\x04List\x12%.yurt.executor.v1.ListReservesRequest\x1a&.yurt.executor.v1.ListReservesResponse\x12\\\n" +
 	"\aRelease\x12'.yurt.executor.v1.ReleaseReserveRequest\x1a(.yurt.executor.v1.ReleaseReserveResponse2\xa2\x03\n" +
 	"\x05Slots\x12M\n" +

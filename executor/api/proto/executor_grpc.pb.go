@@ -704,7 +704,7 @@ type ReservesClient interface {
 	// Claim hands out one, once. It may be one in a slot.
 	Claim(ctx context.Context, in *ClaimSandboxRequest, opts ...grpc.CallOption) (*ClaimSandboxResponse, error)
 	// Await hands out the one of a slot, once it is ready. The slot may not be open yet.
-	Await(ctx context.Context, in *AwaitSandboxRequest, opts ...grpc.CallOption) (*AwaitSandboxResponse, error)
+	Await(ctx context.Context, in *AwaitSandboxRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AwaitSandboxResponse], error)
 	List(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error)
 	// Release destroys one.
 	Release(ctx context.Context, in *ReleaseReserveRequest, opts ...grpc.CallOption) (*ReleaseReserveResponse, error)
@@ -738,15 +738,24 @@ func (c *reservesClient) Claim(ctx context.Context, in *ClaimSandboxRequest, opt
 	return out, nil
 }
 
-func (c *reservesClient) Await(ctx context.Context, in *AwaitSandboxRequest, opts ...grpc.CallOption) (*AwaitSandboxResponse, error) {
+func (c *reservesClient) Await(ctx context.Context, in *AwaitSandboxRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AwaitSandboxResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(AwaitSandboxResponse)
-	err := c.cc.Invoke(ctx, Reserves_Await_FullMethodName, in, out, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Reserves_ServiceDesc.Streams[0], Reserves_Await_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
-	return out, nil
+	x := &grpc.GenericClientStream[AwaitSandboxRequest, AwaitSandboxResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Reserves_AwaitClient = grpc.ServerStreamingClient[AwaitSandboxResponse]
 
 func (c *reservesClient) List(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -779,7 +788,7 @@ type ReservesServer interface {
 	// Claim hands out one, once. It may be one in a slot.
 	Claim(context.Context, *ClaimSandboxRequest) (*ClaimSandboxResponse, error)
 	// Await hands out the one of a slot, once it is ready. The slot may not be open yet.
-	Await(context.Context, *AwaitSandboxRequest) (*AwaitSandboxResponse, error)
+	Await(*AwaitSandboxRequest, grpc.ServerStreamingServer[AwaitSandboxResponse]) error
 	List(context.Context, *ListReservesRequest) (*ListReservesResponse, error)
 	// Release destroys one.
 	Release(context.Context, *ReleaseReserveRequest) (*ReleaseReserveResponse, error)
@@ -799,8 +808,8 @@ func (UnimplementedReservesServer) Add(context.Context, *AddReserveRequest) (*Ad
 func (UnimplementedReservesServer) Claim(context.Context, *ClaimSandboxRequest) (*ClaimSandboxResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Claim not implemented")
 }
-func (UnimplementedReservesServer) Await(context.Context, *AwaitSandboxRequest) (*AwaitSandboxResponse, error) {
-	return nil, status.Error(codes.Unimplemented, "method Await not implemented")
+func (UnimplementedReservesServer) Await(*AwaitSandboxRequest, grpc.ServerStreamingServer[AwaitSandboxResponse]) error {
+	return status.Error(codes.Unimplemented, "method Await not implemented")
 }
 func (UnimplementedReservesServer) List(context.Context, *ListReservesRequest) (*ListReservesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
@@ -865,23 +874,16 @@ func _Reserves_Claim_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
-func _Reserves_Await_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(AwaitSandboxRequest)
-	if err := dec(in); err != nil {
-		return nil, err
+func _Reserves_Await_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(AwaitSandboxRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
 	}
-	if interceptor == nil {
-		return srv.(ReservesServer).Await(ctx, in)
-	}
-	info := &grpc.UnaryServerInfo{
-		Server:     srv,
-		FullMethod: Reserves_Await_FullMethodName,
-	}
-	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(ReservesServer).Await(ctx, req.(*AwaitSandboxRequest))
-	}
-	return interceptor(ctx, in, info, handler)
+	return srv.(ReservesServer).Await(m, &grpc.GenericServerStream[AwaitSandboxRequest, AwaitSandboxResponse]{ServerStream: stream})
 }
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Reserves_AwaitServer = grpc.ServerStreamingServer[AwaitSandboxResponse]
 
 func _Reserves_List_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListReservesRequest)
@@ -935,10 +937,6 @@ var Reserves_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Reserves_Claim_Handler,
 		},
 		{
-			MethodName: "Await",
-			Handler:    _Reserves_Await_Handler,
-		},
-		{
 			MethodName: "List",
 			Handler:    _Reserves_List_Handler,
 		},
@@ -947,7 +945,13 @@ var Reserves_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Reserves_Release_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Await",
+			Handler:       _Reserves_Await_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "executor.proto",
 }
 
