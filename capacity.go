@@ -26,6 +26,7 @@ type TemplateCapacity struct {
 	Making   int    `json:"making,omitempty"` // slots of anybody's whose sandbox is not there yet
 	Slots    int    `json:"slots,omitempty"`  // that are open, whatever their state
 	Claimed  int    `json:"claimed,omitempty"`
+	Own      int    `json:"own,omitempty"`    // of the slots, those that are for one session alone
 	Cached   bool   `json:"cached,omitempty"` // the node has made a sandbox of it since it was started
 	// What was handed out since [Capacity.Since]: Claims from what was ready, Cold when it
 	// had been made for who asked. Refused are claims that found none.

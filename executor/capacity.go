@@ -133,12 +133,15 @@ func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 func countSlot(of yurt.TemplateCapacity, view yurt.Slot) yurt.TemplateCapacity {
 	of.Template = view.Template
 	of.Slots++
+	if view.State == yurt.SlotClaimed {
+		of.Claimed++
+	}
 	switch {
+	case view.For != "":
+		of.Own++
 	case view.State == yurt.SlotMaking:
 		of.Making++
-	case view.State == yurt.SlotClaimed:
-		of.Claimed++
-	case view.For == "":
+	case view.State == yurt.SlotReady:
 		of.Warm++
 	}
 	return of

@@ -125,6 +125,42 @@ func TestSlotIsFilledAgain(t *testing.T) {
 	}
 }
 
+// TestSlotsThatNobodyNeeds are ended, and no others.
+func TestSlotsThatNobodyNeeds(t *testing.T) {
+	e := rig.Executor(t)
+	for _, spec := range []yurt.SlotSpec{room("a"), room("b"), room("c"), room("mine", once, forSession("ses_mine"))} {
+		open(t, e, spec)
+		awaitSlot(t, e, spec.ID, yurt.SlotReady)
+	}
+	claimed, found, err := e.ClaimSandbox(t.Context(), wanted("ses_1"))
+	if err != nil || !found {
+		t.Fatal(found, err)
+	}
+	digest := rig.Template().Digest()
+	if ids, err := e.RetireSlots(t.Context(), "another", 5); err != nil || len(ids) != 0 {
+		t.Errorf("of another template it ended %q, %v", ids, err)
+	}
+	ids, err := e.RetireSlots(t.Context(), digest, 1)
+	if err != nil || len(ids) != 1 || ids[0] == claimed.Slot || ids[0] == "mine" {
+		t.Fatalf("it ended %q, %v", ids, err)
+	}
+	if s, err := e.WaitSlot(t.Context(), ids[0]); err != nil || s.State != yurt.SlotEnded || s.Failed || s.Reason == "" {
+		t.Errorf("it is %+v, %v", s, err)
+	}
+	if ids, err := e.RetireSlots(t.Context(), digest, 5); err != nil || len(ids) != 1 {
+		t.Errorf("then it ended %q, %v", ids, err)
+	}
+	if s := awaitSlot(t, e, claimed.Slot, yurt.SlotClaimed); s.SandboxID != claimed.ID {
+		t.Errorf("the claimed one is %+v", s)
+	}
+	if c, err := e.Capacity(t.Context()); err != nil || c.Templates[digest].Slots != 2 || c.Templates[digest].Own != 1 || c.Templates[digest].Warm != 0 || c.Templates[digest].Claimed != 1 {
+		t.Errorf("its capacity is %+v, %v", c, err)
+	}
+	if _, err := e.AwaitSandbox(t.Context(), wanted("ses_mine"), "mine"); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSlotForOneSession(t *testing.T) {
 	e := rig.Executor(t)
 	type answer struct {
@@ -501,6 +537,6 @@ func TestCapacity(t *testing.T) {
 		t.Error(err)
 	}
 	create(t, e)
-	want := yurt.TemplateCapacity{Template: rig.Template().Name, Slots: 2, Claimed: 2, Cached: true, Claims: 1, Cold: 2, Refused: 1}
+	want := yurt.TemplateCapacity{Template: rig.Template().Name, Slots: 2, Claimed: 2, Own: 1, Cached: true, Claims: 1, Cold: 2, Refused: 1}
 	until("all claimed", func(c yurt.Capacity, of yurt.TemplateCapacity) bool { return of == want && c.Sandboxes == 3 })
 }

@@ -66,7 +66,7 @@ func checkTemplate(digest string, t *yurt.TemplateCapacity) error {
 	if !validDigest(digest) {
 		return fmt.Errorf("%.80q is not the digest of a template", digest)
 	}
-	for _, count := range []int{t.Warm, t.Making, t.Slots, t.Claimed} {
+	for _, count := range []int{t.Warm, t.Making, t.Slots, t.Claimed, t.Own} {
 		if count < 0 || count > maxCount {
 			return fmt.Errorf("it counts %d of the template %.12s", count, digest)
 		}

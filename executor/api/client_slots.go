@@ -102,6 +102,12 @@ func (c *Client) WatchSlots(ctx context.Context, each func([]yurt.Slot) error) e
 	return watchEnded(err)
 }
 
+// RetireSlots implements [Node].
+func (c *Client) RetireSlots(ctx context.Context, digest string, most int) ([]string, error) {
+	res, err := c.slots.Retire(ctx, &proto.RetireSlotsRequest{Digest: digest, Most: uint32(max(0, most))})
+	return res.GetSlotIds(), err
+}
+
 // watchEnded is the error with which a watch ends that its caller did not end.
 func watchEnded(err error) error {
 	if err == nil {

@@ -61,6 +61,7 @@ type Slots interface {
 	WaitSlot(ctx context.Context, id string) (yurt.Slot, error)
 	Slots(ctx context.Context) ([]yurt.Slot, error)
 	WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error
+	RetireSlots(ctx context.Context, digest string, most int) ([]string, error)
 }
 
 // Capacities is the part of a [Node] that says what it has to offer, and takes more or not.

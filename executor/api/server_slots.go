@@ -100,6 +100,12 @@ func (s *slotServer) Watch(_ *proto.WatchSlotsRequest, stream grpc.ServerStreami
 	})
 }
 
+// Retire is also for controllers: it takes nothing from anybody.
+func (s *slotServer) Retire(ctx context.Context, req *proto.RetireSlotsRequest) (*proto.RetireSlotsResponse, error) {
+	ids, err := s.node.RetireSlots(ctx, req.GetDigest(), int(req.GetMost()))
+	return &proto.RetireSlotsResponse{SlotIds: ids}, err
+}
+
 func (s *nodeServer) SetDraining(ctx context.Context, req *proto.SetDrainingRequest) (*proto.SetDrainingResponse, error) {
 	return &proto.SetDrainingResponse{}, s.config.Node.SetDraining(ctx, req.GetDraining())
 }

@@ -1553,6 +1553,102 @@ func (*ReleaseReserveResponse) Descriptor() ([]byte, []int) {
 	return file_executor_proto_rawDescGZIP(), []int{35}
 }
 
+type RetireSlotsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"` // of the template
+	Most          uint32                 `protobuf:"varint,2,opt,name=most,proto3" json:"most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetireSlotsRequest) Reset() {
+	*x = RetireSlotsRequest{}
+	mi := &file_executor_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetireSlotsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetireSlotsRequest) ProtoMessage() {}
+
+func (x *RetireSlotsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetireSlotsRequest.ProtoReflect.Descriptor instead.
+func (*RetireSlotsRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *RetireSlotsRequest) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *RetireSlotsRequest) GetMost() uint32 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+type RetireSlotsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SlotIds       []string               `protobuf:"bytes,1,rep,name=slot_ids,json=slotIds,proto3" json:"slot_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetireSlotsResponse) Reset() {
+	*x = RetireSlotsResponse{}
+	mi := &file_executor_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetireSlotsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetireSlotsResponse) ProtoMessage() {}
+
+func (x *RetireSlotsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetireSlotsResponse.ProtoReflect.Descriptor instead.
+func (*RetireSlotsResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RetireSlotsResponse) GetSlotIds() []string {
+	if x != nil {
+		return x.SlotIds
+	}
+	return nil
+}
+
 type OpenSlotRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Spec          []byte                 `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"` // SlotSpec
@@ -1562,7 +1658,7 @@ type OpenSlotRequest struct {
 
 func (x *OpenSlotRequest) Reset() {
 	*x = OpenSlotRequest{}
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1574,7 +1670,7 @@ func (x *OpenSlotRequest) String() string {
 func (*OpenSlotRequest) ProtoMessage() {}
 
 func (x *OpenSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1587,7 +1683,7 @@ func (x *OpenSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSlotRequest.ProtoReflect.Descriptor instead.
 func (*OpenSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{36}
+	return file_executor_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OpenSlotRequest) GetSpec() []byte {
@@ -1606,7 +1702,7 @@ type OpenSlotResponse struct {
 
 func (x *OpenSlotResponse) Reset() {
 	*x = OpenSlotResponse{}
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1618,7 +1714,7 @@ func (x *OpenSlotResponse) String() string {
 func (*OpenSlotResponse) ProtoMessage() {}
 
 func (x *OpenSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1631,7 +1727,7 @@ func (x *OpenSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSlotResponse.ProtoReflect.Descriptor instead.
 func (*OpenSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{37}
+	return file_executor_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *OpenSlotResponse) GetSlot() []byte {
@@ -1650,7 +1746,7 @@ type CloseSlotRequest struct {
 
 func (x *CloseSlotRequest) Reset() {
 	*x = CloseSlotRequest{}
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1758,7 @@ func (x *CloseSlotRequest) String() string {
 func (*CloseSlotRequest) ProtoMessage() {}
 
 func (x *CloseSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1771,7 @@ func (x *CloseSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSlotRequest.ProtoReflect.Descriptor instead.
 func (*CloseSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{38}
+	return file_executor_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *CloseSlotRequest) GetSlotId() string {
@@ -1693,7 +1789,7 @@ type CloseSlotResponse struct {
 
 func (x *CloseSlotResponse) Reset() {
 	*x = CloseSlotResponse{}
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1801,7 @@ func (x *CloseSlotResponse) String() string {
 func (*CloseSlotResponse) ProtoMessage() {}
 
 func (x *CloseSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1814,7 @@ func (x *CloseSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSlotResponse.ProtoReflect.Descriptor instead.
 func (*CloseSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{39}
+	return file_executor_proto_rawDescGZIP(), []int{41}
 }
 
 type WaitSlotRequest struct {
@@ -1730,7 +1826,7 @@ type WaitSlotRequest struct {
 
 func (x *WaitSlotRequest) Reset() {
 	*x = WaitSlotRequest{}
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1838,7 @@ func (x *WaitSlotRequest) String() string {
 func (*WaitSlotRequest) ProtoMessage() {}
 
 func (x *WaitSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1851,7 @@ func (x *WaitSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSlotRequest.ProtoReflect.Descriptor instead.
 func (*WaitSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{40}
+	return file_executor_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *WaitSlotRequest) GetSlotId() string {
@@ -1774,7 +1870,7 @@ type WaitSlotResponse struct {
 
 func (x *WaitSlotResponse) Reset() {
 	*x = WaitSlotResponse{}
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1882,7 @@ func (x *WaitSlotResponse) String() string {
 func (*WaitSlotResponse) ProtoMessage() {}
 
 func (x *WaitSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1895,7 @@ func (x *WaitSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSlotResponse.ProtoReflect.Descriptor instead.
 func (*WaitSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{41}
+	return file_executor_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WaitSlotResponse) GetSlot() []byte {
@@ -1817,7 +1913,7 @@ type ListSlotsRequest struct {
 
 func (x *ListSlotsRequest) Reset() {
 	*x = ListSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1925,7 @@ func (x *ListSlotsRequest) String() string {
 func (*ListSlotsRequest) ProtoMessage() {}
 
 func (x *ListSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1938,7 @@ func (x *ListSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlotsRequest.ProtoReflect.Descriptor instead.
 func (*ListSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{42}
+	return file_executor_proto_rawDescGZIP(), []int{44}
 }
 
 type ListSlotsResponse struct {
@@ -1854,7 +1950,7 @@ type ListSlotsResponse struct {
 
 func (x *ListSlotsResponse) Reset() {
 	*x = ListSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1866,7 +1962,7 @@ func (x *ListSlotsResponse) String() string {
 func (*ListSlotsResponse) ProtoMessage() {}
 
 func (x *ListSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1879,7 +1975,7 @@ func (x *ListSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlotsResponse.ProtoReflect.Descriptor instead.
 func (*ListSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{43}
+	return file_executor_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListSlotsResponse) GetSlot() []byte {
@@ -1897,7 +1993,7 @@ type WatchSlotsRequest struct {
 
 func (x *WatchSlotsRequest) Reset() {
 	*x = WatchSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2005,7 @@ func (x *WatchSlotsRequest) String() string {
 func (*WatchSlotsRequest) ProtoMessage() {}
 
 func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2018,7 @@ func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSlotsRequest.ProtoReflect.Descriptor instead.
 func (*WatchSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{44}
+	return file_executor_proto_rawDescGZIP(), []int{46}
 }
 
 // WatchSlotsResponse is a part of a list, which is complete when no more follows.
@@ -1936,7 +2032,7 @@ type WatchSlotsResponse struct {
 
 func (x *WatchSlotsResponse) Reset() {
 	*x = WatchSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2044,7 @@ func (x *WatchSlotsResponse) String() string {
 func (*WatchSlotsResponse) ProtoMessage() {}
 
 func (x *WatchSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2057,7 @@ func (x *WatchSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSlotsResponse.ProtoReflect.Descriptor instead.
 func (*WatchSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{45}
+	return file_executor_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WatchSlotsResponse) GetSlots() [][]byte {
@@ -1987,7 +2083,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2095,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2108,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{46}
+	return file_executor_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ListContextsRequest) GetSandboxId() string {
@@ -2031,7 +2127,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2139,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2152,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{47}
+	return file_executor_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListContextsResponse) GetContexts() [][]byte {
@@ -2077,7 +2173,7 @@ type RestartContextRequest struct {
 
 func (x *RestartContextRequest) Reset() {
 	*x = RestartContextRequest{}
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2185,7 @@ func (x *RestartContextRequest) String() string {
 func (*RestartContextRequest) ProtoMessage() {}
 
 func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2198,7 @@ func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextRequest.ProtoReflect.Descriptor instead.
 func (*RestartContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{48}
+	return file_executor_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RestartContextRequest) GetSandboxId() string {
@@ -2134,7 +2230,7 @@ type RestartContextResponse struct {
 
 func (x *RestartContextResponse) Reset() {
 	*x = RestartContextResponse{}
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2146,7 +2242,7 @@ func (x *RestartContextResponse) String() string {
 func (*RestartContextResponse) ProtoMessage() {}
 
 func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2159,7 +2255,7 @@ func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextResponse.ProtoReflect.Descriptor instead.
 func (*RestartContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{49}
+	return file_executor_proto_rawDescGZIP(), []int{51}
 }
 
 type RemoveContextRequest struct {
@@ -2173,7 +2269,7 @@ type RemoveContextRequest struct {
 
 func (x *RemoveContextRequest) Reset() {
 	*x = RemoveContextRequest{}
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2185,7 +2281,7 @@ func (x *RemoveContextRequest) String() string {
 func (*RemoveContextRequest) ProtoMessage() {}
 
 func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2198,7 +2294,7 @@ func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextRequest.ProtoReflect.Descriptor instead.
 func (*RemoveContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{50}
+	return file_executor_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RemoveContextRequest) GetSandboxId() string {
@@ -2230,7 +2326,7 @@ type RemoveContextResponse struct {
 
 func (x *RemoveContextResponse) Reset() {
 	*x = RemoveContextResponse{}
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2242,7 +2338,7 @@ func (x *RemoveContextResponse) String() string {
 func (*RemoveContextResponse) ProtoMessage() {}
 
 func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2255,7 +2351,7 @@ func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextResponse.ProtoReflect.Descriptor instead.
 func (*RemoveContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{51}
+	return file_executor_proto_rawDescGZIP(), []int{53}
 }
 
 type StartExecutionRequest struct {
@@ -2268,7 +2364,7 @@ type StartExecutionRequest struct {
 
 func (x *StartExecutionRequest) Reset() {
 	*x = StartExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2280,7 +2376,7 @@ func (x *StartExecutionRequest) String() string {
 func (*StartExecutionRequest) ProtoMessage() {}
 
 func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2293,7 +2389,7 @@ func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionRequest.ProtoReflect.Descriptor instead.
 func (*StartExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{52}
+	return file_executor_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *StartExecutionRequest) GetSandboxId() string {
@@ -2318,7 +2414,7 @@ type StartExecutionResponse struct {
 
 func (x *StartExecutionResponse) Reset() {
 	*x = StartExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2426,7 @@ func (x *StartExecutionResponse) String() string {
 func (*StartExecutionResponse) ProtoMessage() {}
 
 func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2439,7 @@ func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionResponse.ProtoReflect.Descriptor instead.
 func (*StartExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{53}
+	return file_executor_proto_rawDescGZIP(), []int{55}
 }
 
 type WatchExecutionRequest struct {
@@ -2357,7 +2453,7 @@ type WatchExecutionRequest struct {
 
 func (x *WatchExecutionRequest) Reset() {
 	*x = WatchExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2369,7 +2465,7 @@ func (x *WatchExecutionRequest) String() string {
 func (*WatchExecutionRequest) ProtoMessage() {}
 
 func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2382,7 +2478,7 @@ func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WatchExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{54}
+	return file_executor_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *WatchExecutionRequest) GetSandboxId() string {
@@ -2418,7 +2514,7 @@ type WatchExecutionResponse struct {
 
 func (x *WatchExecutionResponse) Reset() {
 	*x = WatchExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2430,7 +2526,7 @@ func (x *WatchExecutionResponse) String() string {
 func (*WatchExecutionResponse) ProtoMessage() {}
 
 func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2443,7 +2539,7 @@ func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WatchExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{55}
+	return file_executor_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *WatchExecutionResponse) GetEvent() []byte {
@@ -2477,7 +2573,7 @@ type WaitExecutionRequest struct {
 
 func (x *WaitExecutionRequest) Reset() {
 	*x = WaitExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2489,7 +2585,7 @@ func (x *WaitExecutionRequest) String() string {
 func (*WaitExecutionRequest) ProtoMessage() {}
 
 func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2502,7 +2598,7 @@ func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WaitExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{56}
+	return file_executor_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *WaitExecutionRequest) GetSandboxId() string {
@@ -2529,7 +2625,7 @@ type WaitExecutionResponse struct {
 
 func (x *WaitExecutionResponse) Reset() {
 	*x = WaitExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +2637,7 @@ func (x *WaitExecutionResponse) String() string {
 func (*WaitExecutionResponse) ProtoMessage() {}
 
 func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +2650,7 @@ func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WaitExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{57}
+	return file_executor_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *WaitExecutionResponse) GetResult() []byte {
@@ -2574,7 +2670,7 @@ type ForgetExecutionRequest struct {
 
 func (x *ForgetExecutionRequest) Reset() {
 	*x = ForgetExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2682,7 @@ func (x *ForgetExecutionRequest) String() string {
 func (*ForgetExecutionRequest) ProtoMessage() {}
 
 func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2695,7 @@ func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{58}
+	return file_executor_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ForgetExecutionRequest) GetSandboxId() string {
@@ -2624,7 +2720,7 @@ type ForgetExecutionResponse struct {
 
 func (x *ForgetExecutionResponse) Reset() {
 	*x = ForgetExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2636,7 +2732,7 @@ func (x *ForgetExecutionResponse) String() string {
 func (*ForgetExecutionResponse) ProtoMessage() {}
 
 func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2649,7 +2745,7 @@ func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{59}
+	return file_executor_proto_rawDescGZIP(), []int{61}
 }
 
 type WriteStdinRequest struct {
@@ -2664,7 +2760,7 @@ type WriteStdinRequest struct {
 
 func (x *WriteStdinRequest) Reset() {
 	*x = WriteStdinRequest{}
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2772,7 @@ func (x *WriteStdinRequest) String() string {
 func (*WriteStdinRequest) ProtoMessage() {}
 
 func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2785,7 @@ func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinRequest.ProtoReflect.Descriptor instead.
 func (*WriteStdinRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{60}
+	return file_executor_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *WriteStdinRequest) GetSandboxId() string {
@@ -2728,7 +2824,7 @@ type WriteStdinResponse struct {
 
 func (x *WriteStdinResponse) Reset() {
 	*x = WriteStdinResponse{}
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2740,7 +2836,7 @@ func (x *WriteStdinResponse) String() string {
 func (*WriteStdinResponse) ProtoMessage() {}
 
 func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2753,7 +2849,7 @@ func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinResponse.ProtoReflect.Descriptor instead.
 func (*WriteStdinResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{61}
+	return file_executor_proto_rawDescGZIP(), []int{63}
 }
 
 type SignalExecutionRequest struct {
@@ -2767,7 +2863,7 @@ type SignalExecutionRequest struct {
 
 func (x *SignalExecutionRequest) Reset() {
 	*x = SignalExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2875,7 @@ func (x *SignalExecutionRequest) String() string {
 func (*SignalExecutionRequest) ProtoMessage() {}
 
 func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2888,7 @@ func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionRequest.ProtoReflect.Descriptor instead.
 func (*SignalExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{62}
+	return file_executor_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SignalExecutionRequest) GetSandboxId() string {
@@ -2824,7 +2920,7 @@ type SignalExecutionResponse struct {
 
 func (x *SignalExecutionResponse) Reset() {
 	*x = SignalExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +2932,7 @@ func (x *SignalExecutionResponse) String() string {
 func (*SignalExecutionResponse) ProtoMessage() {}
 
 func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2849,7 +2945,7 @@ func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionResponse.ProtoReflect.Descriptor instead.
 func (*SignalExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{63}
+	return file_executor_proto_rawDescGZIP(), []int{65}
 }
 
 type ResizeExecutionRequest struct {
@@ -2863,7 +2959,7 @@ type ResizeExecutionRequest struct {
 
 func (x *ResizeExecutionRequest) Reset() {
 	*x = ResizeExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2875,7 +2971,7 @@ func (x *ResizeExecutionRequest) String() string {
 func (*ResizeExecutionRequest) ProtoMessage() {}
 
 func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2888,7 +2984,7 @@ func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{64}
+	return file_executor_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ResizeExecutionRequest) GetSandboxId() string {
@@ -2920,7 +3016,7 @@ type ResizeExecutionResponse struct {
 
 func (x *ResizeExecutionResponse) Reset() {
 	*x = ResizeExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2932,7 +3028,7 @@ func (x *ResizeExecutionResponse) String() string {
 func (*ResizeExecutionResponse) ProtoMessage() {}
 
 func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2945,7 +3041,7 @@ func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{65}
+	return file_executor_proto_rawDescGZIP(), []int{67}
 }
 
 type FileResponse struct {
@@ -2957,7 +3053,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2969,7 +3065,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2982,7 +3078,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{66}
+	return file_executor_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FileResponse) GetInfo() []byte {
@@ -3005,7 +3101,7 @@ type WriteFileRequest struct {
 
 func (x *WriteFileRequest) Reset() {
 	*x = WriteFileRequest{}
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3113,7 @@ func (x *WriteFileRequest) String() string {
 func (*WriteFileRequest) ProtoMessage() {}
 
 func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3126,7 @@ func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFileRequest.ProtoReflect.Descriptor instead.
 func (*WriteFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{67}
+	return file_executor_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *WriteFileRequest) GetSandboxId() string {
@@ -3080,7 +3176,7 @@ type ReadFileRequest struct {
 
 func (x *ReadFileRequest) Reset() {
 	*x = ReadFileRequest{}
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3188,7 @@ func (x *ReadFileRequest) String() string {
 func (*ReadFileRequest) ProtoMessage() {}
 
 func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3201,7 @@ func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileRequest.ProtoReflect.Descriptor instead.
 func (*ReadFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{68}
+	return file_executor_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReadFileRequest) GetSandboxId() string {
@@ -3146,7 +3242,7 @@ type ReadFileResponse struct {
 
 func (x *ReadFileResponse) Reset() {
 	*x = ReadFileResponse{}
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3158,7 +3254,7 @@ func (x *ReadFileResponse) String() string {
 func (*ReadFileResponse) ProtoMessage() {}
 
 func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3171,7 +3267,7 @@ func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileResponse.ProtoReflect.Descriptor instead.
 func (*ReadFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{69}
+	return file_executor_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ReadFileResponse) GetInfo() []byte {
@@ -3198,7 +3294,7 @@ type StatFileRequest struct {
 
 func (x *StatFileRequest) Reset() {
 	*x = StatFileRequest{}
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3306,7 @@ func (x *StatFileRequest) String() string {
 func (*StatFileRequest) ProtoMessage() {}
 
 func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3319,7 @@ func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFileRequest.ProtoReflect.Descriptor instead.
 func (*StatFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{70}
+	return file_executor_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *StatFileRequest) GetSandboxId() string {
@@ -3253,7 +3349,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3265,7 +3361,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3278,7 +3374,7 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
 func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{71}
+	return file_executor_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ListFilesRequest) GetSandboxId() string {
@@ -3326,7 +3422,7 @@ type ListFilesResponse struct {
 
 func (x *ListFilesResponse) Reset() {
 	*x = ListFilesResponse{}
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3338,7 +3434,7 @@ func (x *ListFilesResponse) String() string {
 func (*ListFilesResponse) ProtoMessage() {}
 
 func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3351,7 +3447,7 @@ func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesResponse.ProtoReflect.Descriptor instead.
 func (*ListFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{72}
+	return file_executor_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ListFilesResponse) GetList() []byte {
@@ -3372,7 +3468,7 @@ type MakeDirRequest struct {
 
 func (x *MakeDirRequest) Reset() {
 	*x = MakeDirRequest{}
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3384,7 +3480,7 @@ func (x *MakeDirRequest) String() string {
 func (*MakeDirRequest) ProtoMessage() {}
 
 func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3397,7 +3493,7 @@ func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{73}
+	return file_executor_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *MakeDirRequest) GetSandboxId() string {
@@ -3433,7 +3529,7 @@ type MoveFileRequest struct {
 
 func (x *MoveFileRequest) Reset() {
 	*x = MoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3445,7 +3541,7 @@ func (x *MoveFileRequest) String() string {
 func (*MoveFileRequest) ProtoMessage() {}
 
 func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3458,7 +3554,7 @@ func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveFileRequest.ProtoReflect.Descriptor instead.
 func (*MoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{74}
+	return file_executor_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *MoveFileRequest) GetSandboxId() string {
@@ -3500,7 +3596,7 @@ type ChmodFileRequest struct {
 
 func (x *ChmodFileRequest) Reset() {
 	*x = ChmodFileRequest{}
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3512,7 +3608,7 @@ func (x *ChmodFileRequest) String() string {
 func (*ChmodFileRequest) ProtoMessage() {}
 
 func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3525,7 +3621,7 @@ func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChmodFileRequest.ProtoReflect.Descriptor instead.
 func (*ChmodFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{75}
+	return file_executor_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ChmodFileRequest) GetSandboxId() string {
@@ -3560,7 +3656,7 @@ type RemoveFileRequest struct {
 
 func (x *RemoveFileRequest) Reset() {
 	*x = RemoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3572,7 +3668,7 @@ func (x *RemoveFileRequest) String() string {
 func (*RemoveFileRequest) ProtoMessage() {}
 
 func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3585,7 +3681,7 @@ func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{76}
+	return file_executor_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RemoveFileRequest) GetSandboxId() string {
@@ -3617,7 +3713,7 @@ type RemoveFileResponse struct {
 
 func (x *RemoveFileResponse) Reset() {
 	*x = RemoveFileResponse{}
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3629,7 +3725,7 @@ func (x *RemoveFileResponse) String() string {
 func (*RemoveFileResponse) ProtoMessage() {}
 
 func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3642,7 +3738,7 @@ func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileResponse.ProtoReflect.Descriptor instead.
 func (*RemoveFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{77}
+	return file_executor_proto_rawDescGZIP(), []int{79}
 }
 
 type PackFilesRequest struct {
@@ -3655,7 +3751,7 @@ type PackFilesRequest struct {
 
 func (x *PackFilesRequest) Reset() {
 	*x = PackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3667,7 +3763,7 @@ func (x *PackFilesRequest) String() string {
 func (*PackFilesRequest) ProtoMessage() {}
 
 func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3680,7 +3776,7 @@ func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesRequest.ProtoReflect.Descriptor instead.
 func (*PackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{78}
+	return file_executor_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *PackFilesRequest) GetSandboxId() string {
@@ -3706,7 +3802,7 @@ type PackFilesResponse struct {
 
 func (x *PackFilesResponse) Reset() {
 	*x = PackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3718,7 +3814,7 @@ func (x *PackFilesResponse) String() string {
 func (*PackFilesResponse) ProtoMessage() {}
 
 func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3731,7 +3827,7 @@ func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesResponse.ProtoReflect.Descriptor instead.
 func (*PackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{79}
+	return file_executor_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *PackFilesResponse) GetData() []byte {
@@ -3752,7 +3848,7 @@ type UnpackFilesRequest struct {
 
 func (x *UnpackFilesRequest) Reset() {
 	*x = UnpackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3764,7 +3860,7 @@ func (x *UnpackFilesRequest) String() string {
 func (*UnpackFilesRequest) ProtoMessage() {}
 
 func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3777,7 +3873,7 @@ func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesRequest.ProtoReflect.Descriptor instead.
 func (*UnpackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{80}
+	return file_executor_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *UnpackFilesRequest) GetSandboxId() string {
@@ -3810,7 +3906,7 @@ type UnpackFilesResponse struct {
 
 func (x *UnpackFilesResponse) Reset() {
 	*x = UnpackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3822,7 +3918,7 @@ func (x *UnpackFilesResponse) String() string {
 func (*UnpackFilesResponse) ProtoMessage() {}
 
 func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3835,7 +3931,7 @@ func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesResponse.ProtoReflect.Descriptor instead.
 func (*UnpackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{81}
+	return file_executor_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *UnpackFilesResponse) GetUnpacked() []byte {
@@ -3856,7 +3952,7 @@ type WatchFilesRequest struct {
 
 func (x *WatchFilesRequest) Reset() {
 	*x = WatchFilesRequest{}
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3868,7 +3964,7 @@ func (x *WatchFilesRequest) String() string {
 func (*WatchFilesRequest) ProtoMessage() {}
 
 func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3881,7 +3977,7 @@ func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesRequest.ProtoReflect.Descriptor instead.
 func (*WatchFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{82}
+	return file_executor_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *WatchFilesRequest) GetSandboxId() string {
@@ -3914,7 +4010,7 @@ type WatchFilesResponse struct {
 
 func (x *WatchFilesResponse) Reset() {
 	*x = WatchFilesResponse{}
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3926,7 +4022,7 @@ func (x *WatchFilesResponse) String() string {
 func (*WatchFilesResponse) ProtoMessage() {}
 
 func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3939,7 +4035,7 @@ func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesResponse.ProtoReflect.Descriptor instead.
 func (*WatchFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{83}
+	return file_executor_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *WatchFilesResponse) GetEvent() []byte {
@@ -3962,7 +4058,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4070,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4083,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{84}
+	return file_executor_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *Error) GetCode() string {
@@ -4092,7 +4188,12 @@ const file_executor_proto_rawDesc = "" +
 	"\breserves\x18\x01 \x03(\fR\breserves\"/\n" +
 	"\x15ReleaseReserveRequest\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\"\x18\n" +
-	"\x16ReleaseReserveResponse\"%\n" +
+	"\x16ReleaseReserveResponse\"@\n" +
+	"\x12RetireSlotsRequest\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
+	"\x04most\x18\x02 \x01(\rR\x04most\"0\n" +
+	"\x13RetireSlotsResponse\x12\x19\n" +
+	"\bslot_ids\x18\x01 \x03(\tR\aslotIds\"%\n" +
 	"\x0fOpenSlotRequest\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\"&\n" +
 	"\x10OpenSlotResponse\x12\x12\n" +
@@ -4270,13 +4371,14 @@ const file_executor_proto_rawDesc = "" +
 	"\x05Claim\x12%.yurt.executor.v1.ClaimSandboxRequest\x1a&.yurt.executor.v1.ClaimSandboxResponse\x12X\n" +
 	"\x05Await\x12%.yurt.executor.v1.AwaitSandboxRequest\x1a&.yurt.executor.v1.AwaitSandboxResponse0\x01\x12U\n" +
 	"\x04List\x12%.yurt.executor.v1.ListReservesRequest\x1a&.yurt.executor.v1.ListReservesResponse\x12\\\n" +
-	"\aRelease\x12'.yurt.executor.v1.ReleaseReserveRequest\x1a(.yurt.executor.v1.ReleaseReserveResponse2\xa2\x03\n" +
+	"\aRelease\x12'.yurt.executor.v1.ReleaseReserveRequest\x1a(.yurt.executor.v1.ReleaseReserveResponse2\xf9\x03\n" +
 	"\x05Slots\x12M\n" +
 	"\x04Open\x12!.yurt.executor.v1.OpenSlotRequest\x1a\".yurt.executor.v1.OpenSlotResponse\x12P\n" +
 	"\x05Close\x12\".yurt.executor.v1.CloseSlotRequest\x1a#.yurt.executor.v1.CloseSlotResponse\x12O\n" +
 	"\x04Wait\x12!.yurt.executor.v1.WaitSlotRequest\x1a\".yurt.executor.v1.WaitSlotResponse0\x01\x12Q\n" +
 	"\x04List\x12\".yurt.executor.v1.ListSlotsRequest\x1a#.yurt.executor.v1.ListSlotsResponse0\x01\x12T\n" +
-	"\x05Watch\x12#.yurt.executor.v1.WatchSlotsRequest\x1a$.yurt.executor.v1.WatchSlotsResponse0\x012\x9a\x02\n" +
+	"\x05Watch\x12#.yurt.executor.v1.WatchSlotsRequest\x1a$.yurt.executor.v1.WatchSlotsResponse0\x01\x12U\n" +
+	"\x06Retire\x12$.yurt.executor.v1.RetireSlotsRequest\x1a%.yurt.executor.v1.RetireSlotsResponse2\x9a\x02\n" +
 	"\bContexts\x12U\n" +
 	"\x04List\x12%.yurt.executor.v1.ListContextsRequest\x1a&.yurt.executor.v1.ListContextsResponse\x12\\\n" +
 	"\aRestart\x12'.yurt.executor.v1.RestartContextRequest\x1a(.yurt.executor.v1.RestartContextResponse\x12Y\n" +
@@ -4316,7 +4418,7 @@ func file_executor_proto_rawDescGZIP() []byte {
 	return file_executor_proto_rawDescData
 }
 
-var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
+var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
 var file_executor_proto_goTypes = []any{
 	(*SetDrainingRequest)(nil),      // 0: yurt.executor.v1.SetDrainingRequest
 	(*SetDrainingResponse)(nil),     // 1: yurt.executor.v1.SetDrainingResponse
@@ -4354,55 +4456,57 @@ var file_executor_proto_goTypes = []any{
 	(*ListReservesResponse)(nil),    // 33: yurt.executor.v1.ListReservesResponse
 	(*ReleaseReserveRequest)(nil),   // 34: yurt.executor.v1.ReleaseReserveRequest
 	(*ReleaseReserveResponse)(nil),  // 35: yurt.executor.v1.ReleaseReserveResponse
-	(*OpenSlotRequest)(nil),         // 36: yurt.executor.v1.OpenSlotRequest
-	(*OpenSlotResponse)(nil),        // 37: yurt.executor.v1.OpenSlotResponse
-	(*CloseSlotRequest)(nil),        // 38: yurt.executor.v1.CloseSlotRequest
-	(*CloseSlotResponse)(nil),       // 39: yurt.executor.v1.CloseSlotResponse
-	(*WaitSlotRequest)(nil),         // 40: yurt.executor.v1.WaitSlotRequest
-	(*WaitSlotResponse)(nil),        // 41: yurt.executor.v1.WaitSlotResponse
-	(*ListSlotsRequest)(nil),        // 42: yurt.executor.v1.ListSlotsRequest
-	(*ListSlotsResponse)(nil),       // 43: yurt.executor.v1.ListSlotsResponse
-	(*WatchSlotsRequest)(nil),       // 44: yurt.executor.v1.WatchSlotsRequest
-	(*WatchSlotsResponse)(nil),      // 45: yurt.executor.v1.WatchSlotsResponse
-	(*ListContextsRequest)(nil),     // 46: yurt.executor.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),    // 47: yurt.executor.v1.ListContextsResponse
-	(*RestartContextRequest)(nil),   // 48: yurt.executor.v1.RestartContextRequest
-	(*RestartContextResponse)(nil),  // 49: yurt.executor.v1.RestartContextResponse
-	(*RemoveContextRequest)(nil),    // 50: yurt.executor.v1.RemoveContextRequest
-	(*RemoveContextResponse)(nil),   // 51: yurt.executor.v1.RemoveContextResponse
-	(*StartExecutionRequest)(nil),   // 52: yurt.executor.v1.StartExecutionRequest
-	(*StartExecutionResponse)(nil),  // 53: yurt.executor.v1.StartExecutionResponse
-	(*WatchExecutionRequest)(nil),   // 54: yurt.executor.v1.WatchExecutionRequest
-	(*WatchExecutionResponse)(nil),  // 55: yurt.executor.v1.WatchExecutionResponse
-	(*WaitExecutionRequest)(nil),    // 56: yurt.executor.v1.WaitExecutionRequest
-	(*WaitExecutionResponse)(nil),   // 57: yurt.executor.v1.WaitExecutionResponse
-	(*ForgetExecutionRequest)(nil),  // 58: yurt.executor.v1.ForgetExecutionRequest
-	(*ForgetExecutionResponse)(nil), // 59: yurt.executor.v1.ForgetExecutionResponse
-	(*WriteStdinRequest)(nil),       // 60: yurt.executor.v1.WriteStdinRequest
-	(*WriteStdinResponse)(nil),      // 61: yurt.executor.v1.WriteStdinResponse
-	(*SignalExecutionRequest)(nil),  // 62: yurt.executor.v1.SignalExecutionRequest
-	(*SignalExecutionResponse)(nil), // 63: yurt.executor.v1.SignalExecutionResponse
-	(*ResizeExecutionRequest)(nil),  // 64: yurt.executor.v1.ResizeExecutionRequest
-	(*ResizeExecutionResponse)(nil), // 65: yurt.executor.v1.ResizeExecutionResponse
-	(*FileResponse)(nil),            // 66: yurt.executor.v1.FileResponse
-	(*WriteFileRequest)(nil),        // 67: yurt.executor.v1.WriteFileRequest
-	(*ReadFileRequest)(nil),         // 68: yurt.executor.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),        // 69: yurt.executor.v1.ReadFileResponse
-	(*StatFileRequest)(nil),         // 70: yurt.executor.v1.StatFileRequest
-	(*ListFilesRequest)(nil),        // 71: yurt.executor.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),       // 72: yurt.executor.v1.ListFilesResponse
-	(*MakeDirRequest)(nil),          // 73: yurt.executor.v1.MakeDirRequest
-	(*MoveFileRequest)(nil),         // 74: yurt.executor.v1.MoveFileRequest
-	(*ChmodFileRequest)(nil),        // 75: yurt.executor.v1.ChmodFileRequest
-	(*RemoveFileRequest)(nil),       // 76: yurt.executor.v1.RemoveFileRequest
-	(*RemoveFileResponse)(nil),      // 77: yurt.executor.v1.RemoveFileResponse
-	(*PackFilesRequest)(nil),        // 78: yurt.executor.v1.PackFilesRequest
-	(*PackFilesResponse)(nil),       // 79: yurt.executor.v1.PackFilesResponse
-	(*UnpackFilesRequest)(nil),      // 80: yurt.executor.v1.UnpackFilesRequest
-	(*UnpackFilesResponse)(nil),     // 81: yurt.executor.v1.UnpackFilesResponse
-	(*WatchFilesRequest)(nil),       // 82: yurt.executor.v1.WatchFilesRequest
-	(*WatchFilesResponse)(nil),      // 83: yurt.executor.v1.WatchFilesResponse
-	(*Error)(nil),                   // 84: yurt.executor.v1.Error
+	(*RetireSlotsRequest)(nil),      // 36: yurt.executor.v1.RetireSlotsRequest
+	(*RetireSlotsResponse)(nil),     // 37: yurt.executor.v1.RetireSlotsResponse
+	(*OpenSlotRequest)(nil),         // 38: yurt.executor.v1.OpenSlotRequest
+	(*OpenSlotResponse)(nil),        // 39: yurt.executor.v1.OpenSlotResponse
+	(*CloseSlotRequest)(nil),        // 40: yurt.executor.v1.CloseSlotRequest
+	(*CloseSlotResponse)(nil),       // 41: yurt.executor.v1.CloseSlotResponse
+	(*WaitSlotRequest)(nil),         // 42: yurt.executor.v1.WaitSlotRequest
+	(*WaitSlotResponse)(nil),        // 43: yurt.executor.v1.WaitSlotResponse
+	(*ListSlotsRequest)(nil),        // 44: yurt.executor.v1.ListSlotsRequest
+	(*ListSlotsResponse)(nil),       // 45: yurt.executor.v1.ListSlotsResponse
+	(*WatchSlotsRequest)(nil),       // 46: yurt.executor.v1.WatchSlotsRequest
+	(*WatchSlotsResponse)(nil),      // 47: yurt.executor.v1.WatchSlotsResponse
+	(*ListContextsRequest)(nil),     // 48: yurt.executor.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),    // 49: yurt.executor.v1.ListContextsResponse
+	(*RestartContextRequest)(nil),   // 50: yurt.executor.v1.RestartContextRequest
+	(*RestartContextResponse)(nil),  // 51: yurt.executor.v1.RestartContextResponse
+	(*RemoveContextRequest)(nil),    // 52: yurt.executor.v1.RemoveContextRequest
+	(*RemoveContextResponse)(nil),   // 53: yurt.executor.v1.RemoveContextResponse
+	(*StartExecutionRequest)(nil),   // 54: yurt.executor.v1.StartExecutionRequest
+	(*StartExecutionResponse)(nil),  // 55: yurt.executor.v1.StartExecutionResponse
+	(*WatchExecutionRequest)(nil),   // 56: yurt.executor.v1.WatchExecutionRequest
+	(*WatchExecutionResponse)(nil),  // 57: yurt.executor.v1.WatchExecutionResponse
+	(*WaitExecutionRequest)(nil),    // 58: yurt.executor.v1.WaitExecutionRequest
+	(*WaitExecutionResponse)(nil),   // 59: yurt.executor.v1.WaitExecutionResponse
+	(*ForgetExecutionRequest)(nil),  // 60: yurt.executor.v1.ForgetExecutionRequest
+	(*ForgetExecutionResponse)(nil), // 61: yurt.executor.v1.ForgetExecutionResponse
+	(*WriteStdinRequest)(nil),       // 62: yurt.executor.v1.WriteStdinRequest
+	(*WriteStdinResponse)(nil),      // 63: yurt.executor.v1.WriteStdinResponse
+	(*SignalExecutionRequest)(nil),  // 64: yurt.executor.v1.SignalExecutionRequest
+	(*SignalExecutionResponse)(nil), // 65: yurt.executor.v1.SignalExecutionResponse
+	(*ResizeExecutionRequest)(nil),  // 66: yurt.executor.v1.ResizeExecutionRequest
+	(*ResizeExecutionResponse)(nil), // 67: yurt.executor.v1.ResizeExecutionResponse
+	(*FileResponse)(nil),            // 68: yurt.executor.v1.FileResponse
+	(*WriteFileRequest)(nil),        // 69: yurt.executor.v1.WriteFileRequest
+	(*ReadFileRequest)(nil),         // 70: yurt.executor.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),        // 71: yurt.executor.v1.ReadFileResponse
+	(*StatFileRequest)(nil),         // 72: yurt.executor.v1.StatFileRequest
+	(*ListFilesRequest)(nil),        // 73: yurt.executor.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),       // 74: yurt.executor.v1.ListFilesResponse
+	(*MakeDirRequest)(nil),          // 75: yurt.executor.v1.MakeDirRequest
+	(*MoveFileRequest)(nil),         // 76: yurt.executor.v1.MoveFileRequest
+	(*ChmodFileRequest)(nil),        // 77: yurt.executor.v1.ChmodFileRequest
+	(*RemoveFileRequest)(nil),       // 78: yurt.executor.v1.RemoveFileRequest
+	(*RemoveFileResponse)(nil),      // 79: yurt.executor.v1.RemoveFileResponse
+	(*PackFilesRequest)(nil),        // 80: yurt.executor.v1.PackFilesRequest
+	(*PackFilesResponse)(nil),       // 81: yurt.executor.v1.PackFilesResponse
+	(*UnpackFilesRequest)(nil),      // 82: yurt.executor.v1.UnpackFilesRequest
+	(*UnpackFilesResponse)(nil),     // 83: yurt.executor.v1.UnpackFilesResponse
+	(*WatchFilesRequest)(nil),       // 84: yurt.executor.v1.WatchFilesRequest
+	(*WatchFilesResponse)(nil),      // 85: yurt.executor.v1.WatchFilesResponse
+	(*Error)(nil),                   // 86: yurt.executor.v1.Error
 }
 var file_executor_proto_depIdxs = []int32{
 	4,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
@@ -4423,78 +4527,80 @@ var file_executor_proto_depIdxs = []int32{
 	30, // 15: yurt.executor.v1.Reserves.Await:input_type -> yurt.executor.v1.AwaitSandboxRequest
 	32, // 16: yurt.executor.v1.Reserves.List:input_type -> yurt.executor.v1.ListReservesRequest
 	34, // 17: yurt.executor.v1.Reserves.Release:input_type -> yurt.executor.v1.ReleaseReserveRequest
-	36, // 18: yurt.executor.v1.Slots.Open:input_type -> yurt.executor.v1.OpenSlotRequest
-	38, // 19: yurt.executor.v1.Slots.Close:input_type -> yurt.executor.v1.CloseSlotRequest
-	40, // 20: yurt.executor.v1.Slots.Wait:input_type -> yurt.executor.v1.WaitSlotRequest
-	42, // 21: yurt.executor.v1.Slots.List:input_type -> yurt.executor.v1.ListSlotsRequest
-	44, // 22: yurt.executor.v1.Slots.Watch:input_type -> yurt.executor.v1.WatchSlotsRequest
-	46, // 23: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
-	48, // 24: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
-	50, // 25: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
-	52, // 26: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
-	54, // 27: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
-	56, // 28: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
-	58, // 29: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
-	60, // 30: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
-	62, // 31: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
-	64, // 32: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
-	67, // 33: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	68, // 34: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	70, // 35: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	71, // 36: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	73, // 37: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	74, // 38: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	75, // 39: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	76, // 40: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	78, // 41: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	80, // 42: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	82, // 43: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	5,  // 44: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	7,  // 45: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	1,  // 46: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
-	3,  // 47: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
-	9,  // 48: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	11, // 49: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	13, // 50: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	15, // 51: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	17, // 52: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	19, // 53: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	21, // 54: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	23, // 55: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	25, // 56: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	27, // 57: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	29, // 58: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	31, // 59: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
-	33, // 60: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	35, // 61: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	37, // 62: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
-	39, // 63: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
-	41, // 64: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
-	43, // 65: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
-	45, // 66: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
-	47, // 67: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	49, // 68: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	51, // 69: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	53, // 70: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	55, // 71: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	57, // 72: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	59, // 73: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	61, // 74: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	63, // 75: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	65, // 76: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	66, // 77: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	69, // 78: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	66, // 79: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	72, // 80: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	66, // 81: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	66, // 82: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	66, // 83: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	77, // 84: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	79, // 85: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	81, // 86: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	83, // 87: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	44, // [44:88] is the sub-list for method output_type
-	0,  // [0:44] is the sub-list for method input_type
+	38, // 18: yurt.executor.v1.Slots.Open:input_type -> yurt.executor.v1.OpenSlotRequest
+	40, // 19: yurt.executor.v1.Slots.Close:input_type -> yurt.executor.v1.CloseSlotRequest
+	42, // 20: yurt.executor.v1.Slots.Wait:input_type -> yurt.executor.v1.WaitSlotRequest
+	44, // 21: yurt.executor.v1.Slots.List:input_type -> yurt.executor.v1.ListSlotsRequest
+	46, // 22: yurt.executor.v1.Slots.Watch:input_type -> yurt.executor.v1.WatchSlotsRequest
+	36, // 23: yurt.executor.v1.Slots.Retire:input_type -> yurt.executor.v1.RetireSlotsRequest
+	48, // 24: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
+	50, // 25: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
+	52, // 26: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
+	54, // 27: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
+	56, // 28: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
+	58, // 29: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
+	60, // 30: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
+	62, // 31: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
+	64, // 32: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
+	66, // 33: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
+	69, // 34: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
+	70, // 35: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	72, // 36: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	73, // 37: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	75, // 38: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	76, // 39: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	77, // 40: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	78, // 41: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	80, // 42: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	82, // 43: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	84, // 44: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	5,  // 45: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	7,  // 46: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	1,  // 47: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	3,  // 48: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	9,  // 49: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	11, // 50: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	13, // 51: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	15, // 52: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	17, // 53: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	19, // 54: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	21, // 55: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	23, // 56: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	25, // 57: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	27, // 58: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	29, // 59: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	31, // 60: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	33, // 61: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	35, // 62: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	39, // 63: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	41, // 64: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	43, // 65: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	45, // 66: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	47, // 67: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	37, // 68: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
+	49, // 69: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	51, // 70: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	53, // 71: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	55, // 72: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	57, // 73: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	59, // 74: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	61, // 75: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	63, // 76: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	65, // 77: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	67, // 78: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	68, // 79: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	71, // 80: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	68, // 81: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	74, // 82: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	68, // 83: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	68, // 84: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	68, // 85: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	79, // 86: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	81, // 87: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	83, // 88: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	85, // 89: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	45, // [45:90] is the sub-list for method output_type
+	0,  // [0:45] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -4511,7 +4617,7 @@ func file_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc), len(file_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   85,
+			NumMessages:   87,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -956,11 +956,12 @@ var Reserves_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Slots_Open_FullMethodName  = "/yurt.executor.v1.Slots/Open"
-	Slots_Close_FullMethodName = "/yurt.executor.v1.Slots/Close"
-	Slots_Wait_FullMethodName  = "/yurt.executor.v1.Slots/Wait"
-	Slots_List_FullMethodName  = "/yurt.executor.v1.Slots/List"
-	Slots_Watch_FullMethodName = "/yurt.executor.v1.Slots/Watch"
+	Slots_Open_FullMethodName   = "/yurt.executor.v1.Slots/Open"
+	Slots_Close_FullMethodName  = "/yurt.executor.v1.Slots/Close"
+	Slots_Wait_FullMethodName   = "/yurt.executor.v1.Slots/Wait"
+	Slots_List_FullMethodName   = "/yurt.executor.v1.Slots/List"
+	Slots_Watch_FullMethodName  = "/yurt.executor.v1.Slots/Watch"
+	Slots_Retire_FullMethodName = "/yurt.executor.v1.Slots/Retire"
 )
 
 // SlotsClient is the client API for Slots service.
@@ -979,6 +980,8 @@ type SlotsClient interface {
 	List(ctx context.Context, in *ListSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListSlotsResponse], error)
 	// Watch tells all slots, at once and again at each change.
 	Watch(ctx context.Context, in *WatchSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSlotsResponse], error)
+	// Retire ends slots that nobody has claimed.
+	Retire(ctx context.Context, in *RetireSlotsRequest, opts ...grpc.CallOption) (*RetireSlotsResponse, error)
 }
 
 type slotsClient struct {
@@ -1066,6 +1069,16 @@ func (c *slotsClient) Watch(ctx context.Context, in *WatchSlotsRequest, opts ...
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Slots_WatchClient = grpc.ServerStreamingClient[WatchSlotsResponse]
 
+func (c *slotsClient) Retire(ctx context.Context, in *RetireSlotsRequest, opts ...grpc.CallOption) (*RetireSlotsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RetireSlotsResponse)
+	err := c.cc.Invoke(ctx, Slots_Retire_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SlotsServer is the server API for Slots service.
 // All implementations must embed UnimplementedSlotsServer
 // for forward compatibility.
@@ -1082,6 +1095,8 @@ type SlotsServer interface {
 	List(*ListSlotsRequest, grpc.ServerStreamingServer[ListSlotsResponse]) error
 	// Watch tells all slots, at once and again at each change.
 	Watch(*WatchSlotsRequest, grpc.ServerStreamingServer[WatchSlotsResponse]) error
+	// Retire ends slots that nobody has claimed.
+	Retire(context.Context, *RetireSlotsRequest) (*RetireSlotsResponse, error)
 	mustEmbedUnimplementedSlotsServer()
 }
 
@@ -1106,6 +1121,9 @@ func (UnimplementedSlotsServer) List(*ListSlotsRequest, grpc.ServerStreamingServ
 }
 func (UnimplementedSlotsServer) Watch(*WatchSlotsRequest, grpc.ServerStreamingServer[WatchSlotsResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedSlotsServer) Retire(context.Context, *RetireSlotsRequest) (*RetireSlotsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Retire not implemented")
 }
 func (UnimplementedSlotsServer) mustEmbedUnimplementedSlotsServer() {}
 func (UnimplementedSlotsServer) testEmbeddedByValue()               {}
@@ -1197,6 +1215,24 @@ func _Slots_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Slots_WatchServer = grpc.ServerStreamingServer[WatchSlotsResponse]
 
+func _Slots_Retire_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetireSlotsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SlotsServer).Retire(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Slots_Retire_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SlotsServer).Retire(ctx, req.(*RetireSlotsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Slots_ServiceDesc is the grpc.ServiceDesc for Slots service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1211,6 +1247,10 @@ var Slots_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Close",
 			Handler:    _Slots_Close_Handler,
+		},
+		{
+			MethodName: "Retire",
+			Handler:    _Slots_Retire_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,31 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/yurtrun/yurt"
+)
+
+// RetireSlots ends up to so many slots of the template with the digest that are anybody's
+// and whose sandbox nobody has claimed, and returns their ids. A claim gets a sandbox or the
+// slot is ended, never both. What a session has, or waits for, is left alone.
+func (e *Executor) RetireSlots(ctx context.Context, digest string, most int) ([]string, error) {
+	var ids []string
+	for len(ids) < most && ctx.Err() == nil {
+		s := e.reserves.take(digest, func(s *sandbox) bool { return s.slot != nil && s.slot.spec.For == "" })
+		if s == nil {
+			break
+		}
+		sl := s.slot
+		e.endSlot(sl, "it was not needed any more", false)
+		ids = append(ids, sl.spec.ID)
+		if err := e.DestroySandbox(context.WithoutCancel(ctx), s.id); err != nil {
+			return ids, yurt.Errorf(yurt.CodeInternal, "ending slot %s: %w", sl.spec.ID, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return ids, fmt.Errorf("ending slots that nobody needs: %w", err)
+	}
+	return ids, nil
+}
