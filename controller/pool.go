@@ -10,6 +10,8 @@ import (
 type PoolStore interface {
 	// SetPoolSize gives the warm pool of a template a size.
 	SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error
+	// UnsetPoolSize drops the size of a template's, if it was given one.
+	UnsetPoolSize(ctx context.Context, template string) error
 	// PoolSizes returns the sizes that were given, by template.
 	PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error)
 }
@@ -92,6 +94,31 @@ func (c *Controller) SetPool(ctx context.Context, template string, size yurt.Poo
 		return yurt.Pool{}, err
 	}
 	resizePool(&t, map[string]yurt.PoolSize{template: size})
+	return c.poolOf(ctx, t)
+}
+
+// UnsetPool has the warm pool of a template sized by the template again.
+func (c *Controller) UnsetPool(ctx context.Context, template string) (yurt.Pool, error) {
+	t, err := c.Template(ctx, template)
+	if err != nil {
+		return yurt.Pool{}, err
+	}
+	if err := c.store.UnsetPoolSize(ctx, template); err != nil {
+		return yurt.Pool{}, err
+	}
+	return c.poolOf(ctx, t)
+}
+
+// Pool returns the warm pool of a template; one that keeps none has the size 0.
+func (c *Controller) Pool(ctx context.Context, template string) (yurt.Pool, error) {
+	t, err := c.pooledTemplate(ctx, template)
+	if err != nil {
+		return yurt.Pool{}, err
+	}
+	return c.poolOf(ctx, t)
+}
+
+func (c *Controller) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, error) {
 	list, err := c.poolsOf(ctx, []yurt.Template{t})
 	if err != nil {
 		return yurt.Pool{}, err

@@ -6,27 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"path/filepath"
-	"slices"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
-	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/local"
-	"github.com/yurtrun/yurt/controller/sqlite"
-	"github.com/yurtrun/yurt/hcl"
-)
-
-const (
-	headerLimit   = 10 * time.Second // for a client to send its headers
-	shutdownLimit = 10 * time.Second // for requests and sessions to end
-	readyPause    = 5 * time.Millisecond
 )
 
 type devFlags struct {
@@ -60,7 +45,7 @@ running, and finds them again when it is started on the same state directory.` +
 }
 
 func (a *app) serveDev(ctx context.Context, f devFlags) error {
-	if err := checkLoopback(f.listen); err != nil {
+	if err := checkLoopback(f.listen, "yurt dev", ""); err != nil {
 		return err
 	}
 	logger, err := a.logger(f.logFormat)
@@ -75,12 +60,14 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 		return yurt.Errorf(yurt.CodeUnavailable, "listening on %s: %w; is another yurt dev running? --listen 127.0.0.1:0 takes any free port", f.listen, err)
 	}
 	defer listener.Close()
-	server, err := a.newDevServer(ctx, f.nodeFlags, logger)
+	server, err := a.newDevServer(ctx, f, logger)
 	if err != nil {
 		return err
 	}
-	announce := func() { a.announce(listener.Addr(), f.stateDir) }
-	return errors.Join(server.serve(ctx, listener, announce, f.keep), server.close())
+	announce := func() {
+		a.announceServer(listener.Addr(), keeps{"state", "state_dir", f.stateDir}, "Ctrl-C ends the sessions and the server.")
+	}
+	return errors.Join(server.serve(ctx, listener, announce), server.close())
 }
 
 func (a *app) logger(format string) (*slog.Logger, error) {
@@ -94,31 +81,26 @@ func (a *app) logger(format string) (*slog.Logger, error) {
 	}
 }
 
-// announce says where to go. Programs that start yurt dev read it too.
-func (a *app) announce(address net.Addr, stateDir string) {
+// keeps says where a server keeps what it has to remember.
+type keeps struct{ name, key, where string }
+
+// announceServer says where to go, where it keeps what it has to remember, and what
+// Ctrl-C does. Programs that start a server read it too.
+func (a *app) announceServer(address net.Addr, keeps keeps, atEnd string) {
 	base := "http://" + address.String()
 	if a.json {
-		_ = a.printJSON(map[string]string{"url": base, "docs": base + "/docs", "state_dir": stateDir})
+		_ = a.printJSON(map[string]string{"url": base, "docs": base + "/docs", keeps.key: keeps.where})
 		return
 	}
 	a.printf("Yurt %s listens on %s\n\n", version, base)
-	a.printf("  API      %s/api/v1\n  docs     %s/docs\n  OpenAPI  %s/openapi.json\n  metrics  %s/metrics\n  state    %s\n\n", base, base, base, base, stateDir)
-	a.printf("Try: yurt session create --server %s\nCtrl-C ends the sessions and the server.\n", base)
-}
-
-// devServer is everything that yurt dev runs, joined.
-type devServer struct {
-	controller *controller.Controller
-	placer     *local.Placer
-	api        *httpapi.API
-	logger     *slog.Logger
-	closers    []func() error // run last to first
+	a.printf("  API      %s/api/v1\n  docs     %s/docs\n  OpenAPI  %s/openapi.json\n  metrics  %s/metrics\n  %-8s %s\n\n", base, base, base, base, keeps.name, keeps.where)
+	a.printf("Try: yurt session create --server %s\n%s\n", base, atEnd)
 }
 
 // newDevServer builds the parts from the bottom up; what is built when a later one
 // fails is closed again.
-func (a *app) newDevServer(ctx context.Context, f nodeFlags, logger *slog.Logger) (_ *devServer, err error) {
-	s := &devServer{logger: logger}
+func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger) (_ *apiServer, err error) {
+	s := newAPIServer(logger)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -132,126 +114,23 @@ func (a *app) newDevServer(ctx context.Context, f nodeFlags, logger *slog.Logger
 	if err := node.Start(ctx); err != nil {
 		return nil, err
 	}
-	store, err := sqlite.Open(ctx, filepath.Join(f.stateDir, "yurt.db"))
+	store, err := s.openStore(ctx, filepath.Join(f.stateDir, "yurt.db"))
 	if err != nil {
 		return nil, err
 	}
-	s.closers = append(s.closers, store.Close)
-	templates, err := hcl.Defaults()
-	if err != nil {
+	placer := local.New(localNode, node, logger)
+	if err := s.join(ctx, store, placer, true); err != nil {
 		return nil, err
 	}
-	metrics := prometheus.NewRegistry()
-	s.placer = local.New(localNode, node, logger)
-	s.controller, err = controller.New(controller.Config{
-		Store: store, Placer: s.placer, Templates: templates, Logger: logger, Metrics: metrics,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, s.controller.Close)
-	if err := metrics.Register(s.placer.Metrics()); err != nil {
+	if err := s.metrics.Register(placer.Metrics()); err != nil {
 		return nil, fmt.Errorf("registering the metrics of the warm pools: %w", err)
 	}
-	parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) {
-		return s.controller.Template(context.WithoutCancel(ctx), name)
-	}}
-	s.api, err = httpapi.New(httpapi.Config{
-		Controller: s.controller, Metrics: metrics, Version: version, Logger: logger, LoopbackOnly: true,
-		ParseTemplateJSON: hcl.ParseJSON,
-		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
-			return parser.Parse(hcl.Source{Name: name, Text: source})
-		},
-	})
-	return s, err
-}
-
-// serve answers requests until ctx is done, then ends what is under way. It calls
-// ready once every request can be answered.
-func (s *devServer) serve(ctx context.Context, listener net.Listener, ready func(), keep bool) error {
-	server := &http.Server{
-		Handler:           s.api,
-		ReadHeaderTimeout: headerLimit,
-		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	// The controller goes on until the sessions are ended, so it has a life of its own.
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	group.Go(func() error { return s.controller.Run(background) })
-	group.Go(func() error {
-		s.placer.Run(background, s.controller.PooledTemplates)
+	s.beside = append(s.beside, func(ctx context.Context) error {
+		placer.Run(ctx, s.controller.PooledTemplates)
 		return nil
 	})
-	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving requests: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error { return s.awaitReady(ctx, ready) })
-	group.Go(func() error {
-		defer stop()
-		<-ctx.Done()
-		return s.shutdown(context.WithoutCancel(ctx), server, keep)
-	})
-	return group.Wait()
-}
-
-// awaitReady calls ready once the controller has judged the sessions of an earlier
-// life, which is moments after it runs.
-func (s *devServer) awaitReady(ctx context.Context, ready func()) error {
-	for s.controller.Ready(ctx) != nil {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(readyPause):
-		}
+	if !f.keep {
+		s.atEnd = s.endSessions
 	}
-	ready()
-	return nil
-}
-
-// shutdown takes no new requests, ends the sessions, which ends most requests that
-// wait for something, then all that still wait, and then those sessions that came
-// into being meanwhile.
-func (s *devServer) shutdown(ctx context.Context, server *http.Server, keep bool) error {
-	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
-	defer cancel()
-	drained := make(chan error, 1)
-	go func() { drained <- server.Shutdown(ctx) }()
-	end := s.endSessions
-	if keep {
-		end = func(context.Context) error { return nil }
-	}
-	err := end(ctx)
-	s.api.Drain()
-	if <-drained != nil {
-		err = errors.Join(err, server.Close()) // cuts off those that do not end
-	}
-	return errors.Join(err, end(ctx))
-}
-
-// endSessions ends every session that has not ended.
-func (s *devServer) endSessions(ctx context.Context) error {
-	sessions, err := s.controller.Sessions(ctx, controller.SessionQuery{Live: true})
-	if err != nil {
-		return err
-	}
-	var failures []error
-	for _, session := range sessions {
-		if _, err := s.controller.EndSession(ctx, session.ID); err != nil && yurt.CodeOf(err) != yurt.CodeSessionEnded {
-			failures = append(failures, err)
-		}
-	}
-	return errors.Join(failures...)
-}
-
-// close closes the parts, last to first. Sandboxes that still run stay.
-func (s *devServer) close() error {
-	var failures []error
-	for _, closer := range slices.Backward(s.closers) {
-		failures = append(failures, closer())
-	}
-	return errors.Join(failures...)
+	return s, nil
 }

@@ -12,8 +12,8 @@ import (
 const defaultListen = "127.0.0.1:8700"
 
 // checkLoopback refuses an address that anyone but this machine could reach: the
-// development server asks for no key, and whoever reaches it runs code here.
-func checkLoopback(address string) error {
+// command asks for no key, and whoever reaches it runs code. The hint says what to do.
+func checkLoopback(address, command, hint string) error {
 	const field = "--listen"
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -29,5 +29,5 @@ func checkLoopback(address string) error {
 		return nil
 	}
 	return yurt.FieldErrorf(yurt.CodeInvalidArgument, field,
-		"%q can be reached from other machines, and yurt dev asks nobody for a key; listen on 127.0.0.1, [::1] or localhost", address)
+		"%q can be reached from other machines, and %s asks nobody for a key; listen on 127.0.0.1, [::1] or localhost%s", address, command, hint)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func newPoolCommand(a *app) *cobra.Command {
-	cmd := parent("pool", "Look at the warm pools of templates, and size them", groupServer, newPoolListCommand(a), newPoolSetCommand(a))
+	cmd := parent("pool", "Look at the warm pools of templates, and size them", groupServer, newPoolListCommand(a), newPoolSetCommand(a), newPoolUnsetCommand(a))
 	a.addServerFlag(cmd)
 	return cmd
 }
@@ -54,10 +54,10 @@ func (a *app) printPools(pools ...yurt.Pool) {
 			refill = inMS(p.RefillMS)
 		}
 		rows[i] = []string{
-			p.Template, strconv.Itoa(p.Min), strconv.Itoa(p.Max), strconv.Itoa(p.Target), strconv.Itoa(p.Ready), rate, refill,
+			p.Template, strconv.Itoa(p.Min), strconv.Itoa(p.Max), strconv.Itoa(p.Target), strconv.Itoa(p.Ready), strconv.Itoa(p.Pending), rate, refill, p.Failure,
 		}
 	}
-	a.printTable([]string{"template", "min", "max", "target", "ready", "hits", "refill"}, rows)
+	a.printTable([]string{"template", "min", "max", "target", "ready", "pending", "hits", "refill", "failure"}, rows)
 }
 
 func newPoolSetCommand(a *app) *cobra.Command {
@@ -83,6 +83,10 @@ func (a *app) setPool(ctx context.Context, template string, size yurt.PoolSize) 
 		return err
 	}
 	pool, err := client.SetPool(ctx, template, size)
+	return a.showPool(pool, err)
+}
+
+func (a *app) showPool(pool yurt.Pool, err error) error {
 	if err != nil {
 		return err
 	}
@@ -91,4 +95,21 @@ func (a *app) setPool(ctx context.Context, template string, size yurt.PoolSize) 
 	}
 	a.printPools(pool)
 	return nil
+}
+
+func newPoolUnsetCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "unset TEMPLATE",
+		Short:   "Have the warm pool of a template sized by the template again",
+		Example: "  yurt pool unset python-basic",
+		Args:    arguments(1, 1, "one template"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			pool, err := client.UnsetPool(cmd.Context(), args[0])
+			return a.showPool(pool, err)
+		},
+	}
 }

@@ -98,6 +98,7 @@ func New(config Config) (*API, error) {
 	a.registerTrees()
 	a.registerTemplates()
 	a.registerPools()
+	a.registerNodes()
 	a.registerSystem()
 	return a, a.handlePages()
 }

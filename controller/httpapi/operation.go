@@ -37,6 +37,7 @@ func (a *API) humaConfig() huma.Config {
 				{Name: tagFiles, Description: "Files below the session's /workspace, streamed as they are."},
 				{Name: tagTemplates, Description: "A template says what the sandboxes of a session are made of."},
 				{Name: tagContainers, Description: "The sandboxes under the sessions."},
+				{Name: tagNodes, Description: "The machines that sandboxes are on."},
 				{Name: tagServer, Description: "About the server itself."},
 			},
 			Components: &huma.Components{Schemas: registry},
@@ -96,6 +97,7 @@ const (
 	tagFiles      = "files"
 	tagTemplates  = "templates"
 	tagContainers = "containers"
+	tagNodes      = "nodes"
 	tagServer     = "server"
 )
 

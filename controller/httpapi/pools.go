@@ -9,6 +9,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
+const poolPath = "/pools/{template}"
+
 // poolBody is the body of PUT /pools/{template}.
 type poolBody struct {
 	Min *int `json:"min" doc:"How many are always kept ready, 0 to 100."`
@@ -16,6 +18,9 @@ type poolBody struct {
 }
 
 type (
+	poolInput struct {
+		Template string `path:"template" doc:"Name of the template." example:"python-basic"`
+	}
 	setPoolInput struct {
 		Template string `path:"template" doc:"Name of the template." example:"python-basic"`
 		jsonBody[poolBody]
@@ -31,14 +36,24 @@ func (a *API) registerPools() {
 	register(a, huma.Operation{
 		OperationID: "list-pools", Method: http.MethodGet, Path: "/pools",
 		Summary: "List the warm pools", Tags: []string{tagTemplates},
-		Description: "Their sizes, how many sandboxes are ready, how many claims found one (`hit_rate`, 0 to 1) and how long one more takes to make. It counts since the server was started.",
+		Description: "Their sizes, how many sandboxes demand asks for (`target`), are `ready` and being made (`pending`), how many claims found one (`hit_rate`, 0 to 1), how long one more takes to make, and why the last could not be made (`failure`), if so. It counts since the server, or on a cluster the node, was started.",
 	}, a.listPools)
 	register(a, huma.Operation{
-		OperationID: "set-pool", Method: http.MethodPut, Path: "/pools/{template}",
+		OperationID: "get-pool", Method: http.MethodGet, Path: poolPath,
+		Summary: "Look at the warm pool of a template", Tags: []string{tagTemplates},
+		Description: "Of a template that keeps none, `max` is 0.",
+	}, a.getPool)
+	register(a, huma.Operation{
+		OperationID: "unset-pool", Method: http.MethodDelete, Path: poolPath,
+		Summary: "Have the warm pool of a template sized by the template again", Tags: []string{tagTemplates},
+		Description: "It answers with the pool, which has the size that the template gives from then on. One that was given no other size it leaves alone.",
+	}, a.unsetPool)
+	register(a, huma.Operation{
+		OperationID: "set-pool", Method: http.MethodPut, Path: poolPath,
 		Summary: "Give the warm pool of a template another size", Tags: []string{tagTemplates},
-		Description: "In place of what the template says, and for as long as it is there.",
+		Description: "In place of what the template says, until the size is deleted.",
 	}, a.setPool)
-	a.documentBody(a.registered(http.MethodPut, "/pools/{template}"), map[string]*huma.MediaType{
+	a.documentBody(a.registered(http.MethodPut, poolPath), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[poolBody](a, "PoolSize")},
 	})
 }
@@ -46,6 +61,16 @@ func (a *API) registerPools() {
 func (a *API) listPools(ctx context.Context, _ *struct{}) (*poolsOutput, error) {
 	list, err := a.ctl.Pools(ctx)
 	return &poolsOutput{Body: poolList{orEmpty(list)}}, err
+}
+
+func (a *API) getPool(ctx context.Context, in *poolInput) (*poolOutput, error) {
+	pool, err := a.ctl.Pool(ctx, in.Template)
+	return &poolOutput{Body: pool}, err
+}
+
+func (a *API) unsetPool(ctx context.Context, in *poolInput) (*poolOutput, error) {
+	pool, err := a.ctl.UnsetPool(ctx, in.Template)
+	return &poolOutput{Body: pool}, err
 }
 
 func (a *API) setPool(ctx context.Context, in *setPoolInput) (*poolOutput, error) {

@@ -42,6 +42,16 @@ func TestPools(t *testing.T) {
 	if got := pools(); len(got) != 1 || got[0] != want {
 		t.Errorf("after a hit and a miss there are %+v, want %+v", got, want)
 	}
+	var one yurt.Pool
+	if s.do(t, "GET", "/api/v1/pools/shell-basic", "").decode(t, &one); one != want {
+		t.Errorf("it is %+v, want %+v", one, want)
+	}
+	if a := s.do(t, "DELETE", "/api/v1/pools/shell-basic", ""); a.status != http.StatusOK || len(pools()) != 0 {
+		t.Errorf("as its template says it is %s", a.body)
+	}
+	if s.do(t, "GET", "/api/v1/pools/shell-basic", "").decode(t, &one); one.PoolSize != (yurt.PoolSize{}) {
+		t.Errorf("it is %+v", one)
+	}
 	if a := s.do(t, "PUT", "/api/v1/pools/shell-basic", `{"min": 0, "max": 0}`); a.status != http.StatusOK || len(pools()) != 0 {
 		t.Errorf("without a size it is %s", a.body)
 	}
@@ -63,4 +73,6 @@ func TestPoolsThatAreRefused(t *testing.T) {
 		wantProblem(t, s.do(t, "PUT", "/api/v1/pools/shell-basic", body), code, field)
 	}
 	wantProblem(t, s.do(t, "PUT", "/api/v1/pools/missing", `{"min": 1, "max": 1}`), yurt.CodeTemplateNotFound, "")
+	wantProblem(t, s.do(t, "GET", "/api/v1/pools/missing", ""), yurt.CodeTemplateNotFound, "")
+	wantProblem(t, s.do(t, "DELETE", "/api/v1/pools/missing", ""), yurt.CodeTemplateNotFound, "")
 }

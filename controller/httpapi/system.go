@@ -11,7 +11,8 @@ import (
 type (
 	statusOutput struct{ Body statusBody }
 	statusBody   struct {
-		Status string `json:"status"`
+		Status   string   `json:"status"`
+		Warnings []string `json:"warnings,omitempty" doc:"What is not as it should be, although it can serve."`
 	}
 	versionOutput struct{ Body versionBody }
 	versionBody   struct {
@@ -31,9 +32,9 @@ func (a *API) registerSystem() {
 	register(a, huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: "/ready",
 		Summary: "Say whether it can serve", Tags: []string{tagServer},
-		Description: "Its store answers, a node is reachable, and the sessions of an earlier life are found again.",
+		Description: "Its store answers, a node is reachable, and the sessions of an earlier life are found again. It is ready with warnings while what it does not need at once is away.",
 	}, func(ctx context.Context, _ *struct{}) (*statusOutput, error) {
-		return &statusOutput{Body: statusBody{Status: "ready"}}, a.ctl.Ready(ctx)
+		return &statusOutput{Body: statusBody{Status: "ready", Warnings: a.ctl.Warnings()}}, a.ctl.Ready(ctx)
 	})
 	register(a, huma.Operation{
 		OperationID: "version", Method: http.MethodGet, Path: "/version",

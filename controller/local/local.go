@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -38,6 +39,7 @@ type Placer struct {
 var (
 	_ controller.Placer     = (*Placer)(nil)
 	_ controller.PoolPlacer = (*Placer)(nil)
+	_ controller.NodeLister = (*Placer)(nil)
 )
 
 // New returns a placer over executor, whose node has the given name. The name has to
@@ -96,4 +98,17 @@ func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
 // Pools implements controller.PoolPlacer.
 func (p *Placer) Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
 	return p.pools.Pools(ctx, templates)
+}
+
+// NodeList implements controller.NodeLister.
+func (p *Placer) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
+	reserves, err := p.executor.Reserves(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node := yurt.NodeInfo{Name: p.name, Healthy: true, Warm: map[string]int{}, UpdatedAt: time.Now().UTC()}
+	for _, r := range reserves {
+		node.Warm[r.Digest] = r.Ready
+	}
+	return []yurt.NodeInfo{node}, nil
 }

@@ -222,7 +222,9 @@ func (p *Planner) State(template yurt.Template) yurt.Pool {
 	if one == nil {
 		return state
 	}
-	state.Target = one.size - one.stock.Busy
+	if template.WarmPool.Max > 0 {
+		state.Target = one.size - one.stock.Busy
+	}
 	state.Ready, state.Claimed = one.stock.Ready, one.stock.Busy
 	state.Pending = one.opening + one.stock.Other
 	state.Hits, state.Misses = one.stock.Hits, one.stock.Misses

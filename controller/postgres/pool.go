@@ -15,6 +15,12 @@ func (s *Store) SetPoolSize(ctx context.Context, template string, size yurt.Pool
 	return err
 }
 
+// UnsetPoolSize implements controller.PoolStore.
+func (s *Store) UnsetPoolSize(ctx context.Context, template string) error {
+	_, err := s.exec(ctx, "dropping the size of a warm pool", "DELETE FROM pools WHERE template = ?", template)
+	return err
+}
+
 // PoolSizes implements controller.PoolStore.
 func (s *Store) PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error) {
 	type row struct {

@@ -18,6 +18,14 @@ func (s *Store) SetPoolSize(ctx context.Context, template string, size yurt.Pool
 	return nil
 }
 
+// UnsetPoolSize implements controller.PoolStore.
+func (s *Store) UnsetPoolSize(ctx context.Context, template string) error {
+	if _, err := s.write.ExecContext(ctx, "DELETE FROM pools WHERE template = ?", template); err != nil {
+		return fmt.Errorf("dropping the size of a warm pool: %w", err)
+	}
+	return nil
+}
+
 // PoolSizes implements controller.PoolStore.
 func (s *Store) PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error) {
 	rows, err := s.read.QueryContext(ctx, selectPools)

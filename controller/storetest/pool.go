@@ -24,4 +24,15 @@ func testPools(t *testing.T, store controller.Store) {
 		}
 		wantEqual(t, "sizes", got, want)
 	}
+	for _, template := range []string{"a", "a", "missing"} {
+		if err := store.UnsetPoolSize(ctx, template); err != nil {
+			t.Fatal(err)
+		}
+	}
+	delete(want, "a")
+	got, err := store.PoolSizes(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "sizes that are left", got, want)
 }

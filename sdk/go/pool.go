@@ -16,10 +16,26 @@ func (c *Client) Pools(ctx context.Context) ([]yurt.Pool, error) {
 	return list.Pools, err
 }
 
+// Pool returns the warm pool of a template; one that keeps none has the size 0.
+func (c *Client) Pool(ctx context.Context, template string) (yurt.Pool, error) {
+	var pool yurt.Pool
+	err := c.get(ctx, poolPath(template), nil, &pool)
+	return pool, err
+}
+
+// UnsetPool has the warm pool of a template sized by the template again.
+func (c *Client) UnsetPool(ctx context.Context, template string) (yurt.Pool, error) {
+	var pool yurt.Pool
+	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: poolPath(template)}, &pool)
+	return pool, err
+}
+
+func poolPath(template string) string { return apiPrefix + "/pools/" + segment(template) }
+
 // SetPool gives the warm pool of a template another size, in place of what the template
 // says. The server gets there within a second or so.
 func (c *Client) SetPool(ctx context.Context, template string, size yurt.PoolSize) (yurt.Pool, error) {
-	what, err := postJSON(apiPrefix+"/pools/"+segment(template), size)
+	what, err := postJSON(poolPath(template), size)
 	if err != nil {
 		return yurt.Pool{}, err
 	}

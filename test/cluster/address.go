@@ -3,7 +3,6 @@ package cluster
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -45,13 +44,14 @@ func unique(prefix string) string {
 	return prefix + hex.EncodeToString(raw)
 }
 
-// place gives an agent its address and directory: on a host, that of the host.
-func place(host *Host, ports ...int) (string, error) {
-	if host == nil {
-		return freeAddress(ports...)
+// place chooses an agent's address: that of its host, else the one that is preferred if
+// the ports are free there, else any.
+func place(host *Host, prefer string, ports ...int) (string, error) {
+	if host != nil {
+		return host.Address, nil
 	}
-	if host.Address == "" {
-		return "", errors.New("the host has no address; it comes from Network.Host")
+	if prefer != "" && allFree(prefer, ports) == nil {
+		return prefer, nil
 	}
-	return host.Address, nil
+	return freeAddress(ports...)
 }

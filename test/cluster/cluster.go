@@ -22,9 +22,11 @@ type Options struct {
 
 	PluginDir string // of task drivers
 	// Config is HCL for every agent and ClientConfig for clients, beside the harness's own.
-	// ${dir} in it is a directory that an agent has for itself, ${ip} its address.
+	// ${dir} in it is a directory that an agent has for itself, ${ip} its address, and
+	// ${node} the name of its node.
 	Config, ClientConfig string
 	Consul               string // address of an agent of Consul for all, or empty
+	Prefer               string // the loopback address for the first agent, if it is free
 	// Network gives every agent a host of its own there.
 	Network *Network
 }
@@ -84,9 +86,18 @@ func (c *NomadCluster) start(ctx context.Context, options Options) error {
 	servers := max(1, options.Servers)
 	var join []string
 	for i := range options.Servers + max(1, options.Clients) {
+		if i == options.Servers {
+			// A client that finds no leader at its start tries again half a minute later.
+			if err := c.ready(ctx); err != nil {
+				return err
+			}
+		}
 		agent := NomadOptions{
 			Server: i < servers, Servers: servers, Join: join, Client: i >= options.Servers,
 			PluginDir: options.PluginDir, Config: options.Config, Consul: options.Consul,
+		}
+		if i == 0 {
+			agent.Prefer = options.Prefer
 		}
 		if agent.Client {
 			agent.Config += "\n" + options.ClientConfig
@@ -107,6 +118,10 @@ func (c *NomadCluster) start(ctx context.Context, options Options) error {
 		}
 	}
 	c.API = c.Servers[0].API
+	return c.ready(ctx)
+}
+
+func (c *NomadCluster) ready(ctx context.Context) error {
 	for _, agent := range c.agents() {
 		if err := agent.Ready(ctx); err != nil {
 			return err

@@ -19,7 +19,8 @@ const consulHTTP = 8500
 // ConsulOptions say what an agent of Consul is to be. The zero value is a server of its
 // own on this machine.
 type ConsulOptions struct {
-	Host *Host
+	Host   *Host
+	Prefer string // the loopback address to listen on, if it is free
 	// Join is the address of a server that the agent is then a client of.
 	Join string
 	// Config is HCL beside the harness's own.
@@ -33,7 +34,6 @@ type ConsulAgent struct {
 	Address string         // of its API, host:port
 	IP      string         // what it listens on
 	Client  *consul.Client // of its API
-	isLone  bool
 }
 
 // Consul starts an agent for the test, which ends with it.
@@ -61,7 +61,7 @@ func StartConsul(ctx context.Context, options ConsulOptions) (*ConsulAgent, erro
 	if err != nil {
 		return nil, err
 	}
-	ip, err := place(options.Host, consulHTTP, 8300, 8301)
+	ip, err := place(options.Host, options.Prefer, consulHTTP, 8300, 8301)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func StartConsul(ctx context.Context, options ConsulOptions) (*ConsulAgent, erro
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for Consul: %w", err)
 	}
-	agent := &ConsulAgent{IP: ip, Address: fmt.Sprintf("%s:%d", ip, consulHTTP), isLone: options.Join == ""}
+	agent := &ConsulAgent{IP: ip, Address: fmt.Sprintf("%s:%d", ip, consulHTTP)}
 	agent.process = &process{
 		name: "Consul", dir: dir, host: options.Host,
 		args: []string{program, "agent", "-config-dir", filepath.Join(dir, "config")},
@@ -142,7 +142,7 @@ func (a *ConsulAgent) Start(ctx context.Context) error {
 
 // Close ends the agent and removes all that was its.
 func (a *ConsulAgent) Close() error {
-	return errors.Join(a.end(sigterm), sweep(a.dir, ""), os.RemoveAll(a.dir))
+	return errors.Join(a.end(sigterm), sweep(a.dir, ""))
 }
 
 // ready waits until the check passes. An agent that ends instead is not waited for.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,30 @@ func (c *NomadCluster) WaitDone(t testing.TB, jobID string) *nomad.Allocation {
 	return c.WaitAlloc(t, jobID, "complete or failed", func(a *nomad.Allocation) bool {
 		return a.ClientStatus == nomad.AllocClientStatusComplete || a.ClientStatus == nomad.AllocClientStatusFailed
 	})
+}
+
+// WaitNode waits until the servers see the node as wanted.
+func (c *NomadCluster) WaitNode(t testing.TB, name, what string, wanted func(*nomad.NodeListStub) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	query := (&nomad.QueryOptions{WaitTime: patience}).WithContext(ctx)
+	var seen *nomad.NodeListStub
+	for {
+		nodes, meta, err := c.API.Nodes().List(query)
+		if ctx.Err() != nil {
+			t.Fatalf("node %s did not get to be %s; it is %+v", name, what, seen)
+		}
+		if err != nil {
+			t.Fatalf("looking at nodes: %v", err)
+		}
+		query.WaitIndex = meta.LastIndex
+		if i := slices.IndexFunc(nodes, func(n *nomad.NodeListStub) bool { return n.Name == name }); i >= 0 {
+			if seen = nodes[i]; wanted(seen) {
+				return
+			}
+		}
+	}
 }
 
 // evaluations says why a job may not have been placed.

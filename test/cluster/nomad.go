@@ -21,7 +21,8 @@ const (
 
 // NomadOptions say what one agent is to be: a server, a client, or both.
 type NomadOptions struct {
-	Host *Host // nil for this machine itself
+	Host   *Host  // nil for this machine itself
+	Prefer string // the loopback address to listen on, if it is free
 
 	Server  bool
 	Servers int      // how many servers there will be; 0 means this one
@@ -32,7 +33,7 @@ type NomadOptions struct {
 
 	PluginDir string // of task drivers
 	// Config is HCL beside the harness's own. ${dir} in it is a directory that the agent
-	// has for itself, which goes when the agent goes, and ${ip} its address.
+	// has for itself, which goes when the agent goes, ${ip} its address, ${node} its name.
 	Config string
 	// Consul is the address of an agent of Consul that it is to use, or empty.
 	Consul string
@@ -60,7 +61,7 @@ func StartNomad(ctx context.Context, options NomadOptions) (*NomadAgent, error) 
 	if err != nil {
 		return nil, err
 	}
-	ip, err := place(options.Host, nomadHTTP, nomadRPC, nomadSerf)
+	ip, err := place(options.Host, options.Prefer, nomadHTTP, nomadRPC, nomadSerf)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func StartNomad(ctx context.Context, options NomadOptions) (*NomadAgent, error) 
 		args: []string{program, "agent", "-config", config},
 		env:  []string{"TMPDIR=" + tmp}, // for the sockets of its plugins, which a kill leaves behind
 	}
-	extra := strings.NewReplacer("${dir}", dir, "${ip}", ip).Replace(options.Config)
+	extra := strings.NewReplacer("${dir}", dir, "${ip}", ip, "${node}", a.Node).Replace(options.Config)
 	err = errors.Join(writeConfigs(config, a.config(), extra), os.Mkdir(tmp, 0o700))
 	if err == nil {
 		a.API, err = nomad.NewClient(&nomad.Config{Address: a.Address})
@@ -190,6 +191,9 @@ func hclList(addresses []string, port int) string {
 	return "[" + strings.Join(quoted, ", ") + "]"
 }
 
+// Host returns the host that the agent runs on, nil for this machine.
+func (a *NomadAgent) Host() *Host { return a.options.Host }
+
 // Start begins the agent's next life on the same data, and waits until it is ready.
 func (a *NomadAgent) Start(ctx context.Context) error {
 	if err := a.start(); err != nil {
@@ -259,5 +263,5 @@ func (a *NomadAgent) WaitDriver(ctx context.Context, name string) error {
 // Close ends the agent and all that it ran, and removes it. What had to be ended by force is
 // an error: stop the jobs first.
 func (a *NomadAgent) Close() error {
-	return errors.Join(a.end(sigterm), sweep(a.Dir, a.cgroup), os.RemoveAll(a.Dir))
+	return errors.Join(a.end(sigterm), sweep(a.Dir, a.cgroup))
 }

@@ -19,7 +19,8 @@ import (
 const sigterm = syscall.SIGTERM
 
 // sweep removes what an agent left on the machine: processes that were told of its
-// directory or live in its cgroups, mounts below the directory, the cgroups. Processes are
+// directory or live in its cgroups, mounts below the directory, the cgroups, and the
+// directory. Processes are
 // asked first, for a moment; one that had to be killed is an error.
 func sweep(dir, cgroup string) error {
 	var errs []error
@@ -29,7 +30,20 @@ func sweep(dir, cgroup string) error {
 			errs = append(errs, fmt.Errorf("these could not be killed:\n%s", strings.Join(describe(left), "\n")))
 		}
 	}
-	return errors.Join(append(errs, unmountBelow(dir), removeCgroups(cgroup))...)
+	return errors.Join(append(errs, unmountBelow(dir), removeCgroups(cgroup), removeUnmounted(dir))...)
+}
+
+// removeUnmounted removes the directory, unless something is mounted below it: to remove
+// through a mount would be to remove what is mounted.
+func removeUnmounted(dir string) error {
+	points, err := mountsBelow(dir)
+	if err != nil {
+		return err
+	}
+	if len(points) > 0 {
+		return fmt.Errorf("%s is kept, as these are still mounted: %q", dir, points)
+	}
+	return os.RemoveAll(dir)
 }
 
 // end signals all that belong to the agent, and returns those that are still there after
@@ -92,9 +106,21 @@ func describe(pids []int) []string {
 
 // unmountBelow unmounts what lies below the directory, the innermost first.
 func unmountBelow(dir string) error {
+	points, err := mountsBelow(dir)
+	errs := []error{err}
+	slices.Reverse(points) // a mount is listed after the one that it lies on
+	for _, point := range points {
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil {
+			errs = append(errs, fmt.Errorf("unmounting %s: %w", point, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func mountsBelow(dir string) ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return fmt.Errorf("looking for mounts: %w", err)
+		return nil, fmt.Errorf("looking for mounts: %w", err)
 	}
 	var points []string
 	for line := range strings.Lines(string(data)) {
@@ -102,14 +128,7 @@ func unmountBelow(dir string) error {
 			points = append(points, fields[4])
 		}
 	}
-	slices.Reverse(points) // a mount is listed after the one that it lies on
-	var errs []error
-	for _, point := range points {
-		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil {
-			errs = append(errs, fmt.Errorf("unmounting %s: %w", point, err))
-		}
-	}
-	return errors.Join(errs...)
+	return points, nil
 }
 
 // removeCgroups removes the group from every hierarchy that has it, v1 and v2.

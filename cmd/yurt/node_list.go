@@ -1,0 +1,68 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+func newNodeCommand(a *app) *cobra.Command {
+	cmd := parent("node", "Look at the machines that sandboxes are on", groupServer, newNodeListCommand(a))
+	a.addServerFlag(cmd)
+	return cmd
+}
+
+func newNodeListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List the nodes: state, sandboxes that are ready, room",
+		Args:    noArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listNodes(cmd.Context()) },
+	}
+}
+
+func (a *app) listNodes(ctx context.Context) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	nodes, err := client.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(append([]yurt.NodeInfo{}, nodes...)) // never null
+	}
+	rows := make([][]string, len(nodes))
+	for i, n := range nodes {
+		warm := 0
+		for _, count := range n.Warm {
+			warm += count
+		}
+		free := "-"
+		if n.Free.Memory > 0 {
+			free = strconv.FormatFloat(n.Free.CPU, 'f', -1, 64) + " CPU, " + n.Free.Memory.String()
+		}
+		rows[i] = []string{
+			n.Name, nodeState(n), strconv.Itoa(warm), strconv.Itoa(n.Claimed) + " of " + strconv.Itoa(n.Slots), free, cmp.Or(n.Address, "-"),
+		}
+	}
+	a.printTable([]string{"name", "state", "warm", "claimed", "free", "address"}, rows)
+	return nil
+}
+
+func nodeState(n yurt.NodeInfo) string {
+	switch {
+	case !n.Healthy:
+		return "down"
+	case n.Draining:
+		return "draining"
+	default:
+		return "ready"
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/sqlite"
+	"github.com/yurtrun/yurt/hcl"
+)
+
+const (
+	headerLimit   = 10 * time.Second // for a client to send its headers
+	shutdownLimit = 10 * time.Second // for requests and sessions to end
+	readyPause    = 5 * time.Millisecond
+)
+
+// apiServer is the REST API over a controller, joined with what these are made of.
+type apiServer struct {
+	controller *controller.Controller
+	api        *httpapi.API
+	logger     *slog.Logger
+	metrics    *prometheus.Registry
+	closers    []func() error                    // run last to first
+	beside     []func(ctx context.Context) error // what goes on while it serves
+	atEnd      func(ctx context.Context) error   // what is done with the sessions when it is told to stop
+}
+
+func newAPIServer(logger *slog.Logger) *apiServer {
+	return &apiServer{
+		logger: logger, metrics: prometheus.NewRegistry(),
+		atEnd: func(context.Context) error { return nil },
+	}
+}
+
+// openStore opens what keeps the sessions.
+func (s *apiServer) openStore(ctx context.Context, where string) (controller.Store, error) {
+	store, err := sqlite.Open(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, store.Close)
+	return store, nil
+}
+
+// join builds the controller and its API over a store and a placer.
+func (s *apiServer) join(ctx context.Context, store controller.Store, placer controller.Placer, loopbackOnly bool) error {
+	templates, err := hcl.Defaults()
+	if err != nil {
+		return err
+	}
+	s.controller, err = controller.New(controller.Config{
+		Store: store, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	s.closers = append(s.closers, s.controller.Close)
+	s.beside = append(s.beside, s.controller.Run)
+	parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) {
+		return s.controller.Template(context.WithoutCancel(ctx), name)
+	}}
+	s.api, err = httpapi.New(httpapi.Config{
+		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: loopbackOnly,
+		ParseTemplateJSON: hcl.ParseJSON,
+		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
+			return parser.Parse(hcl.Source{Name: name, Text: source})
+		},
+	})
+	return err
+}
+
+// serve answers requests until ctx is done, then ends what is under way. It calls
+// ready once every request can be answered.
+func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func()) error {
+	server := &http.Server{
+		Handler:           s.api,
+		ReadHeaderTimeout: headerLimit,
+		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	// The controller goes on until the sessions are ended, so it has a life of its own.
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	for _, task := range s.beside {
+		group.Go(func() error { return task(background) })
+	}
+	group.Go(func() error {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serving requests: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error { return s.awaitReady(ctx, ready) })
+	group.Go(func() error {
+		defer stop()
+		<-ctx.Done()
+		return s.shutdown(context.WithoutCancel(ctx), server)
+	})
+	return group.Wait()
+}
+
+// awaitReady calls ready once the controller has judged the sessions of an earlier
+// life, which is moments after it runs.
+func (s *apiServer) awaitReady(ctx context.Context, ready func()) error {
+	for s.controller.Ready(ctx) != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(readyPause):
+		}
+	}
+	ready()
+	return nil
+}
+
+// shutdown takes no new requests, ends the sessions if that is what is to be done at the
+// end, which ends most requests that wait for something, then all that still wait, and
+// then those sessions that came into being meanwhile.
+func (s *apiServer) shutdown(ctx context.Context, server *http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
+	defer cancel()
+	drained := make(chan error, 1)
+	go func() { drained <- server.Shutdown(ctx) }()
+	err := s.atEnd(ctx)
+	s.api.Drain()
+	if <-drained != nil {
+		err = errors.Join(err, server.Close()) // cuts off those that do not end
+	}
+	return errors.Join(err, s.atEnd(ctx))
+}
+
+// endSessions ends every session that has not ended.
+func (s *apiServer) endSessions(ctx context.Context) error {
+	sessions, err := s.controller.Sessions(ctx, controller.SessionQuery{Live: true})
+	if err != nil {
+		return err
+	}
+	var failures []error
+	for _, session := range sessions {
+		if _, err := s.controller.EndSession(ctx, session.ID); err != nil && yurt.CodeOf(err) != yurt.CodeSessionEnded {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// close closes the parts, last to first. Sandboxes that still run stay.
+func (s *apiServer) close() error {
+	var failures []error
+	for _, closer := range slices.Backward(s.closers) {
+		failures = append(failures, closer())
+	}
+	return errors.Join(failures...)
+}

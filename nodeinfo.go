@@ -1,0 +1,16 @@
+package yurt
+
+import "time"
+
+// NodeInfo is what is known of a node: what it has and what it can take.
+type NodeInfo struct {
+	Name      string         `json:"name"`
+	Address   string         `json:"address,omitempty"` // host:port at which controllers reach it; "" in this process
+	Healthy   bool           `json:"healthy"`           // it answers
+	Draining  bool           `json:"draining"`          // it takes nothing new
+	Warm      map[string]int `json:"warm"`              // sandboxes ready to be claimed, by template, or by its digest where the name is not known
+	Slots     int            `json:"slots"`             // room that is granted, each for one sandbox
+	Claimed   int            `json:"claimed"`           // of that, what sessions have
+	Free      Resources      `json:"free"`              // what can still be granted; zeros where nothing is counted
+	UpdatedAt time.Time      `json:"updated_at"`        // when this was heard
+}
