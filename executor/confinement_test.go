@@ -3,8 +3,13 @@ package executor_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
@@ -112,6 +117,36 @@ func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 	} {
 		if !found[mechanism] {
 			t.Errorf("nothing is said of %s", mechanism)
+		}
+	}
+}
+
+// TestInitGivesUpMounting: no thread of yurt-init can mount once it answers, nor get the
+// capability back.
+func TestInitGivesUpMounting(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	statuses, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", s.PID))
+	if err != nil || len(statuses) < 2 {
+		t.Fatalf("its threads are %q, %v", statuses, err)
+	}
+	for _, path := range statuses {
+		status, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets := regexp.MustCompile(`Cap(Inh|Prm|Eff|Bnd|Amb):\t([0-9a-f]+)`).FindAllStringSubmatch(string(status), -1)
+		if len(sets) != 5 {
+			t.Fatalf("%s says %s", path, status)
+		}
+		for _, set := range sets {
+			bits, err := strconv.ParseUint(set[2], 16, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bits&(1<<unix.CAP_SYS_ADMIN) != 0 {
+				t.Errorf("%s: the set %s is %s, with the capability to mount", path, set[1], set[2])
+			}
 		}
 	}
 }

@@ -64,6 +64,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.R
 		return launch.Reply{}, err
 	}
 	defer func() { err = errors.Join(err, drop()) }()
+	deferMounts(req.Spec)
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
 		CgroupName:      req.ID,
 		Spec:            req.Spec,

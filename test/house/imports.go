@@ -17,11 +17,15 @@ type Direction struct {
 // Directions is the one table of who may import whom: arrows run from commands
 // through the parts to the domain, and never back or across.
 func Directions() []Direction {
+	const lean = "the launcher links it, which is started anew on each create: what it links is paid each time, the domain with its HTTP and gRPC included"
 	return []Direction{
 		{".", nil, "the domain holds values and rules, and every part speaks in them; it can depend on none"},
 		{"hcl/...", []string{"."}, "a template file decodes to a value of the domain, whoever uses it then"},
 		{"plugins/...", []string{".", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
 		{"executor/...", []string{".", "executor/...", "plugins/..."}, "a node owns sandboxes and knows nothing of sessions, their owners or template files"},
+		{"executor/libcontainer", []string{"executor/disk/loop", "executor/launch", "executor/pidfd", "executor/rootfs/layout"}, lean},
+		{"executor/launch", []string{"executor/flock", "executor/rootfs/layout"}, lean},
+		{"executor/disk/loop", nil, lean},
 		{"controller", []string{"."}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
 		{"controller/...", []string{".", "controller/...", "hcl"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
 		{"jobspecs", nil, "the jobs for Nomad are text; who registers them fills them in"},
@@ -31,7 +35,7 @@ func Directions() []Direction {
 		{"sdk/go/...", []string{".", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
 		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/..."}, "the one command joins the parts"},
 		{"cmd/yurt-init", []string{".", "executor/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
-		{"cmd/yurt-launcher", []string{".", "executor/..."}, "the launcher is re-executed on every create, and its size is paid each time"},
+		{"cmd/yurt-launcher", []string{"executor/libcontainer"}, "the launcher is re-executed on every create, and its size is paid each time"},
 		{"cmd/yurt-runtime-c/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-cpp/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-csharp/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},

@@ -20,6 +20,7 @@ type options struct {
 	homes  int // the first of the cgroup files of the thread that forks
 	nhomes int
 	own    setting
+	mounts mounts
 	write  []string // directories that user code may write to
 }
 
@@ -44,6 +45,7 @@ func parseOptions(args []string) (options, error) {
 		o.own.ownFiles = append(o.own.ownFiles, ownFiles{path, options})
 		return nil
 	})
+	o.mounts.flags(flags)
 	flags.BoolVar(&o.own.layered, "layer", false, "give each process namespaces of its own")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -72,6 +74,9 @@ func Run(ctx context.Context, args []string) error {
 	homes := make([]*os.File, o.nhomes)
 	for i := range homes {
 		homes[i] = os.NewFile(uintptr(o.homes+i), "cgroup")
+	}
+	if err := o.mounts.make(); err != nil {
+		return err
 	}
 	if err := unignoreSignals(); err != nil {
 		return err

@@ -1,0 +1,132 @@
+package pid1
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mounts is what init mounts in its namespace before it does anything else. Nothing
+// else runs there yet, so a path is what it looks like.
+type mounts struct {
+	list     []mount
+	readonly []string // of /proc: to be read and never written
+	masked   []string // of /proc: to be neither
+	last     bool     // nothing is ever mounted again
+}
+
+func (m *mounts) flags(flags *flag.FlagSet) {
+	flags.Func("mount", "TYPE TARGET FLAGS DATA of a file system, as mount(2) takes them; may be repeated", func(text string) error {
+		fs, err := parseMount(text)
+		m.list = append(m.list, fs)
+		return err
+	})
+	paths := func(list *[]string) func(string) error {
+		return func(path string) error {
+			*list = append(*list, path)
+			return nil
+		}
+	}
+	flags.Func("readonly", "path to make read-only; may be repeated", paths(&m.readonly))
+	flags.Func("mask", "path to mask; may be repeated", paths(&m.masked))
+	flags.BoolVar(&m.last, "no-more-mounts", false, "give up the capability to mount")
+}
+
+// parseMount reads a file system as "TYPE TARGET FLAGS DATA".
+func parseMount(text string) (mount, error) {
+	fields := strings.SplitN(text, " ", 4)
+	if len(fields) != 4 {
+		return mount{}, fmt.Errorf("%q is not TYPE TARGET FLAGS DATA", text)
+	}
+	flags, err := strconv.ParseUint(fields[2], 10, 32)
+	if err != nil {
+		return mount{}, fmt.Errorf("flags of a mount: %w", err)
+	}
+	return mount{source: fields[0], target: fields[1], kind: fields[0], flags: uintptr(flags), data: fields[3]}, nil
+}
+
+// make mounts everything, and gives up the capability to do so if that was all.
+func (m *mounts) make() error {
+	for _, fs := range m.list {
+		if err := unix.Mount(fs.source, fs.target, fs.kind, fs.flags, fs.data); err != nil {
+			return fmt.Errorf("mounting at %s: %w", fs.target, err)
+		}
+	}
+	for _, path := range m.readonly {
+		if err := makeReadonly(path); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("making %s read-only: %w", path, err)
+		}
+	}
+	if err := m.mask(); err != nil {
+		return err
+	}
+	if m.last {
+		return giveUp(unix.CAP_SYS_ADMIN)
+	}
+	return nil
+}
+
+// makeReadonly mounts what is at path over itself.
+func makeReadonly(path string) error {
+	if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// mask covers files by the null device, and directories by one that is empty, which is
+// mounted over the first of them and bound to the others.
+func (m *mounts) mask() error {
+	const null = "/dev/null"
+	var empty string
+	for _, path := range m.masked {
+		info, err := os.Lstat(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("masking: %w", err)
+		}
+		switch {
+		case !info.IsDir():
+			err = unix.Mount(null, path, "", unix.MS_BIND, "")
+		case empty != "":
+			err = unix.Mount(empty, path, "", unix.MS_BIND, "")
+		default:
+			empty = path
+			err = unix.Mount("masked", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "nr_blocks=1,nr_inodes=1")
+		}
+		if err != nil {
+			return fmt.Errorf("masking %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// giveUp takes a capability from every thread of this process, so that neither they nor
+// what they start ever have it again.
+func giveUp(capability uintptr) error {
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, capability, 0); errno != 0 {
+		return fmt.Errorf("dropping capability %d: %w", capability, errno)
+	}
+	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(header, &sets[0]); err != nil {
+		return fmt.Errorf("reading capabilities: %w", err)
+	}
+	word, bit := capability/32, uint32(1)<<(capability%32)
+	sets[word].Effective &^= bit
+	sets[word].Permitted &^= bit
+	sets[word].Inheritable &^= bit
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(header)), uintptr(unsafe.Pointer(&sets[0])), 0); errno != 0 {
+		return fmt.Errorf("giving up capability %d: %w", capability, errno)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+//go:build linux && cgo && seccomp
+
+package libcontainer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+)
+
+// deferMounts leaves to yurt-init what of the specification it can mount itself, before
+// it does anything else and long before there is user code: file systems in memory,
+// terminals, and what covers parts of /proc. libcontainer looks each path up as if
+// somebody hostile could have been there already, which takes it three times as long.
+//
+// yurt-init is given the capability that it takes, and gives it up again for good. Where
+// it is under a label of AppArmor or SELinux, which may deny it to mount, nothing is left
+// to it. /proc itself stays libcontainer's, which has use for it, as do binds.
+func deferMounts(spec *specs.Spec) {
+	process := spec.Process
+	if process.ApparmorProfile != "" || process.SelinuxLabel != "" {
+		return
+	}
+	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m specs.Mount) bool {
+		if m.Type != "tmpfs" && m.Type != "devpts" {
+			return false
+		}
+		flags, data := mountOptions(m.Options)
+		process.Args = append(process.Args, fmt.Sprintf("-mount=%s %s %d %s", m.Type, m.Destination, flags, data))
+		return true
+	})
+	for _, path := range spec.Linux.ReadonlyPaths {
+		process.Args = append(process.Args, "-readonly="+path)
+	}
+	for _, path := range spec.Linux.MaskedPaths {
+		process.Args = append(process.Args, "-mask="+path)
+	}
+	spec.Linux.ReadonlyPaths, spec.Linux.MaskedPaths = nil, nil
+	own := process.Capabilities
+	if slices.Contains(own.Permitted, mountCapability) {
+		return // it keeps it, for the mounts of each execution
+	}
+	for _, set := range []*[]string{&own.Bounding, &own.Effective, &own.Permitted} {
+		*set = append(slices.Clone(*set), mountCapability)
+	}
+	process.Args = append(process.Args, "-no-more-mounts")
+}
+
+// mountCapability is what it takes to mount.
+const mountCapability = "CAP_SYS_ADMIN"
+
+// mountOptions returns options in the form of mount(2).
+func mountOptions(options []string) (flags uintptr, data string) {
+	var rest []string
+	for _, option := range options {
+		switch option {
+		case "nosuid":
+			flags |= unix.MS_NOSUID
+		case "nodev":
+			flags |= unix.MS_NODEV
+		case "noexec":
+			flags |= unix.MS_NOEXEC
+		default:
+			rest = append(rest, option)
+		}
+	}
+	return flags, strings.Join(rest, ",")
+}
