@@ -11,6 +11,8 @@ const (
 	ExecutionIDPrefix = "exe_"
 	SandboxIDPrefix   = "sbx_"
 	KernelIDPrefix    = "krn_"
+
+	ControllerIDPrefix = "ctl_"
 )
 
 // NewSessionID returns a fresh session identifier.
@@ -24,6 +26,9 @@ func NewSandboxID() string { return newID(SandboxIDPrefix) }
 
 // NewKernelID returns a fresh identifier of a context's interpreter.
 func NewKernelID() string { return newID(KernelIDPrefix) }
+
+// NewControllerID returns a fresh identifier of one life of a controller.
+func NewControllerID() string { return newID(ControllerIDPrefix) }
 
 // newID appends at least 128 bits of randomness, in lower-case base32 so that an
 // id is also a valid file name, cgroup name and host name.

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -24,6 +25,9 @@ type Config struct {
 	Clock     Clock                 // nil: the machine's
 	Logger    *slog.Logger          // nil: nothing is logged
 	Metrics   prometheus.Registerer // nil: nothing is measured
+	// LeaseTime is for how long a controller may be silent before another one that uses
+	// the same store takes over; 0 is [DefaultLeaseTime].
+	LeaseTime time.Duration
 }
 
 // Controller holds sessions. Make it with [New], let [Controller.Run] run while it
@@ -36,6 +40,9 @@ type Controller struct {
 	log       *slog.Logger
 	metrics   *metrics
 	reaper    *reaper
+	id        string // of this life, which owns what it makes and follows
+	members   *members
+	suspects  map[string]bool // sandboxes that the last sweep found without a session; Run's alone
 
 	ctx       context.Context // of everything that outlives a request
 	stop      context.CancelFunc
@@ -67,18 +74,20 @@ func New(config Config) (*Controller, error) {
 	for _, t := range config.Templates {
 		templates[t.Name] = t
 	}
-	metrics, err := newMetrics(config.Metrics, config.Store)
-	if err != nil {
-		return nil, err
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
 		ctx: ctx, stop: stop, recovered: make(chan struct{}),
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
-		reaper: newReaper(), metrics: metrics,
+		reaper: newReaper(), id: yurt.NewControllerID(),
 	}
+	c.members = newMembers(config.Store, c.id, cmp.Or(config.LeaseTime, DefaultLeaseTime), config.Logger, c.reaper.sweepSoon)
 	c.tornDown = sync.NewCond(&c.mu)
+	var err error
+	if c.metrics, err = newMetrics(config.Metrics, config.Store, c.members); err != nil {
+		stop()
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -92,14 +101,26 @@ func (c *Controller) Run(ctx context.Context) error {
 	watchers := newNodeWatchers(c)
 	defer watchers.wait()
 	defer cancel() // before the wait: a watcher ends when its context does
-	if err := c.recoverSessions(ctx); err != nil {
+	if err := c.members.beat(ctx); err != nil {
 		return err
 	}
-	watchers.refresh(ctx)
+	if c.members.leads() {
+		c.reaper.takeSweep() // which this is
+		if err := c.recoverSessions(ctx); err != nil {
+			return err
+		}
+		watchers.refresh(ctx)
+	}
 	close(c.recovered)
+	watchers.tasks.Go(func() { c.members.run(ctx) })
 	c.reap(ctx, watchers)
 	return nil
 }
+
+// Leads reports whether this is the one of the controllers of its store that ends
+// sessions which run out, sizes warm pools and sweeps. Another one takes over when it is
+// silent, so what only a leader may do has to be harmless when two do it for a moment.
+func (c *Controller) Leads() bool { return c.members.leads() }
 
 // Close takes no new requests, waits until the sessions that have ended are cleared
 // up, and then ends everything that the controller does in the background. Sessions

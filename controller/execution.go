@@ -16,7 +16,8 @@ import (
 const (
 	startLimit     = time.Minute            // for a node to record an execution
 	defaultHandler = "handler"              // name of a handler that the request does not name
-	storePoll      = 500 * time.Millisecond // for the end of an execution that another controller follows
+	firstPoll      = 5 * time.Millisecond   // for what another controller is about to store
+	storePoll      = 500 * time.Millisecond // the longest time between two looks for it
 )
 
 // ExecuteRequest says what to run: Code in a Language; or Command; or the Handler in
@@ -95,7 +96,7 @@ func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteR
 	}
 	record := yurt.Execution{
 		ID: spec.ID, SessionID: session.ID, Kind: spec.Kind, Language: spec.Language,
-		State: yurt.ExecutionRunning, CreatedAt: c.now(),
+		State: yurt.ExecutionRunning, CreatedAt: c.now(), Owner: c.id,
 	}
 	return record, c.start(ctx, node, session.SandboxID, record, spec)
 }
@@ -118,6 +119,9 @@ func (c *Controller) start(ctx context.Context, node Node, sandboxID string, rec
 	})
 	if err != nil {
 		c.drop(live)
+		c.repair(err, "an execution that may not have been stored", record.ID, func(ctx context.Context) error {
+			return c.endUnstarted(ctx, record.ID, err)
+		})
 		return err
 	}
 	if err := node.StartExecution(work, sandboxID, spec); err != nil {
@@ -128,6 +132,18 @@ func (c *Controller) start(ctx context.Context, node Node, sandboxID string, rec
 		return yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down; execution %s goes on", record.ID)
 	}
 	return nil
+}
+
+// endUnstarted ends an execution that was not started, if it is there.
+func (c *Controller) endUnstarted(ctx context.Context, id string, cause error) error {
+	result := notStarted(cause, c.now())
+	_, _, err := c.store.EndExecution(ctx, id, result, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
+		return c.afterEnd(s, running, id, result, keepSession)
+	})
+	if yurt.CodeOf(err) == yurt.CodeExecutionNotFound {
+		return nil
+	}
+	return err
 }
 
 // mayExecute says whether a session can begin an execution in its state.
@@ -257,7 +273,7 @@ func (c *Controller) Executions(ctx context.Context, sessionID string, before Po
 
 // WaitExecution returns the execution once it has ended, with its result.
 func (c *Controller) WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	for {
+	for pause := firstPoll; ; pause = min(2*pause, storePoll) {
 		if live := c.liveExecution(sessionID, id); live != nil {
 			return c.waitLive(ctx, live)
 		}
@@ -265,7 +281,7 @@ func (c *Controller) WaitExecution(ctx context.Context, sessionID, id string) (y
 		if err != nil || record.State.Ended() {
 			return record, err
 		}
-		sleep(ctx, storePoll)
+		sleep(ctx, pause)
 		if ctx.Err() != nil {
 			return yurt.Execution{}, ctx.Err()
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,12 +117,39 @@ func (c *Controller) follow(live *liveExecution) {
 	live.cancel(nil)
 }
 
+// causeOf says why an execution ended whose session has.
+func causeOf(session yurt.Session) *endCause {
+	if session.State == yurt.SessionFailed {
+		return &endCause{yurt.ErrorTypeSandboxLost, session.Reason}
+	}
+	return &endCause{yurt.ErrorTypeSessionEnded, "the session ended while it ran: " + session.Reason}
+}
+
+// learnEnd notes why the session ended, if another controller ended it, and reports
+// whether one did.
+func (c *Controller) learnEnd(live *liveExecution) bool {
+	if !c.members.shared() {
+		return false
+	}
+	work, cancel := detached(live.ctx, startLimit)
+	defer cancel()
+	session, err := c.store.Session(work, live.record.SessionID)
+	if err != nil || !session.State.Ended() {
+		return false
+	}
+	live.endWith(causeOf(session))
+	return true
+}
+
 // awaitResult asks the node for the result, or makes one when the node has lost it.
 // It returns nil when the controller is closed.
 func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 	for {
 		result, err := live.node.WaitExecution(live.ctx, live.sandbox, live.record.ID)
 		if err == nil {
+			if tookAway(result) {
+				c.learnEnd(live)
+			}
 			return live.explained(result)
 		}
 		var cause *endCause
@@ -131,8 +159,12 @@ func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 		case live.ctx.Err() != nil:
 			return nil
 		case yurt.CodeOf(err) == yurt.CodeUnavailable:
+			if c.learnEnd(live) {
+				return live.lost(live.cause(err), c.now())
+			}
 			sleep(live.ctx, nodeRetry)
 		default:
+			c.learnEnd(live)
 			return live.lost(live.cause(err), c.now())
 		}
 	}
@@ -142,16 +174,18 @@ func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 func (l *liveExecution) explained(result *yurt.Result) *yurt.Result {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ending == nil || result.Error == nil {
-		return result
-	}
-	switch result.Error.Type {
-	case yurt.ErrorTypeSandboxLost, yurt.ErrorTypeSandboxFailed, yurt.ErrorTypeSignaled:
+	if l.ending != nil && tookAway(result) {
 		explained := *result // the node's own stays as it is
 		explained.Error = &yurt.ExecutionError{Type: l.ending.errorType, Message: l.ending.reason, Stacktrace: []string{}}
 		return &explained
 	}
 	return result
+}
+
+// tookAway reports whether an execution ended in a way that the end of its sandbox
+// explains.
+func tookAway(result *yurt.Result) bool {
+	return slices.Contains([]string{yurt.ErrorTypeSandboxLost, yurt.ErrorTypeSandboxFailed, yurt.ErrorTypeSignaled}, errorTypeOf(result))
 }
 
 // cause explains why the node has no result.
@@ -269,22 +303,24 @@ func errorTypeOf(result *yurt.Result) string {
 	return result.Error.Type
 }
 
-// storeResult stores the result and the step that the session takes with it. A
-// store that fails is tried again; when it stays broken the result is lost to all
-// but those who wait for it now, and the session is judged by the next sweep.
+// storeResult stores the result and the step that the session takes with it. A store
+// that is away is waited for; when the controller is closed meanwhile, the next one that
+// follows the execution gets the result from the node. A store that fails otherwise is
+// tried again a few times; then the result is lost to all but those who wait for it now,
+// and the session is judged by the next sweep.
 func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, after afterEnd) (yurt.Session, bool) {
-	work, cancel := detached(live.ctx, startLimit)
-	defer cancel()
 	change := func(s *yurt.Session, running int) ([]yurt.Transition, error) {
 		return c.afterEnd(s, running, live.record.ID, result, after)
 	}
 	for try := 1; ; try++ {
+		work, cancel := detached(live.ctx, startLimit)
 		session, ended, err := c.store.EndExecution(work, live.record.ID, result, change)
+		cancel()
 		if err == nil {
 			return session, ended
 		}
 		c.log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
-		if try == finishTries {
+		if try >= finishTries && yurt.CodeOf(err) != yurt.CodeUnavailable || c.ctx.Err() != nil {
 			return yurt.Session{}, false
 		}
 		sleep(c.ctx, finishRetry)

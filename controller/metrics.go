@@ -22,7 +22,7 @@ type metrics struct {
 	expired    prometheus.Counter
 }
 
-func newMetrics(registerer prometheus.Registerer, store SessionStore) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, store Store, members *members) (*metrics, error) {
 	m := &metrics{
 		created: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "yurt_session_create_duration_seconds",
@@ -47,7 +47,24 @@ func newMetrics(registerer prometheus.Registerer, store SessionStore) (*metrics,
 		return m, nil
 	}
 	sessions := &sessionCollector{store: store, desc: prometheus.NewDesc("yurt_sessions", "Sessions that are kept.", []string{"state"}, nil)}
-	for _, collector := range []prometheus.Collector{m.created, m.executions, m.duration, m.expired, sessions} {
+	leads := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "yurt_controller_leads",
+		Help: "1 while this controller is the one that ends sessions which run out, and sizes warm pools.",
+	}, func() float64 {
+		if members.leads() {
+			return 1
+		}
+		return 0
+	})
+	count := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "yurt_controllers",
+		Help: "Controllers that use the same store, this one included.",
+	}, func() float64 { return float64(members.count()) })
+	collectors := []prometheus.Collector{m.created, m.executions, m.duration, m.expired, sessions, leads, count}
+	if measured, ok := store.(prometheus.Collector); ok {
+		collectors = append(collectors, measured)
+	}
+	for _, collector := range collectors {
 		if err := registerer.Register(collector); err != nil {
 			return nil, fmt.Errorf("registering the controller's metrics: %w", err)
 		}

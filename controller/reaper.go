@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	sweepInterval = time.Minute // between two comparisons of store and nodes
-	forgetAfter   = time.Minute // from the end of an execution, so that its stream can be replayed
-	maxRemembered = 512         // ended executions that the nodes hold; beyond, the oldest go sooner
+	sweepInterval = 30 * time.Second // between two comparisons of store and nodes
+	forgetAfter   = time.Minute      // from the end of an execution, so that its stream can be replayed
+	maxRemembered = 512              // ended executions that the nodes hold; beyond, the oldest go sooner
 	reapBatch     = 64
-	storeBackoff  = time.Second // before a store that failed is asked again
+	storeBackoff  = time.Second      // before a store that failed is asked again
+	expiryPoll    = time.Second      // for what falls due sooner because of another controller
+	suspectGrace  = 10 * time.Second // for another controller to clear up after a session
 )
 
 // reaper knows when something falls due. It is a value of a [Controller], whose
@@ -22,6 +24,7 @@ type reaper struct {
 	wake chan struct{} // told when something falls due sooner than is waited for
 
 	mu      sync.Mutex
+	sweep   bool      // store and nodes are to be compared at once
 	waiting time.Time // what is waited for; zero while due work is done
 	forget  []forgettable
 }
@@ -64,6 +67,23 @@ func (r *reaper) notify() {
 	}
 }
 
+// sweepSoon has store and nodes compared at once.
+func (r *reaper) sweepSoon() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweep = true
+	r.notify()
+}
+
+// takeSweep reports whether that was asked for since it was last called.
+func (r *reaper) takeSweep() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked := r.sweep
+	r.sweep = false
+	return asked
+}
+
 // takeForgettable returns what falls due by now, and what is too much.
 func (r *reaper) takeForgettable(now time.Time) []forgettable {
 	r.mu.Lock()
@@ -95,21 +115,32 @@ func (r *reaper) working() {
 	r.waiting = time.Time{}
 }
 
-// reap does what falls due until ctx is done.
+// reap does what falls due until ctx is done. Of several controllers, one ends sessions
+// and sweeps; each has the nodes forget what it followed.
 func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 	sweepAt := c.clock.Now().Add(sweepInterval)
 	for ctx.Err() == nil {
 		c.reaper.working()
 		now := c.clock.Now()
 		c.forgetDue(ctx, now)
+		if !c.members.leads() {
+			c.waitUntil(ctx, now.Add(sweepInterval)) // or until it does
+			continue
+		}
 		next := c.expire(ctx, now)
-		if !now.Before(sweepAt) {
+		if c.reaper.takeSweep() || !now.Before(sweepAt) {
 			c.sweep(ctx, now)
 			watchers.refresh(ctx)
 			sweepAt = now.Add(sweepInterval)
+			if len(c.suspects) > 0 {
+				sweepAt = now.Add(suspectGrace)
+			}
 		}
 		if next.IsZero() || sweepAt.Before(next) {
 			next = sweepAt
+		}
+		if poll := now.Add(expiryPoll); c.members.shared() && poll.Before(next) {
+			next = poll
 		}
 		c.waitUntil(ctx, next)
 	}

@@ -35,27 +35,53 @@ func (c *Controller) reconcile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing sessions: %w", err)
 	}
+	unfinished, err := c.store.UnfinishedExecutions(ctx, "")
+	if err != nil {
+		return fmt.Errorf("listing unfinished executions: %w", err)
+	}
+	// Who owns what was read is seen to live by what is read now.
+	if err := c.members.look(ctx); err != nil {
+		return err
+	}
 	nodes, err := c.placer.Nodes(ctx)
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	listed := c.listSandboxes(ctx, nodes)
+	running := map[string][]yurt.Execution{}
+	for _, record := range unfinished {
+		running[record.SessionID] = append(running[record.SessionID], record)
+	}
 	for _, session := range sessions {
-		if err := c.judgeSession(ctx, session, listed); err != nil {
+		if err := c.judgeSession(ctx, session, running[session.ID], listed); err != nil {
 			return fmt.Errorf("judging session %s: %w", session.ID, err)
 		}
 	}
-	if err := c.endOrphans(ctx); err != nil {
+	if err := c.endOrphans(ctx, unfinished); err != nil {
 		return err
 	}
+	c.judgeSandboxes(ctx, nodes, listed)
+	return nil
+}
+
+// judgeSandboxes destroys sandboxes that belong to no session.
+func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, listed map[string]map[string]yurt.Sandbox) {
+	suspects := map[string]bool{}
 	for name, sandboxes := range listed {
 		for _, sandbox := range sandboxes {
-			if err := c.judgeSandbox(ctx, name, nodes[name], sandbox); err != nil {
+			orphan, err := c.isOrphan(ctx, sandbox)
+			switch {
+			case err == nil && orphan && c.members.shared() && !c.suspects[sandbox.ID]:
+				suspects[sandbox.ID] = true // another controller may be about to destroy it
+			case err == nil && orphan:
+				err = c.destroyOrphan(ctx, name, nodes[name], sandbox)
+			}
+			if err != nil {
 				c.log.Error("judging a sandbox", "node", name, "sandbox", sandbox.ID, "error", err)
 			}
 		}
 	}
-	return nil
+	c.suspects = suspects
 }
 
 // listSandboxes returns the sandboxes by id, for each node that answers.
@@ -75,24 +101,27 @@ func (c *Controller) listSandboxes(ctx context.Context, nodes map[string]Node) m
 	return listed
 }
 
-// judgeSandbox destroys a sandbox that belongs to a session which has ended or is
-// not there. One without a session's label is somebody else's.
-func (c *Controller) judgeSandbox(ctx context.Context, nodeName string, node Node, sandbox yurt.Sandbox) error {
+// isOrphan reports whether a sandbox belongs to a session which has ended or is not
+// there. One without a session's label is somebody else's.
+func (c *Controller) isOrphan(ctx context.Context, sandbox yurt.Sandbox) (bool, error) {
 	owner := sandbox.Labels[SessionLabel]
 	if owner == "" {
-		return nil
+		return false, nil
 	}
 	session, err := c.store.Session(ctx, owner)
-	if err != nil && yurt.CodeOf(err) != yurt.CodeSessionNotFound {
-		return err
+	switch {
+	case err != nil && yurt.CodeOf(err) != yurt.CodeSessionNotFound:
+		return false, err
+	case err == nil && !session.State.Ended() && session.SandboxID == sandbox.ID:
+		return false, nil
+	case err == nil && session.State == yurt.SessionCreating && session.Owner != c.id && c.members.lives(session.Owner):
+		return false, nil
 	}
-	if err == nil && !session.State.Ended() && session.SandboxID == sandbox.ID {
-		return nil
-	}
-	if c.isBusy(owner) {
-		return nil // its teardown is under way
-	}
-	c.log.Warn("destroying a sandbox without a session", "node", nodeName, "sandbox", sandbox.ID, "session", owner)
+	return !c.isBusy(owner), nil // when it is, its teardown is under way
+}
+
+func (c *Controller) destroyOrphan(ctx context.Context, nodeName string, node Node, sandbox yurt.Sandbox) error {
+	c.log.Warn("destroying a sandbox without a session", "node", nodeName, "sandbox", sandbox.ID, "session", sandbox.Labels[SessionLabel])
 	work, cancel := detached(ctx, teardownLimit)
 	defer cancel()
 	return node.DestroySandbox(work, sandbox.ID)
@@ -106,9 +135,9 @@ func (c *Controller) isBusy(sessionID string) bool {
 
 // judgeSession fails a session whose sandbox is gone and follows the executions of
 // one whose sandbox lives.
-func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, listed map[string]map[string]yurt.Sandbox) error {
+func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, running []yurt.Execution, listed map[string]map[string]yurt.Sandbox) error {
 	if session.State == yurt.SessionCreating {
-		if c.isPlacing(session.ID) {
+		if c.isPlacing(session.ID) || session.Owner != c.id && c.members.lives(session.Owner) {
 			return nil
 		}
 		stillCreating := func(s *yurt.Session) bool { return s.State == yurt.SessionCreating } // it may be ready by now
@@ -128,7 +157,7 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, lis
 	if err := c.reconcilePause(ctx, session, sandbox); err != nil {
 		return err
 	}
-	return c.adoptExecutions(ctx, session)
+	return c.adoptExecutions(ctx, session, running)
 }
 
 // judgeUnreachable leaves a session on a node that does not answer to its idle
@@ -140,15 +169,17 @@ func (c *Controller) judgeUnreachable(ctx context.Context, session yurt.Session)
 	return nil
 }
 
+// isFollowed reports whether this controller follows the execution, or another one that
+// lives.
+func (c *Controller) isFollowed(record yurt.Execution) bool {
+	return c.liveExecution(record.SessionID, record.ID) != nil || record.Owner != c.id && c.members.lives(record.Owner)
+}
+
 // endOrphans ends the executions that nobody follows although their session has
 // ended: what a crash left between the two.
-func (c *Controller) endOrphans(ctx context.Context) error {
-	unfinished, err := c.store.UnfinishedExecutions(ctx, "")
-	if err != nil {
-		return fmt.Errorf("listing unfinished executions: %w", err)
-	}
+func (c *Controller) endOrphans(ctx context.Context, unfinished []yurt.Execution) error {
 	for _, record := range unfinished {
-		if c.liveExecution(record.SessionID, record.ID) != nil {
+		if c.isFollowed(record) {
 			continue
 		}
 		session, err := c.store.Session(ctx, record.SessionID)
@@ -158,11 +189,8 @@ func (c *Controller) endOrphans(ctx context.Context) error {
 		if !session.State.Ended() {
 			continue
 		}
-		errorType := yurt.ErrorTypeSessionEnded
-		if session.State == yurt.SessionFailed {
-			errorType = yurt.ErrorTypeSandboxLost
-		}
-		result := failedResult(errorType, "its session ended while it ran: "+session.Reason, record.CreatedAt, c.now())
+		cause := causeOf(session)
+		result := failedResult(cause.errorType, cause.reason, record.CreatedAt, c.now())
 		if _, _, err := c.store.EndExecution(ctx, record.ID, result, keepEnded); err != nil {
 			return err
 		}
@@ -175,13 +203,9 @@ func keepEnded(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil 
 
 // adoptExecutions follows the unfinished executions of a session that nobody
 // follows.
-func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session) error {
-	if session.State != yurt.SessionRunning && session.State != yurt.SessionPaused {
+func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session, unfinished []yurt.Execution) error {
+	if len(unfinished) == 0 {
 		return nil
-	}
-	unfinished, err := c.store.UnfinishedExecutions(ctx, session.ID)
-	if err != nil {
-		return err
 	}
 	node, err := c.placer.Node(ctx, session.Placement.Node)
 	if err != nil {
@@ -189,9 +213,13 @@ func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session) 
 	}
 	for _, record := range unfinished {
 		// One that begins just now is registered before it is stored.
-		if c.liveExecution(session.ID, record.ID) != nil {
+		if c.isFollowed(record) {
 			continue
 		}
+		if mine, err := c.store.OwnExecution(ctx, record.ID, record.Owner, c.id); err != nil || !mine {
+			return err
+		}
+		record.Owner = c.id
 		live := c.register(session.SandboxID, node, record, yurt.DefaultOutputLimit)
 		c.log.Info("following an execution again", "session", session.ID, "execution", record.ID)
 		c.background(func(context.Context) { c.follow(live) })

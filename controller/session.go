@@ -81,6 +81,7 @@ func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest
 			existing, _, err := c.sessionOfKey(ctx, *key)
 			return existing, err
 		}
+		c.failUnplaced(err, session.ID, "it could not be stored")
 		return yurt.Session{}, fmt.Errorf("storing the session: %w", err)
 	}
 	return c.place(ctx, session, template, key != nil)
@@ -114,7 +115,7 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, mode),
 		State: yurt.SessionCreating, Reason: "asked for", AgentID: req.AgentID,
 		Metadata: req.Metadata, Env: req.Env, Resources: resources, Timeout: timeout, IdleTimeout: idle,
-		SandboxID: yurt.NewSandboxID(), CreatedAt: now, UpdatedAt: now, ActiveAt: now,
+		SandboxID: yurt.NewSandboxID(), Owner: c.id, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
 	}, template, nil
 }
 
@@ -218,8 +219,16 @@ func (c *Controller) sessionOfKey(ctx context.Context, key IdempotencyKey) (yurt
 	if err := c.awaitPlaced(ctx, first.SessionID); err != nil {
 		return yurt.Session{}, true, err
 	}
-	session, err := c.store.Session(ctx, first.SessionID)
-	return session, true, err
+	for pause := firstPoll; ; pause = min(2*pause, storePoll) {
+		session, err := c.store.Session(ctx, first.SessionID)
+		if err != nil || session.State != yurt.SessionCreating || session.Owner == c.id {
+			return session, true, err
+		}
+		sleep(ctx, pause) // another controller makes it
+		if ctx.Err() != nil {
+			return yurt.Session{}, true, ctx.Err()
+		}
+	}
 }
 
 // beginPlacing notes that this controller is making the session, so that neither
@@ -276,6 +285,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 		reason := "no sandbox could be made: " + err.Error()
 		if failErr := c.failSession(work, session.ID, reason); failErr != nil {
 			c.log.Error("failing a session that could not be placed", "session", session.ID, "error", failErr)
+			c.failUnplaced(failErr, session.ID, reason)
 		}
 		return yurt.Session{}, placeError(err)
 	}
@@ -283,6 +293,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	if err != nil { // ended while it was made
 		session.Placement, session.SandboxID = placement, sandbox.ID
 		c.teardown(session, yurt.ErrorTypeSessionEnded, "")
+		c.failUnplaced(err, session.ID, "it could not be stored that its sandbox was ready")
 		return yurt.Session{}, err
 	}
 	c.metrics.sessionCreated(placement.Kind, c.clock.Now().Sub(begin))
@@ -293,6 +304,42 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 		return yurt.Session{}, errors.Join(ctx.Err(), err)
 	}
 	return ready, nil
+}
+
+// failUnplaced fails a session that is not going to be placed, once the store is there
+// again, because of which that is so.
+func (c *Controller) failUnplaced(cause error, id, reason string) {
+	c.repair(cause, "a session that could not be placed", id, func(ctx context.Context) error {
+		err := c.failSession(ctx, id, reason)
+		if yurt.CodeOf(err) == yurt.CodeSessionNotFound {
+			return nil // it was not stored either
+		}
+		return err
+	})
+}
+
+// repair does in the background what a request left to do of which it is not known
+// whether it was stored: because the store was away, or the caller was. It is tried until
+// the store is there, or the controller is closed.
+func (c *Controller) repair(cause error, what, id string, fix func(ctx context.Context) error) {
+	switch yurt.CodeOf(cause) {
+	case yurt.CodeUnavailable, yurt.CodeCanceled, yurt.CodeDeadlineExceeded:
+	default:
+		return
+	}
+	c.background(func(ctx context.Context) {
+		for ctx.Err() == nil {
+			sleep(ctx, storeBackoff)
+			err := fix(ctx)
+			if err == nil {
+				return
+			}
+			c.log.Error("repairing "+what, "id", id, "error", err)
+			if yurt.CodeOf(err) != yurt.CodeUnavailable {
+				return
+			}
+		}
+	})
 }
 
 // placeError gives a failure to make a sandbox the code that says so, unless it
@@ -311,7 +358,7 @@ func (c *Controller) markReady(ctx context.Context, id string, sandbox yurt.Sand
 		if err != nil {
 			return nil, err
 		}
-		s.SandboxID, s.Placement, s.ActiveAt = sandbox.ID, placement, now
+		s.SandboxID, s.Placement, s.ActiveAt, s.Owner = sandbox.ID, placement, now, ""
 		return []yurt.Transition{change}, nil
 	})
 }

@@ -21,7 +21,6 @@ type Store interface {
 	ExecutionStore
 	TemplateStore
 	PoolStore
-	LeaseStore
 	// Ping returns nil when the store can serve.
 	Ping(ctx context.Context) error
 }
@@ -137,7 +136,7 @@ type Lease struct {
 	Beat   int64
 }
 
-// LeaseStore keeps leases.
+// LeaseStore is a [Store] that several controllers may use at once.
 type LeaseStore interface {
 	// Leases lists every lease that somebody has, by name.
 	Leases(ctx context.Context) ([]Lease, error)

@@ -40,8 +40,9 @@ type Store struct {
 }
 
 var (
-	_ controller.Store     = (*Store)(nil)
-	_ prometheus.Collector = (*Store)(nil)
+	_ controller.Store      = (*Store)(nil)
+	_ controller.LeaseStore = (*Store)(nil)
+	_ prometheus.Collector  = (*Store)(nil)
 )
 
 // IsURL reports whether a store is named in the way that [Open] understands.

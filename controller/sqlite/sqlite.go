@@ -35,12 +35,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := createPrivate(path); err != nil {
 		return nil, err
 	}
-	write, err := openDatabase(ctx, dsn(path, "immediate"), 1, func(db *sql.DB) error {
-		if err := migrate(ctx, db); err != nil {
-			return err
-		}
-		return forgetLeases(ctx, db)
-	})
+	write, err := openDatabase(ctx, dsn(path, "immediate"), 1, func(db *sql.DB) error { return migrate(ctx, db) })
 	if err != nil {
 		return nil, err
 	}

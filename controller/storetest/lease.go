@@ -10,7 +10,12 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-func testLease(t *testing.T, store controller.Store) {
+// testLease is about a store that several controllers may use.
+func testLease(t *testing.T, shared controller.Store) {
+	store, ok := shared.(controller.LeaseStore)
+	if !ok {
+		return
+	}
 	ctx := t.Context()
 	take := func(seen controller.Lease, holder string, want bool) controller.Lease {
 		t.Helper()
@@ -51,7 +56,7 @@ func testLease(t *testing.T, store controller.Store) {
 }
 
 // testLeaseRace has many take one lease at once.
-func testLeaseRace(t *testing.T, store controller.Store) {
+func testLeaseRace(t *testing.T, store controller.LeaseStore) {
 	var (
 		group   sync.WaitGroup
 		winners atomic.Int64

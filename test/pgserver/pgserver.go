@@ -40,9 +40,13 @@ type Server struct {
 	ended   chan struct{} // closed once it is reaped
 }
 
-// Start makes a server and starts it.
+// Start makes a server and starts it. Short tests are skipped: they run where there may be
+// no PostgreSQL.
 func Start(t testing.TB) *Server {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it starts a PostgreSQL server")
+	}
 	dir, err := os.MkdirTemp("", "yurt-pg-")
 	if err != nil {
 		t.Fatal(err)
