@@ -53,6 +53,14 @@ type ExecutionSpec struct {
 	Terminal        *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal
 	Timeout         Duration          `json:"timeout"`
 	OutputLimit     Size              `json:"output_limit"` // of each stream, in bytes
+
+	// What follows is for callers on the node itself, such as Nomad's driver.
+
+	// Endless runs it with neither a timeout nor a limit of output, none of which is in its
+	// result or its events: it goes to Logs, or nowhere.
+	Endless bool      `json:"endless,omitempty"`
+	Logs    *LogFiles `json:"logs,omitempty"`
+	User    *User     `json:"user,omitempty"` // whom it runs as, inside; nil for the user that all run as
 }
 
 // SourceFile is one file of a project.

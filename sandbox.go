@@ -9,6 +9,7 @@ type SandboxSpec struct {
 	Resources Resources         `json:"resources"` // complete: no zero field
 	Env       map[string]string `json:"env,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"` // kept with the sandbox, for its owner to find it again
+	Host      *HostAccess       `json:"host,omitempty"`   // for callers on the node itself
 }
 
 // SandboxState is where a sandbox is in its life, as its node sees it.

@@ -23,8 +23,7 @@ const (
 func (s *ExecutionSpec) Validate() error {
 	checks := []func() error{
 		s.validateKind,
-		func() error { return validateExecutionTimeout("timeout", s.Timeout) },
-		s.validateOutputLimit,
+		s.validateBounds,
 		func() error { return ValidateEnv("env", s.Env) },
 		s.validateCwd,
 		s.validateStdin,
@@ -39,6 +38,41 @@ func (s *ExecutionSpec) Validate() error {
 	}
 	return nil
 }
+
+// validateBounds checks the timeout and the limit of output, and what there is instead.
+func (s *ExecutionSpec) validateBounds() error {
+	if err := s.User.Validate("user"); err != nil {
+		return err
+	}
+	if !s.Endless {
+		if s.Logs != nil {
+			return FieldErrorf(CodeInvalidArgument, "logs", "only an execution that is endless writes to log files")
+		}
+		if err := validateExecutionTimeout("timeout", s.Timeout); err != nil {
+			return err
+		}
+		return s.validateOutputLimit()
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"timeout", s.Timeout != 0},
+		{"output_limit", s.OutputLimit != 0},
+		{"tty", s.Terminal != nil},
+		{"context_name", s.ContextName != ""},
+		{"kind", s.Kind == KindHandler},
+	} {
+		if f.set {
+			return FieldErrorf(CodeInvalidArgument, f.name, "an execution that is endless cannot have it; leave it out, or endless")
+		}
+	}
+	return s.Logs.Validate("logs")
+}
+
+// NeedsNode reports whether the specification asks for what only callers on the node
+// itself may have.
+func (s *ExecutionSpec) NeedsNode() bool { return s.Endless || s.Logs != nil || s.User != nil }
 
 func (s *ExecutionSpec) validateKind() error {
 	switch s.Kind {

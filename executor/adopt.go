@@ -229,12 +229,11 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 		traces.cells = append(traces.cells, s.adoptCell(r, trace))
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, adoptTimeout)
-	defer cancel()
-	out, err := s.init.Attach(limited, id, chunks)
+	out, err := e.attach(ctx, r, chunks)
 	if failure := new(initd.Failure); errors.As(err, &failure) && failure.Reason == initd.ReasonNotFound {
 		// The executor was killed before it had the process started.
 		r.clean()
+		r.closeLogs()
 		return errors.Join(err, log.Close())
 	}
 	s.mu.Lock()
@@ -242,12 +241,28 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 	s.executions.Add(1)
 	s.mu.Unlock()
 	if err != nil { // there is no more to be had, and what there is stays
+		r.closeLogs()
 		r.end(r.assemble(nil, err))
 		return nil
 	}
 	e.startClock(r)
 	e.goes(func() { e.follow(r, out) })
 	return nil
+}
+
+// attach asks for the output of a run from where it is kept so far: chunks of it are in
+// its log.
+func (e *Executor) attach(ctx context.Context, r *run, chunks uint64) (*initd.Output, error) {
+	after := chunks
+	if err := r.openLogs(e.logger); err != nil {
+		return nil, err
+	}
+	if r.logs != nil {
+		r.controls, after = chunks, r.logs.After()
+	}
+	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
+	defer cancel()
+	return r.sandbox.init.Attach(ctx, r.record.ID, after)
 }
 
 // adoptEnded takes over an execution that has its result.

@@ -106,11 +106,17 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 	if !yurt.ValidID(yurt.SandboxIDPrefix, spec.ID) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not a sandbox id", spec.ID)
 	}
+	if spec.Host != nil {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "host", "this node gives sandboxes nothing of its own yet")
+	}
 	if level := spec.Template.Isolation.Level; level != yurt.IsolationNamespaces {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "isolation.level", "this node cannot isolate at level %q; it knows %q", level, yurt.IsolationNamespaces)
 	}
 	if mode := spec.Template.Network.Mode; mode != yurt.NetworkNone {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this node has no network mode %q; it knows %q", mode, yurt.NetworkNone)
+	}
+	if err := spec.Host.Validate("host"); err != nil {
+		return err
 	}
 	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -70,6 +69,7 @@ func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, 
 	r := newRun(s, runRecord{
 		Version: recordVersion, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
 		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell,
+		Endless: spec.Endless, Logs: spec.Logs,
 	})
 	r.phases = phases
 	s.mu.Lock()
@@ -191,7 +191,7 @@ func (e *Executor) ForgetExecution(_ context.Context, sandboxID, executionID str
 	delete(r.sandbox.runs, executionID)
 	r.sandbox.mu.Unlock()
 	r.log.Close()
-	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := r.removeLog(); err != nil {
 		return fmt.Errorf("forgetting execution %s: %w", executionID, err)
 	}
 	return nil

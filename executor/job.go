@@ -32,6 +32,7 @@ type job struct {
 	terminal  *yurt.TerminalSize  // nil: none
 	stdio     Stdio               // the caller's own
 	cell      *yurt.ExecutionSpec // set, and nothing else, when it runs in a context
+	user      yurt.User
 }
 
 // planJob says how to carry out the execution: a command as it is, code as the
@@ -39,7 +40,7 @@ type job struct {
 func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (job, error) {
 	j := job{
 		argv: spec.Command, dir: workDir(spec.Cwd), sources: spec.Files, stdin: spec.Stdin,
-		openStdin: spec.StdinOpen, terminal: spec.Terminal,
+		openStdin: spec.StdinOpen, terminal: spec.Terminal, user: userOf(spec),
 	}
 	if spec.Kind == yurt.KindCommand {
 		j.env = environment(terminalEnv(spec), s.record.Spec.Template.Env, s.record.Spec.Env, spec.Env)
@@ -69,6 +70,14 @@ func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionS
 		return job{}, err
 	}
 	return j, s.carryOut(&j, spec, req, plan)
+}
+
+// userOf is whom the execution runs as, inside.
+func userOf(spec yurt.ExecutionSpec) yurt.User {
+	if spec.User != nil {
+		return *spec.User
+	}
+	return yurt.User{UID: rootfs.UserID, GID: rootfs.GroupID}
 }
 
 // carryOut makes j what the plan says.

@@ -17,7 +17,8 @@ import (
 )
 
 // recordVersion is the version of what is written. An executor reads its own and
-// older ones, and refuses to begin where one is newer. Since version 2 there are slots.
+// older ones, and refuses to begin where one is newer. Since version 2 there are slots, and executions
+// without an end.
 const recordVersion = 2
 
 // sandboxRecord is what is kept of a sandbox on disk, from the moment it is ready to
@@ -49,6 +50,9 @@ type runRecord struct {
 	// Cell is set for an execution in a context: all of it, as it may have to wait for
 	// its turn for longer than this executor lives.
 	Cell *yurt.ExecutionSpec `json:"cell,omitempty"`
+	// Endless says that it has no deadline, and its output goes to Logs or nowhere.
+	Endless bool           `json:"endless,omitempty"`
+	Logs    *yurt.LogFiles `json:"logs,omitempty"`
 }
 
 // planRecord is what is kept of a plan: what it takes to read how it ended.

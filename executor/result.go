@@ -62,7 +62,9 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 		return result
 	}
 	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = exit.Bytes[0], exit.Bytes[1]
-	result.Truncated = yurt.Truncated{Stdout: exit.Bytes[0] > int64(r.record.Limit), Stderr: exit.Bytes[1] > int64(r.record.Limit)}
+	if !r.record.Endless {
+		result.Truncated = yurt.Truncated{Stdout: exit.Bytes[0] > int64(r.record.Limit), Stderr: exit.Bytes[1] > int64(r.record.Limit)}
+	}
 	result.ExitCode = exit.Code
 	if exit.Signal != 0 {
 		result.ExitCode = yurt.ExecutionExitSignal + exit.Signal

@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/logfiles"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -30,6 +30,8 @@ type run struct {
 	timedOut  atomic.Bool
 	writing   chan struct{} // holds a value while somebody writes to its stdin
 	clock     clock
+	logs      *logfiles.Writer // nil unless its output goes to log files; for the goroutine that follows it
+	controls  uint64           // chunks in the log of a run whose output goes to log files
 	failure   *plugins.Failure // what the language's runtime may explain, set by judge
 
 	done   chan struct{} // closed when result is set
@@ -47,6 +49,9 @@ func newRun(s *sandbox, record runRecord) *run {
 // launchRun starts the run's process and follows it in the background. A command
 // that cannot be started is a result; a sandbox that cannot start one is an error.
 func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
+	if err := r.openLogs(e.logger); err != nil {
+		return r.sandbox.forgetStart(r, err)
+	}
 	out, err := r.start(ctx, j)
 	if err == nil {
 		r.phases.mark("start")
@@ -60,7 +65,10 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 	}
 	e.kill(r) // it may have begun all the same, if the caller left while it did
 	r.clean()
-	if result := failedStart(err, j); result != nil {
+	r.closeLogs()
+	if result := failedStart(err, j); result != nil && r.record.Endless {
+		return r.sandbox.forgetStart(r, yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "%s", result.Error.Message))
+	} else if result != nil {
 		r.end(result)
 		return nil
 	}
@@ -74,7 +82,7 @@ func (s *sandbox) forgetStart(r *run, reason error) error {
 	s.mu.Unlock()
 	s.executions.Add(-1)
 	r.log.Close()
-	return errors.Join(reason, os.Remove(r.path))
+	return errors.Join(reason, r.removeLog())
 }
 
 // start has the process started, in its own cgroup, with its files in place.
@@ -106,10 +114,10 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	out, _, err := s.init.Start(ctx, initd.StartRequest{
-		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: rootfs.UserID, GID: rootfs.GroupID,
+		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: j.user.UID, GID: j.user.GID,
 		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
-		HasControl: j.control, OutputLimit: int64(r.record.Limit), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
+		HasControl: j.control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
 	}, append(given, files...))
 	return out, err
 }
@@ -162,6 +170,9 @@ func failedStart(err error, j job) *yurt.Result {
 
 // startClock has the run ended when its time is up.
 func (e *Executor) startClock(r *run) {
+	if r.record.Endless {
+		return
+	}
 	left, running := r.sandbox.timeLeft(r.record)
 	r.clock.start(left, running, func() {
 		r.timedOut.Store(true)
@@ -175,6 +186,7 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	defer stop()
 	defer out.Close()
 	defer r.clock.stop()
+	defer r.closeLogs()
 	exit, err := r.collect(out)
 	if e.ctx.Err() != nil {
 		return // the next executor goes on
@@ -224,7 +236,7 @@ func (r *run) collect(out *initd.Output) (*initd.Exit, error) {
 		if !limits.take(chunk) {
 			return nil, errors.New("the sandbox sent more output than was asked for")
 		}
-		if err := r.log.Append(entryOf(chunk)); err != nil {
+		if err := r.keep(chunk); err != nil {
 			return nil, err
 		}
 		if unacked += len(chunk.Data); unacked >= initd.AckEvery {
@@ -252,7 +264,8 @@ func entryOf(chunk initd.Chunk) runlog.Entry {
 type budget struct{ left [initd.Streams]int64 }
 
 func (r *run) newBudget() *budget {
-	return &budget{[initd.Streams]int64{int64(r.record.Limit), int64(r.record.Limit), yurt.MaxResultBytes + envelopeRoom}}
+	limit := r.outputLimit()
+	return &budget{[initd.Streams]int64{limit, limit, yurt.MaxResultBytes + envelopeRoom}}
 }
 
 func (b *budget) take(chunk initd.Chunk) bool {

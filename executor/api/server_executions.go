@@ -23,6 +23,9 @@ func (s *executionServer) Start(ctx context.Context, req *proto.StartExecutionRe
 	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
 		return nil, err
 	}
+	if spec.NeedsNode() && !onNode(ctx) {
+		return nil, yurt.Errorf(yurt.CodeForbidden, "only callers on this node may ask for endless, logs or user")
+	}
 	return &proto.StartExecutionResponse{}, s.node.StartExecution(ctx, req.GetSandboxId(), spec)
 }
 

@@ -25,6 +25,9 @@ func (s *sandboxServer) Create(ctx context.Context, req *proto.CreateSandboxRequ
 	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
 		return nil, err
 	}
+	if spec.Host != nil && !onNode(ctx) {
+		return nil, yurt.FieldErrorf(yurt.CodeForbidden, "host", "only callers on this node may have what is the node's")
+	}
 	sandbox, err := s.node.CreateSandbox(ctx, spec)
 	if err != nil {
 		return nil, err

@@ -167,6 +167,32 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// What a sandbox or an execution may have of its node, callers on the node alone may give it.
+func TestControllersHaveNothingOfTheNode(t *testing.T) {
+	ca := authority(t)
+	address, _ := serveTLS(t, issue(t, ca, identity.RoleExecutor, "n1"), time.Now)
+	source, err := identity.Open(issue(t, ca, identity.RoleController, "c1"), identity.RoleController, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := api.NewTLSClient(address, "n1", source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	_, err = client.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: "sbx_a", Host: &yurt.HostAccess{Mounts: []yurt.Mount{{Source: "/etc", Target: "/x"}}}})
+	if yurt.CodeOf(err) != yurt.CodeForbidden {
+		t.Errorf("a mount of the node's was not refused: %v", err)
+	}
+	for _, spec := range []yurt.ExecutionSpec{
+		{ID: "exe_a", Endless: true}, {ID: "exe_a", User: &yurt.User{UID: 1, GID: 1}}, {ID: "exe_a", Logs: &yurt.LogFiles{Base: "/var/log"}},
+	} {
+		if err := client.StartExecution(t.Context(), "sbx_a", spec); yurt.CodeOf(err) != yurt.CodeForbidden {
+			t.Errorf("%+v was not refused: %v", spec, err)
+		}
+	}
+}
+
 // What the authority would never issue is refused too, should its key have been used by
 // something else.
 func TestCertificatesThatAreNoControllers(t *testing.T) {

@@ -1,0 +1,127 @@
+package driver
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/nomad/plugins/shared/hclspec"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Config is what the operator of a client says in its plugin block.
+type Config struct {
+	// StateDir is the executor's state directory.
+	StateDir string `json:"state_dir"`
+	// Executor is the program yurt, with yurt-init, yurt-launcher and plugins beside it.
+	Executor string `json:"executor"`
+	// NodeName is the executor's name for this node; that of Nomad's client.
+	NodeName string `json:"node_name"`
+	// Settings are more flags of yurt executor, without the dashes: max-sandboxes and so on.
+	Settings map[string]string `json:"settings"`
+	// TemplateDir has template files, which jobs may name beside those that ship.
+	TemplateDir string `json:"template_dir"`
+	// HostMounts are paths of the node that jobs may mount, with all below them. Volumes of
+	// Nomad's own need no entry.
+	HostMounts []string `json:"host_mounts"`
+	// HostNetwork allows tasks the network of the node.
+	HostNetwork bool `json:"host_network"`
+	// Images allows tasks container images.
+	Images bool `json:"images"`
+	// Isolation is the level that every task must have; "" for any.
+	Isolation string `json:"isolation"`
+	// Slots allows jobs to open slots, which a controller of Yurt claims.
+	Slots *bool `json:"slots"`
+}
+
+// configSchema is that of [Config].
+func configSchema() *hclspec.Spec {
+	return object(map[string]string{
+		"state_dir": "string", "executor": "string", "node_name": "string", "settings": "map(string)",
+		"template_dir": "string", "host_mounts": "list(string)", "host_network": "bool", "images": "bool",
+		"isolation": "string", "slots": "bool",
+	})
+}
+
+// object is the schema of optional attributes of the given types.
+func object(types map[string]string) *hclspec.Spec {
+	attributes := make(map[string]*hclspec.Spec, len(types))
+	for name, kind := range types {
+		attributes[name] = hclspec.NewAttr(name, kind, false)
+	}
+	return hclspec.NewObject(attributes)
+}
+
+const (
+	defaultStateDir = "/var/lib/yurt"
+	executorName    = "yurt"
+)
+
+// readConfig reads and checks the operator's configuration.
+func readConfig(data []byte) (Config, error) {
+	var c Config
+	if err := decode(data, &c); err != nil {
+		return Config{}, err
+	}
+	if c.StateDir == "" {
+		c.StateDir = defaultStateDir
+	}
+	for _, f := range []struct{ field, value string }{{"state_dir", c.StateDir}, {"executor", c.Executor}, {"template_dir", c.TemplateDir}} {
+		if f.value != "" && !filepath.IsAbs(f.value) {
+			return Config{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, f.field, "%q is not an absolute path", f.value)
+		}
+	}
+	for _, path := range c.HostMounts {
+		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+			return Config{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "host_mounts", "%q is not an absolute and clean path", path)
+		}
+	}
+	if c.Isolation != "" && c.Isolation != string(yurt.IsolationNamespaces) {
+		return Config{}, yurt.FieldErrorf(yurt.CodeNotSupported, "isolation", "%q is not a level that this version knows; it knows %q", c.Isolation, yurt.IsolationNamespaces)
+	}
+	if c.Images {
+		return Config{}, yurt.FieldErrorf(yurt.CodeNotSupported, "images", "this version makes no sandboxes of container images; leave it out")
+	}
+	return c, c.checkSettings()
+}
+
+// ownSettings are flags of the executor that have a place of their own in the configuration.
+func ownSettings() []string { return []string{"state-dir", "listen", "node"} }
+
+func (c *Config) checkSettings() error {
+	for name := range c.Settings {
+		if name == "" || strings.HasPrefix(name, "-") || strings.ContainsAny(name, "= ") {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "settings", "%q is no flag of yurt executor; give its name without dashes, such as max-sandboxes", name)
+		}
+		if slices.Contains(ownSettings(), name) {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "settings", "%q is set by state_dir and node_name; give those instead", name)
+		}
+	}
+	return nil
+}
+
+// executorPath is where the program yurt is: beside this one, unless the operator says.
+func (c *Config) executorPath() (string, error) {
+	path := c.Executor
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", yurt.Errorf(yurt.CodeInternal, "finding the program yurt: %w", err)
+		}
+		if self, err = filepath.EvalSymlinks(self); err != nil {
+			return "", yurt.Errorf(yurt.CodeInternal, "finding the program yurt: %w", err)
+		}
+		path = filepath.Join(filepath.Dir(self), executorName)
+		if _, err := os.Stat(path); err != nil { // plugin_dir may be below it
+			path = filepath.Join(filepath.Dir(filepath.Dir(self)), executorName)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return "", yurt.FieldErrorf(yurt.CodeUnavailable, "executor", "the program yurt is not at %s; put it beside the driver or say where it is", path)
+	}
+	return path, nil
+}
+
+func (c *Config) socket() string { return filepath.Join(c.StateDir, "executor.sock") }

@@ -1,0 +1,146 @@
+package driver
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Driver is the state of the plugin, which is what Nomad's client has told it: all else is
+// the executor's.
+type Driver struct {
+	version string
+	logger  *slog.Logger
+	ctx     context.Context //nolint:containedctx // the plugin's own, which ends with it
+	stop    context.CancelFunc
+	wait    sync.WaitGroup
+
+	mu     sync.Mutex
+	config Config
+	node   *node // nil until it is needed
+	tasks  map[string]*task
+}
+
+func newDriver(ctx context.Context, version string, logger *slog.Logger) *Driver {
+	d := &Driver{version: version, logger: logger, tasks: make(map[string]*task), config: Config{StateDir: defaultStateDir}}
+	d.ctx, d.stop = context.WithCancel(ctx)
+	return d
+}
+
+// close ends what the driver does in the background. Tasks go on.
+func (d *Driver) close() {
+	d.stop()
+	d.wait.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.node != nil {
+		d.node.close()
+	}
+}
+
+func (d *Driver) configure(config Config) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.config = config
+}
+
+// settings is the operator's configuration.
+func (d *Driver) settings() Config {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.config
+}
+
+// executor returns the node's executor, which may have to be started for that.
+func (d *Driver) executor() *node {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.node == nil {
+		d.node = newNode(d.config, d.logger)
+	}
+	return d.node
+}
+
+func (d *Driver) add(t *task) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tasks[t.id] = t
+}
+
+func (d *Driver) remove(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.tasks, id)
+}
+
+// find returns a task that was started or recovered.
+func (d *Driver) find(id string) (*task, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if t := d.tasks[id]; t != nil {
+		return t, nil
+	}
+	return nil, wire(yurt.Errorf(yurt.CodeNotFound, "task not found for given id"))
+}
+
+// driverServer answers what Nomad asks of a driver, a method a file or two.
+type driverServer struct {
+	drivers.UnimplementedDriverServer
+	driver *Driver
+}
+
+// TaskConfigSchema implements the service.
+func (*driverServer) TaskConfigSchema(context.Context, *drivers.TaskConfigSchemaRequest) (*drivers.TaskConfigSchemaResponse, error) {
+	return &drivers.TaskConfigSchemaResponse{Spec: taskSchema()}, nil
+}
+
+// Capabilities implements the service.
+func (*driverServer) Capabilities(context.Context, *drivers.CapabilitiesRequest) (*drivers.CapabilitiesResponse, error) {
+	return &drivers.CapabilitiesResponse{Capabilities: &drivers.DriverCapabilities{
+		SendSignals: true, Exec: true, FsIsolation: drivers.DriverCapabilities_IMAGE,
+		NetworkIsolationModes: []drivers.NetworkIsolationSpec_NetworkIsolationMode{
+			drivers.NetworkIsolationSpec_HOST, drivers.NetworkIsolationSpec_GROUP, drivers.NetworkIsolationSpec_NONE,
+		},
+		MountConfigs: drivers.DriverCapabilities_ANY_MOUNTS,
+		// The executor writes the log files itself, which costs no process a task.
+		DisableLogCollection: true,
+	}}, nil
+}
+
+// newLogger writes lines that Nomad's client reads as its own.
+func newLogger() *slog.Logger {
+	names := map[string]string{slog.TimeKey: "@timestamp", slog.LevelKey: "@level", slog.MessageKey: "@message"}
+	return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+		name, ok := names[a.Key]
+		if !ok || len(groups) > 0 {
+			return a
+		}
+		if a.Key == slog.TimeKey {
+			return slog.String(name, a.Value.Time().Format("2006-01-02T15:04:05.000000Z07:00"))
+		}
+		return slog.Any(name, levelName(a))
+	}}))
+}
+
+// levelName is the name of a level as Nomad writes it; any other value as it is.
+func levelName(a slog.Attr) any {
+	level, ok := a.Value.Any().(slog.Level)
+	if !ok {
+		return a.Value.Any()
+	}
+	switch {
+	case level >= slog.LevelError:
+		return "error"
+	case level >= slog.LevelWarn:
+		return "warn"
+	case level >= slog.LevelInfo:
+		return "info"
+	default:
+		return "debug"
+	}
+}

@@ -1,0 +1,55 @@
+package driver
+
+import (
+	"context"
+
+	shared "github.com/hashicorp/nomad/plugins/shared/structs/proto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/yurtrun/yurt"
+)
+
+// wire is the error as Nomad gets and shows it. What may well go better a moment later is
+// marked so that Nomad tries again, by the job's restart policy.
+func wire(err error) error {
+	if err == nil {
+		return nil
+	}
+	code := yurt.CodeOf(err)
+	grpcCode := code.GRPC()
+	if grpcCode == codes.Unavailable { // by which the client takes the plugin for gone
+		grpcCode = codes.Aborted
+	}
+	failure := status.New(grpcCode, err.Error())
+	detailed, failed := failure.WithDetails(&shared.RecoverableError{Recoverable: recoverable(code)})
+	if failed != nil {
+		return failure.Err()
+	}
+	return detailed.Err()
+}
+
+func recoverable(code yurt.Code) bool {
+	switch code {
+	case yurt.CodeOverloaded, yurt.CodeUnavailable, yurt.CodeSandboxFailed, yurt.CodeRuntimeUnavailable, yurt.CodeDeadlineExceeded, yurt.CodeInternal:
+		return true
+	default:
+		return false
+	}
+}
+
+// gone reports whether the error says that there is no such sandbox, execution or slot.
+func gone(err error) bool {
+	switch yurt.CodeOf(err) {
+	case yurt.CodeSandboxNotFound, yurt.CodeExecutionNotFound, yurt.CodeNotFound:
+		return true
+	default:
+		return false
+	}
+}
+
+// away reports whether the executor did not answer, as one does that was killed and is
+// started again.
+func away(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() == nil && yurt.CodeOf(err) == yurt.CodeUnavailable
+}

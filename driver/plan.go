@@ -1,0 +1,100 @@
+package driver
+
+import (
+	"errors"
+	"path/filepath"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+)
+
+// plan is what a task comes to at the executor.
+type plan struct {
+	sandbox   yurt.SandboxSpec
+	execution yurt.ExecutionSpec
+}
+
+// plan says what the task comes to, or what is wrong with it. It asks nobody.
+func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
+	operator := d.settings()
+	c, err := readTaskConfig(config.GetMsgpackDriverConfig(), operator)
+	if err != nil {
+		return plan{}, err
+	}
+	template, err := operator.template(&c)
+	if err != nil {
+		return plan{}, err
+	}
+	if err := c.limits(&template); err != nil {
+		return plan{}, err
+	}
+	resources, err := c.resources(template, config.GetResources())
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{execution: c.execution()}
+	p.sandbox = yurt.SandboxSpec{
+		ID: yurt.SandboxIDPrefix + key(config.GetId()), Template: template, Resources: resources, Labels: labels(config),
+		Env: c.environment(config.GetEnv()), // also of what nomad alloc exec runs
+	}
+	e := &p.execution
+	e.ID, e.Endless = yurt.ExecutionIDPrefix+key(config.GetId()), true
+	if err := yurt.ValidateEnv("env", p.sandbox.Env); err != nil {
+		return plan{}, err
+	}
+	if e.User, err = userOf(config.GetUser()); err != nil {
+		return plan{}, err
+	}
+	if e.Logs, err = c.logFiles(config); err != nil {
+		return plan{}, err
+	}
+	return p, e.Validate()
+}
+
+func labels(config *drivers.TaskConfig) map[string]string {
+	return map[string]string{
+		labelTask: config.GetId(), labelAlloc: config.GetAllocId(), labelJob: config.GetJobId(),
+		labelNamespace: config.GetNamespace(), labelDir: config.GetAllocDir(),
+	}
+}
+
+// logFiles are where Nomad looks for the task's output. It makes no pipes for a driver that
+// does not want them; where they would be says where the files go.
+func (c *TaskConfig) logFiles(config *drivers.TaskConfig) (*yurt.LogFiles, error) {
+	if config.GetStdoutPath() == "" || config.GetStdoutPath() == "/dev/null" {
+		return nil, nil //nolint:nilnil // the job wants none
+	}
+	dir, err := filepath.Rel(config.GetAllocDir(), filepath.Dir(config.GetStdoutPath()))
+	if err != nil || dir == ".." || filepath.IsAbs(dir) {
+		return nil, yurt.Errorf(yurt.CodeInternal, "the log directory %s is not in the allocation's directory %s", filepath.Dir(config.GetStdoutPath()), config.GetAllocDir())
+	}
+	files := &yurt.LogFiles{
+		Base: config.GetAllocDir(), Dir: dir, Stdout: config.GetName() + ".stdout", Stderr: config.GetName() + ".stderr",
+		MaxFiles: defaultLogFiles, MaxSize: defaultLogSize,
+	}
+	if c.Logs == nil {
+		return files, nil
+	}
+	if c.Logs.MaxFiles != 0 {
+		files.MaxFiles = c.Logs.MaxFiles
+	}
+	if c.Logs.MaxSize != "" {
+		if files.MaxSize, err = yurt.ParseSize(c.Logs.MaxSize); err != nil {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "logs.max_file_size", "%w", err)
+		}
+	}
+	return files, files.Validate("logs")
+}
+
+// As Nomad's own logs block has them.
+const (
+	defaultLogFiles           = 10
+	defaultLogSize  yurt.Size = 10 << 20
+)
+
+// isField reports whether the error is about that field.
+func isField(err error, field string) bool {
+	coded := new(yurt.Error)
+	return errors.As(err, &coded) && coded.Field == field
+}

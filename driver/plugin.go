@@ -1,0 +1,84 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	base "github.com/hashicorp/nomad/plugins/base/proto"
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+	"google.golang.org/grpc"
+)
+
+// Handshake of Nomad's plugins, as its documentation gives it.
+const (
+	protocolVersion = 2
+	cookieKey       = "NOMAD_PLUGIN_MAGIC_COOKIE"
+	cookieValue     = "e4327c2e01eabfd75a8a67adb114fb34a757d57eee7728d857a8cec6e91a7255"
+)
+
+// Serve serves the driver to the Nomad client that started this process, until the client
+// is done with it. When no client did, it returns at once with an error that says what the
+// program is.
+func Serve(ctx context.Context, version string) error {
+	if os.Getenv(cookieKey) != cookieValue {
+		return byHand(filepath.Base(os.Args[0]))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d := newDriver(ctx, version, newLogger())
+	defer d.close()
+	plugin.Serve(&plugin.ServeConfig{
+		HandshakeConfig: plugin.HandshakeConfig{ProtocolVersion: protocolVersion, MagicCookieKey: cookieKey, MagicCookieValue: cookieValue},
+		Plugins:         plugin.PluginSet{"base": &basePlugin{driver: d}, "driver": &driverPlugin{driver: d}},
+		Logger:          hclog.New(&hclog.LoggerOptions{Level: hclog.Warn, Output: os.Stderr, JSONFormat: true}),
+		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
+			return grpc.NewServer(append(options, grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))...)
+		},
+	})
+	return nil
+}
+
+// maxMessage bounds a message from or to the client, in bytes, as the client does.
+const maxMessage = 1 << 30
+
+func byHand(name string) error {
+	return fmt.Errorf(`%s is the Yurt driver of Nomad. It is not run by hand: put it into the plugin_dir
+of a Nomad client, with yurt and the programs beside it, and restart the client. "nomad node
+status -self" then lists the driver yurt`, name)
+}
+
+// basePlugin joins the part that every plugin of Nomad has to go-plugin.
+type basePlugin struct {
+	plugin.NetRPCUnsupportedPlugin
+	driver *Driver
+}
+
+func (p *basePlugin) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
+	base.RegisterBasePluginServer(server, &baseServer{driver: p.driver})
+	return nil
+}
+
+// GRPCClient is the client's alone to need.
+func (p *basePlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errServerOnly
+}
+
+// driverPlugin joins the driver to go-plugin.
+type driverPlugin struct {
+	plugin.NetRPCUnsupportedPlugin
+	driver *Driver
+}
+
+func (p *driverPlugin) GRPCServer(_ *plugin.GRPCBroker, server *grpc.Server) error {
+	drivers.RegisterDriverServer(server, &driverServer{driver: p.driver})
+	return nil
+}
+
+// GRPCClient is the client's alone to need.
+func (p *driverPlugin) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (any, error) {
+	return nil, errServerOnly
+}

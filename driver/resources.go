@@ -1,0 +1,79 @@
+package driver
+
+import (
+	"runtime"
+	"strings"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+)
+
+// resources are the limits of a task's sandbox: what the job reserves, and for what Nomad
+// has no word the config block or the template.
+func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resources) (r yurt.Resources, err error) {
+	linux := granted.GetLinuxResources()
+	r = yurt.Resources{Memory: yurt.Size(linux.GetMemoryLimitBytes()), CPU: c.cores(linux)}
+	if own := c.Resources; own != nil {
+		if own.CPU != 0 {
+			r.CPU = own.CPU
+		}
+		r.PIDs = own.PIDs
+		for _, f := range []struct {
+			field, text string
+			into        *yurt.Size
+		}{{"resources.memory", own.Memory, &r.Memory}, {"resources.disk", own.Disk, &r.Disk}} {
+			if f.text == "" {
+				continue
+			}
+			if *f.into, err = yurt.ParseSize(f.text); err != nil {
+				return r, yurt.FieldErrorf(yurt.CodeInvalidArgument, f.field, "%w", err)
+			}
+		}
+	}
+	r = r.Or(template.Resources).Or(yurt.DefaultResources())
+	return r, r.Validate("resources")
+}
+
+// cores is how many processors the task may keep busy. What a job reserves in MHz is a
+// share that others cannot take away, and no limit, unless it wants it to be one.
+func (c *TaskConfig) cores(linux *drivers.LinuxResources) float64 {
+	all := float64(runtime.NumCPU())
+	if set := cpuset(linux); len(set) > 0 {
+		return float64(len(set))
+	}
+	if c.CPUHardLimit && linux.GetPercentTicks() > 0 {
+		return max(yurt.MinCPU, min(all, linux.GetPercentTicks()*all))
+	}
+	return all
+}
+
+// cpuset is the processors that are the task's alone.
+func cpuset(linux *drivers.LinuxResources) []string {
+	if linux.GetCpusetCpus() == "" {
+		return nil
+	}
+	return strings.Split(linux.GetCpusetCpus(), ",")
+}
+
+// limits puts the task's ulimits into its template, which is what has them.
+func (c *TaskConfig) limits(template *yurt.Template) error {
+	u := &template.Resources.Ulimits
+	for name, text := range c.Ulimits {
+		size, err := yurt.ParseSize(text)
+		if err != nil {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "ulimits."+name, "%w", err)
+		}
+		switch name {
+		case "nofile":
+			u.NoFile = int(size)
+		case "fsize":
+			u.FSize = size
+		case "stack":
+			u.Stack = size
+		default:
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "ulimits."+name, "there is no such limit; there are nofile, fsize and stack")
+		}
+	}
+	return template.Resources.Validate("ulimits")
+}

@@ -1,0 +1,94 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api"
+)
+
+// Labels of the sandboxes of tasks.
+const (
+	labelTask      = "nomad_task_id"
+	labelAlloc     = "nomad_alloc_id"
+	labelJob       = "nomad_job_id"
+	labelNamespace = "nomad_namespace"
+	labelDir       = "nomad_alloc_dir"
+)
+
+// StartTask implements the service.
+func (s *driverServer) StartTask(ctx context.Context, req *drivers.StartTaskRequest) (*drivers.StartTaskResponse, error) {
+	d, config := s.driver, req.GetTask()
+	h, err := d.start(ctx, config)
+	if err != nil {
+		d.logger.Warn("task not started", "task_id", config.GetId(), "error", err)
+		return nil, wire(err)
+	}
+	state, err := h.encode()
+	if err != nil {
+		return nil, wire(err)
+	}
+	d.add(newTask(config, h, d.executor()))
+	return &drivers.StartTaskResponse{
+		Result: drivers.StartTaskResponse_SUCCESS,
+		Handle: &drivers.TaskHandle{Version: handleVersion, Config: config, State: drivers.TaskState_RUNNING, DriverState: state},
+	}, nil
+}
+
+// start makes what the task asks for, or leaves nothing.
+func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle, error) {
+	plan, err := d.plan(config)
+	if err != nil {
+		return handle{}, err
+	}
+	n := d.executor()
+	h := handle{
+		Version: handleVersion, Sandbox: plan.sandbox.ID, Execution: plan.execution.ID,
+		User: plan.execution.User, Cwd: plan.execution.Cwd, StartedAt: time.Now(),
+	}
+	if err := n.call(ctx, func(c *api.Client) error { return create(ctx, c, plan.sandbox) }); err != nil {
+		return handle{}, err
+	}
+	err = n.call(ctx, func(c *api.Client) error { return begin(ctx, c, plan.sandbox.ID, plan.execution) })
+	if err == nil {
+		return h, nil
+	}
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	defer cancel()
+	if gone := n.call(clean, func(c *api.Client) error { return c.DestroySandbox(clean, plan.sandbox.ID) }); gone != nil {
+		d.logger.Error("sandbox of a task that did not start not removed", "sandbox", plan.sandbox.ID, "error", gone)
+	}
+	return handle{}, err
+}
+
+// cleanLimit bounds how long it may take to remove what is left of a task.
+const cleanLimit = time.Minute
+
+// create makes the sandbox. One of that id is of an earlier call, of which nobody heard
+// the answer, and goes.
+func create(ctx context.Context, c *api.Client, spec yurt.SandboxSpec) error {
+	_, err := c.CreateSandbox(ctx, spec)
+	if !exists(err) {
+		return err
+	}
+	if err := c.DestroySandbox(ctx, spec.ID); err != nil && !gone(err) {
+		return err
+	}
+	_, err = c.CreateSandbox(ctx, spec)
+	return err
+}
+
+// begin starts the execution. One of that id is of an earlier try of the same call.
+func begin(ctx context.Context, c *api.Client, sandbox string, spec yurt.ExecutionSpec) error {
+	err := c.StartExecution(ctx, sandbox, spec)
+	if exists(err) {
+		return nil
+	}
+	return err
+}
+
+// exists reports whether the error says that there is one of that id.
+func exists(err error) bool { return isField(err, "id") }

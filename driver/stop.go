@@ -1,0 +1,113 @@
+package driver
+
+import (
+	"context"
+	"time"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api"
+)
+
+// defaultSignal is what a task is told to end with that names no kill_signal.
+const defaultSignal = "SIGTERM"
+
+// StopTask implements the service: a signal first, and the end when the time is up.
+func (s *driverServer) StopTask(ctx context.Context, req *drivers.StopTaskRequest) (*drivers.StopTaskResponse, error) {
+	t, err := s.driver.find(req.GetTaskId())
+	if err != nil {
+		return nil, err
+	}
+	name := req.GetSignal()
+	if name == "" {
+		name = defaultSignal
+	}
+	signal, err := yurt.ParseSignal("kill_signal", name)
+	if err != nil {
+		return nil, wire(err)
+	}
+	if err := t.stop(ctx, signal, req.GetTimeout().AsDuration()); err != nil {
+		return nil, wire(err)
+	}
+	return &drivers.StopTaskResponse{}, nil
+}
+
+// stop ends the task, gently for as long as grace lasts.
+func (t *task) stop(ctx context.Context, signal yurt.Signal, grace time.Duration) error {
+	if err := t.signal(ctx, signal); err != nil {
+		return err
+	}
+	gentle, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	if _, err := t.wait(gentle); err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := t.signal(ctx, yurt.SignalKill); err != nil {
+		return err
+	}
+	_, err := t.wait(ctx)
+	return err
+}
+
+// signal sends a signal to what the task runs. That it has ended is no error.
+func (t *task) signal(ctx context.Context, signal yurt.Signal) error {
+	err := t.node.call(ctx, func(c *api.Client) error {
+		return c.SignalExecution(ctx, t.handle.Sandbox, t.handle.Execution, signal)
+	})
+	if gone(err) || yurt.CodeOf(err) == yurt.CodeExecutionEnded {
+		return nil
+	}
+	return err
+}
+
+// SignalTask implements the service.
+func (s *driverServer) SignalTask(ctx context.Context, req *drivers.SignalTaskRequest) (*drivers.SignalTaskResponse, error) {
+	t, err := s.driver.find(req.GetTaskId())
+	if err != nil {
+		return nil, err
+	}
+	signal, err := yurt.ParseSignal("signal", req.GetSignal())
+	if err != nil {
+		return nil, wire(err)
+	}
+	return &drivers.SignalTaskResponse{}, wire(t.signal(ctx, signal))
+}
+
+// DestroyTask implements the service. A task that is not known, or not any more, is none to
+// destroy.
+func (s *driverServer) DestroyTask(ctx context.Context, req *drivers.DestroyTaskRequest) (*drivers.DestroyTaskResponse, error) {
+	d := s.driver
+	t, err := d.find(req.GetTaskId())
+	if err != nil {
+		return &drivers.DestroyTaskResponse{}, nil //nolint:nilerr // as documented
+	}
+	if result, _ := t.known(); result == nil && !req.GetForce() && t.running(ctx) {
+		return nil, wire(yurt.Errorf(yurt.CodeExecutionRunning, "the task still runs; stop it first, or destroy it with force"))
+	}
+	if err := t.destroy(ctx); err != nil {
+		return nil, wire(err)
+	}
+	d.remove(t.id)
+	return &drivers.DestroyTaskResponse{}, nil
+}
+
+// running asks whether the task has ended, which nobody may have waited for yet.
+func (t *task) running(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	_, err := t.wait(ctx)
+	return err != nil
+}
+
+// lookLimit is how long it takes at most to hear that a task has ended.
+const lookLimit = 100 * time.Millisecond
+
+// destroy removes all that there is of the task.
+func (t *task) destroy(ctx context.Context) error {
+	err := t.node.call(ctx, func(c *api.Client) error { return c.DestroySandbox(ctx, t.handle.Sandbox) })
+	if gone(err) {
+		return nil
+	}
+	return err
+}

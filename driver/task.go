@@ -1,0 +1,122 @@
+package driver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"sync"
+	"time"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api"
+)
+
+// handleVersion is that of [handle]. An older one is read on; a newer one is refused.
+const handleVersion = 1
+
+// handle is what Nomad keeps of a task for this driver, to find it again: its config block
+// does not come back.
+type handle struct {
+	Version   int        `json:"version"`
+	Sandbox   string     `json:"sandbox,omitempty"`
+	Execution string     `json:"execution,omitempty"`
+	Slot      string     `json:"slot,omitempty"` // instead of those
+	User      *yurt.User `json:"user,omitempty"`
+	Cwd       string     `json:"cwd,omitempty"`
+	StartedAt time.Time  `json:"started_at"`
+}
+
+func (h handle) encode() ([]byte, error) { return json.Marshal(h) }
+
+func decodeHandle(data []byte) (h handle, err error) {
+	if err := json.Unmarshal(data, &h); err != nil {
+		return h, yurt.Errorf(yurt.CodeInvalidArgument, "reading the handle of a task: %w", err)
+	}
+	if h.Version < 1 || h.Version > handleVersion {
+		return h, yurt.Errorf(yurt.CodeUnavailable, "the handle of a task is in version %d, and this driver knows %d; put the newer driver back", h.Version, handleVersion)
+	}
+	if h.Slot == "" && (!yurt.ValidID(yurt.SandboxIDPrefix, h.Sandbox) || !yurt.ValidID(yurt.ExecutionIDPrefix, h.Execution)) {
+		return h, yurt.Errorf(yurt.CodeInvalidArgument, "the handle of a task names neither a sandbox and an execution nor a slot")
+	}
+	return h, nil
+}
+
+// key is what ids derived from a task's end in: its own has slashes, and says too much.
+func key(taskID string) string {
+	sum := sha256.Sum256([]byte(taskID))
+	return lower.EncodeToString(sum[:16])
+}
+
+var lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding) //nolint:gochecknoglobals // a constant in all but name
+
+// task is a task that this process knows of.
+type task struct {
+	id, name, allocID string
+	handle            handle
+	node              *node
+
+	mu     sync.Mutex
+	result *drivers.ExitResult // once it is known
+	ended  time.Time
+}
+
+func newTask(config *drivers.TaskConfig, h handle, n *node) *task {
+	return &task{id: config.GetId(), name: config.GetName(), allocID: config.GetAllocId(), handle: h, node: n}
+}
+
+// wait returns how the task ended, once it has. It may be called by any number, and again.
+func (t *task) wait(ctx context.Context) (*drivers.ExitResult, error) {
+	if result, _ := t.known(); result != nil {
+		return result, nil
+	}
+	result, err := t.waitForEnd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.result == nil {
+		t.result, t.ended = result, time.Now()
+	}
+	return t.result, nil
+}
+
+// known is the result, nil as long as nobody has waited for it to come.
+func (t *task) known() (*drivers.ExitResult, time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.result, t.ended
+}
+
+func (t *task) waitForEnd(ctx context.Context) (exit *drivers.ExitResult, err error) {
+	err = t.node.call(ctx, func(c *api.Client) error {
+		result, err := c.WaitExecution(ctx, t.handle.Sandbox, t.handle.Execution)
+		if err == nil {
+			exit = exitOf(result)
+		}
+		return err
+	})
+	if gone(err) { // by an operator, or with the node's state
+		return &drivers.ExitResult{ExitCode: yurt.ExecutionExitSignal + int32(yurt.SignalKill), Signal: int32(yurt.SignalKill)}, nil
+	}
+	return exit, err
+}
+
+// exitOf is the result of an execution as Nomad has it.
+func exitOf(result *yurt.Result) *drivers.ExitResult {
+	exit := &drivers.ExitResult{ExitCode: int32(result.ExitCode)}
+	if result.Error == nil {
+		return exit
+	}
+	switch result.Error.Type {
+	case yurt.ErrorTypeOutOfMemory:
+		exit.OomKilled = true
+		exit.Signal = int32(yurt.SignalKill)
+	case yurt.ErrorTypeSignaled, yurt.ErrorTypeSandboxLost:
+		exit.Signal = int32(result.ExitCode - yurt.ExecutionExitSignal)
+	}
+	return exit
+}

@@ -1,0 +1,151 @@
+package driver
+
+import (
+	"path"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// readTaskConfig reads and checks the config block of a task.
+func readTaskConfig(data []byte, operator Config) (TaskConfig, error) {
+	var c TaskConfig
+	if err := decode(data, &c); err != nil {
+		return TaskConfig{}, err
+	}
+	for _, check := range []func() error{c.checkLater, c.checkWhat, c.checkSlot, c.checkPatterns} {
+		if err := check(); err != nil {
+			return TaskConfig{}, err
+		}
+	}
+	if c.Network == networkHost && !operator.HostNetwork {
+		return TaskConfig{}, forbiddenNetwork()
+	}
+	return c, nil
+}
+
+// Network modes of a task.
+const (
+	networkNone  = "none"  // a loopback interface of its own
+	networkHost  = "host"  // that of the node
+	networkGroup = "group" // that which Nomad made for the task's group, as in bridge mode
+)
+
+func forbiddenNetwork() error {
+	return yurt.FieldErrorf(yurt.CodeForbidden, "network", "%q is not offered on this node; take %q, or a group network in bridge mode, or ask the operator to set host_network in the driver's plugin block", networkHost, networkNone)
+}
+
+// checkLater refuses what is known and not done yet.
+func (c *TaskConfig) checkLater() error {
+	if c.Image != "" {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "image", "this version makes no sandboxes of container images; give template, whose root file system is the node's")
+	}
+	if c.Isolation != "" && c.Isolation != string(yurt.IsolationNamespaces) {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "isolation", "%q is not a level that this version knows; it knows %q", c.Isolation, yurt.IsolationNamespaces)
+	}
+	if c.Seccomp != "" && c.Seccomp != "default" {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "seccomp", "%q is not a profile that this version knows; it knows %q", c.Seccomp, "default")
+	}
+	switch c.Network {
+	case "", networkNone, networkHost, networkGroup:
+		return nil
+	default:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "network", "%q is not a network; give %q, %q or %q", c.Network, networkNone, networkHost, networkGroup)
+	}
+}
+
+// checkWhat refuses a task that says not, or twice, what is to run.
+func (c *TaskConfig) checkWhat() error {
+	command := c.Command != "" || len(c.Entrypoint) > 0
+	switch {
+	case c.Slot != nil:
+		return nil
+	case command && c.Code != "":
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "a task runs either code or a command; leave one of them out")
+	case !command && c.Code == "":
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "there is nothing to run; give command, or code and language")
+	case c.Code != "" && c.Language == "":
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "language", "code needs its language, such as \"python\"")
+	case command && c.Language != "":
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "language", "it is of code, and the task runs a command; leave it out")
+	}
+	return nil
+}
+
+// checkSlot refuses what a slot has no use for: what runs in it, its session says.
+func (c *TaskConfig) checkSlot() error {
+	if c.Slot == nil {
+		return nil
+	}
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"command", c.Command != ""},
+		{"args", len(c.Args) > 0},
+		{"entrypoint", len(c.Entrypoint) > 0},
+		{"code", c.Code != ""},
+		{"language", c.Language != ""},
+		{"cwd", c.Cwd != ""},
+		{"network", c.Network != ""},
+		{"mounts", len(c.Mounts) > 0},
+		{"env_passthrough", c.EnvPassthrough != nil},
+		{"logs", c.Logs != nil},
+		{"ulimits", len(c.Ulimits) > 0},
+	} {
+		if f.set {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, f.name, "a slot is room for a session, which says what runs in it; leave this out, or slot")
+		}
+	}
+	if (c.Template == "") == (c.Slot.TemplateJSON == "") {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot.template_json", "give either this or template, for a slot is of one template")
+	}
+	return nil
+}
+
+func (c *TaskConfig) checkPatterns() error {
+	for _, pattern := range c.EnvPassthrough {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "env_passthrough", "%q is not a pattern; give names, in which * stands for anything", pattern)
+		}
+	}
+	return nil
+}
+
+// environment is what of the task's variables reaches the sandbox.
+func (c *TaskConfig) environment(env map[string]string) map[string]string {
+	kept := make(map[string]string, len(env))
+	for name, value := range env {
+		if c.passes(name) {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+func (c *TaskConfig) passes(name string) bool {
+	if c.EnvPassthrough == nil {
+		return true
+	}
+	for _, pattern := range c.EnvPassthrough {
+		if ok, err := path.Match(pattern, name); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// execution is what the task runs, but for what Nomad says of it.
+func (c *TaskConfig) execution() yurt.ExecutionSpec {
+	if c.Code != "" {
+		return yurt.ExecutionSpec{Kind: yurt.KindCode, Language: c.Language, Code: c.Code, Args: c.Args, Cwd: c.Cwd}
+	}
+	argv := append([]string{}, c.Entrypoint...)
+	if c.Command != "" {
+		argv = append(argv, c.Command)
+	}
+	return yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: append(argv, c.Args...), Cwd: c.Cwd}
+}
+
+// isName reports whether a template is given by name.
+func isName(template string) bool { return !strings.ContainsAny(template, "{\n") }

@@ -1,0 +1,226 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+	"github.com/zclconf/go-cty/cty/msgpack"
+
+	"github.com/yurtrun/yurt"
+)
+
+// packed is a config block as Nomad sends it, from JSON.
+func packed(t testing.TB, text string) []byte {
+	t.Helper()
+	kind, err := ctyjson.ImpliedType([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := ctyjson.Unmarshal([]byte(text), kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := msgpack.Marshal(value, kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func testDriver(config Config) *Driver {
+	d := newDriver(context.Background(), "test", slog.New(slog.DiscardHandler))
+	d.configure(config)
+	return d
+}
+
+func taskOf(t testing.TB, config string) *drivers.TaskConfig {
+	return &drivers.TaskConfig{
+		Id: "0f9ff0ab-4c49-4e7e-a1ea-d4b3b30c7f84/web/5b6a1c1e", Name: "web", AllocId: "0f9ff0ab-4c49-4e7e-a1ea-d4b3b30c7f84",
+		MsgpackDriverConfig: packed(t, config), AllocDir: "/var/lib/nomad/alloc/0f9ff0ab",
+		StdoutPath: "/var/lib/nomad/alloc/0f9ff0ab/alloc/logs/.web.stdout.fifo",
+		Env:        map[string]string{"NOMAD_TASK_NAME": "web", "SECRET": "s"},
+		Resources: &drivers.Resources{LinuxResources: &drivers.LinuxResources{
+			CpuShares: 500, MemoryLimitBytes: 64 << 20, PercentTicks: 0.1,
+		}},
+	}
+}
+
+// Each wrong task is refused with the setting's name, what it was given or what is allowed.
+func TestBadTasks(t *testing.T) {
+	for _, test := range []struct {
+		name, config string
+		change       func(*drivers.TaskConfig)
+		field, says  string
+		code         yurt.Code
+	}{
+		{"nothing to run", `{}`, nil, "command", "give command, or code and language", yurt.CodeInvalidArgument},
+		{"code and command", `{"command":"a","code":"b","language":"python"}`, nil, "code", "leave one of them out", yurt.CodeInvalidArgument},
+		{"code of no language", `{"code":"b"}`, nil, "language", "python", yurt.CodeInvalidArgument},
+		{"language of a command", `{"command":"a","language":"python"}`, nil, "language", "leave it out", yurt.CodeInvalidArgument},
+		{"image", `{"command":"a","image":"alpine"}`, nil, "image", "give template", yurt.CodeNotSupported},
+		{"isolation", `{"command":"a","isolation":"gvisor"}`, nil, "isolation", `"namespaces"`, yurt.CodeNotSupported},
+		{"seccomp", `{"command":"a","seccomp":"unconfined"}`, nil, "seccomp", `"default"`, yurt.CodeNotSupported},
+		{"network", `{"command":"a","network":"bridge"}`, nil, "network", `"none", "host" or "group"`, yurt.CodeInvalidArgument},
+		{"host network", `{"command":"a","network":"host"}`, nil, "network", "host_network", yurt.CodeForbidden},
+		{"template", `{"command":"a","template":"none-such"}`, nil, "template", "shell-basic", yurt.CodeTemplateNotFound},
+		{"inline template", `{"command":"a","template":"template \"x\" {\n  nonsense = 1\n}\n"}`, nil, "template", "nonsense", yurt.CodeTemplateInvalid},
+		{"JSON template", `{"command":"a","template":"{\"name\":\"x\",\"nonsense\":1}"}`, nil, "template", "nonsense", yurt.CodeTemplateInvalid},
+		{"language", `{"code":"a","language":"cobol"}`, nil, "template", "cobol-basic", yurt.CodeTemplateNotFound},
+		{"pattern", `{"command":"a","env_passthrough":["["]}`, nil, "env_passthrough", "pattern", yurt.CodeInvalidArgument},
+		{"ulimit", `{"command":"a","ulimits":{"core":"1"}}`, nil, "ulimits.core", "nofile", yurt.CodeInvalidArgument},
+		{"ulimit's value", `{"command":"a","ulimits":{"nofile":"many"}}`, nil, "ulimits.nofile", "many", yurt.CodeInvalidArgument},
+		{"memory", `{"command":"a","resources":{"cpu":null,"memory":"lots","disk":null,"pids":null}}`, nil, "resources.memory", "lots", yurt.CodeInvalidArgument},
+		{"too little memory", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.Resources.LinuxResources.MemoryLimitBytes = 1 << 20 }, "resources.memory", "", yurt.CodeLimitOutOfRange},
+		{"log size", `{"command":"a","logs":{"max_files":null,"max_file_size":"1"}}`, nil, "logs.max_size", "give", yurt.CodeLimitOutOfRange},
+		{"root", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "root" }, "user", "nothing runs as root", yurt.CodeForbidden},
+		{"uid 0", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "0:5" }, "user", "nothing runs as root", yurt.CodeForbidden},
+		{"unknown user", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "postgres" }, "user", `"postgres"`, yurt.CodeInvalidArgument},
+		{"user out of range", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "70000" }, "user", "70000", yurt.CodeLimitOutOfRange},
+		{"cwd", `{"command":"a","cwd":"../../etc\u0000"}`, nil, "cwd", "", yurt.CodeInvalidPath},
+		{"slot and command", `{"command":"a","slot":{"template_json":null,"for":null,"once":null}}`, nil, "command", "slot", yurt.CodeInvalidArgument},
+		{"slot without template", `{"slot":{"template_json":null,"for":null,"once":null}}`, nil, "slot.template_json", "template", yurt.CodeInvalidArgument},
+		{"unknown setting", `{"command":"a","privileged":true}`, nil, "config", "privileged", yurt.CodeUnknownField},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			task := taskOf(t, test.config)
+			if test.change != nil {
+				test.change(task)
+			}
+			_, err := testDriver(Config{}).plan(task)
+			coded := new(yurt.Error)
+			if !errors.As(err, &coded) {
+				t.Fatalf("got %v, want an error about %s", err, test.field)
+			}
+			if coded.Field != test.field || coded.Code != test.code || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %s about %q: %v, want %s about %q with %q in it", coded.Code, coded.Field, err, test.code, test.field, test.says)
+			}
+		})
+	}
+}
+
+func TestPlan(t *testing.T) {
+	task := taskOf(t, `{"command":"/bin/echo","args":["hi"],"env_passthrough":["NOMAD_*"],"ulimits":{"nofile":"128"},"logs":{"max_files":3,"max_file_size":"1Mi"}}`)
+	task.User = "nobody"
+	p, err := testDriver(Config{}).plan(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := testDriver(Config{}).plan(task)
+	if err != nil || again.sandbox.ID != p.sandbox.ID || again.execution.ID != p.execution.ID {
+		t.Errorf("the same task has other ids: %v, %v, %v", again.sandbox.ID, again.execution.ID, err)
+	}
+	if p.sandbox.Template.Name != defaultTemplate || p.sandbox.Resources.Memory != 64<<20 || p.sandbox.Template.Resources.Ulimits.NoFile != 128 {
+		t.Errorf("the sandbox is %+v", p.sandbox)
+	}
+	if p.sandbox.Env["NOMAD_TASK_NAME"] != "web" || p.sandbox.Env["SECRET"] != "" {
+		t.Errorf("the environment is %v", p.sandbox.Env)
+	}
+	e := p.execution
+	if !e.Endless || strings.Join(e.Command, " ") != "/bin/echo hi" || e.User == nil || e.User.UID != nobody {
+		t.Errorf("the execution is %+v", e)
+	}
+	want := yurt.LogFiles{Base: task.AllocDir, Dir: "alloc/logs", Stdout: "web.stdout", Stderr: "web.stderr", MaxFiles: 3, MaxSize: 1 << 20}
+	if e.Logs == nil || *e.Logs != want {
+		t.Errorf("the log files are %+v, want %+v", e.Logs, want)
+	}
+	task.StdoutPath, task.StderrPath = os.DevNull, os.DevNull
+	if p, err := testDriver(Config{}).plan(task); err != nil || p.execution.Logs != nil {
+		t.Errorf("logs that are not wanted go to %+v, %v", p.execution.Logs, err)
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	dir := t.TempDir()
+	text := "template \"own\" {\n  extends = \"python-basic\"\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "own.hcl"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := Config{TemplateDir: dir}
+	for _, test := range []struct {
+		task TaskConfig
+		want string
+	}{
+		{TaskConfig{Template: "own"}, "own"},
+		{TaskConfig{Template: "template \"mine\" {\n  extends = \"own\"\n}\n"}, "mine"},
+		{TaskConfig{Template: `{"name":"json","runtimes":["python"]}`}, "json"},
+		{TaskConfig{Language: "python"}, "python-basic"},
+		{TaskConfig{Slot: &slotConfig{TemplateJSON: `{"name":"slotted"}`}}, "slotted"},
+		{TaskConfig{}, defaultTemplate},
+	} {
+		got, err := config.template(&test.task)
+		if err != nil || got.Name != test.want {
+			t.Errorf("%+v has template %q, %v, want %q", test.task, got.Name, err, test.want)
+		}
+	}
+}
+
+func TestBadConfigs(t *testing.T) {
+	for _, test := range []struct{ config, field string }{
+		{`{"state_dir":"relative"}`, "state_dir"},
+		{`{"executor":"yurt"}`, "executor"},
+		{`{"template_dir":"t"}`, "template_dir"},
+		{`{"host_mounts":["/srv/../etc"]}`, "host_mounts"},
+		{`{"isolation":"gvisor"}`, "isolation"},
+		{`{"images":true}`, "images"},
+		{`{"settings":{"--max-queue":"1"}}`, "settings"},
+		{`{"settings":{"listen":"x"}}`, "settings"},
+	} {
+		if _, err := readConfig(packed(t, test.config)); !isField(err, test.field) {
+			t.Errorf("%s: got %v, want an error about %s", test.config, err, test.field)
+		}
+	}
+	config, err := readConfig(nil)
+	if err != nil || config.StateDir != defaultStateDir {
+		t.Errorf("nothing configured is %+v, %v", config, err)
+	}
+}
+
+func TestHandle(t *testing.T) {
+	h := handle{Version: handleVersion, Sandbox: yurt.SandboxIDPrefix + key("a/b/c"), Execution: yurt.ExecutionIDPrefix + key("a/b/c")}
+	data, err := h.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := decodeHandle(data); err != nil || back.Sandbox != h.Sandbox || back.Execution != h.Execution {
+		t.Errorf("%+v came back as %+v, %v", h, back, err)
+	}
+	for _, bad := range []string{"", "{}", `{"version":99}`, `{"version":1,"sandbox":"../x","execution":"exe_a"}`} {
+		if h, err := decodeHandle([]byte(bad)); err == nil {
+			t.Errorf("%q is the handle %+v", bad, h)
+		}
+	}
+}
+
+// FuzzConfig reads any bytes as what a task configures: they are refused or mean something,
+// and a plan is made of no other.
+func FuzzConfig(f *testing.F) {
+	f.Add(packed(f, `{"command":"a","args":["b"],"mounts":[{"source":"local/x","target":"/x","read_only":true}]}`))
+	f.Add(packed(f, `{"code":"a","language":"python","resources":{"cpu":1,"memory":"64Mi","disk":null,"pids":5}}`))
+	f.Add([]byte{0x81, 0xa1, 'x', 0xc0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		task := taskOf(t, `{}`)
+		task.MsgpackDriverConfig = data
+		p, err := testDriver(Config{}).plan(task)
+		if err == nil && p.execution.Validate() != nil {
+			t.Fatalf("%x has the plan %+v", data, p)
+		}
+	})
+}
+
+// FuzzHandle reads any bytes as a handle.
+func FuzzHandle(f *testing.F) {
+	f.Add([]byte(`{"version":1,"sandbox":"sbx_a","execution":"exe_b","started_at":"2026-01-02T03:04:05Z"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := decodeHandle(data)
+		if err == nil && h.Slot == "" && !yurt.ValidID(yurt.SandboxIDPrefix, h.Sandbox) {
+			t.Fatalf("%q is the handle %+v", data, h)
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package driver
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
+)
+
+// defaultTemplate is what a task that runs a command has, if it names none.
+const defaultTemplate = "shell-basic"
+
+// templates are those that jobs may name.
+func (c *Config) templates() (map[string]yurt.Template, error) {
+	list, err := hcl.Defaults()
+	if err != nil {
+		return nil, err
+	}
+	known := make(map[string]yurt.Template, len(list))
+	for _, t := range list {
+		known[t.Name] = t
+	}
+	if c.TemplateDir == "" {
+		return known, nil
+	}
+	if _, err := os.Stat(c.TemplateDir); err != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "template_dir", "reading the operator's templates: %w", err)
+	}
+	own, err := (&hcl.Parser{Resolve: resolver(known)}).ParseFiles(c.TemplateDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range own {
+		known[t.Name] = t
+	}
+	return known, nil
+}
+
+func resolver(known map[string]yurt.Template) func(string) (yurt.Template, error) {
+	return func(name string) (yurt.Template, error) {
+		if t, ok := known[name]; ok {
+			return t, nil
+		}
+		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateNotFound, "template", "there is no template %q on this node; there are %s",
+			name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+	}
+}
+
+// template returns the template of a task.
+func (c *Config) template(task *TaskConfig) (yurt.Template, error) {
+	text := task.Template
+	if task.Slot != nil && task.Slot.TemplateJSON != "" {
+		return oneTemplate("slot.template_json", func() ([]yurt.Template, error) {
+			t, err := hcl.ParseJSON([]byte(task.Slot.TemplateJSON))
+			return []yurt.Template{t}, err
+		})
+	}
+	if text != "" && !isName(text) && strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return oneTemplate("template", func() ([]yurt.Template, error) {
+			t, err := hcl.ParseJSON([]byte(text))
+			return []yurt.Template{t}, err
+		})
+	}
+	known, err := c.templates()
+	if err != nil {
+		return yurt.Template{}, err
+	}
+	switch {
+	case text == "" && task.Language != "":
+		return languageTemplate(known, task.Language)
+	case text == "":
+		return resolver(known)(defaultTemplate)
+	case isName(text):
+		return resolver(known)(text)
+	}
+	parser := hcl.Parser{Resolve: resolver(known)}
+	return oneTemplate("template", func() ([]yurt.Template, error) {
+		return parser.Parse(hcl.Source{Name: "template", Text: []byte(text)})
+	})
+}
+
+// oneTemplate returns the one template of a source.
+func oneTemplate(field string, parse func() ([]yurt.Template, error)) (yurt.Template, error) {
+	list, err := parse()
+	if err != nil {
+		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateInvalid, field, "%w", err)
+	}
+	if len(list) != 1 {
+		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateInvalid, field, "it has %d templates; give one", len(list))
+	}
+	return list[0], nil
+}
+
+// languageTemplate is the template that ships for a language.
+func languageTemplate(known map[string]yurt.Template, language string) (yurt.Template, error) {
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if t := known[name]; strings.HasSuffix(name, "-basic") && slices.Contains(t.Runtimes, language) {
+			return t, nil
+		}
+	}
+	return resolver(known)(language + "-basic")
+}

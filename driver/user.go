@@ -1,0 +1,39 @@
+package driver
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+)
+
+// nobody is the user of that name in every sandbox.
+const nobody = 65534
+
+// userOf reads the user of a task: a name that every sandbox knows, or the number of a
+// user, with a group if it is to be another than that of the same number. The ids are
+// inside the sandbox; on the node they are others, which nobody else has.
+func userOf(text string) (*yurt.User, error) {
+	switch text {
+	case "", "user", "1000", "1000:1000":
+		return nil, nil //nolint:nilnil // the user that all run as
+	case "nobody":
+		return &yurt.User{UID: nobody, GID: nobody}, nil
+	case "root":
+		return nil, (&yurt.User{}).Validate("user")
+	}
+	uid, gid, found := strings.Cut(text, ":")
+	if !found {
+		gid = uid
+	}
+	numbers := make([]uint32, 0, 2)
+	for _, part := range []string{uid, gid} {
+		number, err := strconv.ParseUint(part, 10, 32)
+		if err != nil {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "user", "a sandbox has no user %q; give user, nobody, or numbers such as 1000 or 1000:1000", text)
+		}
+		numbers = append(numbers, uint32(number))
+	}
+	u := &yurt.User{UID: numbers[0], GID: numbers[1]}
+	return u, u.Validate("user")
+}

@@ -1,0 +1,49 @@
+package driver
+
+import (
+	"context"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// WaitTask implements the service.
+func (s *driverServer) WaitTask(ctx context.Context, req *drivers.WaitTaskRequest) (*drivers.WaitTaskResponse, error) {
+	t, err := s.driver.find(req.GetTaskId())
+	if err != nil {
+		return nil, err
+	}
+	result, err := t.wait(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return &drivers.WaitTaskResponse{Err: err.Error()}, nil //nolint:nilerr // it is the answer
+	}
+	return &drivers.WaitTaskResponse{Result: result}, nil
+}
+
+// InspectTask implements the service.
+func (s *driverServer) InspectTask(_ context.Context, req *drivers.InspectTaskRequest) (*drivers.InspectTaskResponse, error) {
+	t, err := s.driver.find(req.GetTaskId())
+	if err != nil {
+		return nil, err
+	}
+	status := &drivers.TaskStatus{Id: t.id, Name: t.name, State: drivers.TaskState_RUNNING, StartedAt: timestamppb.New(t.handle.StartedAt), CompletedAt: timestamppb.New(t.handle.StartedAt)}
+	if result, ended := t.known(); result != nil {
+		status.State, status.Result, status.CompletedAt = drivers.TaskState_EXITED, result, timestamppb.New(ended)
+	}
+	return &drivers.InspectTaskResponse{Task: status, Driver: &drivers.TaskDriverStatus{Attributes: map[string]string{
+		"sandbox": t.handle.Sandbox, "execution": t.handle.Execution, "slot": t.handle.Slot,
+	}}}, nil
+}
+
+// TaskEvents implements the service. All that there is to say of a task Nomad hears as the
+// answer to a call.
+func (s *driverServer) TaskEvents(_ *drivers.TaskEventsRequest, stream drivers.Driver_TaskEventsServer) error {
+	select {
+	case <-stream.Context().Done():
+	case <-s.driver.ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package yurt
+
+import (
+	"path"
+	"strings"
+)
+
+// HostAccess is what a sandbox has of its node beside the root file system of its
+// template. A caller on the node itself may ask for it, such as Nomad's driver; one over
+// the network is refused.
+type HostAccess struct {
+	Mounts []Mount `json:"mounts,omitempty"`
+	// NetworkNamespace is the path of a network namespace that the sandbox joins, such as
+	// /var/run/netns/NAME, or [NodeNetwork]. "" is one of its own.
+	NetworkNamespace string `json:"network_namespace,omitempty"`
+	// CPUWeight is its share of the processors beside others, 1 to 10000, of which 100 is
+	// usual. 0 is what the kernel gives.
+	CPUWeight int `json:"cpu_weight,omitempty"`
+}
+
+// NodeNetwork stands for the network namespace of the node itself.
+const NodeNetwork = "node"
+
+// Mount is a file or directory of the node inside a sandbox.
+type Mount struct {
+	Source   string `json:"source"` // absolute; links are followed
+	Target   string `json:"target"` // absolute, inside
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// Bounds of [HostAccess].
+const (
+	MaxMounts    = 128
+	MaxCPUWeight = 10000
+)
+
+// Validate checks what can be said without looking at a node. field is the path that
+// errors name.
+func (h *HostAccess) Validate(field string) error {
+	if h == nil {
+		return nil
+	}
+	if len(h.Mounts) > MaxMounts {
+		return FieldErrorf(CodeLimitOutOfRange, field+".mounts", "%d were given; give at most %d", len(h.Mounts), MaxMounts)
+	}
+	if h.CPUWeight < 0 || h.CPUWeight > MaxCPUWeight {
+		return FieldErrorf(CodeLimitOutOfRange, field+".cpu_weight", "%d is out of range; give 1 to %d", h.CPUWeight, MaxCPUWeight)
+	}
+	if ns := h.NetworkNamespace; ns != "" && ns != NodeNetwork && !cleanAbs(ns) {
+		return FieldErrorf(CodeInvalidArgument, field+".network_namespace", "%q is neither an absolute path nor %q", ns, NodeNetwork)
+	}
+	seen := make(map[string]bool)
+	for _, m := range h.Mounts {
+		if err := m.validate(field + ".mounts"); err != nil {
+			return err
+		}
+		if seen[m.Target] {
+			return FieldErrorf(CodeInvalidArgument, field+".mounts", "two mounts have the target %s; a place can hold one", m.Target)
+		}
+		seen[m.Target] = true
+	}
+	return nil
+}
+
+func (m Mount) validate(field string) error {
+	if !cleanAbs(m.Source) {
+		return FieldErrorf(CodeInvalidArgument, field, "the source %q is not an absolute and clean path", m.Source)
+	}
+	if !cleanAbs(m.Target) || m.Target == "/" {
+		return FieldErrorf(CodeInvalidArgument, field, "the target %q is not an absolute and clean path below the root", m.Target)
+	}
+	for _, taken := range []string{"/proc", "/dev", "/run/yurt", "/.yurt-init"} {
+		if m.Target == taken || strings.HasPrefix(m.Target, taken+"/") {
+			return FieldErrorf(CodeInvalidArgument, field, "the target %s is in %s, which every sandbox has of its own", m.Target, taken)
+		}
+	}
+	return nil
+}
+
+func cleanAbs(name string) bool {
+	return path.IsAbs(name) && path.Clean(name) == name && len(name) <= MaxPathBytes && !strings.ContainsRune(name, 0)
+}
+
+// cleanBelow reports whether the name is a relative path that leads downwards alone.
+func cleanBelow(name string) bool {
+	return name != "" && cleanAbs(path.Join("/", name)) && path.Join("/", name) == "/"+name
+}
+
+// LogFiles are files of the node that an execution's output is written to: NAME.0,
+// NAME.1 and so on in one directory, the last of which grows.
+type LogFiles struct {
+	Base     string `json:"base"`      // an absolute directory that no sandbox can change
+	Dir      string `json:"dir"`       // below it, relative; nothing on the way to it may be a link
+	Stdout   string `json:"stdout"`    // name of the files, such as "web.stdout"
+	Stderr   string `json:"stderr"`    // likewise
+	MaxFiles int    `json:"max_files"` // that are kept of each
+	MaxSize  Size   `json:"max_size"`  // bytes of a file; a line is in one file if it can be
+}
+
+// Bounds of [LogFiles].
+const (
+	MaxLogFiles = 1000
+	MinLogSize  = 4 << 10
+)
+
+// Validate checks what can be said without looking at a node.
+func (l *LogFiles) Validate(field string) error {
+	switch {
+	case l == nil:
+		return nil
+	case !cleanAbs(l.Base):
+		return FieldErrorf(CodeInvalidArgument, field+".base", "%q is not an absolute and clean path", l.Base)
+	case !cleanBelow(l.Dir):
+		return FieldErrorf(CodeInvalidArgument, field+".dir", "%q is not a clean path below the base", l.Dir)
+	case l.Stdout == l.Stderr:
+		return FieldErrorf(CodeInvalidArgument, field+".stderr", "it has the name of stdout's files, %q; each needs its own", l.Stdout)
+	case l.MaxFiles < 1 || l.MaxFiles > MaxLogFiles:
+		return FieldErrorf(CodeLimitOutOfRange, field+".max_files", "%d is out of range; give 1 to %d", l.MaxFiles, MaxLogFiles)
+	case l.MaxSize < MinLogSize:
+		return FieldErrorf(CodeLimitOutOfRange, field+".max_size", "%s is too small; give %s or more", l.MaxSize, Size(MinLogSize))
+	}
+	return l.validateNames(field)
+}
+
+func (l *LogFiles) validateNames(field string) error {
+	for _, name := range []struct{ field, value string }{{"stdout", l.Stdout}, {"stderr", l.Stderr}} {
+		if name.value == "" || len(name.value) > 200 || strings.ContainsAny(name.value, "/\x00") || strings.HasPrefix(name.value, ".") {
+			return FieldErrorf(CodeInvalidArgument, field+"."+name.field, "%q is not the name of a file", name.value)
+		}
+	}
+	return nil
+}
+
+// User is who an execution runs as, inside its sandbox.
+type User struct {
+	UID uint32 `json:"uid"`
+	GID uint32 `json:"gid"`
+}
+
+// MaxUserID is the last id that a sandbox has.
+const MaxUserID = 65534
+
+// Validate refuses root, which no user code ever is, and ids that no sandbox has.
+func (u *User) Validate(field string) error {
+	switch {
+	case u == nil:
+		return nil
+	case u.UID == 0 || u.GID == 0:
+		return FieldErrorf(CodeForbidden, field, "nothing runs as root, not even inside a sandbox; give another user")
+	case u.UID > MaxUserID || u.GID > MaxUserID:
+		return FieldErrorf(CodeLimitOutOfRange, field, "%d:%d is out of range; give ids of 1 to %d", u.UID, u.GID, MaxUserID)
+	}
+	return nil
+}
