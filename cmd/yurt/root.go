@@ -28,6 +28,7 @@ Ask what this host can do:  yurt doctor`,
 	root.AddCommand(
 		newRunCommand(a),
 		newDevCommand(a),
+		newControllerCommand(a),
 		newSessionCommand(a),
 		newTemplateCommand(a),
 		newPoolCommand(a),

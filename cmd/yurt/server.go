@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/hcl"
 )
@@ -44,9 +45,18 @@ func newAPIServer(logger *slog.Logger) *apiServer {
 	}
 }
 
-// openStore opens what keeps the sessions.
-func (s *apiServer) openStore(ctx context.Context, where string) (controller.Store, error) {
-	store, err := sqlite.Open(ctx, where)
+// openStore opens what keeps the sessions: a PostgreSQL database by its URL, or SQLite in
+// a file.
+func (s *apiServer) openStore(ctx context.Context, where string) (_ controller.Store, err error) {
+	var store interface {
+		controller.Store
+		Close() error
+	}
+	if postgres.IsURL(where) {
+		store, err = postgres.Open(ctx, where)
+	} else {
+		store, err = sqlite.Open(ctx, where)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -144,6 +144,7 @@ func fillTask(from *api.Task, order *cluster.Order, mhz float64) (*api.Task, err
 		task.Config = map[string]any{}
 	}
 	slot := map[string]any{
+		"id":            order.SlotID, // by which the node is asked for it
 		"template_json": string(template),
 		"once":          order.Once,
 	}

@@ -57,7 +57,7 @@ func TestJobOfASlot(t *testing.T) {
 		[]string{"dc7"},
 		map[string]string{"team": "a", "yurt_slot": "slot_1", "yurt_session": "sess_1", "yurt_template": "python", "yurt_digest": order.Template.Digest()},
 		1200, 101, 10,
-		map[string]any{"for": "sess_1", "once": true},
+		map[string]any{"id": "slot_1", "for": "sess_1", "once": true},
 		order.Template.Digest(),
 		"a", true,
 	}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/cluster"
+	"github.com/yurtrun/yurt/controller/consul"
+	"github.com/yurtrun/yurt/controller/nomad"
+	"github.com/yurtrun/yurt/controller/postgres"
+	"github.com/yurtrun/yurt/executor/api"
+	"github.com/yurtrun/yurt/executor/identity"
+)
+
+// A client of an executor is what a placer claims with.
+var _ cluster.Client = (*api.Client)(nil)
+
+// maxJobspec bounds the file of --jobspec, in bytes.
+const maxJobspec = 1 << 20
+
+type controllerFlags struct {
+	listen, store, stateDir, logFormat string
+	insecure                           bool
+	jobspec                            string
+	nomad                              nomad.Config
+	consul                             consul.Config
+	tls                                identity.Files
+}
+
+func newControllerCommand(a *app) *cobra.Command {
+	var f controllerFlags
+	cmd := &cobra.Command{
+		Use:     "controller",
+		Short:   "Serve the REST API on a Nomad cluster",
+		GroupID: groupRun,
+		Long: `Serve the REST API with sandboxes on the nodes of a Nomad cluster. Nomad grants the room
+for sandboxes, and each node's executor (driver = "yurt") says through Consul what it has.
+The controller claims a warm sandbox at a node, or has Nomad start a job for the session.
+
+It asks nobody for a key, and so it listens on this machine alone, unless --insecure-listen
+says that whatever can reach it may run code.
+
+Stopped or killed, it leaves the sessions as they are. Started again on the same store, it
+goes on with them. Nomad and Consul are also found by their own variables, such as
+NOMAD_ADDR, NOMAD_TOKEN and CONSUL_HTTP_ADDR.` + settingsHelp,
+		Example: "  yurt controller --nomad http://127.0.0.1:4646 --consul 127.0.0.1:8500 \\\n" +
+			"    --tls-ca yurt-ca.pem --tls-cert controller.pem --tls-key controller-key.pem",
+		Args:    noArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveController(cmd.Context(), f) },
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (f *controllerFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.listen, "listen", defaultListen, "where to listen: an address and a port, 0 for any that is free")
+	flags.BoolVar(&f.insecure, "insecure-listen", false, "listen also where others can reach it: they may all run code, and see every session")
+	flags.StringVar(&f.store, "store", "", "where sessions are kept: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite database (default: controller.db in the state directory)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what --store does not name (default: /var/lib/yurt for root)")
+	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the certificates of the authorities that nodes are trusted by (see yurt ca)")
+	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the certificate of this controller")
+	flags.StringVar(&f.tls.Key, "tls-key", "", "its key")
+	flags.StringVar(&f.jobspec, "jobspec", "", "the job that is registered for each sandbox that no node has ready (default: jobspecs/session.nomad.hcl, built in)")
+	flags.StringVar(&f.nomad.Address, "nomad", "", "the address of Nomad (default: NOMAD_ADDR, or http://127.0.0.1:4646)")
+	flags.StringVar(&f.nomad.Region, "nomad-region", "", "the region that sandboxes are placed in")
+	flags.StringVar(&f.nomad.Namespace, "nomad-namespace", "", "the namespace of their jobs")
+	flags.StringVar(&f.nomad.NodePool, "nomad-node-pool", "", "the node pool that they are placed in")
+	flags.StringSliceVar(&f.nomad.Datacenters, "nomad-datacenters", nil, "the datacenters that they are placed in")
+	flags.StringVar(&f.nomad.TokenFile, "nomad-token-file", "", "a file with the ACL token for Nomad (default: NOMAD_TOKEN)")
+	flags.IntVar(&f.nomad.MHzPerCore, "nomad-mhz-per-core", 0, "what a core of a session is in Nomad's MHz (default: what the nodes have)")
+	flags.StringVar(&f.nomad.CAFile, "nomad-ca", "", "the authority of Nomad's certificate")
+	flags.StringVar(&f.nomad.CertFile, "nomad-cert", "", "a certificate for Nomad, where it asks for one")
+	flags.StringVar(&f.nomad.KeyFile, "nomad-key", "", "its key")
+	flags.StringVar(&f.consul.Address, "consul", "", "the address of Consul (default: CONSUL_HTTP_ADDR, or 127.0.0.1:8500)")
+	flags.StringVar(&f.consul.TokenFile, "consul-token-file", "", "a file with the ACL token for Consul (default: CONSUL_HTTP_TOKEN)")
+	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "the authority of Consul's certificate")
+	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "a certificate for Consul, where it asks for one")
+	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "its key")
+}
+
+// complete fills in what was not given, and refuses what cannot be.
+func (f *controllerFlags) complete(a *app) (err error) {
+	if !f.insecure {
+		if err := checkLoopback(f.listen, "yurt controller", "; --insecure-listen allows it"); err != nil {
+			return err
+		}
+	}
+	if f.tls.Authorities == "" || f.tls.Certificate == "" || f.tls.Key == "" {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--tls-cert", "nodes and this controller have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
+	}
+	if f.stateDir == "" {
+		if f.stateDir, err = a.stateDir(); err != nil {
+			return err
+		}
+	}
+	if f.store == "" {
+		f.store = filepath.Join(f.stateDir, "controller.db")
+	}
+	if f.jobspec != "" {
+		text, err := a.readInput(f.jobspec, maxJobspec)
+		if err != nil {
+			return err
+		}
+		f.nomad.Jobspec = string(text)
+	}
+	return nil
+}
+
+func (a *app) serveController(ctx context.Context, f controllerFlags) error {
+	logger, err := a.logger(f.logFormat)
+	if err != nil {
+		return err
+	}
+	if err := f.complete(a); err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return yurt.FieldErrorf(yurt.CodeUnavailable, "--listen", "listening on %s: %w", f.listen, err)
+	}
+	defer listener.Close()
+	server, err := a.newClusterServer(ctx, f, logger)
+	if err != nil {
+		return err
+	}
+	announce := func() {
+		a.announceServer(listener.Addr(), keeps{"store", "store", f.storeName()}, "Ctrl-C leaves the sessions running; start it again to go on with them.")
+	}
+	return errors.Join(server.serve(ctx, listener, announce), server.close())
+}
+
+// storeName says where sessions are kept, without what may be secret.
+func (f *controllerFlags) storeName() string {
+	if postgres.IsURL(f.store) {
+		return "PostgreSQL"
+	}
+	return f.store
+}
+
+// newClusterServer builds the parts from the bottom up; what is built when a later one
+// fails is closed again.
+func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *slog.Logger) (_ *apiServer, err error) {
+	s := newAPIServer(logger)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	store, err := s.openStore(ctx, f.store)
+	if err != nil {
+		return nil, err
+	}
+	source, err := identity.Open(f.tls, identity.RoleController, time.Now, logger)
+	if err != nil {
+		return nil, err
+	}
+	f.consul.Logger, f.nomad.Logger = logger, logger
+	view, err := consul.New(ctx, f.consul)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() error { view.Close(); return nil })
+	engine, err := nomad.New(ctx, f.nomad)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() error { engine.Close(); return nil })
+	placer, err := cluster.New(cluster.Config{
+		View: view, Engine: engine, Logger: logger, Metrics: s.metrics,
+		Dial: func(node, address string) (cluster.Client, error) { return api.NewTLSClient(address, node, source) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, placer.Close)
+	return s, s.join(ctx, store, placer, !f.insecure)
+}
