@@ -20,7 +20,7 @@ func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints con
 	if slot == "" {
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeInternal, "a sandbox without a session cannot be started")
 	}
-	node, err := p.engine.Start(ctx, Order{
+	node, err := p.start(ctx, Order{
 		SlotID: slot, Template: spec.Template, Resources: spec.Resources, SessionID: slot, Once: true,
 		Prefer: p.preferences(spec.Template.Digest(), hints),
 	})

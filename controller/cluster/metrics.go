@@ -29,7 +29,7 @@ func newMetrics(registerer prometheus.Registerer, p *Placer) (*metrics, error) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	for _, collector := range []prometheus.Collector{
-		m.claims, m.starts,
+		m.claims, m.starts, p.PoolMetrics(),
 		gauge("yurt_view_live", "1 while what is known of the nodes is kept up to date, 0 while it is of earlier.", func() float64 {
 			if live, _, _ := p.view.Status(); live {
 				return 1

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/pool"
 )
 
 const (
@@ -41,6 +42,8 @@ type Placer struct {
 	log     *slog.Logger
 	metrics *metrics
 	clients *clients
+	warm    *warm
+	pools   *pool.Manager
 
 	ctx   context.Context // of what clears up
 	stop  context.CancelFunc
@@ -72,6 +75,8 @@ func New(config Config) (*Placer, error) {
 		clients: newClients(config.View, config.Dial), chooser: newChooser(config.Random),
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
+	p.warm = newWarm(p)
+	p.pools = pool.New(pool.Config{Supply: p.warm, Leads: p.warm.leading, Opens: warmOpens, Pause: warmPause, Logger: config.Logger})
 	var err error
 	if p.metrics, err = newMetrics(config.Metrics, p); err != nil {
 		p.stop()

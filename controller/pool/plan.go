@@ -168,7 +168,8 @@ func (o *pool) missing() int { return o.size - o.stock.slots() - o.opening }
 func (o *pool) lack() float64 { return float64(o.missing()) / float64(max(o.size, 1)) }
 
 // surplus plans what to close: of each pool what is beyond its size, and all of those that
-// are none any more. Only idle slots are closed, so no more than are ready.
+// are none any more. Only idle slots are closed, so no more than are ready. What is Other
+// does not count: it may be ready already, and be counted twice for a moment.
 func (p *Planner) surplus(stock map[string]Stock) []Closing {
 	keep := make(map[string]int, len(p.pools))
 	for _, one := range p.pools {
@@ -177,7 +178,7 @@ func (p *Planner) surplus(stock map[string]Stock) []Closing {
 	var closing []Closing
 	for _, digest := range slices.Sorted(maps.Keys(stock)) {
 		have := stock[digest]
-		if n := min(have.slots()-keep[digest], have.Ready); n > 0 {
+		if n := min(have.Ready+have.Busy-keep[digest], have.Ready); n > 0 {
 			closing = append(closing, Closing{digest, n})
 		}
 	}

@@ -1,0 +1,121 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	// maxGiveWay is how many idle slots are ended for one session at the most.
+	maxGiveWay = 16
+	// After room was made the engine is asked again: it may hear of that a moment later,
+	// and somebody else may be there first.
+	roomTries = 3
+	roomPause = 200 * time.Millisecond
+)
+
+// start has the engine start a slot for a session. If there is no room, idle warm slots
+// give way, and it is asked again.
+func (p *Placer) start(ctx context.Context, order Order) (node string, err error) {
+	node, err = p.engine.Start(ctx, order)
+	if yurt.CodeOf(err) != yurt.CodeOverloaded || !p.warm.giveWay(ctx, order.Resources) {
+		return node, err
+	}
+	for try := 0; try < roomTries && yurt.CodeOf(err) == yurt.CodeOverloaded; try++ {
+		if try > 0 {
+			timer := time.NewTimer(roomPause)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return "", err
+			}
+		}
+		node, err = p.engine.Start(ctx, order)
+	}
+	return node, err
+}
+
+// victim is idle slots of one template that may give way.
+type victim struct {
+	digest string
+	idle   int
+	room   yurt.Resources
+}
+
+// giveWay ends idle warm slots on the node where the fewest have to go for a sandbox of
+// that size. It reports whether it ended any.
+func (w *warm) giveWay(ctx context.Context, want yurt.Resources) bool {
+	node, plan := w.cheapest(want)
+	ended := 0
+	for _, v := range plan {
+		n, err := w.retire(ctx, node, v.digest, v.idle)
+		if err != nil {
+			w.placer.log.Warn("making room for a session", "node", node, "error", err)
+		}
+		if n > 0 {
+			w.placer.pools.GaveWay(v.digest)
+		}
+		ended += n
+	}
+	if ended > 0 {
+		w.placer.log.Info("idle warm slots gave way to a session", "node", node, "slots", ended)
+	}
+	return ended > 0
+}
+
+// cheapest returns the node on which the fewest idle slots make room, and which these are.
+func (w *warm) cheapest(want yurt.Resources) (node string, plan []victim) {
+	fewest := maxGiveWay + 1
+	for _, n := range w.placer.view.Nodes() {
+		if !n.Healthy || n.Draining {
+			continue
+		}
+		if p, count := fit(n.Free, want, w.victims(n)); p != nil && count < fewest {
+			node, plan, fewest = n.Name, p, count
+		}
+	}
+	return node, plan
+}
+
+// victims lists the idle slots of a node, those of the templates that have most first.
+func (w *warm) victims(node NodeState) []victim {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var list []victim
+	for digest, of := range node.Capacity.Templates {
+		if room, known := w.rooms[digest]; known && of.Warm > 0 && of.Slots > 0 {
+			list = append(list, victim{digest, min(of.Warm, of.Slots), room})
+		}
+	}
+	slices.SortFunc(list, func(a, b victim) int {
+		return cmp.Or(cmp.Compare(b.idle, a.idle), cmp.Compare(a.digest, b.digest))
+	})
+	return list
+}
+
+// fit returns how many of each have to give way, nil if that is not enough. The engine has
+// refused although the node may seem to have the room: at least one has to go.
+func fit(free, want yurt.Resources, victims []victim) (plan []victim, count int) {
+	enough := func() bool { return free.CPU >= want.CPU && free.Memory >= want.Memory }
+	for _, v := range victims {
+		taken := 0
+		for taken < v.idle && (count == 0 || !enough()) {
+			free.CPU += v.room.CPU
+			free.Memory += v.room.Memory
+			taken++
+			count++
+		}
+		if taken > 0 {
+			plan = append(plan, victim{v.digest, taken, v.room})
+		}
+		if count > 0 && enough() {
+			return plan, count
+		}
+	}
+	return nil, 0
+}

@@ -1,0 +1,284 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/pool"
+)
+
+const (
+	warmPrefix = "warm_"                // of the ids of warm slots, which is how they are told apart in lists
+	warmOpens  = 8                      // slots that are opened at once
+	warmPause  = 50 * time.Millisecond  // between a claim and the look that it leads to
+	templates  = 500 * time.Millisecond // for which a list of templates is good
+)
+
+var _ controller.PoolPlacer = (*Placer)(nil)
+
+// SlotNode is a [Client] that tells of its slots, and ends those that nobody has claimed.
+type SlotNode interface {
+	// WatchSlots calls each with all slots, and again when something about one changes.
+	WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error
+	// RetireSlots ends up to so many slots that nobody has claimed, and returns their ids.
+	RetireSlots(ctx context.Context, digest string, most int) ([]string, error)
+}
+
+// warm is the warm slots of the cluster, as pools see them: what the nodes say that there
+// is, and what the engine has granted that no node shows yet.
+type warm struct {
+	placer  *Placer
+	changed chan struct{}
+	leads   func() bool // nil until pools run
+
+	mu      sync.Mutex
+	seen    map[string]counted        // by node
+	claims  map[string]claims         // by digest; since this controller was started
+	opening map[string]string         // digests of slots whose Open is under way, by id
+	fresh   map[string]freshSlot      // that have opened, and the view may not show
+	unseen  map[string]int            // slots that the engine had and no node, by digest
+	listed  bool                      // unseen was found out since this controller leads
+	rooms   map[string]yurt.Resources // of the templates' slots, by digest
+}
+
+// counted is what a node had counted when it was last looked at.
+type counted struct {
+	since     time.Time
+	templates map[string]yurt.TemplateCapacity
+}
+
+type claims struct{ hits, misses int64 }
+
+type freshSlot struct {
+	digest string
+	until  time.Time
+}
+
+func newWarm(p *Placer) *warm {
+	return &warm{
+		placer: p, changed: make(chan struct{}, 1), seen: map[string]counted{}, claims: map[string]claims{},
+		opening: map[string]string{}, fresh: map[string]freshSlot{}, unseen: map[string]int{}, rooms: map[string]yurt.Resources{},
+	}
+}
+
+// Stock implements pool.Supply. It asks nobody: a view that is not live says what there
+// was.
+func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
+	nodes := w.placer.view.Nodes()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stock := map[string]pool.Stock{}
+	for _, node := range nodes {
+		w.count(node)
+		for digest, of := range node.Capacity.Templates {
+			s, shared := stock[digest], max(0, of.Slots-of.Own)
+			switch {
+			case node.Draining: // what it has it will not have for long
+			case !node.Healthy: // it may come back, with what it had
+				s.Other += shared
+			default:
+				s.Ready += min(of.Warm, shared)
+				s.Busy += max(0, shared-of.Warm)
+			}
+			stock[digest] = s
+		}
+	}
+	for digest, n := range w.claims {
+		s := stock[digest]
+		s.Hits, s.Misses, s.Owed = n.hits, n.misses, n.misses
+		stock[digest] = s
+	}
+	for digest, n := range w.unseen {
+		s := stock[digest]
+		s.Other += n
+		stock[digest] = s
+	}
+	for id, slot := range w.fresh {
+		if !time.Now().Before(slot.until) {
+			delete(w.fresh, id)
+			continue
+		}
+		s := stock[slot.digest]
+		s.Other++
+		stock[slot.digest] = s
+	}
+	return stock, nil
+}
+
+// count adds what a node counted since it was last looked at. What it counted before this
+// controller ever saw it is nothing that is new. The lock is held.
+func (w *warm) count(node NodeState) {
+	before, known := w.seen[node.Name]
+	again := known && !before.since.Equal(node.Capacity.Since) // it was started again, and counts from 0
+	for digest, of := range node.Capacity.Templates {
+		was := before.templates[digest]
+		if again || of.Claims < was.Claims || of.Cold < was.Cold {
+			was = yurt.TemplateCapacity{}
+		}
+		if known {
+			n := w.claims[digest]
+			n.hits += of.Claims - was.Claims
+			n.misses += of.Cold - was.Cold
+			w.claims[digest] = n
+		}
+	}
+	now := make(map[string]yurt.TemplateCapacity, len(node.Capacity.Templates))
+	maps.Copy(now, node.Capacity.Templates)
+	for digest, was := range before.templates { // a node names only the templates of late
+		if _, named := now[digest]; !named && !again && w.rooms[digest] != (yurt.Resources{}) {
+			now[digest] = was
+		}
+	}
+	w.seen[node.Name] = counted{node.Capacity.Since, now}
+}
+
+// Open implements pool.Supply: it has the engine grant a slot, and waits until its sandbox
+// is ready.
+func (w *warm) Open(ctx context.Context, template yurt.Template) error {
+	digest := template.Digest()
+	id := warmPrefix + yurt.NewSandboxID()
+	w.mu.Lock()
+	w.opening[id] = digest
+	w.mu.Unlock()
+	err := w.open(ctx, id, template)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.opening, id)
+	if err == nil {
+		w.fresh[id] = freshSlot{digest, time.Now().Add(settleTime)}
+	}
+	return err
+}
+
+func (w *warm) open(ctx context.Context, id string, template yurt.Template) error {
+	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
+	defer cancel()
+	node, err := w.placer.engine.Start(ctx, Order{
+		SlotID: id, Template: template, Resources: template.Resources.Or(yurt.DefaultResources()), Prefer: w.emptiest(template.Digest()),
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.awaitReady(ctx, node, id); err != nil {
+		w.placer.stopSlot(id)
+		return err
+	}
+	return nil
+}
+
+// emptiest names the nodes that have fewest slots of the template, so that these are spread.
+func (w *warm) emptiest(digest string) []string {
+	nodes := slices.DeleteFunc(slices.Clone(w.placer.view.Nodes()), func(n NodeState) bool { return !n.Healthy || n.Draining })
+	slices.SortStableFunc(nodes, func(a, b NodeState) int {
+		return a.Capacity.Templates[digest].Slots - b.Capacity.Templates[digest].Slots
+	})
+	names := make([]string, 0, preferredNodes)
+	for _, n := range nodes[:min(len(nodes), preferredNodes)] {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// awaitReady returns once the slot's sandbox can be claimed, or was.
+func (w *warm) awaitReady(ctx context.Context, node, id string) error {
+	client, err := w.placer.awaitNode(ctx, node)
+	if err != nil {
+		return err
+	}
+	slots, ok := client.(SlotNode)
+	if !ok {
+		return yurt.Errorf(yurt.CodeNotSupported, "node %s tells nothing of its slots", node)
+	}
+	var last yurt.Slot
+	err = retry(ctx, func() error {
+		err := slots.WatchSlots(ctx, func(list []yurt.Slot) error {
+			i := slices.IndexFunc(list, func(s yurt.Slot) bool { return s.ID == id })
+			if i < 0 || list[i].State == yurt.SlotMaking {
+				return nil
+			}
+			last = list[i]
+			return context.Canceled // it is known: the watch may end
+		})
+		if last.ID != "" {
+			return nil
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("waiting for slot %s on node %s: %w", id, node, err)
+	case last.State == yurt.SlotEnded:
+		return yurt.Errorf(yurt.CodeSandboxFailed, "slot %s on node %s has ended: %s", id, node, last.Reason)
+	default:
+		return nil
+	}
+}
+
+// Close implements pool.Supply. The nodes decide which slots are idle; those that have most
+// are asked first.
+func (w *warm) Close(ctx context.Context, digest string, slots int) error {
+	nodes := slices.DeleteFunc(slices.Clone(w.placer.view.Nodes()), func(n NodeState) bool {
+		return !n.Healthy || n.Capacity.Templates[digest].Warm == 0
+	})
+	slices.SortStableFunc(nodes, func(a, b NodeState) int {
+		return b.Capacity.Templates[digest].Warm - a.Capacity.Templates[digest].Warm
+	})
+	for _, node := range nodes {
+		if slots <= 0 {
+			break
+		}
+		ended, err := w.retire(ctx, node.Name, digest, slots)
+		if err != nil {
+			return err
+		}
+		slots -= ended
+	}
+	return nil
+}
+
+// retire ends idle slots of one node, and has the engine take their room back.
+func (w *warm) retire(ctx context.Context, node, digest string, most int) (int, error) {
+	client, err := w.placer.clients.get(node)
+	if err != nil {
+		return 0, err
+	}
+	slots, ok := client.(SlotNode)
+	if !ok {
+		return 0, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, claimLimit)
+	defer cancel()
+	ids, err := slots.RetireSlots(limited, digest, most)
+	var stops sync.WaitGroup
+	for _, id := range ids {
+		stops.Go(func() {
+			if err := w.placer.engine.Stop(ctx, id); err != nil { // the next listing finds it
+				w.placer.log.Warn("removing a slot that has ended", "slot", id, "error", err)
+			}
+		})
+	}
+	stops.Wait()
+	return len(ids), err
+}
+
+// Changed implements pool.Supply.
+func (w *warm) Changed() <-chan struct{} { return w.changed }
+
+// know keeps which room the slots of templates have, and forgets what was counted of those
+// that are gone.
+func (w *warm) know(list []yurt.Template) {
+	rooms := make(map[string]yurt.Resources, len(list))
+	for _, t := range list {
+		rooms[t.Digest()] = t.Resources.Or(yurt.DefaultResources())
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rooms = rooms
+	maps.DeleteFunc(w.claims, func(digest string, _ claims) bool { _, there := rooms[digest]; return !there })
+}

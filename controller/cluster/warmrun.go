@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/pool"
+)
+
+const (
+	listTick  = 250 * time.Millisecond // in which who comes to lead lists the engine's slots
+	listEvery = 10 * time.Second       // after which it does so again
+)
+
+// Pools implements controller.PoolPlacer.
+func (p *Placer) Pools(ctx context.Context, list []yurt.Template) ([]yurt.Pool, error) {
+	return p.pools.Pools(ctx, list)
+}
+
+// PoolMetrics returns what is measured of the warm pools.
+func (p *Placer) PoolMetrics() prometheus.Collector { return p.pools.Collector() }
+
+// RunPools keeps the warm pools of the templates at their sizes, while leads says that it
+// is this controller's to do; before and after that it only looks. It returns when ctx is
+// done, and leaves the slots to whoever leads then. It is called once.
+func (p *Placer) RunPools(ctx context.Context, list pool.Templates, leads func() bool) {
+	w := p.warm
+	w.mu.Lock()
+	w.leads = leads
+	w.mu.Unlock()
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	tasks.Go(func() { w.follow(ctx) })
+	tasks.Go(func() { w.keepListing(ctx, leads) })
+	p.pools.Run(ctx, w.remembered(list))
+}
+
+// leading reports whether this controller sizes the pools. One that comes to lead first
+// asks the engine what its predecessor ordered last, or it would order that again.
+func (w *warm) leading() bool {
+	w.mu.Lock()
+	leads, listed := w.leads, w.listed
+	w.mu.Unlock()
+	return leads != nil && listed && leads()
+}
+
+// follow passes on that the view has changed.
+func (w *warm) follow(ctx context.Context) {
+	for {
+		changed := w.placer.view.Changed()
+		select {
+		case w.changed <- struct{}{}:
+		default:
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// remembered returns the templates, asked for not at every change.
+func (w *warm) remembered(list pool.Templates) pool.Templates {
+	var known []yurt.Template
+	var at time.Time
+	return func(ctx context.Context) ([]yurt.Template, error) {
+		if time.Since(at) < templates {
+			return known, nil
+		}
+		now, err := list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		w.know(now)
+		known, at = now, time.Now()
+		return known, nil
+	}
+}
+
+// keepListing asks the engine for its slots, now and then, while this controller leads.
+func (w *warm) keepListing(ctx context.Context, leads func() bool) {
+	ticker := time.NewTicker(listTick)
+	defer ticker.Stop()
+	var at time.Time
+	for {
+		switch {
+		case !leads():
+			at = time.Time{}
+			w.setUnseen(nil, false)
+		case time.Since(at) >= listEvery:
+			if err := w.list(ctx); err == nil {
+				at = time.Now()
+			} else if ctx.Err() == nil {
+				w.placer.log.Warn("listing the slots of the cluster", "error", err)
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *warm) setUnseen(unseen map[string]int, listed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unseen, w.listed = unseen, listed
+}
+
+// list finds out which slots the engine has granted that no node shows, and has it forget
+// those that have ended.
+func (w *warm) list(ctx context.Context) error {
+	jobs, err := w.placer.engine.Jobs(ctx)
+	if err != nil {
+		return err
+	}
+	granted := map[string]int{}
+	w.mu.Lock()
+	for _, job := range jobs {
+		if _, ours := w.opening[job.SlotID]; ours || !strings.HasPrefix(job.SlotID, warmPrefix) {
+			continue
+		}
+		if job.Ended {
+			w.placer.stopSlot(job.SlotID)
+			continue
+		}
+		granted[job.Digest]++
+	}
+	w.mu.Unlock()
+	for _, node := range w.placer.view.Nodes() {
+		for digest, of := range node.Capacity.Templates {
+			granted[digest] -= max(0, of.Slots-of.Own)
+		}
+	}
+	unseen := map[string]int{}
+	for digest, n := range granted {
+		if n > 0 {
+			unseen[digest] = n
+		}
+	}
+	w.setUnseen(unseen, true)
+	return nil
+}
