@@ -6,8 +6,8 @@
 #
 # Add constraints, affinities, a spread, a node pool, anything of Nomad's. The controller fills
 # in what differs from slot to slot: the job's name, its meta, resources (cpu, memory,
-# ephemeral_disk), affinities to preferred nodes, and `config { slot { … } }` of the task whose
-# driver is "yurt". No environment, file or secret of a session goes through Nomad.
+# ephemeral_disk), affinities to preferred nodes, and `config { slot { … } resources { … } }` of
+# the task whose driver is "yurt". No environment, file or secret of a session goes through Nomad.
 job "session" {
   type        = "batch"
   datacenters = ["*"]

@@ -5,6 +5,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -17,7 +19,7 @@ type Config struct {
 	Datacenter string
 	Namespace  string
 	Token      string // may read the service and the keys
-	TokenFile  string // holds the token
+	TokenFile  string // holds the token; it is read again for each request
 	CAFile     string // of the agent's certificate
 	CertFile   string // ours, where the agent asks for one
 	KeyFile    string
@@ -42,7 +44,6 @@ func (c *Config) client() (*api.Client, error) {
 	config.Namespace = c.Namespace
 	set(&config.Address, c.Address)
 	set(&config.Token, c.Token)
-	set(&config.TokenFile, c.TokenFile)
 	set(&config.TLSConfig.CAFile, c.CAFile)
 	set(&config.TLSConfig.CertFile, c.CertFile)
 	set(&config.TLSConfig.KeyFile, c.KeyFile)
@@ -57,6 +58,20 @@ func (c *Config) client() (*api.Client, error) {
 		return nil, fmt.Errorf("the settings of Consul: %w", err)
 	}
 	return consul, nil
+}
+
+// token returns what authorises the next request; "" leaves that to the client. A token that
+// is renewed is in a file.
+func (c *Config) token() string {
+	if c.TokenFile == "" {
+		return ""
+	}
+	data, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		c.Logger.Warn("the token for Consul cannot be read", "file", c.TokenFile, "error", err)
+		return ""
+	}
+	return strings.TrimSpace(string(data))
 }
 
 func set(to *string, value string) {

@@ -97,7 +97,7 @@ func (v *View) readChecks(ctx context.Context, index uint64) (uint64, time.Durat
 }
 
 func (v *View) options(ctx context.Context, index uint64) *api.QueryOptions {
-	return (&api.QueryOptions{WaitIndex: index, WaitTime: v.wait}).WithContext(ctx)
+	return (&api.QueryOptions{Token: v.config.token(), WaitIndex: index, WaitTime: v.wait}).WithContext(ctx)
 }
 
 // backoff is how long to wait after so many failures in a row, by chance between half and

@@ -24,6 +24,7 @@ const (
 
 // View is a cluster.View that follows Consul. It is safe for concurrent use.
 type View struct {
+	config Config
 	client *api.Client
 	logger *slog.Logger
 	forget time.Duration
@@ -66,16 +67,16 @@ type key struct {
 
 // New returns a view that follows Consul until Close. It waits for no answer.
 func New(ctx context.Context, config Config) (*View, error) {
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
 	client, err := config.client()
 	if err != nil {
 		return nil, err
 	}
 	v := &View{
-		client: client, logger: config.Logger, forget: config.Forget, wait: config.wait, now: time.Now,
+		config: config, client: client, logger: config.Logger, forget: config.Forget, wait: config.wait, now: time.Now,
 		keys: map[string]*key{}, failing: map[string]bool{}, changed: make(chan struct{}),
-	}
-	if v.logger == nil {
-		v.logger = slog.New(slog.DiscardHandler)
 	}
 	if v.forget <= 0 {
 		v.forget = DefaultForget

@@ -152,6 +152,10 @@ func fillTask(from *api.Task, order *cluster.Order, mhz float64) (*api.Task, err
 		slot["for"] = order.SessionID
 	}
 	task.Config["slot"] = []map[string]any{slot}
+	// Nomad's own words for these are coarser, and fewer.
+	task.Config["resources"] = []map[string]any{{
+		"cpu": order.Resources.CPU, "memory": order.Resources.Memory.String(), "disk": order.Resources.Disk.String(), "pids": order.Resources.PIDs,
+	}}
 	return &task, nil
 }
 

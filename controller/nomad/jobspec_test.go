@@ -49,7 +49,7 @@ func TestJobOfASlot(t *testing.T) {
 	delete(slot, "template_json")
 	got := []any{
 		*job.ID, *job.Type, *job.Priority, *job.NodePool, *job.Namespace, job.Datacenters, job.Meta,
-		*task.Resources.CPU, *task.Resources.MemoryMB, *job.TaskGroups[0].EphemeralDisk.SizeMB, slot, template.Digest(),
+		*task.Resources.CPU, *task.Resources.MemoryMB, *job.TaskGroups[0].EphemeralDisk.SizeMB, slot, task.Config["resources"], template.Digest(),
 		job.Affinities[1].RTarget, *job.Affinities[1].Weight > *job.Affinities[2].Weight,
 	}
 	want := []any{
@@ -58,6 +58,7 @@ func TestJobOfASlot(t *testing.T) {
 		map[string]string{"team": "a", "yurt_slot": "slot_1", "yurt_session": "sess_1", "yurt_template": "python", "yurt_digest": order.Template.Digest()},
 		1200, 101, 10,
 		map[string]any{"id": "slot_1", "for": "sess_1", "once": true},
+		[]map[string]any{{"cpu": 0.5, "memory": "104857601", "disk": "64Mi", "pids": 32}},
 		order.Template.Digest(),
 		"a", true,
 	}
