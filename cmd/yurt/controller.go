@@ -183,5 +183,9 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 		return nil, err
 	}
 	s.closers = append(s.closers, placer.Close)
+	s.beside = append(s.beside, func(ctx context.Context) error {
+		placer.RunPools(ctx, s.controller.PooledTemplates, s.controller.Leads)
+		return nil
+	})
 	return s, s.join(ctx, store, placer, !f.insecure)
 }

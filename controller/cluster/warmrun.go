@@ -108,6 +108,16 @@ func (w *warm) keepListing(ctx context.Context, leads func() bool) {
 	}
 }
 
+// leave ends, in the background, idle slots of a node that is being drained: nobody can
+// have them.
+func (w *warm) leave(node, digest string, idle int) {
+	w.placer.background(func(ctx context.Context) {
+		if _, err := w.retire(ctx, node, digest, idle); err != nil {
+			w.placer.log.Warn("ending the idle slots of a node that is drained", "node", node, "error", err)
+		}
+	})
+}
+
 func (w *warm) setUnseen(unseen map[string]int, listed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,6 +147,9 @@ func (w *warm) list(ctx context.Context) error {
 	for _, node := range w.placer.view.Nodes() {
 		for digest, of := range node.Capacity.Templates {
 			granted[digest] -= max(0, of.Slots-of.Own)
+			if node.Draining && node.Healthy && of.Warm > 0 {
+				w.leave(node.Name, digest, of.Warm)
+			}
 		}
 	}
 	unseen := map[string]int{}
