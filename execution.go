@@ -41,18 +41,21 @@ type ExecutionSpec struct {
 	// ContextName is the context that code runs in; empty for a fresh interpreter.
 	ContextName string `json:"context_name,omitempty"`
 	// ContextOptional lets a language that keeps no state run the code all the same.
-	ContextOptional bool              `json:"context_optional,omitempty"`
-	Command         []string          `json:"command,omitempty"` // argv
-	Files           []SourceFile      `json:"files,omitempty"`   // written to the working directory first
-	Entry           string            `json:"entry,omitempty"`   // file to run, relative to Cwd, in place of Code
-	Args            []string          `json:"args,omitempty"`    // of the code's program
-	Stdin           []byte            `json:"stdin,omitempty"`
-	Env             map[string]string `json:"env,omitempty"`
-	Cwd             string            `json:"cwd,omitempty"`        // default /workspace
-	StdinOpen       bool              `json:"stdin_open,omitempty"` // more may come after Stdin, while it runs
-	Terminal        *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal
-	Timeout         Duration          `json:"timeout"`
-	OutputLimit     Size              `json:"output_limit"` // of each stream, in bytes
+	ContextOptional bool         `json:"context_optional,omitempty"`
+	Command         []string     `json:"command,omitempty"` // argv
+	Files           []SourceFile `json:"files,omitempty"`   // written to the working directory first
+	Entry           string       `json:"entry,omitempty"`   // file to run, relative to Cwd, in place of Code
+	Args            []string     `json:"args,omitempty"`    // of the code's program
+	// Dependencies are packages that the code needs, as the package manager of its language
+	// writes them. They are installed before it runs, if they are not there already.
+	Dependencies []string          `json:"dependencies,omitempty"`
+	Stdin        []byte            `json:"stdin,omitempty"`
+	Env          map[string]string `json:"env,omitempty"`
+	Cwd          string            `json:"cwd,omitempty"`        // default /workspace
+	StdinOpen    bool              `json:"stdin_open,omitempty"` // more may come after Stdin, while it runs
+	Terminal     *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal
+	Timeout      Duration          `json:"timeout"`
+	OutputLimit  Size              `json:"output_limit"` // of each stream, in bytes
 
 	// What follows is for callers on the node itself, such as Nomad's driver.
 
@@ -124,6 +127,7 @@ const (
 	ErrorTypeRuntimeUnavailable = "RuntimeUnavailable"
 	ErrorTypeKernelDied         = "KernelDied" // the interpreter of a context ended
 	ErrorTypeInterrupted        = "KeyboardInterrupt"
+	ErrorTypeDependency         = "DependencyFailed" // packages could not be installed; nothing of the code ran
 )
 
 // Exit codes that Yurt itself gives to an execution.
@@ -201,7 +205,10 @@ const (
 	EventStdout  EventType = "stdout"
 	EventStderr  EventType = "stderr"
 	EventDisplay EventType = "display" // among the output, of an execution in a context
-	EventEnded   EventType = "ended"
+	// EventProgress comes before all output, while the packages that an execution needs are
+	// installed: what the package manager prints.
+	EventProgress EventType = "progress"
+	EventEnded    EventType = "ended"
 )
 
 // Event is one step of an execution. Seq counts from 1 without gaps, so a watcher

@@ -30,6 +30,7 @@ func (s *ExecutionSpec) Validate() error {
 		s.validateFiles,
 		s.validateTerminal,
 		s.validateContextName,
+		s.validateDependencies,
 	}
 	for _, check := range checks {
 		if err := check(); err != nil {

@@ -38,6 +38,8 @@ type ExecuteRequest struct {
 	Files []yurt.SourceFile // written to the working directory first
 	Entry string            // the one of them, or of those that are there, to run in place of Code
 	Args  []string          // of Code or Entry
+	// Dependencies are packages that are installed first, as their package manager writes them.
+	Dependencies []string
 
 	Stdin       []byte
 	Env         map[string]string
@@ -183,7 +185,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 	defaults := yurt.DefaultSessionLimits()
 	spec := yurt.ExecutionSpec{
 		ID: yurt.NewExecutionID(), Kind: kind, Code: req.Code, Command: req.Command,
-		Files: req.Files, Entry: req.Entry, Args: req.Args,
+		Files: req.Files, Entry: req.Entry, Args: req.Args, Dependencies: req.Dependencies,
 		Event: req.Event, Context: req.Context, Stdin: req.Stdin, Env: req.Env, Cwd: req.Cwd,
 		Timeout:     valueOr(req.Timeout, template.Session.ExecutionTimeout, defaults.ExecutionTimeout),
 		OutputLimit: valueOr(req.OutputLimit, template.Session.OutputLimit, defaults.OutputLimit),

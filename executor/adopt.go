@@ -89,6 +89,8 @@ func (e *Executor) takeBack(ctx context.Context, s *sandbox) error {
 		return errors.New("its record is another's")
 	case !s.record.Init.alive():
 		return errors.New("its init process has ended")
+	case s.record.Installs:
+		return errors.New("it installed packages for an executor that is gone")
 	}
 	if err := e.takeOver(ctx, s); err != nil {
 		s.release()
@@ -112,6 +114,9 @@ func (e *Executor) takeOver(ctx context.Context, s *sandbox) error {
 		return err
 	}
 	if err := s.adoptPause(ctx); err != nil {
+		return err
+	}
+	if err := e.adoptLayers(s); err != nil {
 		return err
 	}
 	if err := e.adoptRuns(ctx, s); err != nil {
@@ -191,53 +196,76 @@ func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
 	return nil
 }
 
+// runHistory is what the log of an execution says.
+type runHistory struct {
+	first, last runlog.Entry
+	chunks      uint64 // of output
+	trace       cellTrace
+	installed   time.Time // when the packages that it waited for were there
+}
+
+func (h *runHistory) note(entry runlog.Entry) {
+	switch entry.Kind {
+	case runlog.Started:
+		h.first = entry
+	case runlog.Ended:
+	case runlog.Position:
+		h.trace.position(entry.At, entry.Data)
+	case runlog.Progress:
+		if len(entry.Data) == 0 {
+			h.installed = entry.At
+		}
+	default:
+		h.chunks++
+		h.trace.output()
+	}
+	h.last = entry
+}
+
 // adoptRun goes on with one execution where its log ends.
 func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *kernelTraces) error {
-	var first, last runlog.Entry
-	var chunks uint64
-	var trace cellTrace
-	log, err := runlog.Open(filepath.Join(s.path(runsDir), id), func(entry runlog.Entry) {
-		switch entry.Kind {
-		case runlog.Started:
-			first = entry
-		case runlog.Ended:
-		case runlog.Position:
-			trace.position(entry.At, entry.Data)
-		default:
-			chunks++
-			trace.output()
-		}
-		last = entry
-	})
+	var history runHistory
+	log, err := runlog.Open(filepath.Join(s.path(runsDir), id), history.note)
 	if err != nil {
 		return err
 	}
 	var record runRecord
-	switch err := json.Unmarshal(first.Data, &record); {
+	switch err := json.Unmarshal(history.first.Data, &record); {
 	case err == nil && record.Version > recordVersion:
 		return errors.Join(fmt.Errorf("%w (execution %s, record %d, this one knows %d)", errNewer, id, record.Version, recordVersion), log.Close())
 	case err != nil || record.ID != id:
 		return errors.Join(errors.New("its log does not begin with its record"), err, log.Close())
 	}
 	r := newRun(s, record)
-	r.log, r.startedAt = log, first.At
-	traces.note(trace.kernel, trace.seq)
-	if last.Kind == runlog.Ended {
-		return s.adoptEnded(r, last)
-	}
-	if record.Cell != nil {
-		traces.cells = append(traces.cells, s.adoptCell(r, trace))
+	r.log, r.startedAt = log, history.first.At
+	traces.note(history.trace.kernel, history.trace.seq)
+	switch {
+	case history.last.Kind == runlog.Ended:
+		return s.adoptEnded(r, history.last)
+	case record.Layer != "" && history.installed.IsZero():
+		return s.endUninstalled(r)
+	case record.Cell != nil:
+		traces.cells = append(traces.cells, s.adoptCell(r, history.trace))
 		return nil
+	case record.Layer != "":
+		r.record.Deadline = history.installed.Add(record.Timeout.Std())
 	}
+	return e.adoptProcess(ctx, r, history.chunks)
+}
+
+// adoptProcess goes on with an execution that is a process of its own, after so many
+// chunks of its output.
+func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) error {
+	s := r.sandbox
 	out, err := e.attach(ctx, r, chunks)
 	if failure := new(initd.Failure); errors.As(err, &failure) && failure.Reason == initd.ReasonNotFound {
 		// The executor was killed before it had the process started.
 		r.clean()
 		r.closeLogs()
-		return errors.Join(err, log.Close())
+		return errors.Join(err, r.log.Close())
 	}
 	s.mu.Lock()
-	s.runs[id] = r
+	s.runs[r.record.ID] = r
 	s.executions.Add(1)
 	s.mu.Unlock()
 	if err != nil { // there is no more to be had, and what there is stays

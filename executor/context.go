@@ -43,18 +43,27 @@ func (e *Executor) keepsState(ctx context.Context, s *sandbox, spec yurt.Executi
 
 // startCell queues an execution in its context.
 func (e *Executor) startCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
-	info, err := e.runtimeOf(e.ctx, spec.Language, s.record.Spec.Template.Runtimes)
+	spec, err := e.prepareCell(s, spec)
 	if err != nil {
 		return err
 	}
+	return e.queueCell(s, spec, phases)
+}
+
+// prepareCell checks and does what comes before an execution is in its queue.
+func (e *Executor) prepareCell(s *sandbox, spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
+	info, err := e.runtimeOf(e.ctx, spec.Language, s.record.Spec.Template.Runtimes)
+	if err != nil {
+		return spec, err
+	}
 	if _, err := s.tools(info); err != nil {
-		return err
+		return spec, err
 	}
 	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
-		return err
+		return spec, err
 	}
 	spec.Language, spec.Files = info.Name, nil
-	return e.queueCell(s, spec, phases)
+	return spec, nil
 }
 
 // queueCell records an execution and puts it into the queue of its context.

@@ -23,6 +23,9 @@ func (e *Executor) WriteStdin(ctx context.Context, sandboxID, executionID string
 	if len(data) == 0 && !eof {
 		return nil
 	}
+	if r.cancel.Load() != nil {
+		return yurt.Errorf(yurt.CodeUnavailable, "execution %s waits for its packages and reads nothing yet; try again in a moment", executionID)
+	}
 	return r.write(ctx, data, eof)
 }
 
@@ -50,6 +53,10 @@ func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID s
 	r, err := e.findRunning(sandboxID, executionID)
 	if err != nil {
 		return err
+	}
+	if cancel := r.cancel.Load(); cancel != nil {
+		(*cancel)()
+		return nil
 	}
 	if r.record.Cell != nil {
 		return r.controlError(r.sandbox.signalCell(r, signal))

@@ -34,8 +34,9 @@ func (e *Executor) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yu
 // purpose is what a sandbox is made for: who asks for it, unless it is warm, which is for
 // the reserve, in a slot if one is given.
 type purpose struct {
-	warm bool
-	slot *slot
+	warm     bool
+	slot     *slot
+	installs bool // it is the executor's own, for an installation of packages
 }
 
 // urgent reports whether somebody waits for the sandbox.
@@ -69,7 +70,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { e.ids.free(base); return nil })
-	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: to.warm}
+	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: to.warm, Installs: to.installs}
 	if to.slot != nil {
 		record.Slot = to.slot.spec.ID
 	}

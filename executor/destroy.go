@@ -85,6 +85,7 @@ func (e *Executor) remove(s *sandbox) error {
 	defer cancel()
 	s.waitRuns(ctx) // their output ends with init, so this is short
 	s.release()
+	e.layers.Release(s.id)
 	if err := os.RemoveAll(s.dir); err != nil {
 		return err
 	}

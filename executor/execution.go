@@ -41,23 +41,44 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	if isFunction(spec) {
 		return e.startInvocation(s, spec, phases)
 	}
-	if stateful, err := e.keepsState(ctx, s, spec); err != nil {
-		return err
-	} else if stateful {
-		return e.startCell(s, spec, phases)
-	}
-	job, err := e.planJob(ctx, s, spec)
+	stateful, err := e.keepsState(ctx, s, spec)
 	if err != nil {
 		return err
 	}
-	job.stdio = stdio
-	phases.mark("plan")
+	need, err := e.planLayer(ctx, s, spec)
+	if err != nil {
+		return err
+	}
+	if need != nil {
+		return e.startWithLayer(ctx, s, need, start{spec: need.addTo(spec), stateful: stateful, stdio: stdio, phases: phases})
+	}
+	return e.startNow(ctx, s, start{spec: spec, stateful: stateful, stdio: stdio, phases: phases})
+}
+
+// start is an execution that is to begin in a sandbox that has what it needs.
+type start struct {
+	spec     yurt.ExecutionSpec
+	stateful bool
+	stdio    Stdio
+	phases   *phases
+}
+
+func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
+	if st.stateful {
+		return e.startCell(s, st.spec, st.phases)
+	}
+	job, err := e.planJob(ctx, s, st.spec)
+	if err != nil {
+		return err
+	}
+	job.stdio = st.stdio
+	st.phases.mark("plan")
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if err := s.running(); err != nil {
 		return err
 	}
-	r, err := s.addRun(spec, job, phases)
+	r, err := s.addRun(st.spec, job, st.phases)
 	if err != nil {
 		return err
 	}
@@ -68,7 +89,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, error) {
 	r := newRun(s, runRecord{
 		Version: recordVersion, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
-		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell,
+		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell, Layer: j.layer,
 		Endless: spec.Endless, Logs: spec.Logs,
 	})
 	r.phases = phases
@@ -122,6 +143,11 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 		switch entry.Kind {
 		case runlog.Started:
 			event.Type = yurt.EventStarted
+		case runlog.Progress:
+			if len(entry.Data) == 0 {
+				return nil
+			}
+			event.Type, event.Data = yurt.EventProgress, entry.Data
 		case runlog.Stdout:
 			event.Type, event.Data = yurt.EventStdout, entry.Data
 		case runlog.Stderr:

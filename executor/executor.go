@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/flock"
 	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -42,10 +43,11 @@ type Config struct {
 	Transient bool
 	// Bounds of what there is at once; 0 means a default. What would be beyond one is
 	// refused with [yurt.CodeOverloaded].
-	MaxSandboxes  int          // on the node; 1000
-	MaxCreates    int          // sandboxes that are being made; twice the processors, at least 4
-	MaxQueue      int          // sandboxes that wait to be made; 256
-	MaxExecutions int          // that have not ended, on the node; 10,000
+	MaxSandboxes  int // on the node; 1000
+	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
+	MaxQueue      int // sandboxes that wait to be made; 256
+	MaxExecutions int // that have not ended, on the node; 10,000
+	Packages      PackageConfig
 	Logger        *slog.Logger `json:"-"`
 }
 
@@ -59,15 +61,18 @@ type Executor struct {
 	lock     *os.File
 	filter   *os.File // the compiled seccomp filter
 	ids      *idRanges
+	layers   *layers.Store
 
 	creates   *turns        // to make a sandbox
 	teardowns chan struct{} // holds one for each sandbox that is being removed
+	installs  chan struct{} // holds one for each installation of packages that goes on
 
-	mu        sync.Mutex
-	sandboxes map[string]*sandbox
-	making    map[string]purpose             // sandboxes that are being made, or wait for that
-	deaths    map[chan yurt.Sandbox]struct{} // watchers
-	closed    bool
+	mu         sync.Mutex
+	sandboxes  map[string]*sandbox
+	making     map[string]purpose             // sandboxes that are being made, or wait for that
+	deaths     map[chan yurt.Sandbox]struct{} // watchers
+	installing map[string]*installation       // by digest of the layer
+	closed     bool
 
 	reserves *reserves
 	slots    *slots
@@ -109,6 +114,7 @@ func New(config Config) (*Executor, error) {
 		return nil, fmt.Errorf("finding the state directory: %w", err)
 	}
 	config.StateDir = state
+	config.Packages = config.Packages.complete(state)
 	groups, err := cgroup.Open(CgroupName(state))
 	if err != nil {
 		return nil, err
@@ -117,7 +123,12 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	store, err := openLayers(config)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	e := &Executor{
+		layers: store, installs: make(chan struct{}, config.Packages.MaxInstalls), installing: make(map[string]*installation),
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, ids: newIDRanges(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums),
@@ -201,7 +212,7 @@ func (e *Executor) Close() error {
 		err = errors.Join(err, e.filter.Close())
 	}
 	e.cgroups.RemoveParent()
-	return errors.Join(err, e.lock.Close())
+	return errors.Join(err, e.layers.Close(), e.lock.Close())
 }
 
 // Runtimes lists the language runtimes that are installed and work.

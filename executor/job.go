@@ -25,7 +25,8 @@ type job struct {
 	sources []yurt.SourceFile // written to dir, as the user
 	files   []plugins.File    // of the plan
 	stdin   []byte
-	control bool // whether the process has descriptor 3
+	control bool   // whether the process has descriptor 3
+	layer   string // digest of what has to be installed first; "" for nothing
 	plan    planRecord
 
 	openStdin bool                // more comes after stdin

@@ -34,6 +34,8 @@ type sandboxRecord struct {
 	Phases    map[string]float64 `json:"phases_ms"`
 	PausedAt  *time.Time         `json:"paused_at,omitempty"`  // nil while it runs
 	PausedFor time.Duration      `json:"paused_for,omitempty"` // by all pauses that ended
+	Layers    []string           `json:"layers,omitempty"`     // that are mounted, or about to be
+	Installs  bool               `json:"installs,omitempty"`   // it is the executor's own, and installs packages
 }
 
 // runRecord is what is kept of an execution on disk, as the first entry of its log.
@@ -47,6 +49,9 @@ type runRecord struct {
 	Deadline time.Time     `json:"deadline"` // unless it is paused, see sandbox.timeLeft
 	// PausedBefore is how long the sandbox had been paused when the run began.
 	PausedBefore time.Duration `json:"paused_before,omitempty"`
+	// Layer is set when the run began with an installation: there is no process before that
+	// is over, and the deadline counts from there.
+	Layer string `json:"layer,omitempty"`
 	// Cell is set for an execution in a context: all of it, as it may have to wait for
 	// its turn for longer than this executor lives.
 	Cell *yurt.ExecutionSpec `json:"cell,omitempty"`

@@ -33,6 +33,8 @@ type run struct {
 	logs      *logfiles.Writer // nil unless its output goes to log files; for the goroutine that follows it
 	controls  uint64           // chunks in the log of a run whose output goes to log files
 	failure   *plugins.Failure // what the language's runtime may explain, set by judge
+	// cancel ends the wait for packages; nil before and after that.
+	cancel atomic.Pointer[context.CancelFunc]
 
 	done   chan struct{} // closed when result is set
 	result *yurt.Result
@@ -49,8 +51,21 @@ func newRun(s *sandbox, record runRecord) *run {
 // launchRun starts the run's process and follows it in the background. A command
 // that cannot be started is a result; a sandbox that cannot start one is an error.
 func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
-	if err := r.openLogs(e.logger); err != nil {
+	result, err := e.tryLaunch(ctx, r, j)
+	switch {
+	case err != nil:
 		return r.sandbox.forgetStart(r, err)
+	case result != nil:
+		r.end(result)
+	}
+	return nil
+}
+
+// tryLaunch is launchRun, and leaves it to its caller what becomes of a run that has a
+// result at once, or could not be started.
+func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, error) {
+	if err := r.openLogs(e.logger); err != nil {
+		return nil, err
 	}
 	out, err := r.start(ctx, j)
 	if err == nil {
@@ -61,18 +76,17 @@ func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
 			r.writing <- struct{}{} // before anybody else can
 			e.goes(func() { e.writeFirst(r, j.stdin) })
 		}
-		return nil
+		return nil, nil
 	}
 	e.kill(r) // it may have begun all the same, if the caller left while it did
 	r.clean()
 	r.closeLogs()
 	if result := failedStart(err, j); result != nil && r.record.Endless {
-		return r.sandbox.forgetStart(r, yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "%s", result.Error.Message))
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "%s", result.Error.Message)
 	} else if result != nil {
-		r.end(result)
-		return nil
+		return result, nil
 	}
-	return r.sandbox.forgetStart(r, startError(r, err))
+	return nil, startError(r, err)
 }
 
 // forgetStart drops a run that never began, and returns the reason.

@@ -46,6 +46,7 @@ type sandbox struct {
 	dead     string                       // why its init is gone; "" while it is there
 	ending   bool                         // destroyed: nothing new is started, what is left is being removed
 	found    map[string]map[string]string // paths of tools, by runtime and name
+	mounted  map[string]struct{}          // layers, by digest
 }
 
 // initProcess is the sandbox's init, as the host sees it.

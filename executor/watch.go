@@ -12,7 +12,7 @@ func (e *Executor) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
 	list := e.list()
 	views := make([]yurt.Sandbox, 0, len(list))
 	for _, s := range list {
-		if !s.isEnding() {
+		if !s.isEnding() && !s.record.Installs {
 			views = append(views, s.view(e.config.Node))
 		}
 	}
@@ -32,7 +32,7 @@ func (e *Executor) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) 
 		e.mu.Unlock()
 	}()
 	for _, s := range e.list() {
-		if view := s.view(e.config.Node); view.State == yurt.SandboxDead {
+		if view := s.view(e.config.Node); view.State == yurt.SandboxDead && !s.record.Installs {
 			died(view)
 		}
 	}
@@ -73,6 +73,9 @@ func (e *Executor) initDied(s *sandbox) {
 		s.mu.Lock()
 		s.dead += ": " + words
 		s.mu.Unlock()
+	}
+	if s.record.Installs {
+		return // nobody else knows it
 	}
 	view := s.view(e.config.Node)
 	e.logger.Warn("sandbox died", "sandbox", s.id, "reason", view.Reason)

@@ -16,18 +16,26 @@ type DependencyPlanner interface {
 type DependencyRequest struct {
 	Language     string
 	Requirements []string          // as the package manager writes them: "requests==2.32.3"
-	Files        []File            // manifests and lock files; they are in Dir when the installation begins
+	Files        []File            // of the project; those that the installation needs, the plan names
 	Dir          string            // where to install, absolute, inside a sandbox of its own
 	Mount        string            // where runs find the layer, absolute
 	Tools        map[string]string // as in [PlanRequest]
 }
 
-// DependencyPlan says what to do in the sandbox that installs.
+// DependencyPlan says what to do in the sandbox that installs. The zero value says that
+// nothing is needed: the project has no manifest, or one that asks for no packages.
+//
+// Everything in it makes the digest of the layer, so equal requests must have equal plans,
+// and one that has lists in another order may have the same. Mount stands in Argv, Env and
+// RunEnv as it is, neither encoded nor cut: another takes its place.
 type DependencyPlan struct {
-	Inputs   []string // what the layer is made from: equal ones make equal layers
-	Files    []File   // written to Dir first
+	Inputs   []string // what the layer is made from, beside what follows
+	Files    []File   // written to Dir first; all that there is of the project
 	Argv     []string
 	Env      map[string]string
 	LayerDir string            // relative to Dir: what becomes the layer
 	RunEnv   map[string]string // of runs that use the layer
 }
+
+// Empty reports whether there is nothing to install.
+func (p DependencyPlan) Empty() bool { return len(p.Argv) == 0 && len(p.Inputs) == 0 }

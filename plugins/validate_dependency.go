@@ -17,6 +17,9 @@ const (
 
 // Validate checks everything that the sandbox relies on, as [Plan.Validate] does.
 func (p DependencyPlan) Validate() error {
+	if p.Empty() {
+		return nil
+	}
 	if err := errors.Join(validateArgv(p.Argv), validateEnv(p.Env), validateEnv(p.RunEnv), validateFiles(p.Files)); err != nil {
 		return err
 	}

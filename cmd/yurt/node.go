@@ -35,12 +35,16 @@ type privateNode struct {
 // however that ends. The caller calls remove.
 func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Config)) (*privateNode, error) {
 	a.removeAbandoned()
+	packages, err := a.sharedPackages()
+	if err != nil {
+		return nil, err
+	}
 	stateDir, err := os.MkdirTemp("", privateStatePrefix)
 	if err != nil {
 		return nil, fmt.Errorf("making a state directory: %w", err)
 	}
 	node, err := newExecutor(stateDir, slog.New(slog.DiscardHandler), func(c *executor.Config) {
-		c.Transient = true
+		c.Transient, c.Packages = true, packages
 		for _, change := range changes {
 			change(c)
 		}

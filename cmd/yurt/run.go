@@ -20,6 +20,7 @@ type runFlags struct {
 	language       string
 	entry          string
 	args           []string // of the script
+	dependencies   []string
 	template       string
 	timeout        string
 	env            []string
@@ -48,6 +49,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
   yurt run handler.py --handler lambda_handler --context '{"function_name": "hello"}'
   yurt run script.py --env HOME --timeout 1m input.txt
   yurt run ./project --entry src/app.ts -- --verbose
+  yurt run report.py --dep humanize==4.9.0
   echo 'print(6 * 7)' | yurt run - --language python --json`,
 		Args: arguments(1, -1, "a FILE or a DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,6 +64,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\")")
 	flags.StringVarP(&f.language, "language", "l", "", "language of FILE (default: from its extension)")
 	flags.StringVar(&f.entry, "entry", "", "the file of DIR to run")
+	flags.StringArrayVar(&f.dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
 	flags.StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the first that has the language)")
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")

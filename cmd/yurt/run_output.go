@@ -18,7 +18,7 @@ func (a *app) passOn(event yurt.Event) error {
 	out := a.stdout
 	switch event.Type {
 	case yurt.EventStdout:
-	case yurt.EventStderr:
+	case yurt.EventStderr, yurt.EventProgress:
 		out = a.stderr
 	case yurt.EventDisplay:
 		var text string

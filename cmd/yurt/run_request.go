@@ -36,7 +36,7 @@ func (a *app) readRun(file string, f runFlags) (runRequest, error) {
 		return request, yurt.Errorf(yurt.CodeFileNotFound, "%s is not a text file: it is not valid UTF-8", source.name)
 	}
 	request.spec = yurt.ExecutionSpec{
-		ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Code: source.code, Files: source.files, Entry: source.entry, Args: f.args,
+		ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Code: source.code, Files: source.files, Entry: source.entry, Args: f.args, Dependencies: f.dependencies,
 	}
 	if f.timeout != "" {
 		if request.timeout, err = yurt.ParseDuration(f.timeout); err != nil {

@@ -10,6 +10,7 @@ func newSessionCodeCommand(a *app) *cobra.Command {
 	var (
 		f                       sessionRunFlags
 		language, entry, inside string
+		dependencies            []string
 	)
 	cmd := &cobra.Command{
 		Use:   "code [flags] ID FILE|DIR [ARGUMENT]...",
@@ -28,14 +29,15 @@ have.`,
 		Example: `  yurt session code $id analysis.py
   echo 'x = 6 * 7' | yurt session code $id - && echo x | yurt session code $id -
   yurt session code --context "" $id analysis.py
-  yurt session code $id ./project --entry src/app.py -- --verbose`,
+  yurt session code $id ./project --entry src/app.py -- --verbose
+  yurt session code --dep humanize==4.9.0 $id report.py`,
 		Args: arguments(2, -1, "a session ID and a FILE or DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := a.readSource(args[1], entry)
 			if err != nil {
 				return err
 			}
-			req := yurtclient.ExecuteRequest{Code: source.code, Entry: source.entry, Args: args[2:], Language: language}
+			req := yurtclient.ExecuteRequest{Code: source.code, Entry: source.entry, Args: args[2:], Language: language, Dependencies: dependencies}
 			if len(source.files) > 0 {
 				req.Files = make(yurtclient.Files, len(source.files))
 			}
@@ -55,5 +57,6 @@ have.`,
 	cmd.Flags().StringVar(&inside, "context", "", "the context to share variables with (default: default, in a persistent session)")
 	cmd.Flags().StringVarP(&language, "language", "l", "", "its language (default: the template's)")
 	cmd.Flags().StringVar(&entry, "entry", "", "the file of DIR to run")
+	cmd.Flags().StringArrayVar(&dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
 	return cmd
 }

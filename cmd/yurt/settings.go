@@ -38,6 +38,7 @@ type nodeFlags struct {
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
 	checksums                                   string
 	appArmor, seLinux                           string
+	packages                                    packageFlags
 }
 
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
@@ -49,6 +50,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
 	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
 	flags.StringVar(&f.seLinux, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0 (default: none)")
+	f.packages.add(flags)
 	flags.StringVar(&f.checksums, "runtime-checksums", "", "a file with what sha256sum prints of the language runtimes: none but those are started (default: any in the plugin directory)")
 }
 
@@ -76,7 +78,12 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 	if err != nil {
 		return nil, err
 	}
+	packages, err := f.packages.config(a)
+	if err != nil {
+		return nil, err
+	}
 	return newExecutor(f.stateDir, logger, func(c *executor.Config) {
+		c.Packages = packages
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 		c.RuntimeChecksums = checksums
 		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux

@@ -26,6 +26,8 @@ type executeBody struct {
 	Entry string     `json:"entry,omitempty" doc:"File to run in place of code: one of files, or one that is in the working directory already." example:"src/main.py"`
 	Args  []string   `json:"args,omitempty" doc:"Arguments of the program that code or entry is."`
 
+	Dependencies []string `json:"dependencies,omitempty" doc:"Packages to install first, as the package manager of the language writes them. They are kept: the next time costs nothing. Manifests among files, such as requirements.txt, count too." example:"[\"numpy==2.1.0\"]"`
+
 	Stdin       string            `json:"stdin,omitempty" doc:"Standard input, as text."`
 	StdinOpen   bool              `json:"stdin_open,omitempty" doc:"More may be written to it while it runs."`
 	TTY         *terminalBody     `json:"tty,omitempty" doc:"Stdin, which is open, stdout and stderr are a terminal of this size."`
@@ -41,7 +43,7 @@ type executeBody struct {
 func (b executeBody) request() controller.ExecuteRequest {
 	req := controller.ExecuteRequest{
 		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler, Event: json.RawMessage(b.Event),
-		Files: b.Files, Entry: b.Entry, Args: b.Args,
+		Files: b.Files, Entry: b.Entry, Args: b.Args, Dependencies: b.Dependencies,
 		Env: b.Env, Cwd: b.Cwd, StdinOpen: b.StdinOpen, Terminal: pointer(b.TTY, terminalBody.size),
 		Timeout:     pointer(b.Timeout, func(d durationParam) yurt.Duration { return yurt.Duration(d) }),
 		OutputLimit: pointer(b.OutputLimit, func(s sizeParam) yurt.Size { return yurt.Size(s) }),

@@ -24,6 +24,9 @@ const (
 	// Position says, for an execution in a context, where the entry after it is in the
 	// output of the context's interpreter.
 	Position Kind = 6
+	// Progress is what is said while the packages that the run needs are installed, before
+	// everything that the run itself writes. The last one is empty: it begins.
+	Progress Kind = 7
 )
 
 // Entry is one record of the log.
@@ -177,7 +180,7 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 	}
 	length := int64(binary.BigEndian.Uint32(header[9:]))
 	next := at + entryHeader + length
-	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Position) {
+	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Progress) {
 		return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 	}
 	if size < 0 { // the length is not known to be true yet, and costs memory

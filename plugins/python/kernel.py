@@ -212,6 +212,8 @@ class Kernel:
             name, _, value = item.partition("=")
             before[name] = os.environ.get(name)
             os.environ[name] = value
+            if name == "PYTHONPATH":
+                find_also(value.split(os.pathsep))
 
         def restore():
             sys.stdin = stdin
@@ -319,6 +321,14 @@ def encode(message):
         return text.encode()
     except UnicodeEncodeError:  # half a surrogate pair
         return json.dumps(message, allow_nan=False).encode()
+
+
+def find_also(directories):
+    """Looks for modules in more directories, from now on: packages that were installed
+    for one execution stay for those after it."""
+    missing = [path for path in directories if path and path not in sys.path]
+    if missing:
+        sys.path[1:1] = missing
 
 
 class Stdin(io.TextIOWrapper):

@@ -41,11 +41,17 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"python", "py", "python3"},
 		Extensions: []string{".py"},
-		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityProject, plugins.AbilityKernel},
-		Tools: []yurt.Tool{{
-			Name: tool, Paths: []string{defaultInterpreter, "/usr/local/bin/python3"},
-			Install: "install Python 3.8 or later, on Debian with apt-get install python3",
-		}},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityProject, plugins.AbilityKernel, plugins.AbilityDependencies},
+		Tools: []yurt.Tool{
+			{
+				Name: tool, Paths: []string{defaultInterpreter, "/usr/local/bin/python3"},
+				Install: "install Python 3.8 or later, on Debian with apt-get install python3",
+			},
+			{
+				Name: pip, Paths: []string{"/usr/bin/pip3", "/usr/local/bin/pip3", "/usr/bin/pip", "/usr/local/bin/pip"},
+				Install: "install pip, on Debian with apt-get install python3-pip", Optional: true,
+			},
+		},
 	}, nil
 }
 

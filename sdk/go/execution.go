@@ -25,6 +25,10 @@ type ExecuteRequest struct {
 	Entry string   `json:"entry,omitempty"` // file to run in place of Code
 	Args  []string `json:"args,omitempty"`  // of Code or Entry
 
+	// Dependencies are packages to install first, as the package manager of the language
+	// writes them: "numpy==2.1.0". The next time they are there already.
+	Dependencies []string `json:"dependencies,omitempty"`
+
 	Stdin       string            `json:"stdin,omitempty"`
 	StdinOpen   bool              `json:"stdin_open,omitempty"` // more may be written to it, see [Client.WriteStdin]
 	TTY         *TerminalSize     `json:"tty,omitempty"`        // stdin, which is open, stdout and stderr are a terminal

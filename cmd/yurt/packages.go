@@ -1,0 +1,99 @@
+package main
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/egress"
+)
+
+// packageFlags are the settings of the installation of packages that code needs.
+type packageFlags struct{ from, keep string }
+
+const (
+	noPackages      = "none"
+	publicPackages  = "public"
+	sharedLayersDir = "/var/cache/yurt/layers" // of every yurt run
+)
+
+func (f *packageFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.from, "packages-from", "", "the hosts that packages for code are installed from: public for the public registries, NAME or NAME:PORT, with commas between; none for no installations (default: public). The mirrors that PIP_INDEX_URL, NPM_CONFIG_REGISTRY, GOPROXY, YURT_CARGO_INDEX and YURT_MAVEN_MIRROR name are added")
+	flags.StringVar(&f.keep, "packages-keep", "", "how much of installed packages is kept for the next sessions (default: 8Gi)")
+}
+
+// config returns the settings, with what the environment says of mirrors.
+func (f *packageFlags) config(a *app) (executor.PackageConfig, error) {
+	config := executor.PackageConfig{CAFile: a.env("SSL_CERT_FILE", ""), Off: f.from == noPackages}
+	if f.keep != "" {
+		size, err := yurt.ParseSize(f.keep)
+		if err != nil || size <= 0 {
+			return config, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--packages-keep", "%q is not a size; give one such as 8Gi", f.keep)
+		}
+		config.KeepBytes = int64(size)
+	}
+	if config.Off {
+		return config, nil
+	}
+	for name := range strings.SplitSeq(cmp.Or(f.from, publicPackages), ",") {
+		if name = strings.TrimSpace(name); name == publicPackages {
+			config.Hosts = append(config.Hosts, executor.PublicRegistries()...)
+			continue
+		}
+		host, err := egress.ParseHost(name)
+		if err != nil {
+			return config, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--packages-from", "%w", err)
+		}
+		host.Private = true // who names it knows where it is
+		config.Hosts = append(config.Hosts, host)
+	}
+	return config, a.addMirrors(&config)
+}
+
+// mirrors are the variables by which an operator names registries of his own, and what is
+// between the addresses in them.
+func mirrors() map[string]string {
+	return map[string]string{
+		"PIP_INDEX_URL": " ", "PIP_EXTRA_INDEX_URL": " ", "NPM_CONFIG_REGISTRY": " ", "GOPROXY": ",|",
+		"YURT_CARGO_INDEX": " ", "YURT_MAVEN_MIRROR": " ",
+	}
+}
+
+// addMirrors passes on what the environment says of mirrors, and lets them be reached.
+func (a *app) addMirrors(config *executor.PackageConfig) error {
+	config.Env = make(map[string]string)
+	for name, between := range mirrors() {
+		value := a.env(name, "")
+		if value == "" {
+			continue
+		}
+		config.Env[name] = value
+		for _, address := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(between, r) }) {
+			if address == "direct" || address == "off" {
+				continue
+			}
+			host, err := egress.HostOf(address)
+			if err != nil {
+				return yurt.FieldErrorf(yurt.CodeInvalidArgument, name, "%w", err)
+			}
+			config.Hosts = append(config.Hosts, host)
+		}
+	}
+	for _, name := range []string{"GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOINSECURE"} {
+		if value := a.env(name, ""); value != "" {
+			config.Env[name] = value
+		}
+	}
+	return nil
+}
+
+// sharedPackages are the settings of yurt run: what one installs, the next one has.
+func (a *app) sharedPackages() (executor.PackageConfig, error) {
+	flags := packageFlags{from: a.env("YURT_PACKAGES_FROM", ""), keep: a.env("YURT_PACKAGES_KEEP", "")}
+	config, err := flags.config(a)
+	config.Dir = a.env("YURT_PACKAGES_DIR", sharedLayersDir)
+	return config, err
+}

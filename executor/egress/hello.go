@@ -1,0 +1,71 @@
+package egress
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// maxHello bounds what a client may send before it has said whom it talks to, in bytes.
+const maxHello = 64 << 10
+
+// errHeard ends the handshake once the client has said enough.
+var errHeard = errors.New("the name was heard")
+
+// readHello reads the beginning of a TLS connection, and returns it with the name of the
+// server in it, which is "" where there is none.
+func readHello(client net.Conn, buffered *bufio.Reader) (hello []byte, name string, err error) {
+	if err := client.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+		return nil, "", err
+	}
+	name, hello, err = parseHello(buffered)
+	// What else came by then belongs to the connection too.
+	if rest, peekErr := buffered.Peek(buffered.Buffered()); peekErr == nil {
+		hello = append(hello, rest...)
+	}
+	return hello, name, errors.Join(err, client.SetReadDeadline(time.Time{}))
+}
+
+// parseHello reads no more than a client's first message, and returns what it read.
+func parseHello(from io.Reader) (name string, read []byte, err error) {
+	conn := &listening{from: io.LimitReader(from, maxHello)}
+	heard := false
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
+		name, heard = info.ServerName, true
+		return nil, errHeard
+	}}
+	err = tls.Server(conn, config).HandshakeContext(context.Background()) // it reads what has a deadline
+	if heard {
+		err = nil
+		name, _ = cleanName(name)
+	}
+	return name, conn.read.Bytes(), err
+}
+
+// listening is a connection whose other side hears nothing.
+type listening struct {
+	net.Conn
+	from io.Reader
+	read bytes.Buffer
+}
+
+// Read implements net.Conn.
+func (l *listening) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	l.read.Write(p[:n])
+	return n, err
+}
+
+// Write implements net.Conn.
+func (l *listening) Write(p []byte) (int, error) { return len(p), nil }
+
+// SetWriteDeadline implements net.Conn.
+func (l *listening) SetWriteDeadline(time.Time) error { return nil }
+
+// Close implements net.Conn.
+func (l *listening) Close() error { return nil }

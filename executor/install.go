@@ -1,0 +1,286 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+const (
+	// maxLayers bounds how many layers a sandbox can have.
+	maxLayers = 64
+	// maxProgress bounds what an execution keeps of what is said during an installation.
+	maxProgress = 256 << 10
+)
+
+// startWithLayer starts an execution that needs a layer: at once when that is there, and
+// else once it is made, which the execution waits for in the background.
+func (e *Executor) startWithLayer(ctx context.Context, s *sandbox, l *layerPlan, st start) error {
+	there, err := e.layers.Use(l.digest, st.spec.ID)
+	if err != nil {
+		return err
+	}
+	defer e.layers.Release(st.spec.ID) // the sandbox has it by then
+	attached := len(st.stdio.files()) > 0
+	if !there && !attached {
+		return e.startWaiting(ctx, s, l, st)
+	}
+	if !there { // the caller's descriptors do not outlive the call
+		if err := e.install(ctx, s, l, func(string) error { return nil }); err != nil {
+			return err
+		}
+	}
+	if err := e.giveLayer(s, l); err != nil {
+		return err
+	}
+	st.phases.mark("layer")
+	return e.startNow(ctx, s, st)
+}
+
+// giveLayer gives the sandbox the layer, unless it is paused.
+func (e *Executor) giveLayer(s *sandbox, l *layerPlan) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if err := s.running(); err != nil {
+		return err
+	}
+	return e.mountLayer(s, l)
+}
+
+// mountLayer mounts the layer in the sandbox, if it is not. The caller has the gate. That
+// the sandbox uses the layer is on the disk first: a next executor is to hold it too.
+func (e *Executor) mountLayer(s *sandbox, l *layerPlan) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, mounted := s.mounted[l.digest]; mounted {
+		return nil
+	}
+	if len(s.mounted) >= maxLayers {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "dependencies", "the session has used %d different lists of packages, as many as it may; put what it needs into one list, or use another session", maxLayers)
+	}
+	if there, err := e.layers.Use(l.digest, s.id); err != nil || !there {
+		return errors.Join(yurt.Errorf(yurt.CodeUnavailable, "the packages were removed to make room for others; try again"), err)
+	}
+	if !slices.Contains(s.record.Layers, l.digest) {
+		record := s.record
+		record.Layers = append(slices.Clone(record.Layers), l.digest)
+		if err := writeRecord(s.path(recordFile), record); err != nil {
+			return err
+		}
+		s.record = record
+	}
+	if _, _, err := s.plans.MakeDir(path.Join("layers", l.digest), 0o755); err != nil {
+		return fmt.Errorf("making the place of a layer: %w", err)
+	}
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.record.Init.PID))
+	if err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
+	}
+	defer namespace.Close()
+	if err := layers.Mount(e.layers.Tree(l.digest), namespace, l.mount()); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
+	}
+	s.noteMounted(l.digest)
+	return nil
+}
+
+// noteMounted is for the holder of s.mu, or before others know the sandbox.
+func (s *sandbox) noteMounted(digest string) {
+	if s.mounted == nil {
+		s.mounted = make(map[string]struct{})
+	}
+	s.mounted[digest] = struct{}{}
+}
+
+// adoptLayers holds the layers of a sandbox that is taken over. One that was written down
+// and not mounted yet is mounted when it is needed.
+func (e *Executor) adoptLayers(s *sandbox) error {
+	for _, digest := range s.record.Layers {
+		there, err := e.layers.Use(digest, s.id)
+		if err != nil {
+			return err
+		}
+		var inside, outside unix.Stat_t
+		dir := fmt.Sprintf("/proc/%d/root%s", s.record.Init.PID, path.Join(layersDir, digest))
+		if err := unix.Lstat(dir, &inside); err != nil || !there {
+			continue
+		}
+		if err := unix.Lstat(e.layers.Tree(digest), &outside); err == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino {
+			s.noteMounted(digest)
+		}
+	}
+	return nil
+}
+
+// startWaiting records the execution, and starts it when its packages are installed.
+func (e *Executor) startWaiting(ctx context.Context, s *sandbox, l *layerPlan, st start) error {
+	j := job{}
+	if st.stateful {
+		spec, err := e.prepareCell(s, st.spec)
+		if err != nil {
+			return err
+		}
+		st.spec, j.cell = spec, &spec
+	} else {
+		var err error
+		if j, err = e.planJob(ctx, s, st.spec); err != nil {
+			return err
+		}
+		j.stdio = st.stdio
+	}
+	j.layer = l.digest
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if err := s.running(); err != nil {
+		return err
+	}
+	r, err := s.addRun(st.spec, j, st.phases)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithCancel(e.ctx)
+	r.cancel.Store(&cancel)
+	if err := e.serve(func() { e.startInstalled(waiting, r, l, j) }); err != nil {
+		cancel()
+		return s.forgetStart(r, err)
+	}
+	return nil
+}
+
+// startInstalled waits for the layer, and starts the execution or ends it. It leaves it as
+// it is when the executor is closed: the next one ends it.
+func (e *Executor) startInstalled(ctx context.Context, r *run, l *layerPlan, j job) {
+	s := r.sandbox
+	defer func() { (*r.cancel.Swap(nil))() }()
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	e.goes(func() { // a sandbox that ends needs nothing any more
+		select {
+		case <-s.process.gone:
+			stop()
+		case <-waiting.Done():
+		}
+	})
+	told := 0
+	err := e.install(waiting, s, l, func(text string) error {
+		if told += len(text); told > maxProgress || text == "" {
+			return nil
+		}
+		return r.log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)})
+	})
+	if e.ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		err = ctx.Err() // it was cancelled at the last moment
+	}
+	if err != nil {
+		r.end(r.notInstalled(err, ctx.Err() != nil))
+		return
+	}
+	r.phases.mark("install")
+	result, err := e.startPrepared(r, l, j)
+	switch {
+	case e.ctx.Err() != nil:
+	case err != nil:
+		r.end(&yurt.Result{ExitCode: 126, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxFailed, Message: "it could not be started: " + err.Error()}})
+	case result != nil:
+		r.end(result)
+	}
+}
+
+// startPrepared starts an execution whose layer is there. It waits while the sandbox is paused.
+func (e *Executor) startPrepared(r *run, l *layerPlan, j job) (*yurt.Result, error) {
+	s := r.sandbox
+	defer e.layers.Release(r.record.ID)
+	if err := e.untilStartable(s); err != nil {
+		return nil, err
+	}
+	defer s.gate.RUnlock()
+	if err := e.mountLayer(s, l); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	s.mu.Lock()
+	r.record.Deadline, r.record.PausedBefore = now.Add(r.record.Timeout.Std()), s.record.PausedFor
+	s.mu.Unlock()
+	if err := r.log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
+		return nil, err
+	}
+	if j.cell == nil {
+		return e.tryLaunch(e.ctx, r, j)
+	}
+	c, err := e.contextOf(s, *j.cell)
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.Submit(newCell(r))
+}
+
+// notInstalled is the result of an execution whose packages are not there.
+func (r *run) notInstalled(err error, cancelled bool) *yurt.Result {
+	result := &yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeDependency, Message: err.Error()}}
+	select {
+	case <-r.sandbox.process.gone:
+		result.ExitCode = yurt.ExecutionExitSignal + int(unix.SIGKILL)
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended while packages were installed"}
+		return result
+	default:
+	}
+	if cancelled {
+		result.ExitCode = yurt.ExecutionExitSignal + int(unix.SIGINT)
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeInterrupted, Message: "it was cancelled while packages were installed"}
+	}
+	return result
+}
+
+// endUninstalled ends an execution that waited for packages when its executor ended.
+func (s *sandbox) endUninstalled(r *run) error {
+	s.mu.Lock()
+	s.runs[r.record.ID] = r
+	s.executions.Add(1)
+	s.mu.Unlock()
+	_ = s.plans.RemoveAll(r.record.ID)
+	r.end(&yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{
+		Type: yurt.ErrorTypeDependency, Message: "the node restarted while packages were installed; nothing of the code ran, so run it again",
+	}})
+	return nil
+}
+
+// installResources are those of a sandbox that installs packages: more than most code
+// needs, and never more than half of the host's memory.
+func installResources(of yurt.Resources) yurt.Resources {
+	const memory, disk, pids = 2 << 30, 3 << 30, 512
+	half := yurt.Size(disk)
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		half = yurt.Size(info.Totalram) * yurt.Size(info.Unit) / 2
+	}
+	of.Memory = min(max(of.Memory, memory+disk), half)
+	of.Disk = min(max(of.Disk, disk), half)
+	of.PIDs = max(of.PIDs, pids)
+	return of
+}
+
+// installSpec is the specification of the sandbox that installs packages for a sandbox of
+// the template: the same tools, nothing of its owner's.
+func installSpec(template yurt.Template) yurt.SandboxSpec {
+	template.Isolation.PerExecution = false
+	template.Resources.DiskKind = ""
+	template.Resources = installResources(template.Resources.Or(yurt.DefaultResources()))
+	return yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources}
+}
+
+// caPath is where an installation finds the certificates of its registries.
+const caPath = rootfs.RunDir + "/ca.pem"

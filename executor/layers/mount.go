@@ -1,0 +1,55 @@
+package layers
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mount makes the tree of a layer visible, and no more than that, at a directory in the
+// mount namespace that the file is, one of /proc/PID/ns/mnt. It is only read there,
+// whoever is root. target is a path in that namespace beyond the reach of who is inside.
+func Mount(tree string, namespace *os.File, target string) error {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, tree, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("opening a layer: %w", err)
+	}
+	defer unix.Close(fd)
+	attributes := unix.MountAttr{
+		Attr_set:    unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_NOATIME,
+		Attr_clr:    unix.MOUNT_ATTR__ATIME,
+		Propagation: unix.MS_PRIVATE,
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attributes); err != nil {
+		return fmt.Errorf("making a layer read-only: %w", err)
+	}
+	result := make(chan error)
+	go func() {
+		// The thread is never unlocked: it is in the sandbox's namespace, and ends with the goroutine.
+		runtime.LockOSThread()
+		result <- moveInto(fd, namespace, target)
+	}()
+	return <-result
+}
+
+// moveInto attaches the mount in the namespace, which it enters.
+func moveInto(mount int, namespace *os.File, target string) error {
+	if err := unix.Unshare(unix.CLONE_FS); err != nil {
+		return fmt.Errorf("entering the mounts of a sandbox: %w", err)
+	}
+	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("entering the mounts of a sandbox: %w", err)
+	}
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	at, err := unix.Openat2(unix.AT_FDCWD, target, &how)
+	if err != nil {
+		return fmt.Errorf("finding the place of a layer: %w", err)
+	}
+	defer unix.Close(at)
+	if err := unix.MoveMount(mount, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		return fmt.Errorf("mounting a layer: %w", err)
+	}
+	return nil
+}

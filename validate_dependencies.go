@@ -1,0 +1,33 @@
+package yurt
+
+import "strings"
+
+// Bounds of the dependencies of an execution.
+const (
+	MaxDependencies    = 256
+	MaxDependencyBytes = 1024 // of one
+)
+
+func (s *ExecutionSpec) validateDependencies() error {
+	if len(s.Dependencies) > 0 && (s.Kind == KindCommand || len(s.Command) > 0) {
+		return FieldErrorf(CodeInvalidArgument, "dependencies", "only code in a language has dependencies; a command brings its own, or takes what its template has")
+	}
+	return ValidateDependencies("dependencies", s.Dependencies)
+}
+
+// ValidateDependencies checks a list of packages. What a package is called is for its
+// package manager to say, but none begins with a dash: that would be an option.
+func ValidateDependencies(field string, list []string) error {
+	if len(list) > MaxDependencies {
+		return FieldErrorf(CodeLimitOutOfRange, field, "%d packages are too many; at most %d are allowed", len(list), MaxDependencies)
+	}
+	for i, dependency := range list {
+		if err := validateText(field, dependency, MaxDependencyBytes); err != nil {
+			return err
+		}
+		if clean := strings.TrimSpace(dependency); clean == "" || clean != dependency || clean[0] == '-' {
+			return FieldErrorf(CodeInvalidArgument, field, "package %d is empty, begins with a dash, or has spaces around it; write it as its package manager does, such as numpy==2.1.0", i)
+		}
+	}
+	return nil
+}
