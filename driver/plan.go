@@ -13,6 +13,7 @@ import (
 type plan struct {
 	sandbox   yurt.SandboxSpec
 	execution yurt.ExecutionSpec
+	slot      *yurt.SlotSpec // instead of those
 }
 
 // plan says what the task comes to, or what is wrong with it. It asks nobody.
@@ -32,6 +33,9 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	resources, err := c.resources(template, config.GetResources())
 	if err != nil {
 		return plan{}, err
+	}
+	if c.Slot != nil {
+		return plan{slot: c.slot(config, template, resources)}, nil
 	}
 	p := plan{execution: c.execution()}
 	p.sandbox = yurt.SandboxSpec{
@@ -54,9 +58,18 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 
 func labels(config *drivers.TaskConfig) map[string]string {
 	return map[string]string{
-		labelTask: config.GetId(), labelAlloc: config.GetAllocId(), labelJob: config.GetJobId(),
-		labelNamespace: config.GetNamespace(), labelDir: config.GetAllocDir(),
+		labelTask: config.GetId(), yurt.LabelNomadAlloc: config.GetAllocId(), yurt.LabelNomadJob: config.GetJobId(),
+		yurt.LabelNomadNamespace: config.GetNamespace(), labelDir: config.GetAllocDir(),
 	}
+}
+
+// slot is the slot that the task asks for.
+func (c *TaskConfig) slot(config *drivers.TaskConfig, template yurt.Template, room yurt.Resources) *yurt.SlotSpec {
+	spec := &yurt.SlotSpec{ID: c.Slot.ID, Template: template, Resources: room, For: c.Slot.For, Once: c.Slot.Once, Labels: labels(config)}
+	if spec.ID == "" {
+		spec.ID = key(config.GetId())
+	}
+	return spec
 }
 
 // logFiles are where Nomad looks for the task's output. It makes no pipes for a driver that

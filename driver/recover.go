@@ -30,6 +30,9 @@ func (s *driverServer) RecoverTask(ctx context.Context, req *drivers.RecoverTask
 
 // present returns an error unless the executor has the task's sandbox, ended or not.
 func (t *task) present(ctx context.Context) error {
+	if t.handle.Slot != "" {
+		return t.slotPresent(ctx)
+	}
 	return t.node.call(ctx, func(c *api.Client) error {
 		sandboxes, err := c.Sandboxes(ctx)
 		if err != nil {

@@ -52,6 +52,7 @@ type logConfig struct {
 
 // slotConfig is the slot block.
 type slotConfig struct {
+	ID           string `json:"id"` // by which who placed it finds it; the task's if there is none
 	TemplateJSON string `json:"template_json"`
 	For          string `json:"for"`
 	Once         bool   `json:"once"`
@@ -67,7 +68,7 @@ func taskSchema() *hclspec.Spec {
 		})}),
 		"resources": hclspec.NewBlock("resources", false, object(map[string]string{"cpu": "number", "memory": "string", "disk": "string", "pids": "number"})),
 		"logs":      hclspec.NewBlock("logs", false, object(map[string]string{"max_files": "number", "max_file_size": "string"})),
-		"slot":      hclspec.NewBlock("slot", false, object(map[string]string{"template_json": "string", "for": "string", "once": "bool"})),
+		"slot":      hclspec.NewBlock("slot", false, object(map[string]string{"id": "string", "template_json": "string", "for": "string", "once": "bool"})),
 	}
 	for name, kind := range map[string]string{
 		"template": "string", "command": "string", "args": "list(string)", "entrypoint": "list(string)",

@@ -10,13 +10,10 @@ import (
 	"github.com/yurtrun/yurt/executor/api"
 )
 
-// Labels of the sandboxes of tasks.
+// Labels of the sandboxes of tasks, beside those that the domain names.
 const (
-	labelTask      = "nomad_task_id"
-	labelAlloc     = "nomad_alloc_id"
-	labelJob       = "nomad_job_id"
-	labelNamespace = "nomad_namespace"
-	labelDir       = "nomad_alloc_dir"
+	labelTask = "nomad_task_id"
+	labelDir  = "nomad_alloc_dir"
 )
 
 // StartTask implements the service.
@@ -45,6 +42,9 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 		return handle{}, err
 	}
 	n := d.executor()
+	if plan.slot != nil {
+		return open(ctx, n, *plan.slot)
+	}
 	h := handle{
 		Version: handleVersion, Sandbox: plan.sandbox.ID, Execution: plan.execution.ID,
 		User: plan.execution.User, Cwd: plan.execution.Cwd, StartedAt: time.Now(),

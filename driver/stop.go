@@ -35,6 +35,9 @@ func (s *driverServer) StopTask(ctx context.Context, req *drivers.StopTaskReques
 
 // stop ends the task, gently for as long as grace lasts.
 func (t *task) stop(ctx context.Context, signal yurt.Signal, grace time.Duration) error {
+	if t.handle.Slot != "" {
+		return t.closeSlot(ctx)
+	}
 	if err := t.signal(ctx, signal); err != nil {
 		return err
 	}
@@ -52,6 +55,9 @@ func (t *task) stop(ctx context.Context, signal yurt.Signal, grace time.Duration
 
 // signal sends a signal to what the task runs. That it has ended is no error.
 func (t *task) signal(ctx context.Context, signal yurt.Signal) error {
+	if t.handle.Slot != "" {
+		return yurt.Errorf(yurt.CodeForbidden, "the task is a slot, and what runs in it belongs to the session that claimed it; use yurt session")
+	}
 	err := t.node.call(ctx, func(c *api.Client) error {
 		return c.SignalExecution(ctx, t.handle.Sandbox, t.handle.Execution, signal)
 	})
@@ -105,6 +111,9 @@ const lookLimit = 100 * time.Millisecond
 
 // destroy removes all that there is of the task.
 func (t *task) destroy(ctx context.Context) error {
+	if t.handle.Slot != "" {
+		return t.closeSlot(ctx)
+	}
 	err := t.node.call(ctx, func(c *api.Client) error { return c.DestroySandbox(ctx, t.handle.Sandbox) })
 	if gone(err) {
 		return nil

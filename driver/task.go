@@ -92,6 +92,9 @@ func (t *task) known() (*drivers.ExitResult, time.Time) {
 }
 
 func (t *task) waitForEnd(ctx context.Context) (exit *drivers.ExitResult, err error) {
+	if t.handle.Slot != "" {
+		return t.waitForSlot(ctx)
+	}
 	err = t.node.call(ctx, func(c *api.Client) error {
 		result, err := c.WaitExecution(ctx, t.handle.Sandbox, t.handle.Execution)
 		if err == nil {

@@ -18,6 +18,9 @@ func readTaskConfig(data []byte, operator Config) (TaskConfig, error) {
 			return TaskConfig{}, err
 		}
 	}
+	if c.Slot != nil && operator.Slots != nil && !*operator.Slots {
+		return TaskConfig{}, yurt.FieldErrorf(yurt.CodeForbidden, "slot", "the operator of this node has switched slots off")
+	}
 	if c.Network == networkHost && !operator.HostNetwork {
 		return TaskConfig{}, forbiddenNetwork()
 	}
@@ -96,6 +99,9 @@ func (c *TaskConfig) checkSlot() error {
 		if f.set {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, f.name, "a slot is room for a session, which says what runs in it; leave this out, or slot")
 		}
+	}
+	if c.Slot.ID != "" && !yurt.ValidSlotID(c.Slot.ID) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot.id", "%q is not the id of a slot; give lower-case letters, digits, dashes and underscores", c.Slot.ID)
 	}
 	if (c.Template == "") == (c.Slot.TemplateJSON == "") {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot.template_json", "give either this or template, for a slot is of one template")

@@ -23,8 +23,10 @@ func (s *executionServer) Start(ctx context.Context, req *proto.StartExecutionRe
 	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
 		return nil, err
 	}
-	if spec.NeedsNode() && !onNode(ctx) {
-		return nil, yurt.Errorf(yurt.CodeForbidden, "only callers on this node may ask for endless, logs or user")
+	if spec.NeedsNode() {
+		if err := requireLocal(ctx, "endless, logs or user of an execution"); err != nil {
+			return nil, err
+		}
 	}
 	return &proto.StartExecutionResponse{}, s.node.StartExecution(ctx, req.GetSandboxId(), spec)
 }

@@ -25,8 +25,10 @@ func (s *sandboxServer) Create(ctx context.Context, req *proto.CreateSandboxRequ
 	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
 		return nil, err
 	}
-	if spec.Host != nil && !onNode(ctx) {
-		return nil, yurt.FieldErrorf(yurt.CodeForbidden, "host", "only callers on this node may have what is the node's")
+	if spec.Host != nil {
+		if err := requireLocal(ctx, "what a sandbox has of the node"); err != nil {
+			return nil, err
+		}
 	}
 	sandbox, err := s.node.CreateSandbox(ctx, spec)
 	if err != nil {

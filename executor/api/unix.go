@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/peer"
 
 	"github.com/yurtrun/yurt"
 )
@@ -118,17 +117,6 @@ func (p *peerCredentials) OverrideServerName(string) error { return nil }
 
 // localInfo says that the caller is on this machine.
 type localInfo struct{ credentials.CommonAuthInfo }
-
-// onNode reports whether the caller is on this machine, and so is root or the user that
-// this process runs as.
-func onNode(ctx context.Context) bool {
-	caller, ok := peer.FromContext(ctx)
-	if !ok {
-		return false
-	}
-	_, local := caller.AuthInfo.(localInfo)
-	return local
-}
 
 // AuthType implements credentials.AuthInfo.
 func (localInfo) AuthType() string { return "local" }
