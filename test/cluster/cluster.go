@@ -12,13 +12,15 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
-// Options say what a cluster of Nomad is to be. The zero value is one agent, server and
-// client at once, on this machine.
+// Options say what a cluster of Nomad is to be. The zero value is a server and a client on
+// this machine. They are two agents: a client finds its server's election over, or tries
+// again half a minute later.
 type Options struct {
 	// Servers is how many agents are servers and nothing else. With 0 the first client is
 	// a server too.
 	Servers int
-	Clients int // 0 means 1
+	Clients int    // 0 means 1
+	Node    string // name of the first client's node; others', and this when empty, are made
 
 	PluginDir string // of task drivers
 	// Config is HCL for every agent and ClientConfig for clients, beside the harness's own.
@@ -33,7 +35,7 @@ type Options struct {
 
 // NomadCluster is a running cluster.
 type NomadCluster struct {
-	Servers []*NomadAgent // those that are servers, also of the agents that are both
+	Servers []*NomadAgent
 	Clients []*NomadAgent
 	API     *nomad.Client // of the first server
 }
@@ -85,19 +87,21 @@ func StartCluster(ctx context.Context, options Options) (*NomadCluster, error) {
 func (c *NomadCluster) start(ctx context.Context, options Options) error {
 	servers := max(1, options.Servers)
 	var join []string
-	for i := range options.Servers + max(1, options.Clients) {
-		if i == options.Servers {
-			// A client that finds no leader at its start tries again half a minute later.
+	for i := range servers + max(1, options.Clients) {
+		if i == servers {
 			if err := c.ready(ctx); err != nil {
 				return err
 			}
 		}
 		agent := NomadOptions{
-			Server: i < servers, Servers: servers, Join: join, Client: i >= options.Servers,
+			Server: i < servers, Servers: servers, Join: join, Client: i >= servers,
 			PluginDir: options.PluginDir, Config: options.Config, Consul: options.Consul,
 		}
 		if i == 0 {
 			agent.Prefer = options.Prefer
+		}
+		if i == servers {
+			agent.Node = options.Node
 		}
 		if agent.Client {
 			agent.Config += "\n" + options.ClientConfig
@@ -144,16 +148,7 @@ func (c *NomadCluster) add(ctx context.Context, options NomadOptions) (*NomadAge
 	return agent, nil
 }
 
-// agents returns each once.
-func (c *NomadCluster) agents() []*NomadAgent {
-	all := slices.Clone(c.Servers)
-	for _, agent := range c.Clients {
-		if !agent.options.Server {
-			all = append(all, agent)
-		}
-	}
-	return all
-}
+func (c *NomadCluster) agents() []*NomadAgent { return slices.Concat(c.Servers, c.Clients) }
 
 // Close stops all jobs, which needs the agents that were killed to live again, and ends
 // the agents: clients first, as they report to the servers.
@@ -178,7 +173,8 @@ func (c *NomadCluster) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// StopJobs purges every job and waits until nothing of them runs.
+// StopJobs stops every job and waits until nothing of them runs. It does not purge them:
+// of a purged job Nomad forgets the allocations, and nobody can say when they have ended.
 func (c *NomadCluster) StopJobs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -192,7 +188,7 @@ func (c *NomadCluster) StopJobs(ctx context.Context) error {
 	}
 	for _, job := range jobs {
 		write := (&nomad.WriteOptions{Namespace: job.Namespace}).WithContext(ctx)
-		if _, _, err := c.API.Jobs().Deregister(job.ID, true, write); err != nil {
+		if _, _, err := c.API.Jobs().Deregister(job.ID, false, write); err != nil {
 			return fmt.Errorf("stopping job %s: %w", job.ID, err)
 		}
 	}
@@ -210,7 +206,7 @@ func (c *NomadCluster) StopJobs(ctx context.Context) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("allocation %s of job %s is still %s though its job was purged", allocs[live].ID, allocs[live].JobID, allocs[live].ClientStatus)
+			return fmt.Errorf("allocation %s of job %s is still %s though its job was stopped", allocs[live].ID, allocs[live].JobID, allocs[live].ClientStatus)
 		}
 	}
 }

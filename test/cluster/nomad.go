@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	nomad "github.com/hashicorp/nomad/api"
@@ -213,6 +214,14 @@ func (a *NomadAgent) Ready(ctx context.Context) error {
 		if leader == "" {
 			return errors.New("there is no leader")
 		}
+		// The key comes last, and without it a server sends a client away for half a minute.
+		keys, _, err := a.API.Keyring().List((&nomad.QueryOptions{}).WithContext(ctx))
+		if err != nil {
+			return err
+		}
+		if len(keys) == 0 {
+			return errors.New("the leader has no key yet")
+		}
 		if !a.options.Client {
 			return nil
 		}
@@ -260,8 +269,16 @@ func (a *NomadAgent) WaitDriver(ctx context.Context, name string) error {
 	})
 }
 
+// Processes returns those that the agent, or what it started, runs of the program.
+func (a *NomadAgent) Processes(program string) []int {
+	return slices.DeleteFunc(belonging(a.Dir, a.cgroup), func(pid int) bool {
+		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		return err != nil || filepath.Base(exe) != program
+	})
+}
+
 // Close ends the agent and all that it ran, and removes it. What had to be ended by force is
 // an error: stop the jobs first.
 func (a *NomadAgent) Close() error {
-	return errors.Join(a.end(sigterm), sweep(a.Dir, a.cgroup))
+	return errors.Join(a.end(sigterm), a.stopExecutor(), sweep(a.Dir, a.cgroup))
 }

@@ -26,7 +26,8 @@ type process struct {
 	done chan struct{} // closed when this life has ended
 }
 
-func (p *process) logFile() string { return filepath.Join(p.dir, "log") }
+// LogFile is where it prints to.
+func (p *process) LogFile() string { return filepath.Join(p.dir, "log") }
 
 // PID returns the process id of the present life.
 func (p *process) PID() int { return p.cmd.Process.Pid }
@@ -50,7 +51,7 @@ func (p *process) start() error {
 		return fmt.Errorf("%s runs already", p.name)
 	}
 	// A file: a pipe would be held open by whatever an agent leaves behind.
-	log, err := os.OpenFile(p.logFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(p.LogFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("making a log for %s: %w", p.name, err)
 	}
@@ -111,7 +112,7 @@ func (p *process) Stop() error { return p.end(syscall.SIGINT) }
 
 // LogTail returns the end of what it printed, in all its lives.
 func (p *process) LogTail() string {
-	data, err := os.ReadFile(p.logFile())
+	data, err := os.ReadFile(p.LogFile())
 	if err != nil {
 		return err.Error()
 	}
