@@ -115,7 +115,8 @@ func (o *pool) observe(at time.Time, template yurt.Template, stock map[string]St
 		o.policy.Adopt(at, template.WarmPool, now.Ready+now.Busy)
 	}
 	o.policy.Observe(at, template.WarmPool, Need{
-		Busy: now.Busy, Lead: o.lead,
+		Busy: now.Busy, Away: max(0, o.size-now.Ready), Lead: o.lead,
+		Misses: int(since(now.Misses, o.stock.Misses)),
 		Owed:   int(since(now.Owed, o.stock.Owed)),
 		Claims: int(since(now.Hits, o.stock.Hits) + since(now.Misses, o.stock.Misses)),
 	})

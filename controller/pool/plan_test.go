@@ -165,6 +165,22 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestSlowOpening: claims that find nothing while slots open slowly are all needs, also when
+// they come one after the other.
+func TestSlowOpening(t *testing.T) {
+	one := template("a", 0, 100)
+	planner, at := newPlanner(1), epoch
+	planner.Look(at, []yurt.Template{one}, nil)
+	for i := range 6 {
+		at = at.Add(200 * time.Millisecond)
+		n := int64(i + 1)
+		planner.Look(at, []yurt.Template{one}, map[string]pool.Stock{one.Digest(): {Misses: n, Owed: n}})
+	}
+	if state := planner.State(one); state.Target != 6 || state.Pending != 1 {
+		t.Errorf("after six misses it is %+v", state)
+	}
+}
+
 // TestFairness: one pool that lacks much does not keep the others from theirs.
 func TestFairness(t *testing.T) {
 	small, large := template("small", 1, 1), template("large", 100, 100)

@@ -21,11 +21,15 @@ const (
 type Need struct {
 	// Busy is how many slots are claimed, or are making the sandbox that follows.
 	Busy int
+	// Away is how many of those that the pool should have cannot be claimed, for whatever
+	// reason.
+	Away int
 	// Owed is how many claims came since the last observation that the busy ones do not
 	// show: those that found nothing, and those whose slot does not come back by itself.
 	Owed int
-	// Claims is how many claims came since the last observation.
-	Claims int
+	// Claims is how many claims came since the last observation, and Misses how many of
+	// them found nothing: the pool lacked so many, whatever it had.
+	Claims, Misses int
 	// Lead is how long it takes to open a slot.
 	Lead time.Duration
 }
@@ -55,7 +59,11 @@ func (p *Policy) Observe(at time.Time, pool yurt.WarmPool, need Need) {
 	p.at, p.now, p.lead = at, need.Busy, need.Lead
 	p.owed.add(at, need.Lead, need.Owed)
 	idle := pool.IdleTimeout.Std()
-	p.used.add(at, idle, max(need.Busy+p.owed.sum, p.forecast()))
+	used := max(need.Busy+p.owed.sum, p.forecast())
+	if need.Misses > 0 {
+		used = max(used, need.Away+need.Misses)
+	}
+	p.used.add(at, idle, used)
 	p.busy.add(at, idle, need.Busy)
 }
 
