@@ -1,7 +1,8 @@
 // Package executor owns the sandboxes of one node: it makes them, runs things in
 // them, keeps what came of that, and removes them.
 //
-// It knows nothing of sessions, their owners, Nomad or Consul. Controllers and the
+// It knows nothing of sessions, their owners, Nomad or Consul (package announce, beside
+// it, tells Consul what it has to offer). Controllers and the
 // driver call [Executor]'s methods, which may be called concurrently and return
 // errors that carry a [yurt.Code].
 //

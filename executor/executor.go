@@ -127,11 +127,15 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
+	sockets, err := pluginSockets(state)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	e := &Executor{
 		layers: store, installs: make(chan struct{}, config.Packages.MaxInstalls), installing: make(map[string]*installation),
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, ids: newIDRanges(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
-		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums),
+		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(sockets),
 			plugins.WithStartTimeout(cmp.Or(config.RuntimeStart, plugins.DefaultStartTimeout)),
 			plugins.WithCallTimeout(cmp.Or(config.RuntimeCall, plugins.DefaultCallTimeout))),
 		sandboxes: make(map[string]*sandbox),
@@ -165,6 +169,27 @@ func lockState(dir string) (*os.File, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
+}
+
+// maxPluginSocket is the most that a runtime adds to the path of the directory in which
+// its socket is, and maxSocketPath the most that Linux takes.
+const (
+	maxPluginSocket = len("/plugin-dir1234567890/plugin1234567890")
+	maxSocketPath   = 107
+)
+
+// pluginSockets makes the directory in which runtimes have their sockets until they are
+// connected, and removes what is left there of an executor that was killed. Where its path
+// is too long for a socket, it is that of temporary files, "".
+func pluginSockets(state string) (string, error) {
+	dir := filepath.Join(state, "plugins")
+	if len(dir)+maxPluginSocket > maxSocketPath {
+		return "", nil
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+		return "", fmt.Errorf("making a directory for the sockets of language runtimes: %w", err)
+	}
+	return dir, nil
 }
 
 // lockPatience is how long an executor that was killed may take to be gone.

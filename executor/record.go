@@ -115,6 +115,7 @@ func writeRecord(path string, record any) error {
 	}
 	temp := path + ".new"
 	if err := os.WriteFile(temp, data, 0o600); err != nil {
+		_ = os.Remove(temp) // a part of it on a full disk
 		return fmt.Errorf("writing a record: %w", err)
 	}
 	if err := os.Rename(temp, path); err != nil {

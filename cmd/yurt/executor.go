@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/local"
+	"github.com/yurtrun/yurt/executor/announce"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
 )
@@ -27,8 +29,9 @@ const callsLimit = 10 * time.Second
 
 type executorFlags struct {
 	nodeFlags
-	listen, listenTLS, node string
-	tls                     identity.Files
+	listen, listenTLS, node, advertise string
+	tls                                identity.Files
+	consul                             announce.Config
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -58,6 +61,12 @@ them; no output is lost.` + settingsHelp,
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "with --listen-tls: the certificate of this executor")
 	flags.StringVar(&f.tls.Key, "tls-key", "", "with --listen-tls: its key")
 	flags.StringVar(&f.node, "node", "", "the name of this node (default: the host's)")
+	flags.StringVar(&f.advertise, "advertise", "", "with --consul: the address, host:port, by which controllers reach this executor (default: the one it listens on)")
+	flags.StringVar(&f.consul.Consul, "consul", "", "the address of this machine's agent of Consul, to which this node is announced; CONSUL_HTTP_TOKEN and its like count too (default: it is not)")
+	flags.StringVar(&f.consul.TokenFile, "consul-token-file", "", "with --consul: a file with the token to use, read again whenever it is needed")
+	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "with --consul: the certificates of the authorities of its agent")
+	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "with --consul: the certificate to show to its agent")
+	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "with --consul: its key")
 	return cmd
 }
 
@@ -76,6 +85,9 @@ func (f *executorFlags) complete(a *app) (err error) {
 	}
 	if given := f.tls.Authorities != "" && f.tls.Certificate != "" && f.tls.Key != ""; f.listenTLS != "" && !given {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--listen-tls", "controllers and this executor have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
+	}
+	if f.consul.Consul != "" && f.listenTLS == "" {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--consul", "controllers that hear of this node have to reach it; give --listen-tls")
 	}
 	return nil
 }
@@ -101,11 +113,11 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 		return err
 	}
 	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Logger: logger})
-	return a.offer(ctx, f, server, source, logger)
+	return a.offer(ctx, f, server, source, logger, node)
 }
 
 // offer serves callers until ctx is done.
-func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, source *identity.Source, logger *slog.Logger) error {
+func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, source *identity.Source, logger *slog.Logger, node announce.Node) error {
 	address := ""
 	if source != nil {
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listenTLS)
@@ -128,9 +140,40 @@ func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, so
 	}
 	server.ServeUnix(listener)
 	defer context.AfterFunc(ctx, shutdown)()
+	announcing, stop := context.WithCancel(ctx)
+	done, err := f.announce(announcing, address, node, logger)
+	if err != nil {
+		stop()
+		shutdown()
+		return errors.Join(err, server.Wait())
+	}
 	a.announceExecutor(f, address)
 	notify(logger, daemon.SdNotifyReady)
-	return server.Wait()
+	err = server.Wait()
+	stop()
+	<-done
+	return err
+}
+
+// announce tells Consul of the node, if it is to, until ctx is done. The channel is closed
+// when that is over.
+func (f *executorFlags) announce(ctx context.Context, address string, node announce.Node, logger *slog.Logger) (<-chan struct{}, error) {
+	done := make(chan struct{})
+	if f.consul.Consul == "" {
+		close(done)
+		return done, nil
+	}
+	config := f.consul
+	config.Node, config.Address, config.Version, config.Logger = f.node, cmp.Or(f.advertise, address), version, logger
+	announcer, err := announce.New(config)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(done)
+		announcer.Run(ctx, node)
+	}()
+	return done, nil
 }
 
 // identity returns what the executor shows to controllers, nil if it has none to do with.

@@ -18,26 +18,7 @@ import (
 
 // A controller elsewhere, known by a certificate, uses an executor that is killed.
 func TestControllerOverTLS(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	dir := t.TempDir()
-	program := rig.BuildYurt(t, "yurt", "v1")
-	for _, args := range [][]string{{"ca", "init"}, {"ca", "issue", "executor", "test"}, {"ca", "issue", "controller", "c1"}} {
-		cmd := exec.CommandContext(t.Context(), program, args...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
-	}
-	address := "127.0.0.1:" + strconv.Itoa(freePort(t))
-	file := func(name string) string { return filepath.Join(dir, name) }
-	d := newDaemon(t, "--listen-tls", address,
-		"--tls-ca", file("yurt-ca.pem"), "--tls-cert", file("executor-test.pem"), "--tls-key", file("executor-test-key.pem"))
-	source, err := identity.Open(identity.Files{
-		Authorities: file("yurt-ca.pem"), Certificate: file("controller-c1.pem"), Key: file("controller-c1-key.pem"),
-	}, identity.RoleController, time.Now, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, source, address := newTLSDaemon(t)
 	remote, err := api.NewTLSClient(address, "test", source)
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +53,33 @@ func TestControllerOverTLS(t *testing.T) {
 	if err := <-ended; err != nil || string(seen) != "1\n2\n3\n4\n5\n" {
 		t.Errorf("the watch ended with %v and saw %q", err, seen)
 	}
+}
+
+// newTLSDaemon starts an executor that listens for controllers, and returns what one needs
+// to call it.
+func newTLSDaemon(t *testing.T, args ...string) (d *daemon, controller *identity.Source, address string) {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	dir := t.TempDir()
+	program := rig.BuildYurt(t, "yurt", "v1")
+	for _, args := range [][]string{{"ca", "init"}, {"ca", "issue", "executor", "test"}, {"ca", "issue", "controller", "c1"}} {
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	address = "127.0.0.1:" + strconv.Itoa(freePort(t))
+	file := func(name string) string { return filepath.Join(dir, name) }
+	d = newDaemon(t, append(args, "--listen-tls", address,
+		"--tls-ca", file("yurt-ca.pem"), "--tls-cert", file("executor-test.pem"), "--tls-key", file("executor-test-key.pem"))...)
+	controller, err := identity.Open(identity.Files{
+		Authorities: file("yurt-ca.pem"), Certificate: file("controller-c1.pem"), Key: file("controller-c1-key.pem"),
+	}, identity.RoleController, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, controller, address
 }
 
 // freePort returns a port that nobody listens on now. The executor is to have the same

@@ -1,0 +1,115 @@
+package executor_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestUserCodeCannotEndItsSlot: whatever it kills or eats up, its sandbox is there until
+// its owner destroys it, and nothing of it is in the next.
+func TestUserCodeCannotEndItsSlot(t *testing.T) {
+	e := rig.Executor(t)
+	open(t, e, room("a", func(s *yurt.SlotSpec) { s.Resources.Memory, s.Resources.PIDs = 64<<20, 32 }))
+	spec := wanted("ses_1")
+	spec.Resources.Memory, spec.Resources.PIDs = 64<<20, 32
+	s, err := e.AwaitSandbox(t.Context(), spec, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"echo mine > /workspace/mark; echo mine > /tmp/mark; kill -9 1; kill -9 -1",
+		"f() { f | f & }; f; sleep 0.5",
+		"x=x; while :; do x=$x$x; done",
+		"cat /dev/zero > /workspace/full; cat /dev/zero > /tmp/full; cat /dev/zero > /dev/shm/full",
+	} {
+		run(t, e, s.ID, line)
+		if now := awaitSlot(t, e, "a", yurt.SlotClaimed); now.SandboxID != s.ID {
+			t.Fatalf("after %q it is %+v", line, now)
+		}
+	}
+	if r := run(t, e, s.ID, "cat mark"); r.Stdout != "mine\n" {
+		t.Errorf("it says %+v", r)
+	}
+	if err := e.DestroySandbox(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	next, err := e.AwaitSandbox(t.Context(), spec, "a")
+	if err != nil || next.ID == s.ID {
+		t.Fatalf("the next is %+v, %v", next, err)
+	}
+	if r := run(t, e, next.ID, "ls -A /workspace /tmp /dev/shm"); strings.Contains(r.Stdout, "mark") || strings.Contains(r.Stdout, "full") {
+		t.Errorf("the next one has %s", r.Stdout)
+	}
+}
+
+// TestFullDiskAtTheExecutor: slots wait for room and say so, what runs goes on, and a
+// claim that cannot be recorded is none.
+func TestFullDiskAtTheExecutor(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.Transient = true
+	disk := config.StateDir
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	config.StateDir = filepath.Join(disk, "state")
+	e := rig.Start(t, config)
+	for _, id := range []string{"a", "b"} {
+		open(t, e, room(id))
+	}
+	s, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitSlot(t, e, "b", yurt.SlotReady)
+	goesOn := command("read line; echo \"$line\" > /workspace/said; cat /workspace/said", stdinOpen)
+	if err := e.StartExecution(t.Context(), s.ID, goesOn); err != nil {
+		t.Fatal(err)
+	}
+	filler := filepath.Join(disk, "filler")
+	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	if _, err := e.OpenSlot(t.Context(), room("c")); err == nil || !strings.Contains(err.Error(), "no space") {
+		t.Errorf("a slot that cannot be recorded: %v", err)
+	}
+	if _, found, err := e.ClaimSandbox(t.Context(), wanted("ses_2")); found || yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+		t.Errorf("a claim that cannot be recorded: %t, %v", found, err)
+	}
+	awaitSlot(t, e, "b", yurt.SlotReady) // where that was, there is room for one
+	if info, err := os.Stat(filler); err != nil {
+		t.Fatal(err)
+	} else if err := os.Truncate(filler, info.Size()-int64(os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	open(t, e, room("c")) // takes what is left for its record
+	rig.Eventually(t, "the slot says why it has no sandbox", func() bool {
+		return strings.Contains(awaitSlot(t, e, "c", yurt.SlotMaking).Reason, "no space")
+	})
+	if err := e.WriteStdin(t.Context(), s.ID, goesOn.ID, []byte("on\n"), true); err != nil {
+		t.Error(err)
+	}
+	rig.Eventually(t, "what runs goes on", func() bool {
+		info, err := e.StatFile(t.Context(), s.ID, "said")
+		return err == nil && info.Size == 3
+	})
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	awaitSlot(t, e, "c", yurt.SlotReady)
+	if _, found, err := e.ClaimSandbox(t.Context(), wanted("ses_2")); !found || err != nil {
+		t.Errorf("with room again: %t, %v", found, err)
+	}
+}
