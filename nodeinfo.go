@@ -14,3 +14,11 @@ type NodeInfo struct {
 	Free      Resources      `json:"free"`              // what can still be granted; zeros where nothing is counted
 	UpdatedAt time.Time      `json:"updated_at"`        // when this was heard
 }
+
+// Drain is what became of a request to drain a node, or to undo that.
+type Drain struct {
+	Node     string     `json:"node"`
+	Draining bool       `json:"draining"`
+	Sessions int        `json:"sessions"`          // that were told so
+	EndsBy   *time.Time `json:"ends_by,omitempty"` // when those end that have not ended by themselves
+}

@@ -80,7 +80,8 @@ type Session struct {
 	Owner       string            `json:"-"` // controller that makes its sandbox, while it is being created
 	CreatedAt   time.Time         `json:"created_at"`
 	UpdatedAt   time.Time         `json:"updated_at"`
-	ActiveAt    time.Time         `json:"active_at"` // last request that used the sandbox
+	ActiveAt    time.Time         `json:"active_at"`         // last request that used the sandbox
+	EndsBy      *time.Time        `json:"ends_by,omitempty"` // at the latest, since its node is drained
 	EndedAt     *time.Time        `json:"ended_at,omitempty"`
 }
 
@@ -121,6 +122,14 @@ func (s *Session) Transition(to SessionState, reason string, at time.Time) (Tran
 // Expiry returns when s runs out unless it is used or its limits are raised, and why.
 // A session with a running execution is not idle, nor is one that is paused.
 func (s *Session) Expiry() (at time.Time, reason string) {
+	at, reason = s.ownExpiry()
+	if s.EndsBy != nil && s.EndsBy.Before(at) {
+		return *s.EndsBy, "its node " + s.Placement.Node + " is drained"
+	}
+	return at, reason
+}
+
+func (s *Session) ownExpiry() (at time.Time, reason string) {
 	lifetime := s.CreatedAt.Add(s.Timeout.Std())
 	idle := s.ActiveAt.Add(s.IdleTimeout.Std())
 	if s.State == SessionRunning || s.State == SessionPaused || lifetime.Before(idle) {

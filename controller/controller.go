@@ -43,6 +43,7 @@ type Controller struct {
 	id        string // of this life, which owns what it makes and follows
 	members   *members
 	suspects  map[string]bool // sandboxes that the last sweep found without a session; Run's alone
+	guard     nodeGuard       // likewise
 
 	ctx       context.Context // of everything that outlives a request
 	stop      context.CancelFunc
@@ -79,7 +80,7 @@ func New(config Config) (*Controller, error) {
 		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
 		ctx: ctx, stop: stop, recovered: make(chan struct{}),
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
-		reaper: newReaper(), id: yurt.NewControllerID(),
+		reaper: newReaper(), guard: newNodeGuard(), id: yurt.NewControllerID(),
 	}
 	c.members = newMembers(config.Store, c.id, cmp.Or(config.LeaseTime, DefaultLeaseTime), config.Logger, c.reaper.sweepSoon)
 	c.tornDown = sync.NewCond(&c.mu)

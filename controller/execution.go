@@ -100,14 +100,14 @@ func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteR
 		ID: spec.ID, SessionID: session.ID, Kind: spec.Kind, Language: spec.Language,
 		State: yurt.ExecutionRunning, CreatedAt: c.now(), Owner: c.id,
 	}
-	return record, c.start(ctx, node, session.SandboxID, record, spec)
+	return record, c.start(ctx, node, session, record, spec)
 }
 
 // start records the execution, starts it at the node and follows it.
-func (c *Controller) start(ctx context.Context, node Node, sandboxID string, record yurt.Execution, spec yurt.ExecutionSpec) error {
+func (c *Controller) start(ctx context.Context, node Node, session yurt.Session, record yurt.Execution, spec yurt.ExecutionSpec) error {
 	work, cancel := detached(ctx, startLimit)
 	defer cancel()
-	live := c.register(sandboxID, node, record, spec.OutputLimit) // first, so that an end of the session finds it
+	live := c.register(session.SandboxID, node, record, spec.OutputLimit) // first, so that an end of the session finds it
 	_, err := c.store.BeginExecution(work, record, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		if err := mayExecute(s); err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (c *Controller) start(ctx context.Context, node Node, sandboxID string, rec
 		})
 		return err
 	}
-	if err := node.StartExecution(work, sandboxID, spec); err != nil {
+	if err := c.startSomewhere(work, live, session, spec); err != nil {
 		c.finish(live, live.explained(notStarted(err, c.now())), keepSession)
 		return startError(err)
 	}

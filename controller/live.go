@@ -20,16 +20,16 @@ const (
 
 // liveExecution is an execution that this controller follows until its end.
 type liveExecution struct {
-	record  yurt.Execution // as it began
-	sandbox string
-	node    Node
-	limit   yurt.Size // of each stream of output
+	record yurt.Execution // as it began
+	limit  yurt.Size      // of each stream of output
 
 	ctx    context.Context // ends with a cause that is an *endCause, or with the controller
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed once the end is stored
 
 	mu       sync.Mutex
+	node     Node
+	sandbox  string
 	ending   *endCause // why its session ended while it ran
 	partial  *outputs  // what was collected of its output when that began
 	ended    yurt.Execution
@@ -98,6 +98,20 @@ func (c *Controller) waitLive(ctx context.Context, live *liveExecution) (yurt.Ex
 	}
 }
 
+// place returns where it runs.
+func (l *liveExecution) place() (Node, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.node, l.sandbox
+}
+
+// move says that it is started elsewhere.
+func (l *liveExecution) move(node Node, sandboxID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.node, l.sandbox = node, sandboxID
+}
+
 // endWith notes why the session ended, for the first caller.
 func (l *liveExecution) endWith(cause *endCause) {
 	l.mu.Lock()
@@ -145,7 +159,8 @@ func (c *Controller) learnEnd(live *liveExecution) bool {
 // It returns nil when the controller is closed.
 func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 	for {
-		result, err := live.node.WaitExecution(live.ctx, live.sandbox, live.record.ID)
+		node, sandbox := live.place()
+		result, err := node.WaitExecution(live.ctx, sandbox, live.record.ID)
 		if err == nil {
 			if tookAway(result) {
 				c.learnEnd(live)
@@ -159,7 +174,7 @@ func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 		case live.ctx.Err() != nil:
 			return nil
 		case yurt.CodeOf(err) == yurt.CodeUnavailable:
-			if c.learnEnd(live) {
+			if c.learnEnd(live) || c.nodeIsLost(live) {
 				return live.lost(live.cause(err), c.now())
 			}
 			sleep(live.ctx, nodeRetry)

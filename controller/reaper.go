@@ -52,9 +52,10 @@ func (r *reaper) arm(session yurt.Session) {
 // forgetLater has the node forget the execution in a while. The delay is the same
 // for all, so the list stays in order.
 func (r *reaper) forgetLater(live *liveExecution, now time.Time) {
+	node, sandbox := live.place()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.forget = append(r.forget, forgettable{now.Add(forgetAfter), live.node, live.sandbox, live.record.ID}); len(r.forget) > maxRemembered {
+	if r.forget = append(r.forget, forgettable{now.Add(forgetAfter), node, sandbox, live.record.ID}); len(r.forget) > maxRemembered {
 		r.notify()
 	}
 }
@@ -131,6 +132,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 		if c.reaper.takeSweep() || !now.Before(sweepAt) {
 			c.sweep(ctx, now)
 			watchers.refresh(ctx)
+			c.guard.forget()
 			sweepAt = now.Add(sweepInterval)
 			if len(c.suspects) > 0 {
 				sweepAt = now.Add(suspectGrace)
@@ -139,11 +141,20 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 		if next.IsZero() || sweepAt.Before(next) {
 			next = sweepAt
 		}
-		if poll := now.Add(expiryPoll); c.members.shared() && poll.Before(next) {
+		c.checkNodes(ctx)
+		if poll := now.Add(c.poll()); poll.Before(next) {
 			next = poll
 		}
 		c.waitUntil(ctx, next)
 	}
+}
+
+// poll is how often is looked at what others change: the other controllers, or the nodes.
+func (c *Controller) poll() time.Duration {
+	if c.members.shared() {
+		return expiryPoll
+	}
+	return nodePoll
 }
 
 func (c *Controller) waitUntil(ctx context.Context, at time.Time) {

@@ -145,7 +145,7 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, run
 	}
 	sandboxes, reachable := listed[session.Placement.Node]
 	if !reachable {
-		return c.judgeUnreachable(ctx, session)
+		return c.judgeUnreachable(session)
 	}
 	sandbox, ok := sandboxes[session.SandboxID]
 	switch {
@@ -161,11 +161,9 @@ func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, run
 }
 
 // judgeUnreachable leaves a session on a node that does not answer to its idle
-// timeout, unless nothing can be reached by that name at all.
-func (c *Controller) judgeUnreachable(ctx context.Context, session yurt.Session) error {
-	if _, err := c.placer.Node(ctx, session.Placement.Node); err != nil && yurt.CodeOf(err) != yurt.CodeUnavailable {
-		return c.failSession(ctx, session.ID, "its node "+session.Placement.Node+" is gone")
-	}
+// timeout, unless the node turns out to be lost.
+func (c *Controller) judgeUnreachable(session yurt.Session) error {
+	c.guard.note(session.Placement.Node)
 	return nil
 }
 

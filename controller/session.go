@@ -271,16 +271,8 @@ func (c *Controller) awaitPlaced(ctx context.Context, id string) error {
 func (c *Controller) place(ctx context.Context, session yurt.Session, template yurt.Template, findable bool) (yurt.Session, error) {
 	work, cancel := detached(ctx, placeLimit)
 	defer cancel()
-	env := maps.Clone(template.Env)
-	if env == nil {
-		env = map[string]string{}
-	}
-	maps.Copy(env, session.Env)
 	begin := c.clock.Now()
-	sandbox, placement, err := c.placer.Place(work, yurt.SandboxSpec{
-		ID: session.SandboxID, Template: template, Resources: session.Resources, Env: env,
-		Labels: map[string]string{SessionLabel: session.ID},
-	}, c.hints(work, session))
+	sandbox, placement, err := c.placer.Place(work, sandboxSpec(session, template), c.hints(work, session))
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
 		if failErr := c.failSession(work, session.ID, reason); failErr != nil {
@@ -304,6 +296,19 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 		return yurt.Session{}, errors.Join(ctx.Err(), err)
 	}
 	return ready, nil
+}
+
+// sandboxSpec says what sandbox a session is to have.
+func sandboxSpec(session yurt.Session, template yurt.Template) yurt.SandboxSpec {
+	env := maps.Clone(template.Env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, session.Env)
+	return yurt.SandboxSpec{
+		ID: session.SandboxID, Template: template, Resources: session.Resources, Env: env,
+		Labels: map[string]string{SessionLabel: session.ID},
+	}
 }
 
 // failUnplaced fails a session that is not going to be placed, once the store is there

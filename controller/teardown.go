@@ -103,8 +103,9 @@ func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution
 		live.partial = collected
 		live.mu.Unlock()
 		readers.Go(func() {
+			node, sandbox := live.place()
 			// The error is the end of the sandbox, which is what is happening.
-			_ = live.node.WatchExecution(ctx, live.sandbox, live.record.ID, 0, func(e yurt.Event) error {
+			_ = node.WatchExecution(ctx, sandbox, live.record.ID, 0, func(e yurt.Event) error {
 				events.Add(1)
 				collected.add(e)
 				return nil

@@ -11,7 +11,7 @@ import (
 )
 
 func newNodeCommand(a *app) *cobra.Command {
-	cmd := parent("node", "Look at the machines that sandboxes are on", groupServer, newNodeListCommand(a))
+	cmd := parent("node", "Look at the machines that sandboxes are on, and drain them", groupServer, newNodeListCommand(a), newNodeDrainCommand(a))
 	a.addServerFlag(cmd)
 	return cmd
 }

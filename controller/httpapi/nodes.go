@@ -14,7 +14,20 @@ type (
 	nodeList    struct {
 		Nodes []yurt.NodeInfo `json:"nodes" doc:"By name."`
 	}
+	nodeInput struct {
+		Node string `path:"node" doc:"Name of the node." example:"node-1"`
+	}
+	drainInput struct {
+		Node string `path:"node" doc:"Name of the node." example:"node-1"`
+		jsonBody[drainBody]
+	}
+	drainBody struct {
+		Grace *durationParam `json:"grace,omitempty" doc:"How long the sessions on it may go on, 0s to 24h; default 5m." example:"\"2m\""`
+	}
+	drainOutput struct{ Body yurt.Drain }
 )
+
+const drainPath = "/nodes/{node}/drain"
 
 func (a *API) registerNodes() {
 	register(a, huma.Operation{
@@ -22,6 +35,30 @@ func (a *API) registerNodes() {
 		Summary: "List the nodes", Tags: []string{tagNodes},
 		Description: "What each has ready, what sessions have of it, and what it can still take, as it was last heard.",
 	}, a.listNodes)
+	register(a, huma.Operation{
+		OperationID: "drain-node", Method: http.MethodPost, Path: drainPath,
+		Summary: "Have a node take nothing new", Tags: []string{tagNodes},
+		Description: "The sessions on it are told so in their events, have `ends_by` set, and are ended then. It stays so over restarts, until it is undone.",
+	}, a.drainNode)
+	a.documentBody(a.registered(http.MethodPost, drainPath), map[string]*huma.MediaType{
+		typeJSON: {Schema: schemaOf[drainBody](a, "DrainNode")},
+	})
+	register(a, huma.Operation{
+		OperationID: "undrain-node", Method: http.MethodDelete, Path: drainPath,
+		Summary: "Have a node that drains take sessions again", Tags: []string{tagNodes},
+		Description: "The sessions that are still on it go on as before.",
+	}, a.undrainNode)
+}
+
+func (a *API) drainNode(ctx context.Context, in *drainInput) (*drainOutput, error) {
+	toDuration := func(d durationParam) yurt.Duration { return yurt.Duration(d) }
+	drain, err := a.ctl.DrainNode(ctx, in.Node, pointer(in.value.Grace, toDuration))
+	return &drainOutput{Body: drain}, err
+}
+
+func (a *API) undrainNode(ctx context.Context, in *nodeInput) (*drainOutput, error) {
+	drain, err := a.ctl.UndrainNode(ctx, in.Node)
+	return &drainOutput{Body: drain}, err
 }
 
 func (a *API) listNodes(ctx context.Context, _ *struct{}) (*nodesOutput, error) {

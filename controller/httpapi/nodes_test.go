@@ -2,7 +2,9 @@ package httpapi_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/yurtrun/yurt"
 )
@@ -17,5 +19,40 @@ func TestNodes(t *testing.T) {
 	}
 	if n := list.Nodes[0]; n.Name != "fake" || !n.Healthy || n.Draining || n.Warm == nil || n.UpdatedAt.IsZero() {
 		t.Errorf("the node is %+v", n)
+	}
+}
+
+// TestDrainNode: the sessions are told, and told again when it is undone.
+func TestDrainNode(t *testing.T) {
+	s := newServer(t)
+	id := s.session(t, "shell-basic")
+	const path = "/api/v1/nodes/fake/drain"
+	var drain yurt.Drain
+	a := s.do(t, "POST", path, `{"grace":"1h"}`)
+	if a.decode(t, &drain); a.status != http.StatusOK || !drain.Draining || drain.Sessions != 1 || drain.EndsBy == nil {
+		t.Errorf("answer %d %s", a.status, a.body)
+	}
+	var session struct {
+		EndsBy *time.Time `json:"ends_by"`
+	}
+	a = s.do(t, "GET", "/api/v1/sessions/"+id, "")
+	if a.decode(t, &session); session.EndsBy == nil || !session.EndsBy.Equal(*drain.EndsBy) {
+		t.Errorf("the session is %s", a.body)
+	}
+	if a := s.do(t, "GET", "/api/v1/sessions/"+id+"/events", ""); !strings.Contains(a.body, "its node fake is drained") {
+		t.Errorf("the events are %s", a.body)
+	}
+	a = s.do(t, "DELETE", path, "")
+	drain = yurt.Drain{}
+	if a.decode(t, &drain); a.status != http.StatusOK || drain.Draining || drain.Sessions != 1 || drain.EndsBy != nil {
+		t.Errorf("answer %d %s", a.status, a.body)
+	}
+	for body, code := range map[string]string{`{"grace":"-1s"}`: "limit_out_of_range", `{"wait":"1s"}`: "unknown_field"} {
+		if a := s.do(t, "POST", path, body); !strings.Contains(a.body, code) {
+			t.Errorf("%s: answer %d %s", body, a.status, a.body)
+		}
+	}
+	if a := s.do(t, "POST", "/api/v1/nodes/none/drain", "{}"); a.status != http.StatusNotFound {
+		t.Errorf("answer %d %s", a.status, a.body)
 	}
 }

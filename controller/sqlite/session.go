@@ -16,7 +16,7 @@ const (
 	selectSession           = "SELECT " + record.SessionColumns + " FROM sessions WHERE id = ?"
 	selectSessionAndRunning = "SELECT " + record.SessionColumns + ", (SELECT count(*) FROM executions WHERE session_id = sessions.id AND result IS NULL) FROM sessions WHERE id = ?"
 	updateSessionText       = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
-		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, expires_at = ? WHERE id = ?`
+		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, expires_at = ? WHERE id = ?`
 	insertTransitionText = "INSERT INTO transitions (session_id, from_state, to_state, reason, at) VALUES (?, ?, ?, ?, ?)"
 )
 

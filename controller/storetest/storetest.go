@@ -88,7 +88,7 @@ func testSession(t *testing.T, store controller.Store) {
 	whole.Resources.CPU = 0.25
 	whole.Placement.Phases = map[string]float64{"create": 1.5}
 	ended := epoch().Add(time.Hour)
-	whole.State, whole.EndedAt = yurt.SessionFailed, &ended
+	whole.State, whole.EndedAt, whole.EndsBy = yurt.SessionFailed, &ended, &ended
 	for _, want := range []yurt.Session{whole, session(2)} {
 		mustCreate(t, store, want)
 		got, err := store.Session(t.Context(), want.ID)
@@ -189,7 +189,7 @@ func testChange(t *testing.T, store controller.Store) {
 		}
 		change, err := s.Transition(yurt.SessionTerminated, "done", at)
 		s.Placement.Node, s.SandboxID, s.ActiveAt, s.Owner = "other", "sbx_other", at, "ctl_b"
-		s.Timeout, s.IdleTimeout = s.Timeout+1, s.IdleTimeout+1
+		s.Timeout, s.IdleTimeout, s.EndsBy = s.Timeout+1, s.IdleTimeout+1, &at
 		return []yurt.Transition{change}, err
 	})
 	if err != nil {

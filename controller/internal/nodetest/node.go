@@ -39,6 +39,7 @@ type Node struct {
 	watchers  map[chan yurt.Sandbox]bool
 	release   chan struct{}
 	failNext  map[string]error // by method
+	draining  bool
 	forgotten []string
 }
 
@@ -84,6 +85,21 @@ func (n *Node) Release() {
 	defer n.mu.Unlock()
 	close(n.release)
 	n.release = make(chan struct{})
+}
+
+// SetDraining implements controller.DrainNode.
+func (n *Node) SetDraining(_ context.Context, draining bool) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.draining = draining
+	return nil
+}
+
+// Draining reports what SetDraining was last told.
+func (n *Node) Draining() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.draining
 }
 
 // Count returns the number of sandboxes.

@@ -13,7 +13,7 @@ import (
 // SessionColumns are the columns of a session, in the order of [SessionValues] and
 // [ScanSession].
 const SessionColumns = `id, template_id, mode, state, reason, agent_id, metadata, env, cpu, memory, disk, pids,
-	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner`
+	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner, ends_by`
 
 // Row is a row of a result, of any database.
 type Row interface {
@@ -35,13 +35,13 @@ func SessionValues(s yurt.Session) ([]any, error) {
 		s.ID, s.TemplateID, string(s.Mode), string(s.State), s.Reason, s.AgentID, text[0], text[1],
 		s.Resources.CPU, int64(s.Resources.Memory), int64(s.Resources.Disk), s.Resources.PIDs,
 		int64(s.Timeout), int64(s.IdleTimeout), text[2], s.SandboxID,
-		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), endedAt(s), s.Owner, expiresAt(s),
+		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), expiresAt(s),
 	}, nil
 }
 
 // SessionChanges returns the values of what a step of a session's life can change:
 // state, reason, timeout, idle_timeout, placement, sandbox_id, updated_at, active_at,
-// ended_at, owner, expires_at.
+// ended_at, owner, ends_by, expires_at.
 func SessionChanges(s yurt.Session) ([]any, error) {
 	placement, err := json.Marshal(s.Placement)
 	if err != nil {
@@ -49,7 +49,7 @@ func SessionChanges(s yurt.Session) ([]any, error) {
 	}
 	return []any{
 		string(s.State), s.Reason, int64(s.Timeout), int64(s.IdleTimeout), string(placement), s.SandboxID,
-		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), endedAt(s), s.Owner, expiresAt(s),
+		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), expiresAt(s),
 	}, nil
 }
 
@@ -60,11 +60,19 @@ func orEmpty(m map[string]string) map[string]string {
 	return m
 }
 
-func endedAt(s yurt.Session) sql.Null[int64] {
-	if s.EndedAt == nil {
+func nanos(at *time.Time) sql.Null[int64] {
+	if at == nil {
 		return sql.Null[int64]{}
 	}
-	return sql.Null[int64]{V: s.EndedAt.UnixNano(), Valid: true}
+	return sql.Null[int64]{V: at.UnixNano(), Valid: true}
+}
+
+func fromNull(n sql.Null[int64]) *time.Time {
+	if !n.Valid {
+		return nil
+	}
+	at := FromNanos(n.V)
+	return &at
 }
 
 // expiresAt is what the reaper looks for: null while there is no sandbox to end.
@@ -82,13 +90,13 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 		s                           yurt.Session
 		metadata, env, placement    []byte
 		created, updated, active    int64
-		ended                       sql.Null[int64]
+		ended, endsBy               sql.Null[int64]
 		memory, disk, timeout, idle int64
 	)
 	dest := append([]any{
 		&s.ID, &s.TemplateID, &s.Mode, &s.State, &s.Reason, &s.AgentID, &metadata, &env,
 		&s.Resources.CPU, &memory, &disk, &s.Resources.PIDs, &timeout, &idle, &placement, &s.SandboxID,
-		&created, &updated, &active, &ended, &s.Owner,
+		&created, &updated, &active, &ended, &s.Owner, &endsBy,
 	}, more...)
 	if err := row.Scan(dest...); err != nil {
 		return yurt.Session{}, fmt.Errorf("reading a session: %w", err)
@@ -96,10 +104,7 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	s.Resources.Memory, s.Resources.Disk = yurt.Size(memory), yurt.Size(disk)
 	s.Timeout, s.IdleTimeout = yurt.Duration(timeout), yurt.Duration(idle)
 	s.CreatedAt, s.UpdatedAt, s.ActiveAt = FromNanos(created), FromNanos(updated), FromNanos(active)
-	if ended.Valid {
-		at := FromNanos(ended.V)
-		s.EndedAt = &at
-	}
+	s.EndedAt, s.EndsBy = fromNull(ended), fromNull(endsBy)
 	return s, errors.Join(
 		decode(metadata, &s.Metadata),
 		decode(env, &s.Env),

@@ -1,0 +1,154 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	// DefaultDrainGrace is how long the sessions of a node that drains may go on.
+	DefaultDrainGrace = 5 * time.Minute
+	maxDrainGrace     = 24 * time.Hour
+)
+
+// DrainNode is a [Node] that can be told to take nothing new.
+type DrainNode interface {
+	SetDraining(ctx context.Context, draining bool) error
+}
+
+// DrainNode has a node take nothing new, and ends the sessions on it once the grace is
+// over; nil is [DefaultDrainGrace]. Their stories say so at once. A repeated request may
+// shorten the grace of those that are there.
+func (c *Controller) DrainNode(ctx context.Context, name string, grace *yurt.Duration) (yurt.Drain, error) {
+	length := valueOr(grace, yurt.Duration(DefaultDrainGrace))
+	if grace != nil && (length < 0 || length.Std() > maxDrainGrace) {
+		return yurt.Drain{}, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "grace", "%s is out of range; give 0s to %s", length, yurt.Duration(maxDrainGrace))
+	}
+	node, err := c.drainable(ctx, name)
+	if err != nil {
+		return yurt.Drain{}, err
+	}
+	at := c.now().Add(length.Std())
+	later := func(s *yurt.Session) bool { return s.EndsBy == nil || s.EndsBy.After(at) }
+	// Before the node, so that nobody gives them another grace meanwhile; and after it,
+	// for those that it took last.
+	before, err := c.giveNotice(ctx, name, at, later)
+	if err == nil {
+		err = node.SetDraining(ctx, true)
+	}
+	if err != nil {
+		return yurt.Drain{}, err
+	}
+	after, err := c.giveNotice(ctx, name, at, later)
+	c.log.Info("node drains", "node", name, "sessions", before+after, "grace", length)
+	return yurt.Drain{Node: name, Draining: true, Sessions: before + after, EndsBy: &at}, err
+}
+
+// UndrainNode has a node take sessions again, and lets those go on that are there.
+func (c *Controller) UndrainNode(ctx context.Context, name string) (yurt.Drain, error) {
+	node, err := c.drainable(ctx, name)
+	if err != nil {
+		return yurt.Drain{}, err
+	}
+	if err := node.SetDraining(ctx, false); err != nil {
+		return yurt.Drain{}, err
+	}
+	told, err := c.tell(ctx, name, func(s *yurt.Session) (reason string, tell bool) {
+		tell = s.EndsBy != nil
+		s.EndsBy = nil
+		return "its node " + name + " is not drained any more", tell
+	})
+	c.log.Info("node drains no more", "node", name, "sessions", told)
+	return yurt.Drain{Node: name, Sessions: told}, err
+}
+
+func (c *Controller) drainable(ctx context.Context, name string) (DrainNode, error) {
+	if err := c.serving(); err != nil {
+		return nil, err
+	}
+	if err := yurt.ValidateName("node", name); err != nil {
+		return nil, err
+	}
+	node, err := c.placer.Node(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	drainable, ok := node.(DrainNode)
+	if !ok {
+		return nil, yurt.Errorf(yurt.CodeNotSupported, "node %s cannot be drained", name)
+	}
+	return drainable, nil
+}
+
+// giveNotice says to those sessions on a node that which picks when they end at the
+// latest, and returns to how many.
+func (c *Controller) giveNotice(ctx context.Context, name string, at time.Time, which func(*yurt.Session) bool) (int, error) {
+	return c.tell(ctx, name, func(s *yurt.Session) (reason string, tell bool) {
+		if !which(s) {
+			return "", false
+		}
+		s.EndsBy = &at
+		return "its node " + name + " is drained: the session ends by " + at.Format(time.RFC3339), true
+	})
+}
+
+// tell changes the sessions on a node, with a remark in the story of each that change
+// says is to be told.
+func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.Session) (reason string, tell bool)) (int, error) {
+	sessions, err := c.sessionsOn(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	told := 0
+	for _, session := range sessions {
+		done := false
+		changed, err := c.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+			if done = false; s.State.Ended() || s.Placement.Node != name {
+				return nil, nil
+			}
+			reason, tell := change(s)
+			if done = tell; !tell {
+				return nil, nil
+			}
+			return c.remark(s, reason), nil
+		})
+		if err != nil {
+			return told, err
+		}
+		if done {
+			told++
+			c.reaper.arm(changed)
+		}
+	}
+	return told, nil
+}
+
+// checkDraining tells the sessions on nodes that somebody else had drained, and those
+// that came to be on one in the last moment.
+func (c *Controller) checkDraining(ctx context.Context) {
+	lister, ok := c.placer.(NodeLister)
+	if !ok {
+		return
+	}
+	nodes, err := lister.NodeList(ctx)
+	if err != nil {
+		c.log.Error("listing nodes", "error", err)
+		return
+	}
+	for _, node := range nodes {
+		if !node.Draining || c.guard.noticed[node.Name] {
+			continue
+		}
+		at := c.now().Add(DefaultDrainGrace)
+		told, err := c.giveNotice(ctx, node.Name, at, func(s *yurt.Session) bool { return s.EndsBy == nil })
+		if err != nil {
+			c.log.Error("telling the sessions of a node that drains", "node", node.Name, "error", err)
+			continue
+		}
+		if c.guard.noticed[node.Name] = true; told > 0 {
+			c.log.Info("node drains", "node", node.Name, "sessions", told)
+		}
+	}
+}

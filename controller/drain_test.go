@@ -1,0 +1,205 @@
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/nodetest"
+)
+
+// cluster is a placer over nodes that can be lost and drained.
+type cluster struct {
+	mu    sync.Mutex
+	nodes map[string]*nodetest.Node
+	lost  map[string]bool
+	drain map[string]bool
+	at    string // where sessions are placed
+}
+
+// useCluster gives a world nodes of the names a and b, and places at a.
+func useCluster() (*cluster, func(*controller.Config)) {
+	c := &cluster{nodes: map[string]*nodetest.Node{"a": nodetest.New(), "b": nodetest.New()}, lost: map[string]bool{}, drain: map[string]bool{}, at: "a"}
+	return c, func(config *controller.Config) { config.Placer = c }
+}
+
+func (c *cluster) set(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+}
+
+func (c *cluster) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
+	c.mu.Lock()
+	at := c.at
+	c.mu.Unlock()
+	sandbox, err := c.nodes[at].CreateSandbox(ctx, spec)
+	sandbox.Node = at
+	return sandbox, yurt.Placement{Kind: yurt.PlacementCold, Node: at}, err
+}
+
+func (c *cluster) Node(_ context.Context, name string) (controller.Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	node, ok := c.nodes[name]
+	if !ok || c.lost[name] {
+		return nil, yurt.Errorf(yurt.CodeNotFound, "node %s is lost", name)
+	}
+	return node, nil
+}
+
+func (c *cluster) Nodes(context.Context) (map[string]controller.Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nodes := map[string]controller.Node{}
+	for name, node := range c.nodes {
+		if !c.lost[name] {
+			nodes[name] = node
+		}
+	}
+	return nodes, nil
+}
+
+func (c *cluster) NodeList(context.Context) ([]yurt.NodeInfo, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []yurt.NodeInfo
+	for name := range c.nodes {
+		list = append(list, yurt.NodeInfo{Name: name, Healthy: !c.lost[name], Draining: c.drain[name]})
+	}
+	return list, nil
+}
+
+func (w *world) wantRemark(id, part string) {
+	w.t.Helper()
+	w.eventually("its story says "+part, func() bool {
+		story, err := w.Transitions(context.Background(), id)
+		return err == nil && strings.Contains(story[len(story)-1].Reason, part)
+	})
+}
+
+func TestDrain(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	idle, busy := w.create(yurt.ModePersistent), w.create(yurt.ModePersistent)
+	e := w.execute(busy.ID, "echo a block")
+	defer nodes.nodes["a"].Release()
+	grace := yurt.Duration(time.Minute)
+	drain, err := w.DrainNode(t.Context(), "a", &grace)
+	if err != nil || drain.Sessions != 2 || !drain.Draining || !nodes.nodes["a"].Draining() {
+		t.Fatalf("%+v, error %v", drain, err)
+	}
+	nodes.set(func() { nodes.drain["a"], nodes.at = true, "b" })
+	elsewhere := w.create(yurt.ModePersistent)
+	for _, id := range []string{idle.ID, busy.ID} {
+		w.wantRemark(id, "its node a is drained: the session ends by")
+		if s := w.session(id); s.EndsBy == nil || !s.EndsBy.Equal(*drain.EndsBy) || s.State.Ended() {
+			t.Errorf("%+v", s)
+		}
+	}
+	w.clock.advance(time.Minute - 1)
+	if s := w.session(busy.ID); s.State != yurt.SessionRunning {
+		t.Errorf("the session is %s: %s", s.State, s.Reason)
+	}
+	w.clock.advance(1)
+	for _, id := range []string{idle.ID, busy.ID} {
+		w.wantState(id, yurt.SessionTerminated, "its node a is drained")
+	}
+	if got := w.wait(e); got.Result.Stdout != "a\n" || got.Result.Error == nil || got.Result.Error.Type != yurt.ErrorTypeSessionEnded {
+		t.Errorf("result %+v", got.Result)
+	}
+	if s := w.session(elsewhere.ID); s.State != yurt.SessionReady || s.EndsBy != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestDrainIsUndone(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	s := w.create(yurt.ModePersistent)
+	for _, grace := range []time.Duration{time.Minute, time.Hour} { // the shorter one counts
+		if _, err := w.DrainNode(t.Context(), "a", (*yurt.Duration)(&grace)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at := w.session(s.ID).EndsBy; at == nil || !at.Equal(w.clock.Now().Add(time.Minute)) {
+		t.Errorf("it ends by %v", at)
+	}
+	drain, err := w.UndrainNode(t.Context(), "a")
+	if err != nil || drain.Sessions != 1 || drain.Draining || nodes.nodes["a"].Draining() {
+		t.Fatalf("%+v, error %v", drain, err)
+	}
+	w.wantRemark(s.ID, "not drained any more")
+	w.clock.advance(2 * time.Minute)
+	if got := w.session(s.ID); got.State != yurt.SessionReady || got.EndsBy != nil {
+		t.Errorf("%+v", got)
+	}
+	tooLong := yurt.Duration(48 * time.Hour)
+	_, err = w.DrainNode(t.Context(), "a", &tooLong)
+	wantCode(t, err, yurt.CodeLimitOutOfRange)
+	_, err = w.DrainNode(t.Context(), "none", nil)
+	wantCode(t, err, yurt.CodeNotFound)
+}
+
+// TestNodeDrainedBySomebodyElse: the sessions get the usual grace.
+func TestNodeDrainedBySomebodyElse(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	s := w.create(yurt.ModePersistent)
+	nodes.set(func() { nodes.drain["a"] = true })
+	w.clock.advance(10 * time.Second)
+	w.wantRemark(s.ID, "its node a is drained")
+	w.clock.advance(controller.DefaultDrainGrace)
+	w.wantState(s.ID, yurt.SessionTerminated, "its node a is drained")
+}
+
+func TestNodeIsLost(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	s := w.create(yurt.ModePersistent)
+	nodes.set(func() { nodes.at = "b" })
+	other := w.create(yurt.ModePersistent)
+	nodes.set(func() { nodes.lost["a"] = true })
+	w.clock.advance(3 * time.Second)
+	w.wantState(s.ID, yurt.SessionFailed, "its node a is lost")
+	if got := w.session(other.ID); got.State != yurt.SessionReady {
+		t.Errorf("the session is %s: %s", got.State, got.Reason)
+	}
+	nodes.set(func() { nodes.lost["a"] = false }) // it was only cut off
+	w.eventually("what was on it is destroyed", func() bool {
+		w.clock.advance(time.Minute)
+		time.Sleep(time.Millisecond)
+		return nodes.nodes["a"].Count() == 0
+	})
+}
+
+// TestNodeIsLostBeforeAStart: an execution that the node never acknowledged is started
+// on another one.
+func TestNodeIsLostBeforeAStart(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	s := w.create(yurt.ModeEphemeral)
+	nodes.nodes["a"].Fail("StartExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
+	started := make(chan yurt.Execution)
+	go func() {
+		defer close(started)
+		e, err := w.Execute(context.Background(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("echo moved")})
+		if err != nil {
+			t.Error(err)
+		}
+		started <- e
+	}()
+	w.eventually("it is about to start", func() bool { return w.session(s.ID).State == yurt.SessionRunning })
+	nodes.set(func() { nodes.lost["a"], nodes.at = true, "b" })
+	e := <-started
+	if got := w.wait(e); got.Result.Stdout != "moved\n" || got.Result.Error != nil {
+		t.Errorf("result %+v", got.Result)
+	}
+	if got := w.session(s.ID); got.Placement.Node != "b" {
+		t.Errorf("the session is at %s", got.Placement.Node)
+	}
+}

@@ -1,0 +1,200 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	nodePoll = 2 * time.Second // between two looks at which nodes are there, and drain
+	// moveGrace is for the executions that a lost node had not acknowledged to be started
+	// elsewhere, before their ephemeral sessions fail.
+	moveGrace = 10 * time.Second
+)
+
+// nodeGuard is what the leader remembers of nodes between two looks. It is Run's alone.
+type nodeGuard struct {
+	known   map[string]bool      // nodes that sessions may be on
+	lost    map[string]time.Time // those of them that are lost, since when
+	noticed map[string]bool      // nodes that drain, whose sessions were told since the last sweep
+}
+
+func newNodeGuard() nodeGuard {
+	return nodeGuard{known: map[string]bool{}, lost: map[string]time.Time{}, noticed: map[string]bool{}}
+}
+
+// note has the guard look after a node.
+func (g *nodeGuard) note(name string) { g.known[name] = true }
+
+// forget has sessions on nodes that drain be told again: there may be some that were
+// being made.
+func (g *nodeGuard) forget() { clear(g.noticed) }
+
+// checkNodes fails the sessions of nodes that are lost, and tells those of nodes that
+// drain.
+func (c *Controller) checkNodes(ctx context.Context) {
+	nodes, err := c.placer.Nodes(ctx)
+	if err != nil {
+		c.log.Error("listing nodes", "error", err)
+		return
+	}
+	for name := range nodes {
+		c.guard.note(name)
+		delete(c.guard.lost, name)
+	}
+	for name := range c.guard.known {
+		if _, there := nodes[name]; !there {
+			c.checkMissing(ctx, name)
+		}
+	}
+	c.checkDraining(ctx)
+}
+
+// checkMissing fails the sessions of a node that does not answer, once it is lost.
+func (c *Controller) checkMissing(ctx context.Context, name string) {
+	_, err := c.placer.Node(ctx, name)
+	if yurt.CodeOf(err) != yurt.CodeNotFound {
+		delete(c.guard.lost, name)
+		return
+	}
+	now := c.clock.Now()
+	since, noted := c.guard.lost[name]
+	if !noted {
+		since = now
+		c.guard.lost[name] = now
+		c.log.Warn("a node is lost", "node", name)
+	}
+	patient := now.Sub(since) < moveGrace
+	if err := c.failSessionsOf(ctx, name, patient); err != nil {
+		c.log.Error("failing the sessions of a node that is lost", "node", name, "error", err)
+		return
+	}
+	if !patient {
+		delete(c.guard.known, name)
+		delete(c.guard.lost, name)
+	}
+}
+
+// failSessionsOf fails the sessions of a node that is lost; when it is patient, not those
+// that may be started elsewhere.
+func (c *Controller) failSessionsOf(ctx context.Context, name string, patient bool) error {
+	sessions, err := c.sessionsOn(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, session := range sessions {
+		if patient && session.Mode == yurt.ModeEphemeral && session.State == yurt.SessionRunning {
+			continue
+		}
+		stillThere := func(s *yurt.Session) bool { return s.Placement.Node == name }
+		if err := c.failSessionIf(ctx, session.ID, "its node "+name+" is lost", stillThere); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionsOn lists the live sessions whose sandbox is on the node.
+func (c *Controller) sessionsOn(ctx context.Context, name string) ([]yurt.Session, error) {
+	live, err := c.store.Sessions(ctx, SessionQuery{Live: true})
+	if err != nil {
+		return nil, err
+	}
+	var on []yurt.Session
+	for _, session := range live {
+		if session.Placement.Node == name {
+			on = append(on, session)
+		}
+	}
+	return on, nil
+}
+
+// nodeIsLost reports whether the node that an execution runs on is lost, and notes it as
+// the reason for its end.
+func (c *Controller) nodeIsLost(live *liveExecution) bool {
+	work, cancel := detached(live.ctx, startLimit)
+	defer cancel()
+	session, err := c.store.Session(work, live.record.SessionID)
+	if err != nil || session.Placement.Node == "" {
+		return false
+	}
+	if _, err := c.placer.Node(work, session.Placement.Node); yurt.CodeOf(err) != yurt.CodeNotFound {
+		return false
+	}
+	live.endWith(&endCause{yurt.ErrorTypeSandboxLost, "its node " + session.Placement.Node + " is lost"})
+	return true
+}
+
+// startSomewhere starts an execution at its session's node. When that does not answer,
+// the one execution of an ephemeral session is asked for again, under its id, until the
+// node does, or is lost: then it is started on another node. A node that is lost may have
+// begun with it all the same, but never said so; nobody hears of what it does.
+func (c *Controller) startSomewhere(ctx context.Context, live *liveExecution, session yurt.Session, spec yurt.ExecutionSpec) error {
+	for try := 1; ; try++ {
+		node, sandbox := live.place()
+		err := node.StartExecution(ctx, sandbox, spec)
+		switch {
+		case try > 1 && isRepeated(err):
+			return nil
+		case session.Mode != yurt.ModeEphemeral || yurt.CodeOf(err) != yurt.CodeUnavailable:
+			return err
+		}
+		sleep(live.ctx, nodeRetry)
+		if ctx.Err() != nil || live.ctx.Err() != nil {
+			return err
+		}
+		if _, nodeErr := c.placer.Node(ctx, session.Placement.Node); yurt.CodeOf(nodeErr) != yurt.CodeNotFound {
+			continue
+		}
+		if session, err = c.placeElsewhere(ctx, live, session); err != nil {
+			return err
+		}
+	}
+}
+
+// isRepeated reports whether a node refuses an execution because it knows its id already.
+func isRepeated(err error) bool {
+	var coded *yurt.Error
+	return errors.As(err, &coded) && coded.Code == yurt.CodeInvalidArgument && coded.Field == "id"
+}
+
+// placeElsewhere gives a session, whose node is lost before anything ran, another sandbox.
+func (c *Controller) placeElsewhere(ctx context.Context, live *liveExecution, session yurt.Session) (yurt.Session, error) {
+	template, err := c.pooledTemplate(ctx, session.TemplateID)
+	if err != nil {
+		return session, err
+	}
+	lost := session.Placement.Node
+	session.SandboxID = yurt.NewSandboxID()
+	sandbox, placement, err := c.placer.Place(ctx, sandboxSpec(session, template), Hints{})
+	if err != nil {
+		return session, placeError(err)
+	}
+	session.SandboxID, session.Placement = sandbox.ID, placement
+	moved, err := c.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		if s.State != yurt.SessionRunning {
+			return nil, yurt.Errorf(yurt.CodeSessionEnded, "session %s is %s meanwhile: %s", s.ID, s.State, s.Reason)
+		}
+		s.SandboxID, s.Placement = sandbox.ID, placement
+		return c.remark(s, "its node "+lost+" was lost before anything ran; it goes on at "+placement.Node), nil
+	})
+	if err == nil {
+		var node Node
+		if node, err = c.placer.Node(ctx, placement.Node); err == nil {
+			live.move(node, sandbox.ID)
+			c.log.Info("session placed again", "session", session.ID, "lost", lost, "node", placement.Node)
+			return moved, nil
+		}
+	}
+	c.teardown(session, yurt.ErrorTypeSessionEnded, "")
+	return session, err
+}
+
+// remark is a step of a session's story that leaves its state.
+func (c *Controller) remark(s *yurt.Session, reason string) []yurt.Transition {
+	s.UpdatedAt = c.now()
+	return []yurt.Transition{{From: s.State, To: s.State, Reason: reason, At: s.UpdatedAt}}
+}
