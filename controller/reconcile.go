@@ -61,6 +61,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 		return err
 	}
 	c.judgeSandboxes(ctx, nodes, listed)
+	c.judgeKept(ctx)
 	return nil
 }
 

@@ -55,8 +55,8 @@ type Placer struct {
 }
 
 var (
-	_ controller.Placer   = (*Placer)(nil)
-	_ controller.Releaser = (*Placer)(nil)
+	_ controller.Placer = (*Placer)(nil)
+	_ controller.Keeper = (*Placer)(nil)
 )
 
 // New returns a placer.
@@ -157,6 +157,21 @@ func (p *Placer) Release(ctx context.Context, session yurt.Session) error {
 		return nil // the slot of a warm sandbox makes another
 	}
 	return p.engine.Stop(ctx, session.ID)
+}
+
+// Kept implements controller.Keeper: it lists the sessions that have a slot of their own.
+func (p *Placer) Kept(ctx context.Context) ([]string, error) {
+	jobs, err := p.engine.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var sessions []string
+	for _, job := range jobs {
+		if job.SessionID != "" && job.SessionID == job.SlotID {
+			sessions = append(sessions, job.SessionID)
+		}
+	}
+	return sessions, nil
 }
 
 // trace takes the time of the phases of a placement.

@@ -58,9 +58,13 @@ func explainList(err error) error {
 // pages calls one for each page of a list.
 func (e *Engine) pages(ctx context.Context, one func(*api.QueryOptions) (*api.QueryMeta, error)) error {
 	for next := ""; ; {
-		q := e.query(ctx)
-		q.PerPage, q.NextToken = pageSize, next
-		meta, err := one(q)
+		var meta *api.QueryMeta
+		err := once(ctx, func(ctx context.Context) (err error) {
+			q := e.query(ctx)
+			q.PerPage, q.NextToken = pageSize, next
+			meta, err = one(q)
+			return err
+		})
 		if err != nil {
 			return err
 		}
