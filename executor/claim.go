@@ -3,7 +3,9 @@ package executor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -32,8 +34,9 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 }
 
 // AwaitSandbox hands out the sandbox of one slot, as [Executor.ClaimSandbox] does, once it
-// is ready. The slot need not be open yet. When it has ended, or its sandbox is another's,
-// that is an error.
+// is ready. The slot need not be open yet. When it was refused, has ended, or its sandbox
+// is another's, that is an error. Of a slot that is one session's, who asks again for the
+// same gets the same, as its answer may have been lost.
 func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
 	phases := newPhases()
 	if !yurt.ValidSlotID(slotID) {
@@ -49,6 +52,9 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 		if err != nil {
 			return yurt.Sandbox{}, err
 		}
+		if s != nil && s.isOf(spec) {
+			return s.view(e.config.Node), nil
+		}
 		if s != nil {
 			e.tally.add(s.digest, s.template, coldStart)
 			return e.handOver(ctx, s, spec, phases)
@@ -63,11 +69,12 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 	}
 }
 
-// takeFrom takes the sandbox of the slot; nil if it is not there yet.
+// takeFrom takes the sandbox of the slot; nil if it is not there yet. It may be the
+// caller's already.
 func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, error) {
 	sl := e.slot(slotID)
 	if sl == nil {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, e.slots.refusals.of(slotID, time.Now())
 	}
 	if spec.Template.Digest() != sl.digest {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "template", "slot %s is of another template, or another version of it", slotID)
@@ -82,16 +89,31 @@ func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, err
 	case yurt.SlotEnded:
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "slot %s has ended: %s", slotID, now.Reason)
 	case yurt.SlotClaimed:
+		if s := sl.current(); sl.spec.For != "" && s != nil && s.isOf(spec) {
+			return s, nil
+		}
 		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "slot", "what slot %s has is claimed already", slotID)
 	default:
 		return nil, nil //nolint:nilnil // it is being made
 	}
 }
 
+// isOf reports whether the sandbox has been claimed by who asks for the same.
+func (s *sandbox) isOf(spec yurt.SandboxSpec) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	had := s.record.Spec
+	return !s.record.Warm && had.Resources == spec.Resources && maps.Equal(had.Env, spec.Env) &&
+		maps.Equal(had.Labels, yurt.LabelsIn(s.slot.spec.Labels, spec.Labels))
+}
+
 // admitClaim refuses claims that no sandbox of this node could meet, or none may now.
 func (e *Executor) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
 	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
 		return err
+	}
+	if spec.Host != nil {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "host", "a sandbox that is ready has nothing of the host's; have one made")
 	}
 	if e.draining.Load() {
 		return errDraining()

@@ -79,6 +79,11 @@ func TestClaimsOfAnotherTemplateFindNothing(t *testing.T) {
 	if _, found, err := e.ClaimSandbox(t.Context(), spec); found || yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 		t.Errorf("found %t, %v", found, err)
 	}
+	spec = claimable()
+	spec.Host = &yurt.HostAccess{}
+	if _, found, err := e.ClaimSandbox(t.Context(), spec); found || yurt.CodeOf(err) != yurt.CodeNotSupported {
+		t.Errorf("with access to the host it found %t, %v", found, err)
+	}
 	if list, err := e.Reserves(t.Context()); err != nil || len(list) != 1 || list[0].Ready != 1 {
 		t.Errorf("the reserve is %+v, %v", list, err)
 	}

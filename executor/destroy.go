@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/yurtrun/yurt"
 )
 
@@ -99,10 +101,11 @@ func (e *Executor) remove(s *sandbox) error {
 // DestroyAll closes every slot, destroys every sandbox of this node and returns when they
 // are removed.
 func (e *Executor) DestroyAll(ctx context.Context) error {
-	var errs []error
+	var closing errgroup.Group
 	for _, sl := range e.slots.list() {
-		errs = append(errs, e.CloseSlot(ctx, sl.spec.ID))
+		closing.Go(func() error { return e.CloseSlot(ctx, sl.spec.ID) })
 	}
+	errs := []error{closing.Wait()}
 	list := e.list()
 	for _, s := range list {
 		errs = append(errs, e.DestroySandbox(ctx, s.id))

@@ -110,7 +110,8 @@ func (sl *slot) view() yurt.Slot {
 
 // slots are the slots of the node.
 type slots struct {
-	dir string // of their records
+	dir      string // of their records
+	refusals refusals
 
 	mu   sync.Mutex
 	byID map[string]*slot
@@ -140,6 +141,14 @@ func (e *Executor) slot(id string) *slot {
 // it was started again, until the slot is closed or ends. It returns once that is
 // recorded, with the sandbox being made. Opening what is open already changes nothing.
 func (e *Executor) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
+	slot, err := e.openSlot(ctx, spec)
+	if e.slots.refusals.note(spec.ID, err, time.Now()) {
+		e.bells.ring(spec.ID)
+	}
+	return slot, err
+}
+
+func (e *Executor) openSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
 	if err := e.admitSlot(spec); err != nil {
 		return yurt.Slot{}, err
 	}
@@ -293,4 +302,51 @@ func (e *Executor) pause(ctx context.Context, d time.Duration) error {
 	case <-e.ctx.Done():
 		return errShuttingDown()
 	}
+}
+
+const (
+	// refusalKept is how long it is remembered that a slot was refused.
+	refusalKept = time.Minute
+	maxRefusals = 256
+)
+
+// refusals are the slots that were not opened lately, by id: who waits for one of them is
+// told why. The zero value is ready to use.
+type refusals struct {
+	mu   sync.Mutex
+	byID map[string]refused
+}
+
+type refused struct {
+	at  time.Time
+	err error
+}
+
+// note keeps what came of opening a slot, and reports whether it was refused.
+func (r *refusals) note(id string, err error, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.byID, id)
+	if err == nil {
+		return false
+	}
+	maps.DeleteFunc(r.byID, func(_ string, was refused) bool { return now.Sub(was.at) > refusalKept })
+	if r.byID == nil {
+		r.byID = make(map[string]refused)
+	}
+	if len(r.byID) < maxRefusals {
+		r.byID[id] = refused{now, err}
+	}
+	return true
+}
+
+// of returns why the slot was refused, nil if it was not, or long ago.
+func (r *refusals) of(id string, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was, ok := r.byID[id]
+	if !ok || now.Sub(was.at) > refusalKept {
+		return nil
+	}
+	return was.err
 }

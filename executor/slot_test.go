@@ -183,8 +183,13 @@ func TestSlotForOneSession(t *testing.T) {
 	if got.err != nil || got.sandbox.Slot != "cold" || got.sandbox.Labels[yurt.SessionLabel] != "ses_mine" {
 		t.Fatalf("it got %+v, %v", got.sandbox, got.err)
 	}
-	if _, err := e.AwaitSandbox(t.Context(), wanted("ses_mine"), "cold"); yurt.CodeOf(err) != yurt.CodeUnavailable {
-		t.Errorf("claimed a second time: %v", err)
+	if again, err := e.AwaitSandbox(t.Context(), wanted("ses_mine"), "cold"); err != nil || again.ID != got.sandbox.ID {
+		t.Errorf("asked again, as if the answer had been lost: %+v, %v", again, err)
+	}
+	other := wanted("ses_mine")
+	other.Env = map[string]string{"A": "b"}
+	if _, err := e.AwaitSandbox(t.Context(), other, "cold"); yurt.CodeOf(err) != yurt.CodeUnavailable {
+		t.Errorf("asked for something else: %v", err)
 	}
 	if err := e.DestroySandbox(t.Context(), got.sandbox.ID); err != nil {
 		t.Fatal(err)
@@ -225,6 +230,13 @@ func TestSlotHasBounds(t *testing.T) {
 		if _, err := e.OpenSlot(t.Context(), spec); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("a wrong %s is %v", what, err)
 		}
+	}
+	if _, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "x"); err == nil || yurt.CodeOf(err) == yurt.CodeUnavailable {
+		t.Errorf("who waits for a slot that was refused is told %v", err)
+	}
+	open(t, e, room("x"))
+	if _, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "x"); err != nil {
+		t.Errorf("who waits for it when it was opened after all is told %v", err)
 	}
 	if _, err := e.WaitSlot(t.Context(), "none"); yurt.CodeOf(err) != yurt.CodeNotFound {
 		t.Errorf("to wait for one that is not there is %v", err)

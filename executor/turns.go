@@ -6,12 +6,17 @@ import (
 	"sync"
 )
 
+// patienceOf is after how many urgent ones who is patient has a turn all the same: what
+// is never refilled has ever more ask for it urgently.
+const patienceOf = 8
+
 // turns lets so many do something at once. Who is waited for goes first; the others
 // leave some turns free, so that who comes then need not wait for them.
 type turns struct {
 	mu      sync.Mutex
 	free    int
 	spare   int // that only the urgent take
+	passed  int // urgent ones that have gone before who is patient
 	urgent  []chan struct{}
 	patient []chan struct{} // each is closed when its turn has come
 }
@@ -55,16 +60,25 @@ func (t *turns) give() {
 
 // next hands out what turns there are. The lock is held.
 func (t *turns) next() {
-	t.free -= letIn(&t.urgent, t.free)
-	t.free -= letIn(&t.patient, t.free-t.spare)
+	for t.free > 0 {
+		switch patient, urgent := len(t.patient) > 0, len(t.urgent) > 0; {
+		case patient && (t.free > t.spare && !urgent || t.passed >= patienceOf):
+			t.passed = 0
+			t.let(&t.patient)
+		case urgent:
+			if patient {
+				t.passed++
+			}
+			t.let(&t.urgent)
+		default:
+			return
+		}
+	}
 }
 
-// letIn tells so many of the queue that it is their turn, and returns how many there were.
-func letIn(queue *[]chan struct{}, count int) int {
-	count = min(max(0, count), len(*queue))
-	for _, one := range (*queue)[:count] {
-		close(one)
-	}
-	*queue = slices.Delete(*queue, 0, count)
-	return count
+// let tells the first of the queue that it is its turn.
+func (t *turns) let(queue *[]chan struct{}) {
+	close((*queue)[0])
+	*queue = slices.Delete(*queue, 0, 1)
+	t.free--
 }

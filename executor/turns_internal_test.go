@@ -67,3 +67,46 @@ func TestUrgentTurnsComeFirst(t *testing.T) {
 		check("in the end", "p4")
 	})
 }
+
+// TestThePatientAreServed although there is always somebody urgent.
+func TestThePatientAreServed(t *testing.T) {
+	turns := newTurns(2)
+	served := make(chan struct{})
+	for range 2 {
+		if err := turns.take(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiting := make(chan struct{})
+	var asked []chan struct{}
+	go func() {
+		defer close(served)
+		close(waiting)
+		if err := turns.take(t.Context(), false); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-waiting
+	for {
+		came := make(chan struct{})
+		asked = append(asked, came)
+		go func() {
+			defer close(came)
+			if err := turns.take(t.Context(), true); err != nil {
+				t.Error(err)
+			}
+		}()
+		turns.give()
+		select {
+		case <-came:
+		case <-served:
+			for range asked { // let those in that wait still
+				turns.give()
+			}
+			for _, came := range asked {
+				<-came
+			}
+			return
+		}
+	}
+}
