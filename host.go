@@ -23,8 +23,11 @@ const NodeNetwork = "node"
 
 // Mount is a file or directory of the node inside a sandbox.
 type Mount struct {
-	Source   string `json:"source"` // absolute; links are followed
-	Target   string `json:"target"` // absolute, inside
+	// Base is a directory that no sandbox can change. Source is below it then, and nothing
+	// on the way may be a link.
+	Base     string `json:"base,omitempty"`
+	Source   string `json:"source"` // absolute, unless there is a base; links are followed
+	Target   string `json:"target"` // absolute, inside; of a directory unless it is read-only
 	ReadOnly bool   `json:"read_only,omitempty"`
 }
 
@@ -63,13 +66,16 @@ func (h *HostAccess) Validate(field string) error {
 }
 
 func (m Mount) validate(field string) error {
-	if !cleanAbs(m.Source) {
+	if m.Base != "" && (!cleanAbs(m.Base) || !cleanBelow(m.Source)) {
+		return FieldErrorf(CodeInvalidArgument, field, "the source %q is not a clean path below %q", m.Source, m.Base)
+	}
+	if m.Base == "" && !cleanAbs(m.Source) {
 		return FieldErrorf(CodeInvalidArgument, field, "the source %q is not an absolute and clean path", m.Source)
 	}
 	if !cleanAbs(m.Target) || m.Target == "/" {
 		return FieldErrorf(CodeInvalidArgument, field, "the target %q is not an absolute and clean path below the root", m.Target)
 	}
-	for _, taken := range []string{"/proc", "/dev", "/run/yurt", "/.yurt-init"} {
+	for _, taken := range []string{"/proc", "/dev", "/tmp", "/run/yurt", "/.yurt-init", WorkspaceDir} {
 		if m.Target == taken || strings.HasPrefix(m.Target, taken+"/") {
 			return FieldErrorf(CodeInvalidArgument, field, "the target %s is in %s, which every sandbox has of its own", m.Target, taken)
 		}

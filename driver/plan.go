@@ -37,9 +37,13 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	if c.Slot != nil {
 		return plan{slot: c.slot(config, template, resources)}, nil
 	}
+	host, err := c.hostAccess(config, operator)
+	if err != nil {
+		return plan{}, err
+	}
 	p := plan{execution: c.execution()}
 	p.sandbox = yurt.SandboxSpec{
-		ID: yurt.SandboxIDPrefix + key(config.GetId()), Template: template, Resources: resources, Labels: labels(config),
+		ID: yurt.SandboxIDPrefix + key(config.GetId()), Template: template, Resources: resources, Labels: labels(config), Host: host,
 		Env: c.environment(config.GetEnv()), // also of what nomad alloc exec runs
 	}
 	e := &p.execution

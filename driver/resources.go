@@ -77,3 +77,15 @@ func (c *TaskConfig) limits(template *yurt.Template) error {
 	}
 	return template.Resources.Validate("ulimits")
 }
+
+// usualShares is what counts for a weight of 100, as in cgroups.
+const usualShares = 1024
+
+// weight is the task's share of the processors beside others.
+func weight(linux *drivers.LinuxResources) int {
+	shares := linux.GetCpuShares()
+	if shares <= 0 {
+		return 0
+	}
+	return int(max(1, min(yurt.MaxCPUWeight, shares*100/usualShares)))
+}

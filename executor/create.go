@@ -47,7 +47,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := e.admit(spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	layout, err := e.layout(spec.Template)
+	layout, err := e.layout(spec)
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -97,18 +97,19 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	return s.view(e.config.Node), nil
 }
 
-// layout says what is in the root of a sandbox of the template.
-func (e *Executor) layout(template yurt.Template) (layout.Layout, error) {
-	return rootfs.FromHost(template.RootFS.HostPaths, e.config.HostPaths)
+// layout says what is in the root of a sandbox.
+func (e *Executor) layout(spec yurt.SandboxSpec) (layout.Layout, error) {
+	root, err := rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths)
+	if err != nil || spec.Host == nil {
+		return root, err
+	}
+	return mountPoints(root, spec.Host.Mounts)
 }
 
 // admit refuses what this node cannot make.
 func (e *Executor) admit(spec yurt.SandboxSpec) error {
 	if !yurt.ValidID(yurt.SandboxIDPrefix, spec.ID) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not a sandbox id", spec.ID)
-	}
-	if spec.Host != nil {
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "host", "this node gives sandboxes nothing of its own yet")
 	}
 	if level := spec.Template.Isolation.Level; level != yurt.IsolationNamespaces {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "isolation.level", "this node cannot isolate at level %q; it knows %q", level, yurt.IsolationNamespaces)
@@ -153,7 +154,11 @@ func admitResources(r yurt.Resources, kind yurt.DiskKind) error {
 
 func limitsOf(spec yurt.SandboxSpec) cgroup.Limits {
 	r := spec.Resources
-	return cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: spec.Template.Resources.IOWeight}
+	limits := cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: spec.Template.Resources.IOWeight}
+	if spec.Host != nil {
+		limits.CPUWeight = spec.Host.CPUWeight
+	}
+	return limits
 }
 
 // makeDir makes the sandbox's directory. Without a record in it, it is half made.
@@ -180,6 +185,7 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Lay
 	}
 	reply, err := e.launcher.Create(ctx, launch.CreateRequest{
 		ID: s.id, Spec: spec, Layout: layout, Births: births, Homes: homes,
+		Binds: bindsOf(s.record.Spec.Host), Network: networkOf(s.record.Spec.Host),
 	}, files)
 	if err != nil {
 		return err

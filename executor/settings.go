@@ -105,7 +105,7 @@ func initArgs(spec yurt.SandboxSpec, homes int) []string {
 		"-homes-fd=" + strconv.Itoa(launch.InitHomesFD),
 		"-homes=" + strconv.Itoa(homes),
 	}
-	for _, path := range oci.Writable() {
+	for _, path := range append(oci.Writable(), writableMounts(spec.Host)...) {
 		args = append(args, "-write="+path)
 	}
 	ulimits := spec.Template.Resources.Ulimits

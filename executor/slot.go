@@ -188,7 +188,7 @@ func (e *Executor) admitSlot(spec yurt.SlotSpec) error {
 	if err := e.admit(probe); err != nil {
 		return err
 	}
-	_, err := e.layout(spec.Template)
+	_, err := e.layout(yurt.SandboxSpec{Template: spec.Template})
 	return err
 }
 

@@ -24,7 +24,8 @@ type Limits struct {
 	Memory int64   // bytes, swap included
 	PIDs   int
 
-	IOWeight int // share of the disks' time, 1 to 1000; 0 for the kernel's default, 100
+	CPUWeight int // share of the processors, 1 to 10000; 0 for the kernel's default, 100
+	IOWeight  int // share of the disks' time, 1 to 1000; 0 for the kernel's default, 100
 }
 
 // What yurt-init may use for itself, beside the limits of its runs.

@@ -94,6 +94,11 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 			return nil, err
 		}
 	}
+	if limits.CPUWeight != 0 { // of which 1024 is usual here
+		if err := writeInt(g.dir["cpu"], "cpu.shares", max(2, int64(limits.CPUWeight)*1024/100)); err != nil {
+			return nil, err
+		}
+	}
 	return g, errors.Join(
 		limitMemoryV1(filepath.Join(g.dir["memory"], "runs"), limits.Memory),
 		limitMemoryV1(filepath.Join(g.dir["memory"], "init"), initMemory),

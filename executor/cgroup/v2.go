@@ -44,6 +44,9 @@ func (m *Manager) createV2(name string, limits Limits) (Group, error) {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
 	err := limitCPUV2(g.dir, limits.CPU)
+	if err == nil && limits.CPUWeight != 0 {
+		err = writeInt(g.dir, "cpu.weight", int64(limits.CPUWeight))
+	}
 	if err == nil && limits.IOWeight != 0 {
 		err = m.weighV2(g.dir, limits.IOWeight)
 	}

@@ -32,6 +32,19 @@ type CreateRequest struct {
 	Layout layout.Layout `json:"layout"`
 	Births int           `json:"births"`
 	Homes  int           `json:"homes"`
+
+	Binds []Bind `json:"binds,omitempty"`
+	// Network is the path of the namespace to join, or "node" for the node's; "" is one of its own.
+	Network string `json:"network,omitempty"`
+}
+
+// Bind is a file or directory of the host that one sandbox gets. Who owns what in it is the
+// same inside: its ids are those of the sandbox.
+type Bind struct {
+	Base     string `json:"base,omitempty"` // that Source is below, through no link
+	Source   string `json:"source"`
+	Target   string `json:"target"`
+	ReadOnly bool   `json:"read_only,omitempty"`
 }
 
 // Descriptors of yurt-init in a sandbox that the launcher made.

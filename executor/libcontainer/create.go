@@ -51,7 +51,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.R
 	if req.Spec.Root.Path, err = s.skeletons.path(req.Layout); err != nil {
 		return launch.Reply{}, err
 	}
-	network, err := s.networks.take()
+	network, err := s.network(req.Network)
 	if err != nil {
 		return launch.Reply{}, err
 	}
@@ -59,7 +59,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.R
 	if err := joinNetwork(req.Spec, network); err != nil {
 		return launch.Reply{}, err
 	}
-	drop, err := mountImage(req.ID, req.Spec)
+	drop, err := mountOwn(req)
 	if err != nil {
 		return launch.Reply{}, err
 	}

@@ -1,0 +1,134 @@
+package driver
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+)
+
+// hostAccess is what the sandbox gets of the node: Nomad's directories, volumes, mounts and
+// the network.
+func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (host *yurt.HostAccess, err error) {
+	if len(config.GetDevices()) > 0 {
+		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "device", "this version gives sandboxes no devices of the node; leave device out")
+	}
+	host = &yurt.HostAccess{CPUWeight: weight(config.GetResources().GetLinuxResources())}
+	if host.NetworkNamespace, err = c.network(config, operator); err != nil {
+		return nil, err
+	}
+	host.Mounts = directories(config)
+	for _, m := range config.GetMounts() {
+		// Nomad made them, of volumes that the operator has or from a plugin of Nomad's.
+		host.Mounts = append(host.Mounts, yurt.Mount{Source: filepath.Clean(m.GetHostPath()), Target: filepath.Clean(m.GetTaskPath()), ReadOnly: m.GetReadonly()})
+	}
+	for _, m := range c.Mounts {
+		mount, err := m.mount(config, operator)
+		if err != nil {
+			return nil, err
+		}
+		host.Mounts = append(host.Mounts, mount)
+	}
+	if host.NetworkNamespace != "" {
+		if host.Mounts, err = names(config, host.Mounts); err != nil {
+			return nil, err
+		}
+	}
+	return host, host.Validate("mounts")
+}
+
+// directories are those that Nomad gives every task.
+func directories(config *drivers.TaskConfig) []yurt.Mount {
+	dir, task := config.GetAllocDir(), config.GetName()
+	return []yurt.Mount{
+		{Source: filepath.Join(dir, "alloc"), Target: "/alloc"},
+		{Source: filepath.Join(dir, task, "local"), Target: "/local"},
+		{Source: filepath.Join(dir, task, "secrets"), Target: "/secrets"},
+	}
+}
+
+// mount is one of the config block's. A relative source is in the task's directory, which
+// the task itself can fill with links.
+func (m mountConfig) mount(config *drivers.TaskConfig, operator Config) (yurt.Mount, error) {
+	mount := yurt.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly}
+	if !filepath.IsAbs(m.Source) {
+		mount.Base = filepath.Join(config.GetAllocDir(), config.GetName())
+		if m.Source == "" || !filepath.IsLocal(m.Source) {
+			return mount, yurt.FieldErrorf(yurt.CodeInvalidArgument, "mounts.source", "%q leads out of the task's directory; give a path such as local/data", m.Source)
+		}
+		mount.Source = filepath.Clean(m.Source)
+		return mount, nil
+	}
+	real, err := filepath.EvalSymlinks(m.Source)
+	if err != nil {
+		return mount, yurt.FieldErrorf(yurt.CodeInvalidArgument, "mounts.source", "%w", err)
+	}
+	if !slices.ContainsFunc(operator.HostMounts, func(root string) bool {
+		return real == root || strings.HasPrefix(real, strings.TrimSuffix(root, "/")+"/")
+	}) {
+		return mount, yurt.FieldErrorf(yurt.CodeForbidden, "mounts.source", "%s is not offered on this node; the operator's plugin block offers %s (host_mounts); take one of those, a path in the task's directory or a volume",
+			real, orNone(operator.HostMounts))
+	}
+	mount.Source = real
+	return mount, nil
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}
+
+// network says which network namespace the task is in: that of its group where there is
+// one, the node's if it is to have ports there, and one of its own otherwise.
+func (c *TaskConfig) network(config *drivers.TaskConfig, operator Config) (string, error) {
+	isolation := config.GetNetworkIsolationSpec()
+	group := isolation.GetPath() != "" && isolation.GetMode() == drivers.NetworkIsolationSpec_GROUP
+	mode := c.Network
+	if mode == "" {
+		switch {
+		case group:
+			mode = networkGroup
+		case len(config.GetResources().GetPorts()) > 0:
+			mode = networkHost
+		}
+	}
+	switch {
+	case mode == networkGroup && !group:
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "network", "%q is the network of the task's group, which has none; give the group a network block with mode = \"bridge\"", networkGroup)
+	case mode == networkGroup:
+		return isolation.GetPath(), nil
+	case mode == networkHost && !operator.HostNetwork:
+		return "", forbiddenNetwork()
+	case mode == networkHost:
+		return yurt.NodeNetwork, nil
+	default:
+		return "", nil
+	}
+}
+
+// names lets what has a network know names as the node does, unless the job mounts files of
+// its own for that.
+func names(config *drivers.TaskConfig, mounts []yurt.Mount) ([]yurt.Mount, error) {
+	if dns := config.GetDns(); dns != nil {
+		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "network.dns", "this version takes the node's name servers; leave dns out, or mount a resolv.conf from the task's directory")
+	}
+	for _, path := range []string{"/etc/resolv.conf", "/etc/hosts"} {
+		if slices.ContainsFunc(mounts, func(m yurt.Mount) bool { return m.Target == path }) {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			continue // the node has none
+		}
+		if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() {
+			mounts = append(mounts, yurt.Mount{Source: real, Target: path, ReadOnly: true})
+		}
+	}
+	return mounts, nil
+}

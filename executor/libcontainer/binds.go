@@ -1,0 +1,271 @@
+//go:build linux && cgo && seccomp
+
+package libcontainer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"syscall"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/launch"
+)
+
+// network returns the namespace of the path, or one that nobody else has.
+func (s *server) network(path string) (*os.File, error) {
+	switch path {
+	case "":
+		return s.networks.take()
+	case nodeNetwork: // of the main thread, which never leaves it
+		path = fmt.Sprintf("/proc/%d/ns/net", os.Getpid())
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("joining a network namespace: %w", err)
+	}
+	return file, nil
+}
+
+// nodeNetwork is how the request names the namespace of the host.
+const nodeNetwork = "node"
+
+// mountOwn mounts what is of the one sandbox, for it to be bound. drop undoes that, once
+// the sandbox has its own.
+func mountOwn(req *launch.CreateRequest) (drop func() error, err error) {
+	dropImage, err := mountImage(req.ID, req.Spec)
+	if err != nil {
+		return nil, err
+	}
+	dropBinds, err := bindAll(req)
+	if err != nil {
+		return nil, errors.Join(err, dropImage())
+	}
+	return func() error { return errors.Join(dropBinds(), dropImage()) }, nil
+}
+
+// bindAll mounts what of the host the sandbox gets where only this process sees it, with
+// the sandbox's ids, and has the specification bind that. release undoes it, once the
+// sandbox has its own.
+func bindAll(req *launch.CreateRequest) (release func() error, err error) {
+	if len(req.Binds) == 0 {
+		return func() error { return nil }, nil
+	}
+	dir := filepath.Join(skeletonDir, req.ID+".binds")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("mounting what is the host's: %w", err)
+	}
+	made := 0
+	release = func() (err error) {
+		for i := range made {
+			err = errors.Join(err, unix.Unmount(filepath.Join(dir, strconv.Itoa(i)), unix.MNT_DETACH))
+		}
+		if err != nil { // what is in it would be the host's
+			return fmt.Errorf("unmounting what is the host's: %w", err)
+		}
+		return os.RemoveAll(dir)
+	}
+	users, err := userNamespace(req.Spec.Linux)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	defer users.Close()
+	trees, err := cloneAll(req.Binds, users)
+	if err != nil {
+		return nil, errors.Join(err, release())
+	}
+	defer closeTrees(trees)
+	for i, b := range req.Binds {
+		place := filepath.Join(dir, strconv.Itoa(i))
+		if err := trees[i].attach(place); err != nil {
+			return nil, errors.Join(failedBind(b, err), release())
+		}
+		made++
+		options := []string{"rbind", "nosuid", "nodev"}
+		if b.ReadOnly {
+			options = append(options, "ro")
+		}
+		req.Spec.Mounts = append(req.Spec.Mounts, specs.Mount{Destination: b.Target, Type: "bind", Source: place, Options: options})
+	}
+	return release, nil
+}
+
+func failedBind(b launch.Bind, err error) error {
+	return fmt.Errorf("mounting %s of the host at %s: %w", filepath.Join("/", b.Base, b.Source), b.Target, err)
+}
+
+// tree is a mount that is in no namespace yet.
+type tree struct {
+	fd  int
+	dir bool // or a file
+}
+
+// attach mounts it at the place, which comes to be.
+func (t tree) attach(place string) (err error) {
+	if t.dir {
+		err = os.Mkdir(place, 0o700)
+	} else {
+		err = os.WriteFile(place, nil, 0o600)
+	}
+	if err != nil {
+		return err
+	}
+	return unix.MoveMount(t.fd, "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+func closeTrees(trees []tree) {
+	for _, t := range trees {
+		unix.Close(t.fd)
+	}
+}
+
+// cloneAll returns a tree for each of the binds, as the host sees them now: what it has
+// mounted since this process was started may not have come here. It is done on a thread
+// that ends with it, since the others are to stay in this process's namespace.
+func cloneAll(binds []launch.Bind, users *os.File) (trees []tree, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlock
+		if err = enterHost(); err != nil {
+			return
+		}
+		for _, b := range binds {
+			var t tree
+			if t, err = clone(b, users); err != nil {
+				err = failedBind(b, err)
+				return
+			}
+			trees = append(trees, t)
+		}
+	}()
+	<-done
+	if err != nil {
+		closeTrees(trees)
+	}
+	return trees, err
+}
+
+// enterHost puts the calling thread into the mount namespace of the executor, whose child
+// this process is.
+func enterHost() error {
+	if unix.Gettid() == unix.Getpid() {
+		return errors.New("the main thread may not leave its mount namespace")
+	}
+	host, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", os.Getppid()))
+	if err != nil {
+		return fmt.Errorf("finding the host's mounts: %w", err)
+	}
+	defer host.Close()
+	if err := errors.Join(unix.Unshare(unix.CLONE_FS), unix.Setns(int(host.Fd()), unix.CLONE_NEWNS)); err != nil {
+		return fmt.Errorf("finding the host's mounts: %w", err)
+	}
+	return nil
+}
+
+// clone returns the tree of one bind.
+func clone(b launch.Bind, users *os.File) (tree, error) {
+	source, err := openSource(b)
+	if err != nil {
+		return tree{}, err
+	}
+	defer source.Close()
+	info, err := source.Stat()
+	if err != nil {
+		return tree{}, err
+	}
+	fd, err := cloneTree(source, b.ReadOnly, users)
+	return tree{fd, info.IsDir()}, err
+}
+
+// openSource opens the path without following a link below its base.
+func openSource(b launch.Bind) (*os.File, error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}
+	at := unix.AT_FDCWD
+	if b.Base != "" {
+		base, err := os.Open(b.Base)
+		if err != nil {
+			return nil, err
+		}
+		defer base.Close()
+		at, how.Resolve = int(base.Fd()), unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS
+	}
+	fd, err := unix.Openat2(at, b.Source, how)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), b.Source), nil
+}
+
+// cloneTree returns a mount of the source and all below it that is in no namespace yet, on
+// which the sandbox's ids are those that the files have. A file system that cannot do that
+// is mounted as it is: what is in it belongs to nobody then, as the sandbox sees it.
+func cloneTree(source *os.File, readOnly bool, users *os.File) (int, error) {
+	attr := unix.MountAttr{
+		Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(users.Fd()),
+	}
+	if readOnly {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	tree, err := unix.OpenTree(int(source.Fd()), "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, err
+	}
+	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EPERM) {
+		attr.Attr_set &^= unix.MOUNT_ATTR_IDMAP
+		attr.Userns_fd = 0
+		err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr)
+	}
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(tree))
+	}
+	return tree, nil
+}
+
+// userNamespace returns a user namespace with the ids of the specification. It is that of
+// a process which is stopped before its first instruction, and then gone.
+func userNamespace(linux *specs.Linux) (file *os.File, err error) {
+	// The thread that traces a process is the only one that may wait for it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	process, err := os.StartProcess("/proc/self/exe", []string{"yurt-launcher"}, &os.ProcAttr{Sys: &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER, UidMappings: idMappings(linux.UIDMappings), GidMappings: idMappings(linux.GIDMappings),
+		Ptrace: true, Pdeathsig: syscall.SIGKILL,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("making a user namespace: %w", err)
+	}
+	file, err = os.Open(fmt.Sprintf("/proc/%d/ns/user", process.Pid))
+	if err := errors.Join(process.Kill(), reapTraced(process.Pid)); err != nil {
+		return nil, fmt.Errorf("making a user namespace: %w", err)
+	}
+	return file, err
+}
+
+// reapTraced waits until the process is gone, past the stops of one that is traced.
+func reapTraced(pid int) error {
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(pid, &status, 0, nil)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil || status.Exited() || status.Signaled() {
+			return err
+		}
+	}
+}
+
+func idMappings(mappings []specs.LinuxIDMapping) []syscall.SysProcIDMap {
+	list := make([]syscall.SysProcIDMap, 0, len(mappings))
+	for _, m := range mappings {
+		list = append(list, syscall.SysProcIDMap{ContainerID: int(m.ContainerID), HostID: int(m.HostID), Size: int(m.Size)})
+	}
+	return list
+}
