@@ -38,11 +38,14 @@ type Config struct {
 
 // configSchema is that of [Config].
 func configSchema() *hclspec.Spec {
-	return object(map[string]string{
-		"state_dir": "string", "executor": "string", "node_name": "string", "settings": "map(string)",
+	schema := object(map[string]string{
+		"state_dir": "string", "executor": "string", "node_name": "string",
 		"template_dir": "string", "host_mounts": "list(string)", "host_network": "bool", "images": "bool",
 		"isolation": "string", "slots": "bool",
 	})
+	// In an agent's configuration this is a block, whatever it looks like.
+	schema.GetObject().Attributes["settings"] = hclspec.NewBlockAttrs("settings", "string", false)
+	return schema
 }
 
 // object is the schema of optional attributes of the given types.

@@ -38,6 +38,12 @@ func (l *ledger) free(at shelf, shown int, now time.Time) int {
 	return shown - d.open - len(d.settled)
 }
 
+// wasRefused reports whether the node had none just now.
+func (l *ledger) wasRefused(at shelf, now time.Time) bool {
+	d := l.debts[at]
+	return d != nil && now.Before(d.refused)
+}
+
 func (d *debt) trim(now time.Time) {
 	paid := 0
 	for paid < len(d.settled) && !now.Before(d.settled[paid]) {

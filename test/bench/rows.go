@@ -47,3 +47,33 @@ func benches() []bench {
 		{name: "lambda-node", n: 200, pause: isolated, prepare: lambdaNode, goal: goal{"p50 ≤ 3 ms", func(r Row) bool { return r.P50 <= 3 }}},
 	}
 }
+
+// clusterBenches are the rows about a cluster: real Nomad, Consul and driver.
+func clusterBenches() []bench {
+	return []bench{
+		{
+			name: "cluster-create-warm", n: 100, pause: isolated, prepare: clusterCreateWarm,
+			goal: goal{"p50 ≤ 4 ms, p99 ≤ 15 ms", func(r Row) bool { return r.P50 <= 4 && r.P99 <= 15 }},
+		},
+		{
+			name: "cluster-create-cold", n: 40, pause: isolated, prepare: clusterCreateCold,
+			goal: goal{"p50 ≤ 60 ms", func(r Row) bool { return r.P50 <= 60 }},
+		},
+		{
+			name: "cluster-tti", n: 100, pause: isolated, prepare: clusterTTI,
+			goal: goal{"p50 ≤ 8 ms", func(r Row) bool { return r.P50 <= 8 }},
+		},
+		{
+			name: "cluster-burst", n: 100, measure: clusterBurst,
+			goal: goal{"100 at once, 50 warm: ≤ 2000 ms", func(r Row) bool { return r.Value <= 2000 }},
+		},
+		{
+			name: "cluster-rate", n: 600, measure: clusterRate,
+			goal: goal{"≥ 60/s on 2 cores", func(r Row) bool { return r.Value >= 60 }},
+		},
+		{
+			name: "controller-cpu", n: 300, measure: controllerCPU,
+			goal: goal{"≤ 1 ms", func(r Row) bool { return r.Value <= 1 }},
+		},
+	}
+}

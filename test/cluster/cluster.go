@@ -19,8 +19,9 @@ type Options struct {
 	// Servers is how many agents are servers and nothing else. With 0 the first client is
 	// a server too.
 	Servers int
-	Clients int    // 0 means 1
-	Node    string // name of the first client's node; others', and this when empty, are made
+	Clients int // 0 means 1
+	// Nodes are the names of the clients' nodes, as far as they are given.
+	Nodes []string
 
 	PluginDir string // of task drivers
 	// Config is HCL for every agent and ClientConfig for clients, beside the harness's own.
@@ -100,8 +101,8 @@ func (c *NomadCluster) start(ctx context.Context, options Options) error {
 		if i == 0 {
 			agent.Prefer = options.Prefer
 		}
-		if i == servers {
-			agent.Node = options.Node
+		if k := i - servers; k >= 0 && k < len(options.Nodes) {
+			agent.Node = options.Nodes[k]
 		}
 		if agent.Client {
 			agent.Config += "\n" + options.ClientConfig

@@ -24,7 +24,7 @@ const (
 	stopLimit  = 30 * time.Second
 )
 
-// Server is a running "yurt dev".
+// Server is a running "yurt dev", or another program that serves the REST API.
 type Server struct {
 	URL string // without a slash at its end
 
@@ -39,6 +39,11 @@ type Server struct {
 // kept in server.log in the state directory. When ctx ends the server is asked to
 // end too. The caller calls Stop or Kill.
 func Start(ctx context.Context, binary, stateDir, listen string) (*Server, error) {
+	return Run(ctx, binary, stateDir, "dev", "--listen", listen)
+}
+
+// Run is Start with the arguments of another server.
+func Run(ctx context.Context, binary, stateDir string, args ...string) (*Server, error) {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)
 	}
@@ -46,7 +51,7 @@ func Start(ctx context.Context, binary, stateDir, listen string) (*Server, error
 	if err != nil {
 		return nil, fmt.Errorf("making a log: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, binary, "dev", "--listen", listen, "--state-dir", stateDir)
+	cmd := exec.CommandContext(ctx, binary, append(args, "--state-dir", stateDir)...)
 	cmd.Env = append(os.Environ(), "YURT_STATE_DIR="+stateDir) // marks its helpers, see package leftovers
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopLimit
@@ -54,10 +59,10 @@ func Start(ctx context.Context, binary, stateDir, listen string) (*Server, error
 	cmd.Stderr = log
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting yurt dev: %w", err), log.Close())
+		return nil, errors.Join(fmt.Errorf("starting the server: %w", err), log.Close())
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting yurt dev: %w", err), log.Close())
+		return nil, errors.Join(fmt.Errorf("starting the server: %w", err), log.Close())
 	}
 	s := &Server{cmd: cmd, log: log, done: make(chan struct{})}
 	url := make(chan string, 1)
@@ -67,7 +72,7 @@ func Start(ctx context.Context, binary, stateDir, listen string) (*Server, error
 	case <-time.After(startLimit):
 	}
 	if s.URL == "" {
-		return nil, errors.Join(fmt.Errorf("yurt dev did not start:\n%s", s.LogTail()), s.Kill())
+		return nil, errors.Join(fmt.Errorf("the server did not start:\n%s", s.LogTail()), s.Kill())
 	}
 	return s, nil
 }
@@ -92,6 +97,16 @@ func (s *Server) follow(stdout io.Reader, url chan<- string) {
 	s.err = s.cmd.Wait()
 }
 
+// Running reports whether the process has not ended.
+func (s *Server) Running() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
+}
+
 // PID returns the process id of the server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
@@ -99,15 +114,15 @@ func (s *Server) PID() int { return s.cmd.Process.Pid }
 func (s *Server) Stop() error {
 	defer s.log.Close()
 	if err := s.cmd.Process.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("stopping yurt dev: %w", err)
+		return fmt.Errorf("stopping the server: %w", err)
 	}
 	select {
 	case <-s.done:
 	case <-time.After(stopLimit):
-		return errors.Join(fmt.Errorf("yurt dev did not end within %s of being asked:\n%s", stopLimit, s.LogTail()), s.Kill())
+		return errors.Join(fmt.Errorf("the server did not end within %s of being asked:\n%s", stopLimit, s.LogTail()), s.Kill())
 	}
 	if s.err != nil {
-		return fmt.Errorf("yurt dev ended badly: %w\n%s", s.err, s.LogTail())
+		return fmt.Errorf("the server ended badly: %w\n%s", s.err, s.LogTail())
 	}
 	return nil
 }

@@ -1,0 +1,331 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api"
+	"github.com/yurtrun/yurt/executor/identity"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/yurtcluster"
+)
+
+// template is what the sessions of these tests are made from: it needs no toolchain.
+const template = "shell-basic"
+
+// world is the cluster and a client of its API.
+type world struct {
+	*yurtcluster.Cluster
+	*yurtclient.Client
+}
+
+// TestSessions goes through the life of sessions on one cluster, a part after the other.
+func TestSessions(t *testing.T) {
+	c := yurtcluster.Test(t, yurtcluster.Options{})
+	client, err := yurtclient.New(c.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{c, client}
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *world)
+	}{
+		{"cold", testCold},
+		{"refused", testRefused},
+		{"reuse", testReuse},
+		{"warm", testWarm},
+		{"race", testRace},
+		{"without Consul", testWithoutConsul},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { part.test(t, w) }) {
+			return // the next one would only fail of this
+		}
+	}
+}
+
+func (w *world) create(t *testing.T, req yurtclient.CreateSessionRequest) yurt.Session {
+	t.Helper()
+	req.TemplateID = template
+	session, err := w.CreateSession(t.Context(), req)
+	if err != nil {
+		t.Fatalf("creating a session: %v", err)
+	}
+	return session
+}
+
+func (w *world) end(t *testing.T, session yurt.Session) {
+	t.Helper()
+	if _, err := w.EndSession(t.Context(), session.ID); err != nil {
+		t.Fatalf("ending a session: %v", err)
+	}
+}
+
+// sh runs a command in the session and returns what it printed.
+func (w *world) sh(t *testing.T, session yurt.Session, command string) string {
+	t.Helper()
+	e, err := w.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: command}})
+	if err != nil || e.Result == nil || e.Result.ExitCode != 0 {
+		t.Fatalf("running %q: %+v, %v", command, e.Result, err)
+	}
+	return e.Result.Stdout
+}
+
+// jobs lists those of slots.
+func (w *world) jobs(t *testing.T) []*nomad.JobListStub {
+	t.Helper()
+	list, _, err := w.Nomad.API.Jobs().List(&nomad.QueryOptions{Prefix: "yurt-"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// testCold: without a warm sandbox Nomad starts a slot, whose job knows nothing that only
+// the session may know, and is gone when the session is.
+func testCold(t *testing.T, w *world) {
+	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent, Env: map[string]string{"SECRET": "s3cret"}})
+	if p := session.Placement; p.Kind != yurt.PlacementCold || p.Node != w.Nomad.Clients[0].Node || p.Phases["place"] <= 0 || p.Phases["await"] <= 0 {
+		t.Errorf("it was placed %+v", p)
+	}
+	t.Logf("phases, measured under load: %v", session.Placement.Phases)
+	if out := w.sh(t, session, "echo $SECRET"); out != "s3cret\n" {
+		t.Errorf("it printed %q", out)
+	}
+	jobs := w.jobs(t)
+	if len(jobs) != 1 || jobs[0].ID != "yurt-"+session.ID {
+		t.Fatalf("the jobs are %+v", jobs)
+	}
+	job, _, err := w.Nomad.API.Jobs().Info(jobs[0].ID, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := json.Marshal(job); err != nil || strings.Contains(string(text), "s3cret") {
+		t.Errorf("the session's environment is in its job: %s, %v", text, err)
+	}
+	w.end(t, session)
+	rig.Eventually(t, "the job is purged", func() bool { return len(w.jobs(t)) == 0 })
+	rig.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 })
+	w.readme(t)
+}
+
+func (w *world) containers(t *testing.T) int {
+	t.Helper()
+	list, err := w.Containers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// readme makes what the README asks of the API, in the order of a session's life.
+func (w *world) readme(t *testing.T) {
+	session := w.create(t, yurtclient.CreateSessionRequest{})
+	if out := w.sh(t, session, "echo once"); out != "once\n" {
+		t.Errorf("it printed %q", out)
+	}
+	rig.Eventually(t, "an ephemeral session ends with its execution", func() bool {
+		got, err := w.Session(t.Context(), session.ID)
+		return err == nil && got.State == yurt.SessionTerminated && len(w.jobs(t)) == 0
+	})
+}
+
+// testRefused: what nobody has room for is refused in Nomad's words, and leaves nothing.
+func testRefused(t *testing.T, w *world) {
+	_, err := w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{
+		TemplateID: template, Resources: &yurtclient.Resources{Memory: yurt.MaxMemory},
+	})
+	if err == nil || !strings.Contains(strings.ToLower(err.Error()), "memory") {
+		t.Errorf("more memory than any node has: %v", err)
+	}
+	t.Logf("it said: %v", err)
+	rig.Eventually(t, "no job is left", func() bool { return len(w.jobs(t)) == 0 })
+}
+
+// testReuse: an agent gets its session back.
+func testReuse(t *testing.T, w *world) {
+	req := yurtclient.CreateSessionRequest{AgentID: "agent", Reuse: true}
+	first := w.create(t, req)
+	w.sh(t, first, "echo kept > kept")
+	again := w.create(t, req)
+	if again.ID != first.ID || again.Placement.Kind != yurt.PlacementReused || w.sh(t, again, "cat kept") != "kept\n" {
+		t.Errorf("it got %+v", again)
+	}
+	w.end(t, first)
+}
+
+// pool gives the warm pool a size and waits until so many are ready.
+func (w *world) pool(t *testing.T, size yurt.PoolSize) {
+	t.Helper()
+	if _, err := w.SetPool(t.Context(), template, size); err != nil {
+		t.Fatal(err)
+	}
+	w.ready(t, size.Min)
+	rig.Eventually(t, "there are no more slots than that", func() bool {
+		nodes, err := w.Nodes(t.Context())
+		return err == nil && len(nodes) == 1 && nodes[0].Slots == size.Min && nodes[0].Claimed == 0
+	})
+}
+
+func (w *world) ready(t *testing.T, want int) {
+	t.Helper()
+	seen := yurt.Pool{}
+	defer func() {
+		if t.Failed() {
+			t.Logf("the pool is %+v", seen)
+		}
+	}()
+	rig.Eventually(t, fmt.Sprintf("%d are ready", want), func() bool {
+		pools, err := w.Pools(t.Context())
+		if err != nil {
+			return false
+		}
+		for _, p := range pools {
+			if p.Template == template {
+				seen = p
+				return p.Ready == want
+			}
+		}
+		return want == 0
+	})
+}
+
+// testWarm: from a pool sandboxes are claimed at the node, and made again in the slots.
+func testWarm(t *testing.T, w *world) {
+	w.pool(t, yurt.PoolSize{Min: 2, Max: 2})
+	slots := len(w.jobs(t))
+	for range 4 {
+		w.ready(t, 2)
+		session := w.create(t, yurtclient.CreateSessionRequest{Env: map[string]string{"WHO": "me"}, Mode: yurt.ModePersistent})
+		if p := session.Placement; p.Kind != yurt.PlacementWarm {
+			t.Errorf("it was placed %+v", p)
+		}
+		if out := w.sh(t, session, "echo $WHO; ls | wc -l"); out != "me\n0\n" {
+			t.Errorf("it printed %q", out)
+		}
+		w.end(t, session)
+	}
+	w.ready(t, 2)
+	if now := len(w.jobs(t)); now != slots {
+		t.Errorf("there are %d jobs and there were %d: a slot makes its next sandbox without Nomad", now, slots)
+	}
+}
+
+// testRace: 500 clients claim at once what one slot has, and one gets it.
+func testRace(t *testing.T, w *world) {
+	w.pool(t, yurt.PoolSize{Min: 1, Max: 1})
+	nodes, err := w.Nodes(t.Context())
+	if err != nil || len(nodes) != 1 {
+		t.Fatalf("the nodes are %+v, %v", nodes, err)
+	}
+	source, err := identity.Open(identity.Files{
+		Authorities: filepath.Join(w.Dir, "ca", identity.AuthorityFile),
+		Certificate: filepath.Join(w.Dir, "controller1.pem"), Key: filepath.Join(w.Dir, "controller1-key.pem"),
+	}, identity.RoleController, time.Now, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := w.Template(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		clients sync.WaitGroup
+		got     atomic.Int64
+		start   = make(chan struct{})
+		session = yurt.NewSessionID() // of nobody: the sweep destroys it, if the test does not
+		won     atomic.Pointer[yurt.Sandbox]
+	)
+	client, err := api.NewTLSClient(nodes[0].Address, nodes[0].Name, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for range 500 {
+		clients.Go(func() {
+			<-start
+			spec := yurt.SandboxSpec{
+				ID: yurt.NewSandboxID(), Template: made, Resources: made.Resources.Or(yurt.DefaultResources()),
+				Labels: map[string]string{yurt.SessionLabel: session},
+			}
+			sandbox, found, err := client.ClaimSandbox(t.Context(), spec)
+			if err != nil {
+				t.Errorf("a claim: %v", err)
+			}
+			if found {
+				got.Add(1)
+				won.Store(&sandbox)
+			}
+		})
+	}
+	close(start)
+	clients.Wait()
+	if got.Load() != 1 {
+		t.Errorf("%d of 500 got the one sandbox there was", got.Load())
+	}
+	if sandbox := won.Load(); sandbox != nil {
+		if err := client.DestroySandbox(t.Context(), sandbox.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	w.ready(t, 1)
+}
+
+// testWithoutConsul: with Consul away sessions and warm claims go on, and it is said.
+func testWithoutConsul(t *testing.T, w *world) {
+	w.pool(t, yurt.PoolSize{Min: 2, Max: 2})
+	if err := w.Consul.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	if p := session.Placement; p.Kind != yurt.PlacementWarm {
+		t.Errorf("it was placed %+v", p)
+	}
+	rig.Eventually(t, "it is said that Consul is away", func() bool { return len(w.warnings(t)) == 1 })
+	if out := w.sh(t, session, "echo on"); out != "on\n" {
+		t.Errorf("it printed %q", out)
+	}
+	w.end(t, session)
+	if err := w.Consul.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "Consul is back", func() bool { return len(w.warnings(t)) == 0 })
+	w.ready(t, 2)
+	nodes, err := w.Nodes(t.Context())
+	if err != nil || !slices.ContainsFunc(nodes, func(n yurt.NodeInfo) bool { return n.Healthy && n.Slots == 2 }) {
+		t.Errorf("the nodes are %+v, %v", nodes, err)
+	}
+}
+
+// warnings are what /ready, which has to say that it is, warns of.
+func (w *world) warnings(t *testing.T) []string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, w.URL()+"/ready", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var body struct{ Warnings []string }
+	if err := json.NewDecoder(res.Body).Decode(&body); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("it answered %d, %v", res.StatusCode, err)
+	}
+	return body.Warnings
+}

@@ -1,0 +1,219 @@
+package yurtcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt/executor/identity"
+	"github.com/yurtrun/yurt/test/cluster"
+	"github.com/yurtrun/yurt/test/devserver"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// Options say what cluster it is to be. The driver, with its programs, is needed.
+type Options struct {
+	Driver  cluster.Driver
+	Servers int // agents of Nomad that are servers and nothing else; 0 is 1
+	Nodes   int // 0 is 1
+	Network *cluster.Network
+	// Store is where controllers keep sessions; "" is an SQLite database of their own.
+	Store string
+	// ControllerArgs are further arguments of controllers.
+	ControllerArgs []string
+	// Settings are further ones of the executors, in HCL: "name" = "value" lines.
+	Settings string
+}
+
+// Cluster is a running cluster.
+type Cluster struct {
+	Consul      *cluster.ConsulAgent
+	Nomad       *cluster.NomadCluster
+	Controllers []*devserver.Server
+	Dir         string // certificates, and the controllers' state
+
+	options   Options
+	authority *identity.Authority
+}
+
+// certificateLife is longer than any test.
+const certificateLife = 24 * time.Hour
+
+// Start starts a cluster with one controller. The caller calls Close.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	c := &Cluster{options: options}
+	if err := c.start(ctx); err != nil {
+		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context) (err error) {
+	if c.Dir, err = os.MkdirTemp("", "yurt-cluster-"); err != nil {
+		return fmt.Errorf("making a directory for the cluster: %w", err)
+	}
+	names, err := c.certify()
+	if err != nil {
+		return err
+	}
+	consul := cluster.ConsulOptions{}
+	if c.options.Network != nil {
+		if consul.Host, err = c.options.Network.Host(ctx); err != nil {
+			return err
+		}
+	}
+	if c.Consul, err = cluster.StartConsul(ctx, consul); err != nil {
+		return err
+	}
+	c.Nomad, err = cluster.StartCluster(ctx, cluster.Options{
+		Servers: c.options.Servers, Clients: len(names), Nodes: names, Network: c.options.Network,
+		PluginDir: c.options.Driver.PluginDir, ClientConfig: c.clientConfig(),
+	})
+	if err != nil {
+		return err
+	}
+	for _, client := range c.Nomad.Clients {
+		if err := client.WaitDriver(ctx, "yurt"); err != nil {
+			return err
+		}
+	}
+	_, err = c.StartController(ctx)
+	return err
+}
+
+// certify makes an authority and the certificates of all nodes, whose names it returns.
+func (c *Cluster) certify() ([]string, error) {
+	dir := filepath.Join(c.Dir, "ca")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making a directory for certificates: %w", err)
+	}
+	if err := identity.InitAuthority(dir, certificateLife, time.Now); err != nil {
+		return nil, err
+	}
+	authority, err := identity.OpenAuthority(dir, time.Now)
+	if err != nil {
+		return nil, err
+	}
+	c.authority = authority
+	names := make([]string, max(1, c.options.Nodes))
+	for i := range names {
+		names[i] = fmt.Sprintf("%s-node%d", filepath.Base(c.Dir), i+1)
+		if err := c.issue(identity.Name{Role: identity.RoleExecutor, Name: names[i]}); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func (c *Cluster) issue(name identity.Name) error {
+	certificate, key := c.pair(name.Name)
+	_, err := c.authority.Issue(name, certificateLife, certificate, key)
+	return err
+}
+
+func (c *Cluster) pair(name string) (certificate, key string) {
+	return filepath.Join(c.Dir, name+".pem"), filepath.Join(c.Dir, name+"-key.pem")
+}
+
+func (c *Cluster) trusted() string { return filepath.Join(c.Dir, "ca", identity.AuthorityFile) }
+
+// clientConfig is the driver's on every node.
+func (c *Cluster) clientConfig() string {
+	certificate, key := c.pair("${node}")
+	return c.options.Driver.Config(fmt.Sprintf(`settings {
+      listen-tls = "${ip}:8701"
+      tls-ca     = %q
+      tls-cert   = %q
+      tls-key    = %q
+      consul     = %q
+      %s
+    }`, c.trusted(), certificate, key, c.Consul.Address, c.options.Settings)) + "client { memory_total_mb = 200000 }\n"
+}
+
+// StartController starts one more controller and waits until it serves.
+func (c *Cluster) StartController(ctx context.Context, args ...string) (*devserver.Server, error) {
+	name := fmt.Sprintf("controller%d", len(c.Controllers)+1)
+	if err := c.issue(identity.Name{Role: identity.RoleController, Name: name}); err != nil {
+		return nil, err
+	}
+	certificate, key := c.pair(name)
+	all := []string{
+		"controller", "--listen", "127.0.0.1:0", "--consul", c.Consul.Address, "--nomad", c.Nomad.Servers[0].Address,
+		"--tls-ca", c.trusted(), "--tls-cert", certificate, "--tls-key", key,
+		"--nomad-mhz-per-core", "10", // there is room for many on a small machine
+	}
+	if c.options.Store != "" {
+		all = append(all, "--store", c.options.Store)
+	}
+	all = append(append(all, c.options.ControllerArgs...), args...)
+	server, err := devserver.Run(ctx, c.options.Driver.Program, filepath.Join(c.Dir, name), all...)
+	if err != nil {
+		return nil, err
+	}
+	c.Controllers = append(c.Controllers, server)
+	return server, nil
+}
+
+// URL is where the first controller serves.
+func (c *Cluster) URL() string { return c.Controllers[0].URL }
+
+// Close ends everything and removes what is left.
+func (c *Cluster) Close(ctx context.Context) error {
+	var errs []error
+	for _, controller := range c.Controllers {
+		if controller.Running() {
+			errs = append(errs, controller.Stop())
+		}
+	}
+	if c.Nomad != nil {
+		errs = append(errs, c.Nomad.Close(ctx))
+	}
+	if c.Consul != nil {
+		errs = append(errs, c.Consul.Close())
+	}
+	return errors.Join(append(errs, os.RemoveAll(c.Dir))...)
+}
+
+// Test starts a cluster for the test, of programs that are built now.
+func Test(t testing.TB, options Options) *Cluster {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	options.Driver = cluster.BuildDriver(t)
+	// The test's own context is done before its cleanup begins, and would end controllers.
+	c, err := Start(context.WithoutCancel(t.Context()), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.Logs())
+		}
+		if err := c.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Errorf("ending the cluster: %v", err)
+		}
+	})
+	return c
+}
+
+// Logs is the end of what the parts printed.
+func (c *Cluster) Logs() string {
+	var all strings.Builder
+	for i, controller := range c.Controllers {
+		fmt.Fprintf(&all, "controller %d:\n%s\n", i+1, controller.LogTail())
+	}
+	for _, client := range c.Nomad.Clients {
+		log, err := os.ReadFile(filepath.Join(client.Dir, "yurt", "executor.log"))
+		if err != nil {
+			log = []byte(err.Error())
+		}
+		const most = 8000
+		fmt.Fprintf(&all, "executor of %s:\n%s\n", client.Node, log[max(0, len(log)-most):])
+		fmt.Fprintf(&all, "Nomad on %s:\n%s\n", client.Node, client.LogTail())
+	}
+	return all.String()
+}
