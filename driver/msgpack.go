@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 	"github.com/zclconf/go-cty/cty/msgpack"
@@ -14,6 +16,23 @@ import (
 // maxConfig bounds what a task or the operator may configure, in bytes. A job may bring
 // source text with it.
 const maxConfig = 16 << 20
+
+// fraction is a number that need not be whole. One that has no exact form in binary, such
+// as 0.1, comes as text.
+type fraction float64
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (f *fraction) UnmarshalJSON(text []byte) error {
+	if bytes.Equal(text, []byte("null")) {
+		return nil
+	}
+	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if err != nil {
+		return fmt.Errorf("%s is no number", text)
+	}
+	*f = fraction(n)
+	return nil
+}
 
 // decode reads a configuration as Nomad sends it: a value of the schema, in MessagePack.
 func decode(data []byte, into any) error {

@@ -16,7 +16,7 @@ func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resource
 	r = yurt.Resources{Memory: yurt.Size(linux.GetMemoryLimitBytes()), CPU: c.cores(linux)}
 	if own := c.Resources; own != nil {
 		if own.CPU != 0 {
-			r.CPU = own.CPU
+			r.CPU = float64(own.CPU)
 		}
 		r.PIDs = own.PIDs
 		for _, f := range []struct {

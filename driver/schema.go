@@ -37,10 +37,10 @@ type mountConfig struct {
 
 // resourceConfig is the resources block in config, for what Nomad's own knows no word for.
 type resourceConfig struct {
-	CPU    float64 `json:"cpu"` // cores
-	Memory string  `json:"memory"`
-	Disk   string  `json:"disk"`
-	PIDs   int     `json:"pids"`
+	CPU    fraction `json:"cpu"` // cores
+	Memory string   `json:"memory"`
+	Disk   string   `json:"disk"`
+	PIDs   int      `json:"pids"`
 }
 
 // logConfig is the logs block in config. Nomad tells no driver what its own logs block

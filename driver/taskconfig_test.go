@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -179,6 +180,19 @@ func TestBadConfigs(t *testing.T) {
 	config, err := readConfig(nil)
 	if err != nil || config.StateDir != defaultStateDir {
 		t.Errorf("nothing configured is %+v, %v", config, err)
+	}
+}
+
+// TestFractions: a number without an exact form in binary is a number all the same.
+func TestFractions(t *testing.T) {
+	for _, cpu := range []string{"0.1", "0.25", "2"} {
+		var c TaskConfig
+		if err := decode(packed(t, `{"command":"a","resources":{"cpu":`+cpu+`}}`), &c); err != nil || fmt.Sprint(c.Resources.CPU) != cpu {
+			t.Errorf("%s cores are %+v, %v", cpu, c.Resources, err)
+		}
+	}
+	if err := decode(packed(t, `{"command":"a","resources":{"cpu":"many"}}`), new(TaskConfig)); err == nil {
+		t.Error("many cores are allowed")
 	}
 }
 
