@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -104,6 +105,9 @@ func (f *controllerFlags) complete(a *app) (err error) {
 		}
 	}
 	if f.store == "" {
+		if err := os.MkdirAll(f.stateDir, 0o700); err != nil {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--state-dir", "making the state directory: %w", err)
+		}
 		f.store = filepath.Join(f.stateDir, "controller.db")
 	}
 	if f.jobspec != "" {

@@ -1,12 +1,14 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -117,4 +119,20 @@ func (p *process) LogTail() string {
 		return err.Error()
 	}
 	return string(data[max(0, len(data)-20_000):])
+}
+
+// Program is a program of Yurt's own that runs beside the agents, such as a controller.
+type Program struct{ *process }
+
+// StartProgram starts it with a log in the directory, on the host if that is not nil, and
+// waits until the check passes. It ends with this program; the caller calls Stop or Kill.
+func StartProgram(ctx context.Context, host *Host, dir string, check func(context.Context) error, args ...string) (*Program, error) {
+	p := &Program{&process{name: strings.Join(args[:min(2, len(args))], " "), dir: dir, host: host, args: args}}
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	if err := p.ready(ctx, check); err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return p, nil
 }
