@@ -23,6 +23,7 @@ const fingerprintEvery = 5 * time.Second
 // Fingerprint implements the service: what this node can do, at once and on change.
 func (s *driverServer) Fingerprint(_ *drivers.FingerprintRequest, stream drivers.Driver_FingerprintServer) error {
 	var last *drivers.FingerprintResponse
+	orphans, swept := &sweeper{driver: s.driver}, time.Now()
 	for {
 		next := s.driver.fingerprint(stream.Context())
 		if stream.Context().Err() != nil {
@@ -33,6 +34,12 @@ func (s *driverServer) Fingerprint(_ *drivers.FingerprintRequest, stream drivers
 				return err
 			}
 			last = next
+		}
+		if time.Since(swept) > sweepEvery {
+			swept = time.Now()
+			if err := orphans.sweep(stream.Context()); err != nil {
+				s.driver.logger.Warn("looking for what is left of tasks that are no more", "error", err)
+			}
 		}
 		select {
 		case <-stream.Context().Done():
