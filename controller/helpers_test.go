@@ -42,15 +42,15 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-func (c *clock) After(d time.Duration) (<-chan time.Time, func()) {
+func (c *clock) Until(at time.Time) (<-chan time.Time, func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fired := make(chan time.Time, 1)
-	if d <= 0 {
+	if !at.After(c.now) {
 		fired <- c.now
 		return fired, func() {}
 	}
-	c.timers[fired] = c.now.Add(d)
+	c.timers[fired] = at
 	return fired, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -158,7 +158,7 @@ func (c *Controller) poll() time.Duration {
 }
 
 func (c *Controller) waitUntil(ctx context.Context, at time.Time) {
-	fired, stop := c.clock.After(c.reaper.waitUntil(at).Sub(c.clock.Now()))
+	fired, stop := c.clock.Until(c.reaper.waitUntil(at))
 	defer stop()
 	select {
 	case <-fired:

@@ -449,7 +449,7 @@ func (c *Controller) failSessionIf(ctx context.Context, id, reason string, holds
 // inField says of which field of the input a coded error is.
 func inField(err error, field string) error {
 	var coded *yurt.Error
-	if errors.As(err, &coded) {
+	if errors.As(err, &coded) && coded.Code != yurt.CodeUnavailable { // which is no fault of the field's
 		return yurt.FieldErrorf(coded.Code, field, "%s", coded.Message)
 	}
 	return err

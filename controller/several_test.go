@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -401,4 +402,50 @@ func runOnce(t *testing.T, at, other *member, word string, mayFail bool) {
 	if err != nil || got.Result.Stdout != word+"\n" || got.Result.Error != nil {
 		t.Errorf("%s: %+v, error %v", word, got.Result, err)
 	}
+}
+
+// TestStoreIsAway kills the store under two controllers: what ends meanwhile is kept, what
+// is asked for is refused with a time to wait, and everything goes on afterwards.
+func TestStoreIsAway(t *testing.T) {
+	server := pgserver.Start(t)
+	f := newFleet(t, server.Database(), 2, quickLease)
+	s, fleeting := f.create(yurt.ModePersistent), f.create(yurt.ModeEphemeral)
+	running := []yurt.Execution{f.execute(s.ID, "echo a block"), f.execute(fleeting.ID, "echo a block")}
+	server.Kill()
+	f.node.Release()
+	for _, m := range f.members {
+		_, err := m.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "python-basic"})
+		var coded *yurt.Error
+		if !errors.As(err, &coded) || coded.Code != yurt.CodeUnavailable || coded.RetryAfter == 0 {
+			t.Errorf("error %v", err)
+		}
+		if m.Ready(t.Context()) == nil {
+			t.Error("a controller without a store is ready")
+		}
+	}
+	f.eventually("nobody leads", func() bool { return len(f.leaders()) == 0 })
+	server.Restart()
+	f.eventually("one leads", func() bool { return len(f.leaders()) == 1 })
+	for _, e := range running {
+		if got := f.wait(e); got.Result.Stdout != "a\n" || got.Result.Error != nil {
+			t.Errorf("result %+v", got.Result)
+		}
+	}
+	f.wantState(s.ID, yurt.SessionReady, "execution "+running[0].ID+" ended")
+	f.wait(f.execute(s.ID, "echo works"))
+	if _, err := f.members[1].EndSession(t.Context(), s.ID); err != nil {
+		t.Error(err)
+	}
+	f.wantNoSandbox()
+	if live := f.countLive(); live != 0 {
+		t.Errorf("%d sessions live", live)
+	}
+}
+
+func (f *fleet) countLive() int {
+	live, err := f.Sessions(context.Background(), controller.SessionQuery{Live: true})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return len(live)
 }

@@ -53,7 +53,7 @@ func (s *apiServer) openStore(ctx context.Context, where string) (_ controller.S
 		Close() error
 	}
 	if postgres.IsURL(where) {
-		store, err = postgres.Open(ctx, where)
+		store, err = postgres.Open(ctx, where, postgres.WithLogger(s.logger))
 	} else {
 		store, err = sqlite.Open(ctx, where)
 	}

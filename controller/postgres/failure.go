@@ -89,13 +89,12 @@ func (s *Store) retry(ctx context.Context, what string, try func(ctx context.Con
 		switch {
 		case v == final:
 			if err == nil {
-				s.away.Store(false)
+				s.back()
 				return nil
 			}
 			return describe(what, err)
 		case v == away && s.away.Load(), time.Now().Add(pause).After(deadline):
-			s.away.Store(s.away.Load() || v == away)
-			s.metrics.outages.Inc()
+			s.lost(what, err, v)
 			return unavailable(what, err)
 		}
 		s.metrics.retries.WithLabelValues(v.String()).Inc()
@@ -122,8 +121,29 @@ func describe(what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
+// lost notes that a request was given up.
+func (s *Store) lost(what string, err error, v verdict) {
+	s.metrics.outages.Inc()
+	if v == away && !s.away.Swap(true) {
+		s.log.Error("the store is away", "doing", what, "error", err)
+	}
+}
+
+// back notes that a request was served.
+func (s *Store) back() {
+	if s.away.Load() && s.away.Swap(false) {
+		s.log.Info("the store is back")
+	}
+}
+
+// hidden is a cause that is not for the clients of an API: it names hosts and users.
+type hidden struct{ error }
+
+func (hidden) Error() string   { return "" }
+func (h hidden) Unwrap() error { return h.error }
+
 func unavailable(what string, err error) error {
-	coded := yurt.Errorf(yurt.CodeUnavailable, "%s: the store cannot be reached now; try again in a moment: %w", what, err)
+	coded := yurt.Errorf(yurt.CodeUnavailable, "%s: the store cannot be reached now; try again in a moment%w", what, hidden{err})
 	coded.RetryAfter = retryAfter + rand.N(retryAfter) //nolint:gosec // jitter, no secret
 	return coded
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ var migrations embed.FS
 // also by several processes. It is a collector of the metrics of its own.
 type Store struct {
 	pool    *pgxpool.Pool
+	log     *slog.Logger
 	away    atomic.Bool // the last try found the server away
 	metrics metrics
 }
@@ -50,9 +52,15 @@ func IsURL(s string) bool {
 	return strings.HasPrefix(s, "postgres://") || strings.HasPrefix(s, "postgresql://")
 }
 
+// Option changes how a store works.
+type Option func(*Store)
+
+// WithLogger has the store say when the server is away, and why, and when it is back.
+func WithLogger(logger *slog.Logger) Option { return func(s *Store) { s.log = logger } }
+
 // Open connects to the database that the URL names, with the parameters of libpq and
 // pool_max_conns, and brings its schema up to date. The caller closes the store.
-func Open(ctx context.Context, url string) (*Store, error) {
+func Open(ctx context.Context, url string, options ...Option) (*Store, error) {
 	config, err := parse(url)
 	if err != nil {
 		return nil, err
@@ -61,8 +69,14 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	s := &Store{pool: pool, metrics: newMetrics()}
-	if err := s.migrate(ctx); err != nil {
+	s := &Store{pool: pool, log: slog.New(slog.DiscardHandler), metrics: newMetrics()}
+	for _, option := range options {
+		option(s)
+	}
+	if err = s.migrate(ctx); err == nil {
+		err = s.forgetConnections(ctx)
+	}
+	if err != nil {
 		pool.Close()
 		return nil, err
 	}
@@ -82,6 +96,8 @@ func parse(url string) (*pgxpool.Config, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = connectTimeout
 	}
+	// A connection that broke without the server's notice does not keep its locks.
+	config.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = strconv.FormatInt(attemptLimit.Milliseconds(), 10)
 	return config, nil
 }
 
@@ -129,8 +145,8 @@ func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	if err := s.pool.Ping(ctx); err != nil {
-		return fmt.Errorf("asking the store: %w", err)
+		return unavailable("asking the store", err)
 	}
-	s.away.Store(false)
+	s.back()
 	return nil
 }

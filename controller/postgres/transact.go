@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
@@ -45,7 +43,7 @@ func (s *Store) transact(ctx context.Context, what string, read func(*pgx.Batch)
 
 // lostCommit is a commit without an answer.
 type lostCommit struct {
-	id    string // of the transaction
+	mark  mark
 	cause error
 }
 
@@ -53,14 +51,15 @@ func (e *lostCommit) Error() string { return e.cause.Error() }
 func (e *lostCommit) Unwrap() error { return e.cause }
 
 func (tx *transaction) run(ctx context.Context, conn *pgxpool.Conn, decide func(*pgx.Batch) error) error {
-	var (
-		id    string
-		begin pgx.Batch
-	)
+	mark, err := nextMark(ctx, conn)
+	if err != nil {
+		return err
+	}
+	var begin pgx.Batch
 	begin.Queue("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-	begin.Queue("SELECT pg_current_xact_id()::text").QueryRow(func(row pgx.Row) error { return row.Scan(&id) })
+	queue(&begin, "UPDATE connections SET last = ? WHERE id = ?", mark.number, mark.connection)
 	begin.QueuedQueries = append(begin.QueuedQueries, tx.reads.QueuedQueries...)
-	err := conn.SendBatch(ctx, &begin).Close()
+	err = conn.SendBatch(ctx, &begin).Close()
 	if err == nil {
 		err = decide(&tx.writes)
 	}
@@ -71,7 +70,7 @@ func (tx *transaction) run(ctx context.Context, conn *pgxpool.Conn, decide func(
 	tx.writes.Queue("COMMIT")
 	if err := conn.SendBatch(ctx, &tx.writes).Close(); err != nil {
 		if conn.Conn().IsClosed() {
-			return &lostCommit{id, err}
+			return &lostCommit{mark, err}
 		}
 		rollback(ctx, conn)
 		return err
@@ -84,44 +83,6 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) {
 	if !conn.Conn().IsClosed() {
 		_, _ = conn.Exec(ctx, "ROLLBACK")
 	}
-}
-
-// outcome asks what became of a commit whose answer was lost: nil when it took place,
-// [errAborted] when it did not.
-func (s *Store) outcome(ctx context.Context, lost *lostCommit) error {
-	deadline := time.Now().Add(patience)
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		status, err := s.statusOf(ctx, lost.id)
-		switch status {
-		case "committed":
-			s.metrics.outcomes.WithLabelValues(status).Inc()
-			return nil
-		case "aborted":
-			s.metrics.outcomes.WithLabelValues(status).Inc()
-			return errAborted
-		}
-		decided := err == nil && status == "" || err != nil && judge(err) == final
-		if decided || ctx.Err() != nil || time.Now().After(deadline) {
-			s.metrics.outcomes.WithLabelValues("unknown").Inc()
-			coded := yurt.Errorf(yurt.CodeUnavailable, "the store went away in the middle of the request, and it is not known whether it was carried out: %w", lost.cause)
-			coded.RetryAfter = retryAfter
-			return coded
-		}
-		rest(ctx, pause)
-	}
-}
-
-// statusOf returns what became of a transaction: "in progress", "committed", "aborted",
-// or nothing when it was so long ago that the server does not know.
-func (s *Store) statusOf(ctx context.Context, id string) (string, error) {
-	var status *string
-	err := s.connected(ctx, func(conn *pgxpool.Conn) error {
-		return conn.QueryRow(ctx, "SELECT pg_xact_status($1::text::xid8)", id).Scan(&status)
-	})
-	if err != nil || status == nil {
-		return "", err
-	}
-	return *status, nil
 }
 
 // list collects what a statement reads, whose arguments are question marks.
