@@ -50,7 +50,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 		return err
 	}
 	if need != nil {
-		return e.startWithLayer(ctx, s, need, start{spec: need.addTo(spec), stateful: stateful, stdio: stdio, phases: phases})
+		return e.startWithLayer(ctx, s, need, start{spec: need.addTo(spec), layer: need.mount(), stateful: stateful, stdio: stdio, phases: phases})
 	}
 	return e.startNow(ctx, s, start{spec: spec, stateful: stateful, stdio: stdio, phases: phases})
 }
@@ -59,6 +59,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 type start struct {
 	spec     yurt.ExecutionSpec
 	stateful bool
+	layer    string // where the sandbox has the packages for it; "" for none
 	stdio    Stdio
 	phases   *phases
 }
@@ -67,7 +68,7 @@ func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
 	if st.stateful {
 		return e.startCell(s, st.spec, st.phases)
 	}
-	job, err := e.planJob(ctx, s, st.spec)
+	job, err := e.planJob(ctx, s, st)
 	if err != nil {
 		return err
 	}

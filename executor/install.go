@@ -134,7 +134,7 @@ func (e *Executor) startWaiting(ctx context.Context, s *sandbox, l *layerPlan, s
 		st.spec, j.cell = spec, &spec
 	} else {
 		var err error
-		if j, err = e.planJob(ctx, s, st.spec); err != nil {
+		if j, err = e.planJob(ctx, s, st); err != nil {
 			return err
 		}
 		j.stdio = st.stdio

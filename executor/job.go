@@ -38,7 +38,8 @@ type job struct {
 
 // planJob says how to carry out the execution: a command as it is, code as the
 // language's runtime plans it.
-func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (job, error) {
+func (e *Executor) planJob(ctx context.Context, s *sandbox, st start) (job, error) {
+	spec := st.spec
 	j := job{
 		argv: spec.Command, dir: workDir(spec.Cwd), sources: spec.Files, stdin: spec.Stdin,
 		openStdin: spec.StdinOpen, terminal: spec.Terminal, user: userOf(spec),
@@ -64,7 +65,7 @@ func (e *Executor) planJob(ctx context.Context, s *sandbox, spec yurt.ExecutionS
 		Event: spec.Event, Context: spec.Context, Dir: path.Join(rootfs.RunDir, spec.ID),
 		Timeout: spec.Timeout, MemoryLimit: s.record.Spec.Resources.Memory,
 		Files: sourceFiles(spec.Files), Entry: spec.Entry, Args: spec.Args, Root: j.dir,
-		OutDir: outDir(spec.ID), CacheDir: cacheDir(info.Name), Tools: tools,
+		OutDir: outDir(spec.ID), CacheDir: cacheDir(info.Name), Tools: tools, Layer: st.layer,
 	}
 	plan, err := e.runtimes.Plan(ctx, req)
 	if err != nil {

@@ -49,6 +49,9 @@ type PlanRequest struct {
 	OutDir   string
 	CacheDir string
 	Tools    map[string]string // absolute paths of the [yurt.Tool]s that are there, by name
+	// Layer is where the packages are that were installed for this, as [DependencyPlan] left
+	// them in its LayerDir, absolute and only read; empty for none.
+	Layer string
 }
 
 // Plan says what to do in the sandbox: write the files, carry out the compile steps

@@ -265,7 +265,7 @@ func (req PlanRequest) validate() error {
 	if !printable(req.Handler) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "handler", "%s is not the name of a function: it contains control characters or is not UTF-8", quote(req.Handler))
 	}
-	if !printable(req.ExecutionID + req.Dir + req.Root + req.OutDir + req.CacheDir + string(req.Kind)) {
+	if !printable(req.ExecutionID + req.Dir + req.Root + req.OutDir + req.CacheDir + req.Layer + string(req.Kind)) {
 		return yurt.Errorf(yurt.CodeInternal, "the request to the runtime contains control characters")
 	}
 	return nil

@@ -27,6 +27,7 @@ func requestToWire(req PlanRequest) *proto.PlanRequest {
 		OutDir:      req.OutDir,
 		CacheDir:    req.CacheDir,
 		Tools:       req.Tools,
+		Layer:       req.Layer,
 	}
 }
 
@@ -49,6 +50,7 @@ func requestFromWire(req *proto.PlanRequest) PlanRequest {
 		OutDir:      req.GetOutDir(),
 		CacheDir:    req.GetCacheDir(),
 		Tools:       req.GetTools(),
+		Layer:       req.GetLayer(),
 	}
 }
 

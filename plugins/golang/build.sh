@@ -1,12 +1,16 @@
 #!/bin/sh
-# Builds a Go program: build.sh GO ENTRY ROOT OUT CACHE SHARED
+# Builds a Go program: build.sh GO ENTRY ROOT OUT CACHE SHARED LAYER
 #
 # SHARED is a read-only build cache of the standard library, or not there. The go
 # command has to write into its cache, so the sandbox's own gets a link to each
 # entry of the shared one. trim.txt tells it that the cache was tidied today: it would
 # remove links to entries that are days old.
+#
+# LAYER holds the modules that were downloaded for it, or is empty. Its go.mod, which has
+# those of the project and what was required beside them, is copied: the go command may
+# write to it.
 set -eu
-go=$1 entry=$2 root=$3 out=$4 cache=$5 shared=${YURT_GO_CACHE:-$6}
+go=$1 entry=$2 root=$3 out=$4 cache=$5 shared=${YURT_GO_CACHE:-$6} layer=$7
 
 export GOCACHE="$cache/go-build" HOME="$cache"
 if [ ! -d "$HOME/.config/go/telemetry" ]; then
@@ -23,15 +27,28 @@ fi
 
 build() { exec "$go" build -buildmode=exe -buildvcs=false -ldflags=-w -o "$out/main" "$@"; }
 
+if [ -n "$layer" ]; then
+	cp "$layer/module/go.mod" "$out/go.mod"
+	[ ! -e "$layer/module/go.sum" ] || cp "$layer/module/go.sum" "$out/go.sum"
+	chmod u+w "$out"/go.*
+fi
+
 cd "$root"
 case $entry in
-/*) build "$entry" ;; # a snippet, outside the project
+/*) # a snippet, outside the project
+	[ -z "$layer" ] || cd "$out"
+	build "$entry"
+	;;
 */*) cd "./${entry%/*}" ;;
 esac
 package=$PWD
 dir=$package
 while [ ! -e "$dir/go.mod" ]; do
 	if [ "$dir" = "$root" ] || [ "$dir" = / ]; then
+		if [ -n "$layer" ]; then
+			printf '{"Replace":{"%s/go.mod":"%s/go.mod","%s/go.sum":"%s/go.sum"}}\n' "$root" "$out" "$root" "$out" >"$out/overlay.json"
+			build -overlay "$out/overlay.json" .
+		fi
 		version=$("$go" env GOVERSION | sed 's/^go\([0-9]*\.[0-9]*\).*/\1/')
 		printf 'module app\n\ngo %s\n' "$version" >"$out/go.mod"
 		printf '{"Replace":{"%s/go.mod":"%s/go.mod"}}\n' "$root" "$out" >"$out/overlay.json"
@@ -39,4 +56,5 @@ while [ ! -e "$dir/go.mod" ]; do
 	fi
 	dir=${dir%/*}
 done
+[ -z "$layer" ] || build -modfile="$out/go.mod" .
 build .

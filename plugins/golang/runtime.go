@@ -35,7 +35,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"go", "golang"},
 		Extensions: []string{".go"},
-		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject},
+		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject, plugins.AbilityDependencies},
 		Tools: []yurt.Tool{{
 			Name:    "go",
 			Paths:   []string{"/usr/local/go/bin/go", "/usr/local/bin/go", "/usr/bin/go", "/usr/lib/go/bin/go"},
@@ -58,7 +58,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	return plugins.Plan{
 		Files: files,
 		Compile: []plugins.Step{{
-			Argv: []string{"/bin/sh", path.Join(req.Dir, "build.sh"), req.Tools["go"], entry, req.Root, req.OutDir, req.CacheDir, SharedCache},
+			Argv: []string{"/bin/sh", path.Join(req.Dir, "build.sh"), req.Tools["go"], entry, req.Root, req.OutDir, req.CacheDir, SharedCache, req.Layer},
 		}},
 		Argv:      append([]string{path.Join(req.OutDir, "main")}, req.Args...),
 		Env:       environment(req),

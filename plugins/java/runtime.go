@@ -36,8 +36,11 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"java"},
 		Extensions: []string{".java"},
-		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject},
-		Tools:      []yurt.Tool{tool("javac"), tool("java")},
+		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject, plugins.AbilityDependencies},
+		Tools: []yurt.Tool{tool("javac"), tool("java"), {
+			Name: "mvn", Paths: []string{"/usr/share/maven/bin/mvn", "/opt/maven/bin/mvn", "/usr/local/bin/mvn"},
+			Install: "install Maven, on Debian with apt-get install maven", Optional: true,
+		}},
 	}, nil
 }
 
@@ -58,6 +61,9 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	}
 	classes := path.Join(req.OutDir, "classes")
 	libraries := path.Join(req.Root, "lib", "*")
+	if req.Layer != "" {
+		libraries += ":" + path.Join(req.Layer, "lib", "*")
+	}
 	plan.Compile = []plugins.Step{{Argv: slices.Concat([]string{req.Tools["javac"]}, compilerFlags(),
 		[]string{"-sourcepath", root, "-cp", libraries, "-d", classes, source})}}
 	plan.Argv = slices.Concat([]string{req.Tools["java"]}, heap(req.MemoryLimit),

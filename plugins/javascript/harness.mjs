@@ -116,7 +116,10 @@ function fail(error) {
 
 // load runs the code and returns what it exports.
 async function load() {
-  if (spec.entry && isModuleFile(MAIN)) return await import(pathToFileURL(MAIN).href).catch(atLoad);
+  if (spec.entry && isModuleFile(MAIN)) {
+    lookElsewhere();
+    return await import(pathToFileURL(MAIN).href).catch(atLoad);
+  }
   const source = fs.readFileSync(spec.entry ? MAIN : SNIPPET, "utf8").replace(/^\ufeff/, "").replace(/^#!.*/, "");
   const script = compile(() => vm.compileFunction(source, ["exports", "require", "module", "__filename", "__dirname"], { filename: MAIN }));
   if (!script.error) return runCommonJS(source);
@@ -125,6 +128,27 @@ async function load() {
   if (!module.error) return await runModule(module.value);
   if (!/^\s*(import|export)\b/m.test(source) || spec.entry) refuse(script.error);
   return await import(pathToFileURL(SNIPPET).href).catch(leave); // for an error that says where
+}
+
+// lookElsewhere has the modules of a project find what NODE_PATH has, where Node lets it.
+function lookElsewhere() {
+  const parents = (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))
+    .map((dir) => pathToFileURL(path.join(dir, "../main.js")).href);
+  if (parents.length === 0 || !Module.register) return;
+  const hook = `export async function resolve(name, context, next) {
+    try {
+      return await next(name, context);
+    } catch (error) {
+      if (error.code !== "ERR_MODULE_NOT_FOUND" || /^(\\.{0,2}\\/|[a-z]+:)/i.test(name)) throw error;
+      for (const parentURL of ${JSON.stringify(parents)}) {
+        try {
+          return await next(name, { ...context, parentURL });
+        } catch {}
+      }
+      throw error;
+    }
+  }`;
+  Module.register("data:text/javascript," + encodeURIComponent(hook));
 }
 
 function compile(attempt) {
@@ -213,11 +237,23 @@ async function resolve(name) {
   try {
     return await import.meta.resolve(name, base);
   } catch (error) {
+    return await elsewhere(name, base, error);
+  }
+}
+
+// elsewhere looks in NODE_PATH, which import does not.
+async function elsewhere(name, base, error) {
+  for (const dir of (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))) {
     try {
-      return pathToFileURL(createRequire(MAIN).resolve(name)).href; // finds what NODE_PATH has
+      return await import.meta.resolve(name, pathToFileURL(path.join(dir, "../main.js")).href);
     } catch {
-      throw error;
+      // the next one may have it
     }
+  }
+  try {
+    return pathToFileURL(createRequire(base).resolve(name)).href;
+  } catch {
+    throw error;
   }
 }
 

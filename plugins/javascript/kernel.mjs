@@ -160,6 +160,7 @@ function prepare(request) {
     const [name, value] = [item.slice(0, item.indexOf("=")), item.slice(item.indexOf("=") + 1)];
     before.set(name, process.env[name]);
     process.env[name] = value;
+    if (name === "NODE_PATH") Module._initPaths();
   }
   return () => {
     for (const [name, value] of before) {
@@ -276,11 +277,23 @@ async function resolve(name) {
   try {
     return await import.meta.resolve(name, base);
   } catch (error) {
+    return await elsewhere(name, base, error);
+  }
+}
+
+// elsewhere looks in NODE_PATH, which import does not.
+async function elsewhere(name, base, error) {
+  for (const dir of (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))) {
     try {
-      return pathToFileURL(createRequire(main()).resolve(name)).href; // finds what NODE_PATH has
+      return await import.meta.resolve(name, pathToFileURL(path.join(dir, "../main.js")).href);
     } catch {
-      throw error;
+      // the next one may have it
     }
+  }
+  try {
+    return pathToFileURL(createRequire(base).resolve(name)).href;
+  } catch {
+    throw error;
   }
 }
 

@@ -37,8 +37,8 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"javascript", "js", "node", "nodejs"},
 		Extensions: []string{".js", ".mjs", ".cjs"},
-		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityKernel, plugins.AbilityProject},
-		Tools:      []yurt.Tool{Node()},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityKernel, plugins.AbilityProject, plugins.AbilityDependencies},
+		Tools:      []yurt.Tool{Node(), Npm()},
 	}, nil
 }
 

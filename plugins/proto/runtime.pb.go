@@ -234,6 +234,7 @@ type PlanRequest struct {
 	OutDir        string                 `protobuf:"bytes,15,opt,name=out_dir,json=outDir,proto3" json:"out_dir,omitempty"`                                                           // absolute; the user's, gone after the run; there when the plan compiles
 	CacheDir      string                 `protobuf:"bytes,16,opt,name=cache_dir,json=cacheDir,proto3" json:"cache_dir,omitempty"`                                                     // absolute; the user's, lasts as long as the sandbox; there when the plan compiles
 	Tools         map[string]string      `protobuf:"bytes,17,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // absolute paths of the tools that are there, by name
+	Layer         string                 `protobuf:"bytes,18,opt,name=layer,proto3" json:"layer,omitempty"`                                                                           // absolute; where packages are that were installed for it; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -385,6 +386,13 @@ func (x *PlanRequest) GetTools() map[string]string {
 		return x.Tools
 	}
 	return nil
+}
+
+func (x *PlanRequest) GetLayer() string {
+	if x != nil {
+		return x.Layer
+	}
+	return ""
 }
 
 type PlanResponse struct {
@@ -1144,7 +1152,7 @@ const file_runtime_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05paths\x18\x02 \x03(\tR\x05paths\x12\x18\n" +
 	"\ainstall\x18\x03 \x01(\tR\ainstall\x12\x1a\n" +
-	"\boptional\x18\x04 \x01(\bR\boptional\"\xac\x04\n" +
+	"\boptional\x18\x04 \x01(\bR\boptional\"\xc2\x04\n" +
 	"\vPlanRequest\x12!\n" +
 	"\fexecution_id\x18\x01 \x01(\tR\vexecutionId\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1a\n" +
@@ -1164,7 +1172,8 @@ const file_runtime_proto_rawDesc = "" +
 	"\x04root\x18\x0e \x01(\tR\x04root\x12\x17\n" +
 	"\aout_dir\x18\x0f \x01(\tR\x06outDir\x12\x1b\n" +
 	"\tcache_dir\x18\x10 \x01(\tR\bcacheDir\x12=\n" +
-	"\x05tools\x18\x11 \x03(\v2'.yurt.runtime.v1.PlanRequest.ToolsEntryR\x05tools\x1a8\n" +
+	"\x05tools\x18\x11 \x03(\v2'.yurt.runtime.v1.PlanRequest.ToolsEntryR\x05tools\x12\x14\n" +
+	"\x05layer\x18\x12 \x01(\tR\x05layer\x1a8\n" +
 	"\n" +
 	"ToolsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

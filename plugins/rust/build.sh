@@ -1,9 +1,22 @@
 #!/bin/sh
-# Builds a Rust program: build.sh RUSTC CARGO ENTRY ROOT OUT CACHE
-# CARGO may be empty. What is to be started is $OUT/main.
+# Builds a Rust program: build.sh RUSTC CARGO ENTRY ROOT OUT CACHE LAYER
+# CARGO may be empty. What is to be started is $OUT/main. LAYER holds the crates that were
+# downloaded for it, or is empty.
 set -eu
-rustc=$1 cargo=$2 entry=$3 root=$4 out=$5 cache=$6
+rustc=$1 cargo=$2 entry=$3 root=$4 out=$5 cache=$6 layer=$7
 export HOME="$cache"
+
+# build has cargo build the package that it is in.
+build() {
+	# Projects do not mix, though they keep what was built for the next time.
+	target=$cache/target/$(printf %s "$1" | cksum | tr ' ' -)
+	if [ -n "$layer" ]; then
+		[ -e Cargo.lock ] || [ ! -e "$layer/package/Cargo.lock" ] || cp "$layer/package/Cargo.lock" .
+		"$cargo" build --quiet --offline --target-dir "$target" --config 'source.crates-io.replace-with="yurt"' --config "source.yurt.directory='$layer/vendor'"
+	else
+		"$cargo" build --quiet --offline --target-dir "$target"
+	fi
+}
 
 case $entry in
 /*) ;; # a snippet, outside the project
@@ -18,9 +31,7 @@ case $entry in
 			exit 1
 		fi
 		cd "$dir"
-		# Projects do not mix, though they keep what was built for the next time.
-		target=$cache/target/$(printf %s "$PWD" | cksum | tr ' ' -)
-		"$cargo" build --quiet --offline --target-dir "$target"
+		build "$PWD"
 		package=$(sed -n 's/^name *= *"\([^"]*\)".*/\1/p' Cargo.toml | head -n 1)
 		# src/main.rs has the name of the package, src/bin/x.rs its own.
 		for name in "$(basename "$entry" .rs)" "$package"; do
@@ -34,4 +45,17 @@ case $entry in
 	done
 	;;
 esac
+if [ -n "$layer" ] && [ -n "$cargo" ]; then # a snippet that needs crates is a package
+	mkdir -p "$out/package/src"
+	cp "$entry" "$out/package/src/main.rs"
+	cp "$layer/package/Cargo.toml" "$layer/package/Cargo.lock" "$out/package"
+	chmod -R u+w "$out/package"
+	cd "$out/package"
+	mkdir -p "$cache/target"
+	exec 9>"$cache/target/lock" # another snippet makes a program of the same name
+	if command -v flock >/dev/null; then flock 9; fi
+	build "$layer"
+	cp "$target/debug/main" "$out/main"
+	exit
+fi
 exec "$rustc" --crate-name main --edition 2021 -C prefer-dynamic -C rpath -C debuginfo=1 -C opt-level=1 -C debug-assertions=on -o "$out/main" "$entry"

@@ -15,6 +15,9 @@ const Version = "0.1.0"
 //go:embed build.sh
 var build []byte
 
+// rustupHome is where an installation for all users is.
+const rustupHome = "/usr/local/rustup"
+
 // Runtime plans runs of Rust. It has no state; the zero value is ready, and safe for
 // concurrent use.
 type Runtime struct{}
@@ -32,7 +35,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"rust", "rs"},
 		Extensions: []string{".rs"},
-		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject},
+		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject, plugins.AbilityDependencies},
 		Tools: []yurt.Tool{
 			{Name: "rustc", Paths: []string{"/usr/local/cargo/bin/rustc", "/usr/local/bin/rustc", "/usr/bin/rustc"}, Install: install},
 			{Name: "cargo", Paths: []string{"/usr/local/cargo/bin/cargo", "/usr/local/bin/cargo", "/usr/bin/cargo"}, Install: "install Debian's cargo", Optional: true},
@@ -55,13 +58,13 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	return plugins.Plan{
 		Files: files,
 		Compile: []plugins.Step{{
-			Argv: []string{"/bin/sh", path.Join(req.Dir, "build.sh"), req.Tools["rustc"], req.Tools["cargo"], entry, req.Root, req.OutDir, req.CacheDir},
+			Argv: []string{"/bin/sh", path.Join(req.Dir, "build.sh"), req.Tools["rustc"], req.Tools["cargo"], entry, req.Root, req.OutDir, req.CacheDir, req.Layer},
 		}},
 		Argv: append([]string{path.Join(req.OutDir, "main")}, req.Args...),
 		Env: map[string]string{
 			"CARGO_HOME":     path.Join(req.CacheDir, "cargo"),
-			"RUSTUP_HOME":    "/usr/local/rustup", // where an installation for all users is
-			"RUST_BACKTRACE": "full",              // the short form needs symbols that shared libraries lack
+			"RUSTUP_HOME":    rustupHome,
+			"RUST_BACKTRACE": "full", // the short form needs symbols that shared libraries lack
 		},
 		Interpret: true,
 	}, nil

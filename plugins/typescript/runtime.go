@@ -27,9 +27,10 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"typescript", "ts"},
 		Extensions: []string{".ts", ".mts", ".cts", ".tsx"},
-		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityProject},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityProject, plugins.AbilityDependencies},
 		Tools: []yurt.Tool{
 			javascript.Node(),
+			javascript.Npm(),
 			{
 				Name: "esbuild", Paths: []string{"/usr/local/bin/esbuild", "/usr/bin/esbuild"},
 				Install: "install esbuild 0.17 or later, on Debian with apt-get install esbuild, elsewhere with npm install --global esbuild",
@@ -37,6 +38,13 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 			{Name: "sh", Paths: []string{"/bin/sh", "/usr/bin/sh"}, Install: "install a shell"},
 		},
 	}, nil
+}
+
+var _ plugins.DependencyPlanner = Runtime{}
+
+// PlanDependencies implements [plugins.DependencyPlanner].
+func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
+	return javascript.NpmPlan(req)
 }
 
 // Plan implements [plugins.Runtime].

@@ -9,6 +9,8 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
+	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
+	"github.com/yurtrun/yurt/plugins/golang"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -43,6 +45,11 @@ func sandbox(t *testing.T, e *executor.Executor, language string) string {
 		t.Fatalf("no template runs %s", language)
 	}
 	template := templates[i]
+	if language == "go" {
+		cache := compiledtest.GoCache(t)
+		template.RootFS.HostPaths = append(slices.Clone(template.RootFS.HostPaths), cache)
+		template.Env = map[string]string{golang.CacheEnv: cache}
+	}
 	s, err := e.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources())})
 	if err != nil {
 		t.Fatalf("creating a sandbox: %v", err)
@@ -125,13 +132,68 @@ func samples() []sample {
 			printed: "1.16.0\n",
 			missing: "yurt-no-such-package-7f3a",
 		},
+		{
+			language: "javascript", needs: "ms@2.1.3", code: "const ms = require('ms');\nconsole.log(ms('2 days'));\n", stdout: "172800000\n",
+			project: yurt.ExecutionSpec{Entry: "main.mjs", Files: files(
+				"package.json", `{"name": "app", "scripts": {"preinstall": "exit 1"}, "dependencies": {"is-odd": "3.0.1"}}`,
+				"main.mjs", "import isOdd from 'is-odd';\nconsole.log(isOdd(3));\n",
+			)},
+			printed: "true\n",
+			missing: "yurt-no-such-package-7f3a",
+		},
+		{
+			language: "typescript", needs: "nanoid@5.0.7", code: "import { customAlphabet } from 'nanoid';\nconst id: string = customAlphabet('a', 3)();\nconsole.log(id);\n", stdout: "aaa\n",
+			project: yurt.ExecutionSpec{Entry: "main.ts", Files: files(
+				"package.json", `{"dependencies": {"is-odd": "3.0.1"}}`, "main.ts", "import isOdd from 'is-odd';\nconsole.log(isOdd(3) as boolean);\n",
+			)},
+			printed: "true\n",
+			missing: "yurt-no-such-package-7f3a",
+		},
+		{
+			language: "go", needs: "github.com/mitchellh/go-wordwrap@v1.0.1",
+			code:   "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/mitchellh/go-wordwrap\"\n)\n\nfunc main() { fmt.Println(wordwrap.WrapString(\"a b\", 1)) }\n",
+			stdout: "a\nb\n",
+			project: yurt.ExecutionSpec{Entry: "main.go", Files: files(
+				"go.mod", "module app\n\ngo 1.21\n\nrequire github.com/pkg/errors v0.9.1\n",
+				"main.go", "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/pkg/errors\"\n)\n\nfunc main() { fmt.Println(errors.New(\"x\")) }\n",
+			)},
+			printed: "x\n",
+			missing: "example.com/yurt/no-such-module@v1.0.0",
+		},
+		{
+			language: "rust", needs: "itoa@=1.0.4", code: "fn main() {\n    println!(\"{}\", itoa::Buffer::new().format(128u64));\n}\n", stdout: "128\n",
+			project: yurt.ExecutionSpec{Entry: "src/main.rs", Files: files(
+				"Cargo.toml", "[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[dependencies]\nhex = \"=0.4.3\"\n",
+				"src/main.rs", "fn main() {\n    println!(\"{}\", hex::encode(\"ab\"));\n}\n",
+			)},
+			printed: "6162\n",
+			missing: "yurt-no-such-crate-7f3a@1.0.0",
+		},
+		{
+			language: "java", needs: "org.apache.commons:commons-lang3:3.14.0",
+			code: "import org.apache.commons.lang3.StringUtils;\nSystem.out.println(StringUtils.reverse(\"abc\"));\n", stdout: "cba\n",
+			project: yurt.ExecutionSpec{Entry: "src/Main.java", Files: files(
+				"pom.xml", "<project><modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>a</artifactId><version>1</version><dependencies>"+
+					"<dependency><groupId>com.google.code.gson</groupId><artifactId>gson</artifactId><version>2.10.1</version></dependency></dependencies></project>",
+				"src/Main.java", "public class Main { public static void main(String[] a) { System.out.println(new com.google.gson.Gson().toJson(new int[] {1, 2})); } }\n",
+			)},
+			printed: "[1,2]\n",
+			missing: "org.yurtrun.no.such:library:1.0.0",
+		},
 	}
 }
 
 func TestPackages(t *testing.T) {
-	e := node(t)
+	cache := ""
+	if !testing.Short() {
+		cache = compiledtest.GoCache(t)
+	}
+	e := node(t, func(c *executor.Config) { c.HostPaths = append(yurt.OfferedHostPaths(), cache) })
 	for _, l := range samples() {
-		t.Run(l.language, func(t *testing.T) { l.try(t, e) })
+		t.Run(l.language, func(t *testing.T) {
+			t.Parallel()
+			l.try(t, e)
+		})
 	}
 }
 
@@ -165,7 +227,7 @@ func (l sample) try(t *testing.T, e *executor.Executor) {
 		spec := spec
 		spec.Dependencies = []string{l.missing}
 		o := run(t, e, first, spec)
-		if o.Error == nil || o.Error.Type != yurt.ErrorTypeDependency || !strings.Contains(o.Error.Message, strings.SplitN(l.missing, "@", 2)[0]) {
+		if o.Error == nil || o.Error.Type != yurt.ErrorTypeDependency || !strings.Contains(o.Error.Message, strings.FieldsFunc(l.missing, func(r rune) bool { return strings.ContainsRune("@:", r) })[0]) {
 			t.Errorf("exit %d, %+v", o.ExitCode, o.Error)
 		}
 		spec.Dependencies = []string{l.needs}
