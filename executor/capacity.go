@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -125,6 +126,7 @@ func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 			c.Templates[s.digest] = of
 		}
 	}
+	promised.CPU = math.Round(promised.CPU*1000) / 1000 // sums differ by their order
 	c.Free = promised
 	return c, nil
 }

@@ -48,7 +48,7 @@ func open(t *testing.T, e *executor.Executor, spec yurt.SlotSpec) yurt.Slot {
 // awaitSlot waits until what the node says of the slot is good.
 func awaitSlot(t *testing.T, e *executor.Executor, id string, state yurt.SlotState) yurt.Slot {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 30*time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
 	defer cancel()
 	var last yurt.Slot
 	err := e.WatchSlots(ctx, func(list []yurt.Slot) error {

@@ -42,6 +42,7 @@ func ownTests() []string {
 		"TestSandboxThatDiesIsReported",               // a group without its init
 		"TestKilledExecutorIsFollowedByAnother",       // groups taken over
 		"TestWhatIsDeadOrHalfMadeIsRemoved",           // groups removed
+		"TestSlotIsFilledAgain",                       // limits of a group that is there
 		"TestDoctorAgreesWithWhatWorks",               // and says version 2
 	}
 }
