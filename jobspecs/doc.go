@@ -5,10 +5,19 @@
 // Nothing is computed here, and a file has no meaning that is not in its text.
 package jobspecs
 
-import _ "embed" // for the files below
+import "embed"
 
 //go:embed session.nomad.hcl
 var session string
 
 // Session returns the job that a controller registers for each slot.
 func Session() string { return session }
+
+//go:embed *.nomad.hcl
+var files embed.FS
+
+// Example returns the job in the file of that name, such as "hello".
+func Example(name string) (string, error) {
+	text, err := files.ReadFile(name + ".nomad.hcl")
+	return string(text), err
+}

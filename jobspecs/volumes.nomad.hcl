@@ -1,0 +1,49 @@
+# Volumes of the node, one of them read-only. The client's configuration names them:
+#
+#     client {
+#       host_volume "data" { path = "/srv/data" }
+#     }
+#
+# Who a file belongs to is the same number inside and outside; user says who the task is.
+job "volumes" {
+  type = "batch"
+
+  group "volumes" {
+    volume "data" {
+      type   = "host"
+      source = "data"
+    }
+
+    volume "fixed" {
+      type      = "host"
+      source    = "data"
+      read_only = true
+    }
+
+    task "write" {
+      driver = "yurt"
+      user   = "nobody"
+
+      config {
+        command = "sh"
+        args    = ["-c", "date > /data/written && cat /fixed/written && ! touch /fixed/other"]
+      }
+
+      volume_mount {
+        volume      = "data"
+        destination = "/data"
+      }
+
+      volume_mount {
+        volume      = "fixed"
+        destination = "/fixed"
+        read_only   = true
+      }
+
+      resources {
+        cpu    = 50
+        memory = 64
+      }
+    }
+  }
+}

@@ -1,0 +1,144 @@
+package nomad
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	nomad "github.com/hashicorp/nomad/api"
+
+	"github.com/yurtrun/yurt/jobspecs"
+	"github.com/yurtrun/yurt/test/cluster"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// node is the one client that all tests of this package share.
+type node struct {
+	*cluster.NomadCluster
+	data string // its volume
+}
+
+// TestDriver has all jobs on one node, side by side.
+func TestDriver(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	n := &node{data: t.TempDir()}
+	if err := os.Chmod(n.data, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	// Without this, Nomad asks no driver what its tasks use.
+	const measure = "telemetry {\n  publish_allocation_metrics = true\n}\n"
+	options := cluster.Options{Config: measure, ClientConfig: "client {\n  host_volume \"data\" {\n    path = \"" + n.data + "\"\n  }\n}\n"}
+	n.NomadCluster = cluster.Yurt(t, options, "host_network = true")
+	for name, test := range map[string]func(*testing.T){
+		"hello": n.hello, "python": n.python, "web": n.web, "parameterized": n.parameterized,
+		"system": n.system, "volumes": n.volumes, "secrets": n.secrets,
+		"bad": n.badJobs, "control": n.control, "stubborn": n.stubborn, "memory": n.memory, "lifecycle": n.lifecycle, "quiet": n.quiet,
+		"fingerprint": n.fingerprint,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+// example registers the job of that file, and purges it with the test.
+func (n *node) example(t *testing.T, name string) *nomad.Job {
+	t.Helper()
+	text, err := jobspecs.Example(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.job(t, text)
+}
+
+func (n *node) job(t *testing.T, text string) *nomad.Job {
+	t.Helper()
+	job := n.Run(t, text)
+	t.Cleanup(func() {
+		if _, _, err := n.API.Jobs().Deregister(*job.ID, false, nil); err != nil {
+			t.Errorf("stopping job %s: %v", *job.ID, err)
+		}
+	})
+	return job
+}
+
+// completes waits until the job's allocation has ended well, and returns what it printed.
+func (n *node) completes(t *testing.T, jobID, task string) string {
+	t.Helper()
+	alloc := n.WaitDone(t, jobID)
+	out := n.Logs(t, alloc, task, "stdout")
+	if alloc.ClientStatus != nomad.AllocClientStatusComplete {
+		t.Fatalf("it is %s%s\nstdout: %s\nstderr: %s", alloc.ClientStatus, cluster.Describe(alloc), out, n.Logs(t, alloc, task, "stderr"))
+	}
+	return out
+}
+
+func (n *node) hello(t *testing.T) {
+	n.example(t, "hello")
+	if out := n.completes(t, "hello", "hello"); out != "Hello from a sandbox, task hello\n" {
+		t.Errorf("it printed %q", out)
+	}
+}
+
+func (n *node) python(t *testing.T) {
+	n.example(t, "python")
+	if out := n.completes(t, "python", "sum"); out != "the sum is 5050 as user 1000\n" {
+		t.Errorf("it printed %q", out)
+	}
+}
+
+func (n *node) web(t *testing.T) {
+	n.example(t, "web")
+	alloc := n.WaitRunning(t, "web")
+	rig.Eventually(t, "the check passes", func() bool {
+		checks, err := n.API.Allocations().Checks(alloc.ID, nil)
+		for _, check := range checks {
+			return err == nil && check.Status == "success"
+		}
+		return false
+	})
+}
+
+func (n *node) parameterized(t *testing.T) {
+	n.example(t, "parameterized")
+	dispatched, _, err := n.API.Jobs().Dispatch("shout", map[string]string{"name": "World"}, []byte("hello there\n"), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := n.completes(t, dispatched.DispatchedJobID, "shout"); out != "HELLO THERE\nfor World\n" {
+		t.Errorf("it printed %q", out)
+	}
+}
+
+func (n *node) system(t *testing.T) {
+	n.example(t, "system")
+	alloc := n.WaitRunning(t, "everywhere")
+	rig.Eventually(t, "it beats", func() bool {
+		return strings.HasPrefix(n.Logs(t, alloc, "beat", "stdout"), "alive on "+n.Clients[0].Node+"\n")
+	})
+}
+
+func (n *node) volumes(t *testing.T) {
+	n.example(t, "volumes")
+	out := n.completes(t, "volumes", "write")
+	written, err := os.ReadFile(filepath.Join(n.data, "written"))
+	if err != nil || out != string(written) || out == "" {
+		t.Errorf("it printed %q and wrote %q, %v", out, written, err)
+	}
+	if entries, err := os.ReadDir(n.data); err != nil || len(entries) != 1 {
+		t.Errorf("the volume holds %v, %v", entries, err)
+	}
+}
+
+func (n *node) secrets(t *testing.T) {
+	variable := &nomad.Variable{Path: "nomad/jobs/secrets", Items: nomad.VariableItems{"password": "correct-horse"}}
+	if _, _, err := n.API.Variables().Create(variable, nil); err != nil {
+		t.Fatal(err)
+	}
+	n.example(t, "secrets")
+	if out := n.completes(t, "secrets", "login"); out != "400 1000\n13\nuser reader\n" {
+		t.Errorf("it printed %q", out)
+	}
+}
