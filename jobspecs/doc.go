@@ -10,14 +10,20 @@ import "embed"
 //go:embed session.nomad.hcl
 var session string
 
-// Session returns the job that a controller registers for each slot.
-func Session() string { return session }
+//go:embed controller.nomad.hcl
+var controller string
 
 //go:embed *.nomad.hcl
 var files embed.FS
+
+// Session returns the job that a controller registers for each slot.
+func Session() string { return session }
 
 // Example returns the job in the file of that name, such as "hello".
 func Example(name string) (string, error) {
 	text, err := files.ReadFile(name + ".nomad.hcl")
 	return string(text), err
 }
+
+// Controller returns the job that runs controllers.
+func Controller() string { return controller }

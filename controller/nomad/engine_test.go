@@ -4,13 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/nomad/api"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/cluster"
+	"github.com/yurtrun/yurt/jobspecs"
 	rig "github.com/yurtrun/yurt/test/cluster"
 )
 
@@ -292,4 +298,73 @@ func serverKilled(t *testing.T, c *rig.NomadCluster) {
 			t.Error(err)
 		}
 	}
+}
+
+// The policy that jobspecs/controller.nomad.hcl names is enough, and without a token the
+// operator is told what is missing.
+func TestRealNomadWithACLs(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("runs Nomad; run without -short")
+	}
+	server, err := rig.StartNomad(t.Context(), rig.NomadOptions{Server: true, Config: "acl { enabled = true }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Close(); err != nil {
+			t.Errorf("ending Nomad: %v", err)
+		}
+	})
+	if err := server.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	management, _, err := server.API.ACLTokens().Bootstrap(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := &api.WriteOptions{AuthToken: management.SecretID}
+	policy := &api.ACLPolicy{Name: "yurt-controller", Rules: policyIn(t, jobspecs.Controller())}
+	if _, err := server.API.ACLPolicies().Upsert(policy, as); err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := server.API.ACLTokens().Create(&api.ACLToken{Type: "client", Policies: []string{policy.Name}}, as)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(t.Context(), Config{Address: server.Address}); status(err) != http.StatusForbidden {
+		t.Errorf("without a token: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token.SecretID+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(t.Context(), Config{Address: server.Address, TokenFile: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Start(t.Context(), orderOf("a")); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "No nodes were eligible") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := e.Jobs(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := os.WriteFile(file, []byte("00000000-0000-0000-0000-000000000000"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Stop(t.Context(), "a"); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "refuses the controller's token") {
+		t.Errorf("with a token that is no more: %v", err)
+	}
+}
+
+// policyIn returns the policy that the comment at the head of the controller's job shows.
+func policyIn(t *testing.T, job string) string {
+	t.Helper()
+	_, after, found := strings.Cut(job, "<<POLICY\n")
+	text, _, ends := strings.Cut(after, "POLICY\n")
+	if !found || !ends {
+		t.Fatal("the job shows no policy")
+	}
+	return strings.ReplaceAll(text, "#     ", "")
 }

@@ -72,7 +72,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	}
 	c.Nomad, err = cluster.StartCluster(ctx, cluster.Options{
 		Servers: c.options.Servers, Clients: len(names), Nodes: names, Network: c.options.Network,
-		PluginDir: c.options.Driver.PluginDir, ClientConfig: c.clientConfig(),
+		PluginDir: c.options.Driver.PluginDir, ClientConfig: c.clientConfig(), Consul: c.Consul.Address,
 	})
 	if err != nil {
 		return err
@@ -137,10 +137,33 @@ func (c *Cluster) clientConfig() string {
 
 // StartController starts one more controller and waits until it serves.
 func (c *Cluster) StartController(ctx context.Context, args ...string) (*devserver.Server, error) {
-	name := fmt.Sprintf("controller%d", len(c.Controllers)+1)
-	if err := c.issue(identity.Name{Role: identity.RoleController, Name: name}); err != nil {
+	number := len(c.Controllers) + 1
+	if err := c.issue(identity.Name{Role: identity.RoleController, Name: controllerName(number)}); err != nil {
 		return nil, err
 	}
+	server, err := c.runController(ctx, number, args...)
+	if err != nil {
+		return nil, err
+	}
+	c.Controllers = append(c.Controllers, server)
+	return server, nil
+}
+
+// RestartController starts a controller again that has ended, on the store that it had.
+// The first one is number 1.
+func (c *Cluster) RestartController(ctx context.Context, number int, args ...string) (*devserver.Server, error) {
+	server, err := c.runController(ctx, number, args...)
+	if err != nil {
+		return nil, err
+	}
+	c.Controllers[number-1] = server
+	return server, nil
+}
+
+func controllerName(number int) string { return fmt.Sprintf("controller%d", number) }
+
+func (c *Cluster) runController(ctx context.Context, number int, args ...string) (*devserver.Server, error) {
+	name := controllerName(number)
 	certificate, key := c.pair(name)
 	all := []string{
 		"controller", "--listen", "127.0.0.1:0", "--consul", c.Consul.Address, "--nomad", c.Nomad.Servers[0].Address,
@@ -151,13 +174,11 @@ func (c *Cluster) StartController(ctx context.Context, args ...string) (*devserv
 		all = append(all, "--store", c.options.Store)
 	}
 	all = append(append(all, c.options.ControllerArgs...), args...)
-	server, err := devserver.Run(ctx, c.options.Driver.Program, filepath.Join(c.Dir, name), all...)
-	if err != nil {
-		return nil, err
-	}
-	c.Controllers = append(c.Controllers, server)
-	return server, nil
+	return devserver.Run(ctx, c.options.Driver.Program, filepath.Join(c.Dir, name), all...)
 }
+
+// Program is that of executors and controllers.
+func (c *Cluster) Program() string { return c.options.Driver.Program }
 
 // URL is where the first controller serves.
 func (c *Cluster) URL() string { return c.Controllers[0].URL }

@@ -1,0 +1,149 @@
+# The controller itself, on Nomad: the REST API, as many as there are to be, behind any load
+# balancer that asks Consul for `yurt-controller`.
+#
+# What is secret is in Nomad's variables, which only this job can read:
+#
+#     nomad var put nomad/jobs/yurt-controller \
+#         tls_ca=@yurt-ca.pem tls_cert=@controller.pem tls_key=@controller-key.pem \
+#         store=postgres://yurt@db.example.org/yurt
+#     nomad job run controller.nomad.hcl
+#
+# With ACLs the job itself is who asks Nomad, and this is what it has to be allowed:
+#
+#     nomad acl policy apply -namespace default -job yurt-controller yurt-controller - <<POLICY
+#     namespace "default" { capabilities = ["submit-job", "read-job", "list-jobs", "parse-job"] }
+#     node { policy = "read" }
+#     POLICY
+
+variable "yurt" {
+  type        = string
+  default     = "/usr/local/bin/yurt"
+  description = "The path of the yurt binary on the nodes"
+}
+
+variable "count" {
+  type        = number
+  default     = 1
+  description = "How many controllers; more than one need PostgreSQL as their store"
+}
+
+variable "consul" {
+  type        = string
+  default     = "127.0.0.1:8500"
+  description = "The address of a node's agent of Consul"
+}
+
+variable "insecure_listen" {
+  type        = bool
+  default     = false
+  description = "Listen where others can reach it: the API asks for no key, so something in front of it has to"
+}
+
+job "yurt-controller" {
+  type        = "service"
+  datacenters = ["*"]
+  priority    = 80
+
+  group "controller" {
+    count = var.count
+
+    # One after the other, and back to the last version when a new one does not get ready.
+    update {
+      max_parallel     = 1
+      health_check     = "checks"
+      min_healthy_time = "5s"
+      healthy_deadline = "2m"
+      auto_revert      = true
+    }
+
+    restart {
+      attempts = 10
+      interval = "5m"
+      delay    = "2s"
+      mode     = "delay"
+    }
+
+    network {
+      port "http" {}
+    }
+
+    service {
+      name     = "yurt-controller"
+      port     = "http"
+      provider = "consul"
+
+      check {
+        name     = "ready"
+        type     = "http"
+        path     = "/ready"
+        interval = "5s"
+        timeout  = "2s"
+      }
+    }
+
+    task "controller" {
+      driver       = "raw_exec"
+      kill_signal  = "SIGINT"
+      kill_timeout = "30s"
+
+      config {
+        command = var.yurt
+        args    = concat(["controller"], var.insecure_listen ? ["--insecure-listen"] : [])
+      }
+
+      # Nomad is asked through the node's own agent, by this job's identity.
+      identity {
+        file = true
+      }
+
+      env {
+        YURT_LISTEN           = "${NOMAD_ADDR_http}"
+        YURT_STATE_DIR        = "${NOMAD_ALLOC_DIR}/data"
+        YURT_LOG_FORMAT       = "json"
+        YURT_NOMAD            = "unix://${NOMAD_SECRETS_DIR}/api.sock"
+        YURT_NOMAD_TOKEN_FILE = "${NOMAD_SECRETS_DIR}/nomad_token"
+        YURT_CONSUL           = var.consul
+        YURT_TLS_CA           = "${NOMAD_SECRETS_DIR}/ca.pem"
+        YURT_TLS_CERT         = "${NOMAD_SECRETS_DIR}/controller.pem"
+        YURT_TLS_KEY          = "${NOMAD_SECRETS_DIR}/controller-key.pem"
+      }
+
+      # Certificates that are renewed are taken up without a restart.
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/ca.pem"
+        change_mode = "noop"
+        data        = "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}{{ .tls_ca }}{{ end }}"
+      }
+
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/controller.pem"
+        change_mode = "noop"
+        data        = "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}{{ .tls_cert }}{{ end }}"
+      }
+
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/controller-key.pem"
+        change_mode = "noop"
+        perms       = "0600"
+        data        = "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}{{ .tls_key }}{{ end }}"
+      }
+
+      # Where sessions are kept, and any other setting that is secret.
+      template {
+        destination = "${NOMAD_SECRETS_DIR}/settings.env"
+        env         = true
+        data        = <<-ENV
+          {{ with nomadVar "nomad/jobs/yurt-controller" -}}
+          {{ if .store }}YURT_STORE={{ .store }}{{ end }}
+          {{ if .consul_token }}CONSUL_HTTP_TOKEN={{ .consul_token }}{{ end }}
+          {{- end }}
+        ENV
+      }
+
+      resources {
+        cpu    = 500
+        memory = 256
+      }
+    }
+  }
+}
