@@ -95,14 +95,14 @@ func (n *node) printed(t *testing.T, alloc *nomad.Allocation, want string) {
 // terminal types into a shell that has a terminal, whose size is set while it runs.
 func (n *node) terminal(t *testing.T, alloc *nomad.Allocation) {
 	t.Helper()
-	typed, type_ := io.Pipe()
-	defer type_.Close()
+	typed, keys := io.Pipe()
+	defer keys.Close()
 	sizes := make(chan nomad.TerminalSize, 1)
 	sizes <- nomad.TerminalSize{Height: 33, Width: 111}
 	var out bytes.Buffer
 	go func() {
 		// The size may come after the first line: the shell waits for it.
-		fmt.Fprint(type_, "until [ \"$(stty size)\" = '33 111' ]; do sleep 0.1; done; tty; exit 5\n")
+		fmt.Fprint(keys, "until [ \"$(stty size)\" = '33 111' ]; do sleep 0.1; done; tty; exit 5\n")
 	}()
 	code, err := n.API.Allocations().Exec(t.Context(), alloc, "t", true, []string{"sh"}, typed, &out, &out, sizes, nil)
 	if err != nil || code != 5 || !strings.Contains(out.String(), "/dev/pts/") {
