@@ -55,14 +55,8 @@ func (e *Executor) adoptAll(ctx context.Context) error {
 // adopt takes over one sandbox, or says why it cannot.
 func (e *Executor) adopt(ctx context.Context, id string) error {
 	path := filepath.Join(e.config.StateDir, "sandboxes", id, recordFile)
-	var head struct {
-		Version int `json:"version"`
-	}
-	if err := readRecord(path, &head); err != nil {
+	if err := checkVersion(path); err != nil {
 		return err
-	}
-	if head.Version > recordVersion {
-		return fmt.Errorf("%w (record %d, this one knows %d)", errNewer, head.Version, recordVersion)
 	}
 	var record sandboxRecord
 	if err := readRecord(path, &record); err != nil {
@@ -78,6 +72,20 @@ func (e *Executor) adopt(ctx context.Context, id string) error {
 			e.endSlot(in, "its sandbox was lost: "+err.Error(), false)
 		}
 		return err
+	}
+	return nil
+}
+
+// checkVersion refuses a record that a newer version wrote, whatever else is in it.
+func checkVersion(path string) error {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := readRecord(path, &head); err != nil {
+		return err
+	}
+	if head.Version > recordVersion {
+		return fmt.Errorf("%w (record %d, this one knows %d)", errNewer, head.Version, recordVersion)
 	}
 	return nil
 }

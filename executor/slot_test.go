@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -434,6 +435,48 @@ func TestSlotsOutliveTheirExecutor(t *testing.T) {
 	}
 	if list, err := next.Sandboxes(t.Context()); err != nil || len(list) != 3 {
 		t.Errorf("there are %+v, %v", list, err)
+	}
+}
+
+// TestRecordsOfSlotsThatCannotBeRead: what is broken is closed, and what is a newer
+// version's is left as it is.
+func TestRecordsOfSlotsThatCannotBeRead(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	e, err := executor.New(config) // makes the directory
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := func(name string) string { return filepath.Join(config.StateDir, "slots", name+".json") }
+	for name, text := range map[string]string{"broken": `{"version":`, "others": `{"version":1,"spec":{"id":"else"}}`, "newer": `{"version":99,"spec":"?"}`} {
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e, err = executor.New(config); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "slot newer") {
+		t.Errorf("with a newer version's it starts: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(path("newer")); err != nil || string(text) != `{"version":99,"spec":"?"}` {
+		t.Errorf("the newer version's is %q, %v", text, err)
+	}
+	if err := os.Remove(path("newer")); err != nil {
+		t.Fatal(err)
+	}
+	e = rig.Start(t, config)
+	if list, err := e.Slots(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("there are %+v, %v", list, err)
+	}
+	if left, err := os.ReadDir(filepath.Join(config.StateDir, "slots")); err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }
 

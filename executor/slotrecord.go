@@ -81,7 +81,7 @@ func (l *slots) of(record sandboxRecord) (*slot, error) {
 }
 
 // loadSlots reads the slots that an earlier executor left. When one is a newer version's
-// it fails, and leaves all as they are. It runs before anything else does.
+// it fails, and leaves that as it is. It runs before anything else does.
 func (e *Executor) loadSlots() error {
 	entries, err := os.ReadDir(e.slots.dir)
 	if err != nil {
@@ -108,12 +108,12 @@ func (e *Executor) loadSlots() error {
 
 // loadSlot reads one slot, or says why it cannot.
 func (e *Executor) loadSlot(id string) error {
+	if err := checkVersion(e.slots.path(id)); err != nil {
+		return err
+	}
 	var record slotRecord
 	if err := readRecord(e.slots.path(id), &record); err != nil {
 		return err
-	}
-	if record.Version > recordVersion {
-		return fmt.Errorf("%w (record %d, this one knows %d)", errNewer, record.Version, recordVersion)
 	}
 	if record.Spec.ID != id {
 		return errors.New("its record is another's")
