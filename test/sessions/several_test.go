@@ -1,0 +1,193 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/pgserver"
+	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/yurtcluster"
+)
+
+// several is a cluster whose controllers share a store.
+type several struct {
+	*yurtcluster.Cluster
+	store   *pgserver.Server
+	clients []*world // one for each controller that was started
+}
+
+// TestSeveral goes through what happens to controllers that share a store, and to their
+// nodes.
+func TestSeveral(t *testing.T) {
+	store := pgserver.Start(t)
+	c := &several{Cluster: yurtcluster.Test(t, yurtcluster.Options{Store: store.Database(), Nodes: 2}), store: store}
+	c.client(t, 0)
+	c.add(t)
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *several)
+	}{
+		{"a controller is killed", testControllerIsKilled},
+		{"a node is drained", testNodeIsDrained},
+		{"the store is killed", testStoreIsKilled},
+	} {
+		if !t.Run(part.name, func(t *testing.T) { part.test(t, c) }) {
+			return // the next one would only fail of this
+		}
+	}
+}
+
+func (c *several) client(t *testing.T, n int) *world {
+	t.Helper()
+	client, err := yurtclient.New(c.Controllers[n].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.clients = append(c.clients, &world{c.Cluster, client})
+	return c.clients[n]
+}
+
+func (c *several) add(t *testing.T) *world {
+	t.Helper()
+	if _, err := c.StartController(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	return c.client(t, len(c.Controllers)-1)
+}
+
+// leads reports whether a controller says that it leads.
+func (c *several) leads(t *testing.T, n int) bool {
+	t.Helper()
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, c.Controllers[n].URL+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(text), "\nyurt_controller_leads 1\n")
+}
+
+var errEnough = errors.New("enough was seen")
+
+// testControllerIsKilled: an execution that one controller began is watched, written to and
+// ended at another one, which leads then.
+func testControllerIsKilled(t *testing.T, c *several) {
+	first, second := c.clients[0], c.clients[1]
+	if first, second := c.leads(t, 0), c.leads(t, 1); !first || second {
+		t.Errorf("the first one leads: %v, the second one: %v", first, second)
+	}
+	session := first.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	e, err := first.Start(t.Context(), session.ID, yurtclient.ExecuteRequest{
+		Command: yurtclient.Command{Shell: "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		seen strings.Builder
+		last uint64
+	)
+	watch := func(event yurt.Event) error {
+		if event.Seq != last+1 {
+			t.Errorf("event %d follows %d", event.Seq, last)
+		}
+		last = event.Seq
+		if seen.Write(event.Data); seen.String() == "one\n" && event.Type == yurt.EventStdout {
+			return errEnough
+		}
+		return nil
+	}
+	if err := first.WatchExecution(t.Context(), session.ID, e.ID, 0, watch); !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	if err := c.Controllers[0].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed := time.Now()
+	if _, err := second.PutFile(t.Context(), session.ID, "go", strings.NewReader("")); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.WatchExecution(t.Context(), session.ID, e.ID, last, watch); err != nil || seen.String() != "one\ntwo\n" {
+		t.Errorf("watched %q, %v", seen.String(), err)
+	}
+	rig.Eventually(t, "the other one leads", func() bool { return c.leads(t, 1) })
+	t.Logf("the other one leads, and has stored the result, %s after the first was killed; measured under load", time.Since(killed).Round(time.Millisecond))
+	got, err := second.Result(t.Context(), session.ID, e.ID)
+	if err != nil || got.Result.Stdout != "one\ntwo\n" || got.Result.Error != nil {
+		t.Errorf("%+v, %v", got.Result, err)
+	}
+	third := c.add(t)
+	if out := third.sh(t, session, "echo works"); out != "works\n" {
+		t.Errorf("it printed %q", out)
+	}
+	third.end(t, session)
+}
+
+// testNodeIsDrained: what is there ends with the reason, and what is new is elsewhere.
+func testNodeIsDrained(t *testing.T, c *several) {
+	w := c.clients[2]
+	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	node := session.Placement.Node
+	drain, err := w.DrainNode(t.Context(), node, yurt.Duration(2*time.Second))
+	if err != nil || !drain.Draining || drain.Sessions != 1 {
+		t.Fatalf("%+v, %v", drain, err)
+	}
+	rig.Eventually(t, "it is listed so", func() bool {
+		nodes, err := c.clients[1].Nodes(context.WithoutCancel(t.Context()))
+		return err == nil && slices.ContainsFunc(nodes, func(n yurt.NodeInfo) bool { return n.Name == node && n.Draining })
+	})
+	other := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	if other.Placement.Node == node {
+		t.Error("a session is placed on a node that drains")
+	}
+	rig.Eventually(t, "the session ends", func() bool {
+		s, err := w.Session(context.WithoutCancel(t.Context()), session.ID)
+		return err == nil && s.State == yurt.SessionTerminated && s.Reason == "its node "+node+" is drained"
+	})
+	if drain, err := w.UndrainNode(t.Context(), node); err != nil || drain.Draining {
+		t.Errorf("%+v, %v", drain, err)
+	}
+	w.end(t, other)
+}
+
+// testStoreIsKilled: what runs goes on, requests are refused with a time to wait, and work
+// once the store is back.
+func testStoreIsKilled(t *testing.T, c *several) {
+	w := c.clients[1]
+	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	e, err := w.Start(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "sleep 1; echo done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.store.Kill()
+	_, err = w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: template})
+	if yurt.CodeOf(err) != yurt.CodeUnavailable {
+		t.Errorf("without a store it answers %v", err)
+	}
+	c.store.Restart()
+	rig.Eventually(t, "requests are served", func() bool {
+		_, err := w.Session(context.WithoutCancel(t.Context()), session.ID)
+		return err == nil
+	})
+	rig.Eventually(t, "the result is stored", func() bool {
+		got, err := c.clients[2].Result(context.WithoutCancel(t.Context()), session.ID, e.ID)
+		return err == nil && got.Result != nil && got.Result.Stdout == "done\n"
+	})
+	w.end(t, session)
+	rig.Eventually(t, "no slot is left of a session", func() bool { return len(w.jobs(t)) == 0 })
+}
