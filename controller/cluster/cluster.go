@@ -46,6 +46,7 @@ type Order struct {
 	SessionID string         // only that session may have its sandbox; "" is a warm slot
 	Once      bool           // it ends with its first sandbox
 	Prefer    []string       // names of nodes, the best first; none of them is a must
+	Avoid     []string       // names of nodes where it must not be: they drain
 }
 
 // Job is a slot that the engine knows.

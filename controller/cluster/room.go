@@ -21,6 +21,7 @@ const (
 // start has the engine start a slot for a session. If there is no room, idle warm slots
 // give way, and it is asked again.
 func (p *Placer) start(ctx context.Context, order Order) (node string, err error) {
+	order.Avoid = draining(p.view)
 	node, err = p.engine.Start(ctx, order)
 	if yurt.CodeOf(err) != yurt.CodeOverloaded || !p.warm.giveWay(ctx, order.Resources) {
 		return node, err
@@ -38,6 +39,17 @@ func (p *Placer) start(ctx context.Context, order Order) (node string, err error
 		node, err = p.engine.Start(ctx, order)
 	}
 	return node, err
+}
+
+// draining names the nodes that drain: the engine may not know it of them.
+func draining(view View) []string {
+	var names []string
+	for _, node := range view.Nodes() {
+		if node.Draining {
+			names = append(names, node.Name)
+		}
+	}
+	return names
 }
 
 // victim is idle slots of one template that may give way.

@@ -161,6 +161,7 @@ func (w *warm) open(ctx context.Context, id string, template yurt.Template) erro
 	defer cancel()
 	node, err := w.placer.engine.Start(ctx, Order{
 		SlotID: id, Template: template, Resources: template.Resources.Or(yurt.DefaultResources()), Prefer: w.emptiest(template.Digest()),
+		Avoid: draining(w.placer.view),
 	})
 	if err != nil {
 		return err

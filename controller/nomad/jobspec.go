@@ -102,6 +102,10 @@ func (s *jobspec) fill(order *cluster.Order, mhz float64) (*api.Job, error) {
 	}
 	job.Priority = &priority
 	job.Affinities = append(slices.Clone(job.Affinities), affinities(order.Prefer)...)
+	job.Constraints = slices.Clone(job.Constraints)
+	for _, node := range order.Avoid {
+		job.Constraints = append(job.Constraints, api.NewConstraint(nodeName, "!=", node))
+	}
 
 	disk := minDiskMB
 	if order.Resources.DiskKind == yurt.DiskImage {
@@ -159,11 +163,14 @@ func fillTask(from *api.Task, order *cluster.Order, mhz float64) (*api.Task, err
 	return &task, nil
 }
 
+// nodeName is what Nomad calls the name of a node.
+const nodeName = "${node.unique.name}"
+
 // affinities draw a job to the nodes that are preferred, the first one most.
 func affinities(nodes []string) []*api.Affinity {
 	list := make([]*api.Affinity, 0, min(len(nodes), maxPreferences))
 	for i, node := range nodes[:min(len(nodes), maxPreferences)] {
-		list = append(list, api.NewAffinity("${node.unique.name}", "=", node, int8(preferWeight-i*preferNext)))
+		list = append(list, api.NewAffinity(nodeName, "=", node, int8(preferWeight-i*preferNext)))
 	}
 	return list
 }

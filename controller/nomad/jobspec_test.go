@@ -21,6 +21,7 @@ func testOrder() cluster.Order {
 		SessionID: "sess_1",
 		Once:      true,
 		Prefer:    []string{"a", "b"},
+		Avoid:     []string{"c"},
 	}
 }
 
@@ -35,7 +36,7 @@ func TestJobOfASlot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := testOrder()
+	order, before := testOrder(), len(spec.job.Constraints)
 	job, err := spec.fill(&order, 2400)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +51,7 @@ func TestJobOfASlot(t *testing.T) {
 	got := []any{
 		*job.ID, *job.Type, *job.Priority, *job.NodePool, *job.Namespace, job.Datacenters, job.Meta,
 		*task.Resources.CPU, *task.Resources.MemoryMB, *job.TaskGroups[0].EphemeralDisk.SizeMB, slot, task.Config["resources"], template.Digest(),
+		len(job.Constraints) == before+1 && *job.Constraints[before] == *api.NewConstraint("${node.unique.name}", "!=", "c"),
 		job.Affinities[1].RTarget, *job.Affinities[1].Weight > *job.Affinities[2].Weight,
 	}
 	want := []any{
@@ -60,6 +62,7 @@ func TestJobOfASlot(t *testing.T) {
 		map[string]any{"id": "slot_1", "for": "sess_1", "once": true},
 		[]map[string]any{{"cpu": 0.5, "memory": "104857601", "disk": "64Mi", "pids": 32}},
 		order.Template.Digest(),
+		true,
 		"a", true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -148,7 +148,7 @@ func testNodeIsDrained(t *testing.T, c *several) {
 		t.Fatalf("%+v, %v", drain, err)
 	}
 	rig.Eventually(t, "it is listed so", func() bool {
-		nodes, err := c.clients[1].Nodes(context.WithoutCancel(t.Context()))
+		nodes, err := w.Nodes(context.WithoutCancel(t.Context()))
 		return err == nil && slices.ContainsFunc(nodes, func(n yurt.NodeInfo) bool { return n.Name == node && n.Draining })
 	})
 	other := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
