@@ -5,31 +5,25 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/ownthread"
 )
 
 // Listen returns a listener at a free port of the loopback interface in the network
 // namespace that the file is, one of /proc/PID/ns/net.
 func Listen(namespace *os.File) (net.Listener, error) {
-	type made struct {
-		listener net.Listener
-		err      error
-	}
-	result := make(chan made)
-	go func() {
-		// The thread is never unlocked: it is in the sandbox's namespace, and ends with the goroutine.
-		runtime.LockOSThread()
-		if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
-			result <- made{err: fmt.Errorf("entering the network of a sandbox: %w", err)}
+	var listener net.Listener
+	var err error
+	ownthread.Run(func() {
+		if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("entering the network of a sandbox: %w", err)
 			return
 		}
-		listener, err := listenHere()
-		result <- made{listener, err}
-	}()
-	m := <-result
-	return m.listener, m.err
+		listener, err = listenHere()
+	})
+	return listener, err
 }
 
 // listenHere makes the socket by hand: a listener of net's might be made on another thread.

@@ -3,9 +3,10 @@ package layers
 import (
 	"fmt"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/ownthread"
 )
 
 // Mount makes the tree of a layer visible, and no more than that, at a directory in the
@@ -25,13 +26,8 @@ func Mount(tree string, namespace *os.File, target string) error {
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attributes); err != nil {
 		return fmt.Errorf("making a layer read-only: %w", err)
 	}
-	result := make(chan error)
-	go func() {
-		// The thread is never unlocked: it is in the sandbox's namespace, and ends with the goroutine.
-		runtime.LockOSThread()
-		result <- moveInto(fd, namespace, target)
-	}()
-	return <-result
+	ownthread.Run(func() { err = moveInto(fd, namespace, target) })
+	return err
 }
 
 // moveInto attaches the mount in the namespace, which it enters.
