@@ -235,3 +235,29 @@ func (n *node) fingerprint(t *testing.T) {
 		}
 	}
 }
+
+// script has a check that is a command in the task, as which Nomad runs it.
+func (n *node) script(t *testing.T) {
+	n.job(t, task("script", "service", "echo ok > /local/state; while :; do sleep 1; done", `kill_timeout = "1s"
+      service {
+        name     = "scripted"
+        provider = "consul"
+        check {
+          type     = "script"
+          command  = "sh"
+          args     = ["-c", "cat /local/state; id -u; test -f /local/state"]
+          interval = "1s"
+          timeout  = "10s"
+        }
+      }`))
+	last := ""
+	defer func() { t.Log("the check's last output: ", last) }()
+	rig.Eventually(t, "the check passes", func() bool {
+		checks, _, err := n.consul.Health().Checks("scripted", nil)
+		for _, check := range checks {
+			last = check.Output
+			return err == nil && check.Status == "passing" && check.Output == "ok\n1000\n"
+		}
+		return false
+	})
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	consul "github.com/hashicorp/consul/api"
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/yurtrun/yurt/jobspecs"
@@ -16,7 +17,8 @@ import (
 // node is the one client that all tests of this package share.
 type node struct {
 	*cluster.NomadCluster
-	data string // its volume
+	data   string // its volume
+	consul *consul.Client
 }
 
 // TestDriver has all jobs on one node, side by side.
@@ -28,13 +30,15 @@ func TestDriver(t *testing.T) {
 	}
 	// Without this, Nomad asks no driver what its tasks use.
 	const measure = "telemetry {\n  publish_allocation_metrics = true\n}\n"
-	options := cluster.Options{Config: measure, ClientConfig: "client {\n  host_volume \"data\" {\n    path = \"" + n.data + "\"\n  }\n}\n"}
+	agent := cluster.Consul(t, cluster.ConsulOptions{})
+	n.consul = agent.Client
+	options := cluster.Options{Consul: agent.Address, Config: measure, ClientConfig: "client {\n  host_volume \"data\" {\n    path = \"" + n.data + "\"\n  }\n}\n"}
 	n.NomadCluster = cluster.Yurt(t, options, "host_network = true")
 	for name, test := range map[string]func(*testing.T){
 		"hello": n.hello, "python": n.python, "web": n.web, "parameterized": n.parameterized,
 		"system": n.system, "volumes": n.volumes, "secrets": n.secrets,
 		"bad": n.badJobs, "control": n.control, "stubborn": n.stubborn, "memory": n.memory, "lifecycle": n.lifecycle, "quiet": n.quiet,
-		"fingerprint": n.fingerprint,
+		"fingerprint": n.fingerprint, "script": n.script,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
