@@ -30,7 +30,7 @@ type Pool struct {
 	Hits     int64   `json:"hits"`    // claims that found one
 	Misses   int64   `json:"misses"`  // claims that found none
 	HitRate  float64 `json:"hit_rate"`
-	Refills  int64   `json:"refills"`   // sandboxes that were made for it
+	Refills  int64   `json:"refills"`   // sandboxes that were made for it, by the controller that leads
 	RefillMS float64 `json:"refill_ms"` // milliseconds that making one takes, on average
 	// Failure is why the last one could not be made, until one is.
 	Failure string `json:"failure,omitempty"`

@@ -36,7 +36,7 @@ func (a *API) registerPools() {
 	register(a, huma.Operation{
 		OperationID: "list-pools", Method: http.MethodGet, Path: "/pools",
 		Summary: "List the warm pools", Tags: []string{tagTemplates},
-		Description: "Their sizes, how many sandboxes demand asks for (`target`), are `ready` and being made (`pending`), how many claims found one (`hit_rate`, 0 to 1), how long one more takes to make, and why the last could not be made (`failure`), if so. It counts since the server, or on a cluster the node, was started.",
+		Description: "Their sizes, how many sandboxes demand asks for (`target`), are `ready` and being made (`pending`), how many claims found one (`hit_rate`, 0 to 1), how long one more takes to make, and why the last could not be made (`failure`), if so. It counts since the server was started; of several controllers only the one that leads refills, and counts that.",
 	}, a.listPools)
 	register(a, huma.Operation{
 		OperationID: "get-pool", Method: http.MethodGet, Path: poolPath,
