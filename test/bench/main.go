@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"syscall"
 )
 
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string) error {
 // measureAll measures the rows that the pattern picks, each in a place of its own.
 func measureAll(ctx context.Context, pattern *regexp.Regexp, bin string, quick bool) ([]Row, error) {
 	var rows []Row
-	for _, bench := range append(benches(), clusterBenches()...) {
+	for _, bench := range slices.Concat(benches(), nomadBenches(), clusterBenches()) {
 		if !pattern.MatchString(bench.name) {
 			continue
 		}

@@ -48,6 +48,24 @@ func benches() []bench {
 	}
 }
 
+// nomadBenches are the rows about Nomad's tasks, beside its own drivers on the same agent.
+func nomadBenches() []bench {
+	return []bench{
+		{
+			name: "nomad-start", n: 40, measure: nomadStart,
+			goal: goal{"p50 ≤ 60 ms, ≥ 2.5 × faster than raw_exec", func(r Row) bool { return r.P50 <= 60 && r.Peers["raw_exec"].Ratio >= 2.5 }},
+		},
+		{
+			name: "nomad-memory", n: 20, measure: nomadMemory,
+			goal: goal{"≤ a tenth of exec's", func(r Row) bool { return r.Value <= r.Peers["exec"].Value/10 }},
+		},
+		{
+			name: "nomad-burst", n: 200, measure: nomadBurst,
+			goal: goal{"≥ 3 × raw_exec's starts a second", func(r Row) bool { return r.Value >= 3*r.Peers["raw_exec"].Value }},
+		},
+	}
+}
+
 // clusterBenches are the rows about a cluster: real Nomad, Consul and driver.
 func clusterBenches() []bench {
 	return []bench{
