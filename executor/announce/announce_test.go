@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -247,6 +250,69 @@ func TestTwoNodesOfOneName(t *testing.T) {
 	rig.Eventually(t, "the log says that the name is taken", func() bool { return log.has("another executor goes by the name n1") })
 	if c := w.capacity("n1"); c == nil || c.Sandboxes != 1 {
 		t.Errorf("there is %+v", c)
+	}
+}
+
+// TestPolicy: the rights that the documentation names suffice, and the token may change.
+func TestPolicy(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	const management = "8f0c8c5e-6a0d-4f0e-9d3c-5b0f4a1f8d11"
+	agent := cluster.Consul(t, cluster.ConsulOptions{Config: `acl {
+  enabled = true
+  default_policy = "deny"
+  tokens {
+    initial_management = "` + management + `"
+    agent = "` + management + `"
+  }
+}`})
+	client, err := consul.NewClient(&consul.Config{Address: agent.Address, Token: management})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(rig.Root(t), "docs", "OPERATING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rules, found := strings.Cut(string(text), "\nservice \"yurt-executor\"")
+	rules, _, ended := strings.Cut(rules, "```")
+	if !found || !ended {
+		t.Fatal("the documentation names no policy")
+	}
+	policy, _, err := client.ACL().PolicyCreate(&consul.ACLPolicy{Name: "yurt-executor", Rules: "service \"yurt-executor\"" + rules}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := client.ACL().TokenCreate(&consul.ACLToken{Policies: []*consul.ACLTokenPolicyLink{{ID: policy.ID}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log := &journal{}
+	a, err := New(Config{Consul: agent.Address, TokenFile: file, Node: "n1", Address: ":8701", TTL: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	n, done := make(node), make(chan struct{})
+	go func() { defer close(done); a.Run(ctx, n) }()
+	defer func() { cancel(); <-done }()
+	n <- yurt.Capacity{Sandboxes: 1}
+	rig.Eventually(t, "it is refused without a token", func() bool { return log.has("cannot be announced") })
+	if err := os.WriteFile(file, []byte(token.SecretID+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, agent: &cluster.ConsulAgent{Client: client}}
+	w.untilSandboxes("n1", 1)
+	n <- yurt.Capacity{Sandboxes: 2}
+	w.untilSandboxes("n1", 2)
+	rig.Eventually(t, "its check passes", func() bool { return len(w.healthy()) == 1 })
+	cancel()
+	<-done
+	if c := w.capacity("n1"); c != nil || len(w.healthy()) != 0 {
+		t.Errorf("after it was stopped there is %+v", c)
 	}
 }
 
