@@ -11,7 +11,7 @@ import (
 // lostAfter is how long a node may be missing from a view that is up to date before it
 // counts as lost, and with it the sessions on it. An executor that is started again, or
 // that Consul was away from, is back sooner.
-const lostAfter = 8 * time.Second
+const lostAfter = 4 * time.Second
 
 // clients keeps a connection to each node that is used.
 type clients struct {

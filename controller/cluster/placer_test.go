@@ -402,7 +402,7 @@ func TestNodesComeAndGo(t *testing.T) {
 		w.mu.Lock()
 		w.live, w.since = true, time.Now()
 		w.mu.Unlock()
-		time.Sleep(5 * time.Second)
+		time.Sleep(3 * time.Second)
 		want("bb", "")
 		time.Sleep(time.Minute)
 		want("bb", yurt.CodeNotFound)
