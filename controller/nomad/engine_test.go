@@ -316,13 +316,11 @@ func TestRealNomadWithACLs(t *testing.T) {
 			t.Errorf("ending Nomad: %v", err)
 		}
 	})
-	if err := server.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	management, _, err := server.API.ACLTokens().Bootstrap(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var management *api.ACLToken
+	eventually(t, "there is a first token", func() (err error) { // which takes a leader
+		management, _, err = server.API.ACLTokens().Bootstrap(nil)
+		return err
+	})
 	as := &api.WriteOptions{AuthToken: management.SecretID}
 	policy := &api.ACLPolicy{Name: "yurt-controller", Rules: policyIn(t, jobspecs.Controller())}
 	if _, err := server.API.ACLPolicies().Upsert(policy, as); err != nil {
