@@ -20,6 +20,7 @@ func ownTests() []string {
 		"TestPythonThroughThePlugin",                  // a runtime's files, and its result's descriptor
 		"TestIsolation",                               // cgroup namespace, device rules, nothing inherited
 		"TestSystemCallFilter",                        // clone3 for init alone
+		"TestMounts",                                  // cpu.weight, and a file system whose ids cannot be mapped
 		"TestLandlock",                                // an older one, and children that borrow init's memory
 		"TestLayer",                                   // namespaces and a cgroup by one clone3
 		"TestLayerTellsHowItsCommandEnded",            // and their end
