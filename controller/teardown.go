@@ -12,6 +12,7 @@ import (
 const (
 	lostGrace    = 2 * time.Second // for a node to report the results of a sandbox that is gone
 	watcherGrace = 5 * time.Second // for watchers to read the rest before an ephemeral sandbox goes
+	collectFirst = time.Second     // for a node to begin to tell of an execution
 	collectQuiet = 10 * time.Millisecond
 	collectTries = 25 // times collectQuiet
 )
@@ -96,6 +97,7 @@ func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution
 	var (
 		readers sync.WaitGroup
 		events  atomic.Int64
+		begun   = make(chan struct{}, len(running))
 	)
 	for _, live := range running {
 		collected := &outputs{limit: int(live.limit)}
@@ -103,14 +105,25 @@ func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution
 		live.partial = collected
 		live.mu.Unlock()
 		readers.Go(func() {
+			first := sync.OnceFunc(func() { begun <- struct{}{} })
+			defer first()
 			node, sandbox := live.place()
 			// The error is the end of the sandbox, which is what is happening.
 			_ = node.WatchExecution(ctx, sandbox, live.record.ID, 0, func(e yurt.Event) error {
 				events.Add(1)
 				collected.add(e)
+				first()
 				return nil
 			})
 		})
+	}
+	late, enough := context.WithTimeout(ctx, collectFirst)
+	defer enough()
+	for range running {
+		select {
+		case <-begun:
+		case <-late.Done():
+		}
 	}
 	for seen, try := int64(-1), 0; seen != events.Load() && try < collectTries; try++ {
 		seen = events.Load()
