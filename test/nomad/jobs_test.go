@@ -1,6 +1,7 @@
 package nomad
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,27 +19,62 @@ import (
 type node struct {
 	*cluster.NomadCluster
 	data   string // its volume
+	counts string // another
 	consul *consul.Client
 }
 
-// TestDriver has all jobs on one node, side by side.
+// TestDriver has all jobs on one node, side by side, and then does to the node what is done
+// to nodes.
 func TestDriver(t *testing.T) {
 	rig.NeedsSandboxes(t)
-	n := &node{data: t.TempDir()}
-	if err := os.Chmod(n.data, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	n := &node{data: volume(t), counts: volume(t)}
 	// Without this, Nomad asks no driver what its tasks use.
 	const measure = "telemetry {\n  publish_allocation_metrics = true\n}\n"
 	agent := cluster.Consul(t, cluster.ConsulOptions{})
 	n.consul = agent.Client
-	options := cluster.Options{Consul: agent.Address, Config: measure, ClientConfig: "client {\n  host_volume \"data\" {\n    path = \"" + n.data + "\"\n  }\n}\n"}
+	options := cluster.Options{Consul: agent.Address, Config: measure, ClientConfig: fmt.Sprintf(`client {
+  host_volume "data" {
+    path = %q
+  }
+  host_volume "counts" {
+    path = %q
+  }
+}
+`, n.data, n.counts)}
 	n.NomadCluster = cluster.Yurt(t, options, "host_network = true")
+	t.Run("jobs", n.jobs)
+	for _, part := range []struct {
+		name string
+		test func(*testing.T)
+	}{
+		{"client stopped", n.stopped}, {"machine restarted", n.rebooted}, {"state directory lost", n.lost}, {"drained", n.drained},
+	} {
+		if !t.Run(part.name, part.test) {
+			return // the next one would only fail of this
+		}
+	}
+}
+
+// volume is a directory that anybody may write to.
+func volume(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// jobs ends when all have.
+func (n *node) jobs(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"hello": n.hello, "python": n.python, "web": n.web, "parameterized": n.parameterized,
 		"system": n.system, "volumes": n.volumes, "secrets": n.secrets,
-		"bad": n.badJobs, "control": n.control, "stubborn": n.stubborn, "memory": n.memory, "lifecycle": n.lifecycle, "quiet": n.quiet,
+		"bad": n.badJobs, "validated": n.validated,
+		"control": n.control, "stubborn": n.stubborn, "memory": n.memory, "lifecycle": n.lifecycle, "quiet": n.quiet,
 		"fingerprint": n.fingerprint, "script": n.script,
+		"restarts": n.restarts, "rescheduled": n.rescheduled, "artifact": n.artifact, "files": n.files, "follow": n.follow,
+		"burst": n.burst, "cores": n.cores,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
