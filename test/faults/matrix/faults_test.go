@@ -1,0 +1,149 @@
+package matrix
+
+import (
+	"context"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/cluster"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// away is how long a part is gone that something outside of Yurt has to start again.
+const away = 2 * time.Second
+
+// fault is one that happens to the cluster; happen returns when it is over.
+type fault struct {
+	name   string
+	happen func(*testing.T, *arena, *load)
+	loses  bool        // the second node, with its sessions
+	codes  []yurt.Code // that are declared beside those of every fault
+}
+
+func faults() []fault {
+	return []fault{
+		{name: "kill -9 of a controller", happen: func(t *testing.T, a *arena, _ *load) { a.killController(t, false) }},
+		{name: "kill -9 of the leader", happen: func(t *testing.T, a *arena, _ *load) { a.killController(t, true) }},
+		{name: "kill -9 of an executor", happen: executorKilled},
+		{name: "kill -9 of the driver", happen: driverKilled},
+		{name: "kill -9 of a Nomad client", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Nomad.Clients[0]) }},
+		{name: "kill -9 of the Nomad server", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Nomad.Servers[0]) }},
+		{name: "kill -9 of the Consul server", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Consul) }},
+		{name: "kill -9 of PostgreSQL", happen: storeKilled},
+		{name: "a slow network", happen: slowNetwork},
+		{name: "a node is cut off and back", happen: cutOff, loses: true},
+	}
+}
+
+// killController kills the one that leads, or one that does not, and starts it again.
+func (a *arena) killController(t *testing.T, leads bool) {
+	t.Helper()
+	n := -1
+	rig.Eventually(t, "there is such a controller", func() bool {
+		n = slices.IndexFunc([]int{0, 1}, func(i int) bool { return a.leads(t, i) == leads })
+		return n >= 0
+	})
+	if err := a.Controllers[n].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(away)
+	next, err := a.RestartController(context.WithoutCancel(t.Context()), n+1) // it outlives this row
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.balancer.set(t, n, next.URL)
+}
+
+// executorKilled: the driver starts another one.
+func executorKilled(t *testing.T, a *arena, _ *load) {
+	client := a.Nomad.Clients[0]
+	pid, err := client.ExecutorPID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig.Kill(t, pid)
+	rig.Eventually(t, "another executor runs", func() bool {
+		now, err := client.ExecutorPID()
+		return err == nil && now != pid
+	})
+}
+
+// driverKilled: Nomad starts another one.
+func driverKilled(t *testing.T, a *arena, _ *load) {
+	client := a.Nomad.Clients[0]
+	before := client.Processes(cluster.DriverPlugin)
+	for _, pid := range before {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // a child of another one may have ended with it
+	}
+	rig.Eventually(t, "another driver runs", func() bool {
+		now := client.Processes(cluster.DriverPlugin)
+		return len(now) > 0 && !slices.ContainsFunc(now, func(pid int) bool { return slices.Contains(before, pid) })
+	})
+}
+
+// agent is one of Nomad or Consul.
+type agent interface {
+	Kill() error
+	Start(context.Context) error
+}
+
+func restart(t *testing.T, a agent) {
+	t.Helper()
+	if err := a.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(away)
+	if err := a.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func storeKilled(_ *testing.T, a *arena, _ *load) {
+	a.store.Kill()
+	time.Sleep(away)
+	a.store.Restart()
+}
+
+// slowNetwork: for a while one node has a line of two megabits a second.
+func slowNetwork(t *testing.T, a *arena, _ *load) {
+	host := a.Nomad.Clients[1].Host()
+	if err := host.Slow(t.Context(), 2000); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * away)
+	if err := host.FullSpeed(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// cutOff: the sessions of the node fail, with the reason, before it is back.
+func cutOff(t *testing.T, a *arena, l *load) {
+	host, node := a.Nomad.Clients[1].Host(), a.Nomad.Clients[1].Node
+	if err := host.CutOff(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := host.Mend(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	began := time.Now()
+	for _, s := range a.kept {
+		if s.Placement.Node != node {
+			continue
+		}
+		rig.Eventually(t, "the sessions of the node have failed", func() bool {
+			var now yurt.Session
+			err := l.once("looking at a session", func(ctx context.Context, c *yurtclient.Client) (err error) {
+				now, err = c.Session(ctx, s.ID)
+				return err
+			})
+			return err == nil && now.State == yurt.SessionFailed && now.Reason == "its node "+node+" is lost"
+		})
+	}
+	t.Logf("the sessions of the node failed within %s", time.Since(began).Round(100*time.Millisecond))
+}
