@@ -42,6 +42,15 @@ class Math(Latex):
 class SVG(DisplayObject):
     mime = "image/svg+xml"
 
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        from xml.dom import minidom
+
+        # Only the element is shown: what comes before it in a file has no place in a page.
+        found = minidom.parseString(self.data).getElementsByTagName("svg")
+        if found:
+            self.data = found[0].toxml()
+
 
 class JSON(DisplayObject):
     mime = "application/json"

@@ -38,6 +38,8 @@ MAX_MESSAGE = 16000
 MAX_ROWS = 1000  # of a data frame, as data
 EXIT_INTERRUPTED = 130
 
+RECALLED = ("_", "__", "___")  # the values of the last expressions
+
 ONLY_AST = 0x400
 TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # CO_COROUTINE
@@ -74,6 +76,7 @@ class Kernel:
         self.futures = 0
         self.loop = None
         self.module = None
+        self.recalled = [None] * 3
 
     @staticmethod
     def aside(fd):
@@ -169,7 +172,7 @@ class Kernel:
                     flush()
                     os._exit(0)
                 if value is not None:
-                    self.module.__dict__["_"] = value
+                    self.recall(value)
                     show(value, main=True)
                 figures()
             finally:
@@ -191,6 +194,14 @@ class Kernel:
         finally:
             restore()
             BACKEND.forget()
+
+    def recall(self, value):
+        """Keeps the last three values where notebooks have them, unless the user's code
+        has given these names a meaning of its own."""
+        names = self.module.__dict__
+        if all(names.get(name) is shown for name, shown in zip(RECALLED, self.recalled)):
+            self.recalled = [value] + self.recalled[:2]
+            names.update(zip(RECALLED, self.recalled))
 
     def prepare(self, request):
         """Sets up what an execution has to itself, and returns how to take it back."""
@@ -457,7 +468,7 @@ def bundle(value):
     """The MIME bundle of a value, and its metadata left out."""
     data = {}
     if not isinstance(value, type) and not hasattr_safe(value, "_yurt_canary_method_that_no_object_has_"):
-        data.update(called(value, "_repr_mimebundle_") or {})
+        data.update(called(value, "_repr_mimebundle_", include=None, exclude=None) or {})
         for mime, method in TEXTS:
             if mime not in data and hasattr_safe(value, method):
                 shown = called(value, method)
@@ -478,24 +489,43 @@ def hasattr_safe(value, name):
         return False
 
 
-def called(value, method):
+def called(value, method, **options):
     """What a method of the value that makes a representation returns. One that fails
     costs its own type and nothing else."""
     try:
         function = getattr(value, method, None)
         if not callable(function):
             return None
-        shown = function()
+        shown = function(**options)
     except Exception:
         return None
     return shown[0] if isinstance(shown, tuple) and len(shown) == 2 else shown
 
 
 def plain(value):
-    text = repr(value)
-    if len(text) > MAX_TEXT:
-        text = text[:MAX_TEXT] + "… (%d characters in all)" % len(text)
-    return text
+    if type(value) in SIMPLE:
+        text = repr(value)
+        return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "… (%d characters in all)" % len(text)
+    try:
+        text, whole = printer()["pretty"](value, MAX_TEXT)
+        return text if whole else text + "… (the rest is left out)"
+    except RecursionError:  # nested deeper than the printer can follow
+        return repr(value)[:MAX_TEXT]
+
+
+SIMPLE = {int, float, complex, bool, str, bytes, type(None)}  # which repr writes as a notebook does
+PRINTER = {}
+
+
+def printer():
+    """The names in pretty.py, which is read when it is first needed."""
+    if not PRINTER:
+        with open(os.path.join(os.path.dirname(SELF), "pretty.py"), "rb") as file:
+            names = {"__name__": "yurt_pretty"}
+            # In our name, for tracebacks to leave it out.
+            exec(compile(file.read(), SELF, "exec"), names)
+        PRINTER.update(names)
+    return PRINTER
 
 
 def frame_data(value, data):
@@ -698,11 +728,25 @@ class Notebook:
             module.show = lambda *ignored, **options: figures()
             return
         module.get_ipython = lambda: None
+        # What is asked for by libraries that find IPython imported, matplotlib among them.
+        module.version_info, module.__version__ = (9, 0, 0, ""), "9.0.0"
         if module.__name__.endswith("display"):
             with open(os.path.join(os.path.dirname(SELF), "display.py"), "rb") as file:
                 exec(compile(file.read(), module.__name__, "exec"), module.__dict__)
             module.display, module.update_display, module.DisplayHandle = display, update_display, DisplayHandle
             module.publish_display_data = lambda data, *ignored, **options: publish(data)
+
+
+class ZMQInteractiveShell:
+    """What get_ipython() returns. By this name and by "kernel" libraries know that what
+    they show goes to a notebook and to no terminal, pandas how much of a frame it shows."""
+
+    kernel, config = True, {}
+
+    def run_line_magic(self, *ignored, **options):
+        raise NotImplementedError(MAGIC)
+
+    run_cell_magic = magic = system = run_line_magic
 
 
 class Backend:
@@ -734,6 +778,10 @@ def furnish(kernel):
     kernel.module = sys.modules["__main__"] = module
     module.__dict__["display"] = display
     builtins.input = ask
+    shell = ZMQInteractiveShell()
+    builtins.get_ipython = lambda: shell
+    if not os.path.exists("/etc/fonts/fonts.conf"):  # without any, fontconfig complains on standard error
+        os.environ.setdefault("FONTCONFIG_FILE", os.path.join(os.path.dirname(SELF), "fonts.conf"))
     sys.argv[:] = [""]
     if os.path.dirname(SELF) in sys.path[:1]:
         del sys.path[0]

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/test/rig"
@@ -116,33 +114,5 @@ func (s *sandbox) wantError(t *testing.T, f function, event, kind string) *yurt.
 // cached returns a directory that fill has filled, once for all runs of the tests.
 func cached(t *testing.T, name string, fill func(dir string)) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "yurt-test", "lambda", name)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := os.Create(dir + ".lock") // nobody makes what another is making
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	making, err := os.MkdirTemp(filepath.Dir(dir), "making-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(making) // if it is still there
-	fill(making)
-	if err := errors.Join(os.Chmod(making, 0o755), os.Rename(making, dir)); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return rig.Cached(t, filepath.Join("lambda", name), fill)
 }

@@ -1,0 +1,211 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"image"
+	_ "image/png" // figures are decoded
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// frameData is what Yurt shows of a data frame beside what a notebook has: its rows as
+// data, for programs that read results.
+const frameData = "application/vnd.dataresource+json"
+
+// difference is a cell of which the two make something else, and why that is right.
+type difference struct {
+	why          string
+	yurt, theirs string // what both say, as [outcome.String] has it, each in part
+}
+
+// differences are about the cells of testdata/differences.ipynb, in their order.
+func differences() []difference {
+	const magics = "magics are commands of IPython's, which the sandbox need not have; refused as what they are"
+	return []difference{
+		{"the lines of a cause are those where it was raised, as Python has it", "ValueError: with a cause at 31:2 31:4", "ValueError: with a cause at 31:4 31:4"},
+		{"Python itself says what was not closed", "SyntaxError: '(' was never closed (<cell 32>, line 1", "SyntaxError: incomplete input"},
+		{magics, "SyntaxError: IPython's magics and shell escapes", "per loop"},
+		{magics, "SyntaxError: IPython's magics and shell escapes", "rows.json"},
+		{magics, "SyntaxError: IPython's magics and shell escapes", "shows nothing"},
+		{"input() is served from the request's stdin; how is said where that has ended", "EOFError: input(): nobody is there to answer", "StdinNotImplementedError"},
+		{"a frame is also shown as data, for programs", frameData, "shows [text/html text/plain]"},
+		{"what was shown stays in the result", "shows [text/plain] [text/plain]", "shows [text/plain]"},
+	}
+}
+
+func TestNotebook(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	thirty, odd := load(t, "testdata/thirty.ipynb"), load(t, "testdata/differences.ipynb")
+	if len(thirty.Cells) != 30 || len(odd.Cells) != len(differences()) {
+		t.Fatalf("there are %d cells, and %d that differ", len(thirty.Cells), len(odd.Cells))
+	}
+	all := document{Cells: slices.Concat(thirty.Cells, odd.Cells)}
+	packages := libraries(t)
+	theirs := throughIPykernel(t, all, packages)
+	ours := throughYurt(t, all, packages)
+	for i, c := range thirty.Cells {
+		t.Run(fmt.Sprintf("cell %d", i+1), func(t *testing.T) {
+			compare(t, ours[i], theirs[i])
+			if t.Failed() {
+				t.Logf("the cell is\n%s", c.code())
+			}
+		})
+	}
+	for i, d := range differences() {
+		t.Run("difference: "+strings.TrimSpace(odd.Cells[i].Source[0]), func(t *testing.T) {
+			at := len(thirty.Cells) + i
+			if text := ours[at].String(); !strings.Contains(text, d.yurt) {
+				t.Errorf("Yurt says\n%s\nwant %q: %s", text, d.yurt, d.why)
+			}
+			if text := theirs[at].String(); !strings.Contains(text, d.theirs) {
+				t.Errorf("ipykernel says\n%s\nwant %q", text, d.theirs)
+			}
+		})
+	}
+}
+
+func (o outcome) String() string {
+	text := o.Stdout + o.Stderr
+	if o.Error != nil {
+		text += o.Error.Type + ": " + o.Error.Message + " at " + strings.Join(o.Error.frames(), " ") + "\n"
+	}
+	text += "shows"
+	for _, d := range o.Displays {
+		text += fmt.Sprint(" ", types(d))
+	}
+	if len(o.Displays) == 0 {
+		text += " nothing"
+	}
+	return text
+}
+
+func types(d yurt.Display) []string { return slices.Sorted(maps.Keys(d)) }
+
+// compare reports in what the outcomes of a cell differ.
+func compare(t *testing.T, ours, theirs outcome) {
+	t.Helper()
+	same(t, "stdout", ours.Stdout, theirs.Stdout)
+	compareErrors(t, ours, theirs)
+	if !reflect.DeepEqual(ours.Main, theirs.Main) || len(ours.Displays) != len(theirs.Displays) {
+		t.Errorf("Yurt %s, ipykernel %s; the last expression's is %s and %s", ours, theirs, number(ours.Main), number(theirs.Main))
+		return
+	}
+	for i, d := range ours.Displays {
+		d = maps.Clone(d)
+		delete(d, frameData)
+		if !slices.Equal(types(d), types(theirs.Displays[i])) {
+			t.Errorf("display %d has types %q, want %q", i, types(d), types(theirs.Displays[i]))
+			continue
+		}
+		for mime, data := range d {
+			compareData(t, fmt.Sprintf("display %d, %s", i, mime), mime, data, theirs.Displays[i][mime])
+		}
+	}
+}
+
+func number(n *int) string {
+	if n == nil {
+		return "none"
+	}
+	return fmt.Sprint(*n)
+}
+
+// compareErrors has the exception, its message and the user's lines. The traceback is also
+// on Yurt's standard error, after what the cell wrote there.
+func compareErrors(t *testing.T, ours, theirs outcome) {
+	t.Helper()
+	if ours.Error == nil || theirs.Error == nil {
+		same(t, "stderr", ours.Stderr, theirs.Stderr)
+		if ours.Error != nil || theirs.Error != nil {
+			t.Errorf("error %+v, want %+v", ours.Error, theirs.Error)
+		}
+		return
+	}
+	rest, found := strings.CutPrefix(plain(ours.Stderr), plain(theirs.Stderr))
+	if !found || !strings.Contains(rest, ours.Error.Type) {
+		t.Errorf("stderr is %q, want %q and the traceback", ours.Stderr, theirs.Stderr)
+	}
+	same(t, "the error's type", ours.Error.Type, theirs.Error.Type)
+	where := regexp.MustCompile(` \([^()]*, line \d+[^()]*\)$`) // of a syntax error
+	same(t, "the error's message", where.ReplaceAllString(ours.Error.Message, ""), where.ReplaceAllString(theirs.Error.Message, ""))
+	if mine, want := ours.Error.frames(), theirs.Error.frames(); len(want) == 0 || !slices.Equal(mine, want) {
+		t.Errorf("the traceback has lines %q, want %q\n%s", mine, want, ours.Error.Traceback)
+	}
+}
+
+// frames lists the cells and lines that the traceback has, in either's form.
+func (f *failure) frames() []string {
+	var list []string
+	for _, match := range regexp.MustCompile(`(?:File "<cell |Cell In\[)(\d+)[>"\]]+, line (\d+)`).FindAllStringSubmatch(f.Traceback, -1) {
+		list = append(list, match[1]+":"+match[2])
+	}
+	return list
+}
+
+func compareData(t *testing.T, what, mime string, ours, theirs json.RawMessage) {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal(ours, &a); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if err := json.Unmarshal(theirs, &b); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	left, isText := a.(string)
+	right, wantText := b.(string)
+	switch {
+	case mime == "image/png":
+		if mine, want := size(t, ours), size(t, theirs); mine != want {
+			t.Errorf("%s is of %v points, want %v", what, mine, want)
+		}
+	case isText && wantText:
+		same(t, what, left, right)
+	case !reflect.DeepEqual(a, b):
+		t.Errorf("%s is %s, want %s", what, ours, theirs)
+	}
+}
+
+func size(t *testing.T, data json.RawMessage) image.Point {
+	t.Helper()
+	var picture []byte
+	if err := json.Unmarshal(data, &picture); err != nil {
+		t.Fatal(err)
+	}
+	decoded, _, err := image.Decode(bytes.NewReader(picture))
+	if err != nil {
+		t.Fatalf("a picture: %v", err)
+	}
+	return decoded.Bounds().Size()
+}
+
+// plain takes out of a text what no two runs have in common.
+func plain(text string) string {
+	text = regexp.MustCompile(`0x[0-9a-f]{6,}`).ReplaceAllString(text, "0x…")
+	return regexp.MustCompile(`(?:/\S*/ipykernel_\d+/\d+\.py|<cell \d+>):`).ReplaceAllString(text, "the cell:")
+}
+
+// same compares texts, and shows the first line in which they differ.
+func same(t *testing.T, what, ours, theirs string) {
+	t.Helper()
+	ours, theirs = plain(ours), plain(theirs)
+	if ours == theirs {
+		return
+	}
+	left, right := strings.Split(ours, "\n"), strings.Split(theirs, "\n")
+	for i := range min(len(left), len(right)) {
+		if left[i] != right[i] {
+			t.Errorf("%s, line %d of %d is %q, want %q", what, i+1, len(left), left[i], right[i])
+			return
+		}
+	}
+	t.Errorf("%s has %d lines, want %d", what, len(left), len(right))
+}

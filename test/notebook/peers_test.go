@@ -1,0 +1,199 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+const python = "/usr/bin/python3" // what sandboxes have
+
+// document is a notebook in the format of Jupyter, as far as it is used here.
+type document struct {
+	Cells []cell `json:"cells"`
+}
+
+type cell struct {
+	Source   []string       `json:"source"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+func (c cell) code() string { return strings.Join(c.Source, "") }
+
+// outcome is what came of a cell.
+type outcome struct {
+	Stdout   string         `json:"stdout"`
+	Stderr   string         `json:"stderr"`
+	Displays []yurt.Display `json:"displays"`
+	Main     *int           `json:"main"` // index of the value of the last expression
+	Error    *failure       `json:"error"`
+}
+
+type failure struct {
+	Type      string `json:"type"`
+	Message   string `json:"message"`
+	Traceback string `json:"traceback"`
+}
+
+func load(t *testing.T, path string) document {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(data, &d); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return d
+}
+
+// install returns a directory that pip has filled with packages, once.
+func install(t *testing.T, name string, fill func(dir string) [][]string) string {
+	t.Helper()
+	version, err := exec.CommandContext(t.Context(), python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").Output()
+	if err != nil {
+		t.Fatalf("asking %s for its version: %v", python, err)
+	}
+	name = filepath.Join("notebook", name+"-python"+strings.TrimSpace(string(version)))
+	return rig.Cached(t, name, func(dir string) {
+		for _, argv := range fill(dir) {
+			if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
+				t.Fatalf("%q: %v\n%s", argv, err, out)
+			}
+		}
+	})
+}
+
+// libraries returns where the packages are that the cells import: the same for both.
+func libraries(t *testing.T) string {
+	t.Helper()
+	return install(t, "numpy2.3.5-pandas2.3.3-matplotlib3.10.7", func(dir string) [][]string {
+		return [][]string{{
+			python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--root-user-action", "ignore", "--target", dir,
+			"numpy==2.3.5", "pandas==2.3.3", "matplotlib==3.10.7",
+		}}
+	})
+}
+
+// throughIPykernel runs the cells of a notebook in an ipykernel.
+func throughIPykernel(t *testing.T, cells document, libraries string) []outcome {
+	t.Helper()
+	venv := install(t, "ipykernel7.1.0-ipython9.18.1-client8.6.3", func(dir string) [][]string {
+		return [][]string{
+			{python, "-m", "venv", dir},
+			{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", "ipykernel==7.1.0", "ipython==9.18.1", "jupyter_client==8.6.3"},
+		}
+	})
+	dir := t.TempDir()
+	notebook, work := filepath.Join(dir, "all.ipynb"), filepath.Join(dir, "work")
+	data, err := json.Marshal(cells)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(notebook, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(work, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	said, err := os.Create(filepath.Join(dir, "outcomes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	complaints, err := os.Create(filepath.Join(dir, "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer complaints.Close()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(venv, "bin", "python"), "peer.py", notebook, work)
+	// No configuration of the user's.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "PYTHONPATH=" + libraries}
+	cmd.Stdout, cmd.Stderr = said, complaints
+	if err := cmd.Run(); err != nil {
+		text, _ := os.ReadFile(complaints.Name())
+		t.Fatalf("ipykernel: %v\n%s", err, text)
+	}
+	return outcomes(t, said.Name(), len(cells.Cells))
+}
+
+func outcomes(t *testing.T, path string, count int) []outcome {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []outcome
+	for line := range bytes.Lines(data) {
+		var o outcome
+		if err := json.Unmarshal(line, &o); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		all = append(all, o)
+	}
+	if len(all) != count {
+		t.Fatalf("ipykernel answered %d of %d cells", len(all), count)
+	}
+	return all
+}
+
+// throughYurt runs the cells of a notebook in a context of a sandbox.
+func throughYurt(t *testing.T, cells document, libraries string) []outcome {
+	t.Helper()
+	config := rig.Config(t, rig.Build(t))
+	config.Transient = true
+	config.HostPaths = append(yurt.OfferedHostPaths(), libraries)
+	e := rig.Start(t, config)
+	template := pythonTemplate(t)
+	template.RootFS.HostPaths = append(template.RootFS.HostPaths, libraries)
+	template.Env = map[string]string{"PYTHONPATH": libraries}
+	s, err := e.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources})
+	if err != nil {
+		t.Fatalf("creating a sandbox: %v", err)
+	}
+	var all []outcome
+	for _, c := range cells.Cells {
+		spec := yurt.ExecutionSpec{
+			ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Language: "python", ContextName: yurt.DefaultContext, Code: c.code(),
+			Timeout: yurt.Duration(5 * time.Minute), OutputLimit: yurt.DefaultOutputLimit,
+		}
+		if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
+			t.Fatalf("starting: %v\n%s", err, spec.Code)
+		}
+		r, err := e.WaitExecution(t.Context(), s.ID, spec.ID)
+		if err != nil {
+			t.Fatalf("waiting: %v\n%s", err, spec.Code)
+		}
+		o := outcome{Stdout: r.Stdout, Stderr: r.Stderr, Displays: r.Displays, Main: r.MainDisplay}
+		if r.Error != nil {
+			o.Error = &failure{r.Error.Type, r.Error.Message, strings.Join(r.Error.Stacktrace, "\n")}
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+func pythonTemplate(t *testing.T) yurt.Template {
+	t.Helper()
+	templates, err := hcl.Defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, template := range templates {
+		if template.Name == "python-basic" {
+			return template
+		}
+	}
+	t.Fatal("there is no template python-basic")
+	return yurt.Template{}
+}
