@@ -122,7 +122,7 @@ func (e *Executor) shut(sl *slot) {
 		}
 		if s.taken.Load() {
 			view := s.view(e.config.Node)
-			view.State, view.Reason = yurt.SandboxDead, "its slot was closed"
+			view.State, view.Reason = yurt.SandboxDead, sl.whyClosed()
 			e.tellDeath(view)
 		}
 	}
@@ -131,6 +131,14 @@ func (e *Executor) shut(sl *slot) {
 	delete(e.slots.byID, sl.spec.ID)
 	e.slots.mu.Unlock()
 	e.closeView(sl)
+}
+
+// whyClosed is what the session is told whose sandbox was in the slot.
+func (sl *slot) whyClosed() string {
+	if sl.spec.Labels[yurt.LabelNomadJob] == "" {
+		return "its slot was closed"
+	}
+	return "its slot was closed: Nomad stopped its task, as for a drain, or all on the node was destroyed"
 }
 
 // closeView has those who wait for the slot hear that it is closed.

@@ -29,6 +29,7 @@ func TestNomad(t *testing.T) {
 		test func(*testing.T, *world)
 	}{
 		{"an operator purges the job of a session", testPurged},
+		{"Nomad drains the node of a session", testNomadDrains},
 		{"a full cluster has room again", testRoomAgain},
 		{"Nomad is killed while it places", testNomadKilled},
 		{"the controller is killed while Nomad places", testControllerKilled},
@@ -61,6 +62,41 @@ func testPurged(t *testing.T, w *world) {
 		t.Errorf("it printed %q", out)
 	}
 	w.end(t, other)
+	w.wantNothingLeft(t)
+}
+
+// testNomadDrains: a session that Nomad's drain ends says why, nothing takes the place of what
+// was its job, and the node serves again once Nomad may use it.
+func testNomadDrains(t *testing.T, w *world) {
+	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	stubs, _, err := w.Nomad.API.Nodes().List(nil)
+	if err != nil || len(stubs) != 1 {
+		t.Fatalf("the nodes are %+v, %v", stubs, err)
+	}
+	id := stubs[0].ID
+	// Nomad leaves batch jobs alone until the deadline, and this is that it has come.
+	drain := &nomad.DrainOptions{DrainSpec: &nomad.DrainSpec{Deadline: -1}}
+	if _, err := w.Nomad.API.Nodes().UpdateDrainOpts(id, drain, nil); err != nil {
+		t.Fatal(err)
+	}
+	var ended yurt.Session
+	rig.Eventually(t, "the session fails", func() bool {
+		ended, err = w.Session(t.Context(), session.ID)
+		return err == nil && ended.State == yurt.SessionFailed
+	})
+	if !strings.Contains(ended.Reason, "its slot was closed: Nomad stopped its task") {
+		t.Errorf("it failed: %s", ended.Reason)
+	}
+	w.Nomad.WaitNode(t, stubs[0].Name, "drained", func(s *nomad.NodeListStub) bool { return !s.Drain })
+	w.wantNothingLeft(t)
+	if _, err := w.Nomad.API.Nodes().ToggleEligibility(id, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	next := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	if out := w.sh(t, next, "echo again"); out != "again\n" {
+		t.Errorf("it printed %q", out)
+	}
+	w.end(t, next)
 	w.wantNothingLeft(t)
 }
 
