@@ -24,6 +24,7 @@ type Options struct {
 	Nodes []string
 
 	PluginDir string // of task drivers
+	DiskSize  string // of each client, see [NomadOptions]
 	// Config is HCL for every agent and ClientConfig for clients, beside the harness's own.
 	// ${dir} in it is a directory that an agent has for itself, ${ip} its address, and
 	// ${node} the name of its node.
@@ -106,6 +107,7 @@ func (c *NomadCluster) start(ctx context.Context, options Options) error {
 		}
 		if agent.Client {
 			agent.Config += "\n" + options.ClientConfig
+			agent.DiskSize = options.DiskSize
 		}
 		if options.Network != nil {
 			host, err := options.Network.Host(ctx)

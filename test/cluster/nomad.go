@@ -33,6 +33,9 @@ type NomadOptions struct {
 	Node   string // name of the client's node; one is made when it is empty
 
 	PluginDir string // of task drivers
+	// DiskSize is that of a filesystem that the node's executor has for its state alone, such
+	// as "64m". Without it the state is where everything of the agent's is.
+	DiskSize string
 	// Config is HCL beside the harness's own. ${dir} in it is a directory that the agent
 	// has for itself, which goes when the agent goes, ${ip} its address, ${node} its name.
 	Config string
@@ -85,7 +88,7 @@ func StartNomad(ctx context.Context, options NomadOptions) (*NomadAgent, error) 
 		env:  []string{"TMPDIR=" + tmp}, // for the sockets of its plugins, which a kill leaves behind
 	}
 	extra := strings.NewReplacer("${dir}", dir, "${ip}", ip, "${node}", a.Node).Replace(options.Config)
-	err = errors.Join(writeConfigs(config, a.config(), extra), os.Mkdir(tmp, 0o700))
+	err = errors.Join(writeConfigs(config, a.config(), extra), os.Mkdir(tmp, 0o700), a.makeDisk())
 	if err == nil {
 		a.API, err = nomad.NewClient(&nomad.Config{Address: a.Address})
 	}

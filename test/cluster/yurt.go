@@ -58,8 +58,11 @@ plugin %q {
 `, DriverPlugin, d.Program, stateDir, more)
 }
 
-// stateDir is that of the node's executor, in the agent's directory.
-const stateDir = "yurt"
+// stateDir is that of the node's executor, in the agent's directory, and disk what that is on.
+const (
+	disk     = "disk"
+	stateDir = disk + "/yurt"
+)
 
 // Yurt starts a cluster whose clients run tasks of Yurt, and waits until they do.
 func Yurt(t testing.TB, options Options, config string) *NomadCluster {
@@ -79,6 +82,23 @@ func Yurt(t testing.TB, options Options, config string) *NomadCluster {
 
 // StateDir is the state directory of the executor on the agent's node.
 func (a *NomadAgent) StateDir() string { return filepath.Join(a.Dir, stateDir) }
+
+// DiskDir is what the state directory is on, see [NomadOptions].DiskSize.
+func (a *NomadAgent) DiskDir() string { return filepath.Join(a.Dir, disk) }
+
+// makeDisk makes what the executor's state is on. The agent's end unmounts it.
+func (a *NomadAgent) makeDisk() error {
+	if err := os.Mkdir(a.DiskDir(), 0o700); err != nil {
+		return fmt.Errorf("making a directory for an executor: %w", err)
+	}
+	if a.options.DiskSize == "" {
+		return nil
+	}
+	if err := unix.Mount("tmpfs", a.DiskDir(), "tmpfs", 0, "mode=700,size="+a.options.DiskSize); err != nil {
+		return fmt.Errorf("mounting a disk for an executor: %w", err)
+	}
+	return nil
+}
 
 // Executor connects to the executor of the node.
 func (a *NomadAgent) Executor() (*api.Client, error) {

@@ -22,6 +22,8 @@ type Options struct {
 	Servers int // agents of Nomad that are servers and nothing else; 0 is 1
 	Nodes   int // 0 is 1
 	Network *cluster.Network
+	// DiskSize is that of each node's disk for its executor's state, such as "64m"; "" is none of its own.
+	DiskSize string
 	// Store is where controllers keep sessions; "" is an SQLite database of their own.
 	Store string
 	// ControllerArgs are further arguments of controllers.
@@ -71,7 +73,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 		return err
 	}
 	c.Nomad, err = cluster.StartCluster(ctx, cluster.Options{
-		Servers: c.options.Servers, Clients: len(names), Nodes: names, Network: c.options.Network,
+		Servers: c.options.Servers, Clients: len(names), Nodes: names, Network: c.options.Network, DiskSize: c.options.DiskSize,
 		PluginDir: c.options.Driver.PluginDir, ClientConfig: c.clientConfig(), Consul: c.Consul.Address,
 	})
 	if err != nil {
@@ -228,7 +230,7 @@ func (c *Cluster) Logs() string {
 		fmt.Fprintf(&all, "controller %d:\n%s\n", i+1, controller.LogTail())
 	}
 	for _, client := range c.Nomad.Clients {
-		log, err := os.ReadFile(filepath.Join(client.Dir, "yurt", "executor.log"))
+		log, err := os.ReadFile(filepath.Join(client.StateDir(), "executor.log"))
 		if err != nil {
 			log = []byte(err.Error())
 		}

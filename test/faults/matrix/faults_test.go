@@ -2,6 +2,9 @@ package matrix
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -35,6 +38,7 @@ func faults() []fault {
 		{name: "kill -9 of the Consul server", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Consul) }},
 		{name: "kill -9 of PostgreSQL", happen: storeKilled},
 		{name: "a slow network", happen: slowNetwork},
+		{name: "a full disk at an executor", happen: fullDisk, codes: []yurt.Code{yurt.CodeSandboxFailed}},
 		{name: "a node is cut off and back", happen: cutOff, loses: true},
 	}
 }
@@ -117,6 +121,28 @@ func slowNetwork(t *testing.T, a *arena, _ *load) {
 	time.Sleep(2 * away)
 	if err := host.FullSpeed(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// fullDisk: for a while the executor of a node can record nothing.
+func fullDisk(t *testing.T, a *arena, _ *load) {
+	filler, err := os.Create(filepath.Join(a.Nomad.Clients[0].DiskDir(), "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := errors.Join(filler.Close(), os.Remove(filler.Name())); err != nil {
+			t.Error(err)
+		}
+	}()
+	for end := time.Now().Add(2 * away); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		// Again and again: what is removed meanwhile is room too.
+		for err = nil; err == nil; {
+			_, err = filler.Write(make([]byte, 4<<10))
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
 	}
 }
 

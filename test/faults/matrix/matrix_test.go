@@ -78,7 +78,7 @@ func start(t *testing.T) *arena {
 	store := pgserver.Start(t)
 	a := &arena{store: store, balancer: &balancer{}}
 	a.Cluster = yurtcluster.Test(t, yurtcluster.Options{
-		Store: store.Database(), Servers: 1, Nodes: 2, Network: cluster.TestNetwork(t),
+		Store: store.Database(), Servers: 1, Nodes: 2, Network: cluster.TestNetwork(t), DiskSize: "64m",
 	})
 	if _, err := a.StartController(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
