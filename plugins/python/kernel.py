@@ -509,7 +509,7 @@ def plain(value):
     try:
         text, whole = printer()["pretty"](value, MAX_TEXT)
         return text if whole else text + "… (the rest is left out)"
-    except RecursionError:  # nested deeper than the printer can follow
+    except (RecursionError, OSError):  # nested too deep for the printer; or the file of it was removed
         return repr(value)[:MAX_TEXT]
 
 

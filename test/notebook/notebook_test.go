@@ -7,6 +7,8 @@ import (
 	"image"
 	_ "image/png" // figures are decoded
 	"maps"
+	"os/exec"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -38,6 +40,7 @@ func differences() []difference {
 		{magics, "SyntaxError: IPython's magics and shell escapes", "shows nothing"},
 		{"input() is served from the request's stdin; how is said where that has ended", "EOFError: input(): nobody is there to answer", "StdinNotImplementedError"},
 		{"a frame is also shown as data, for programs", frameData, "shows [text/html text/plain]"},
+		{"a representation that fails costs its own type and nothing else", "shows [text/markdown text/plain]", "ValueError: no"},
 		{"what was shown stays in the result", "shows [text/plain] [text/plain]", "shows [text/plain]"},
 	}
 }
@@ -70,6 +73,18 @@ func TestNotebook(t *testing.T) {
 				t.Errorf("ipykernel says\n%s\nwant %q", text, d.theirs)
 			}
 		})
+	}
+}
+
+// TestLayout has random values written as IPython writes them, by the file that kernels have.
+func TestLayout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs IPython; run without -short")
+	}
+	cmd := exec.CommandContext(t.Context(), jupyter(t), "layout.py", filepath.Join(rig.Root(t), "plugins", "python", "pretty.py"), "300")
+	cmd.Env = []string{"HOME=" + t.TempDir(), "LANG=C.UTF-8"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -85,8 +85,8 @@ func libraries(t *testing.T) string {
 	})
 }
 
-// throughIPykernel runs the cells of a notebook in an ipykernel.
-func throughIPykernel(t *testing.T, cells document, libraries string) []outcome {
+// jupyter returns the interpreter that has ipykernel, IPython and a client.
+func jupyter(t *testing.T) string {
 	t.Helper()
 	venv := install(t, "ipykernel7.1.0-ipython9.18.1-client8.6.3", func(dir string) [][]string {
 		return [][]string{
@@ -94,6 +94,12 @@ func throughIPykernel(t *testing.T, cells document, libraries string) []outcome 
 			{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", "ipykernel==7.1.0", "ipython==9.18.1", "jupyter_client==8.6.3"},
 		}
 	})
+	return filepath.Join(venv, "bin", "python")
+}
+
+// throughIPykernel runs the cells of a notebook in an ipykernel.
+func throughIPykernel(t *testing.T, cells document, libraries string) []outcome {
+	t.Helper()
 	dir := t.TempDir()
 	notebook, work := filepath.Join(dir, "all.ipynb"), filepath.Join(dir, "work")
 	data, err := json.Marshal(cells)
@@ -116,7 +122,7 @@ func throughIPykernel(t *testing.T, cells document, libraries string) []outcome 
 		t.Fatal(err)
 	}
 	defer complaints.Close()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(venv, "bin", "python"), "peer.py", notebook, work)
+	cmd := exec.CommandContext(t.Context(), jupyter(t), "peer.py", notebook, work)
 	// No configuration of the user's.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "PYTHONPATH=" + libraries}
 	cmd.Stdout, cmd.Stderr = said, complaints
