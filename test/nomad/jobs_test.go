@@ -26,6 +26,7 @@ type node struct {
 // TestDriver has all jobs on one node, side by side, and then does to the node what is done
 // to nodes.
 func TestDriver(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	n := &node{data: volume(t), counts: volume(t)}
 	// Without this, Nomad asks no driver what its tasks use.
