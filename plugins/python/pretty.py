@@ -4,7 +4,6 @@ full. kernel.py reads this when the first value comes that is not written by rep
 
 import collections
 import contextlib
-import inspect
 import os
 import re
 import types
@@ -329,6 +328,8 @@ def kind(value, p, cycle):
 
 
 def function(value, p, cycle):
+    import inspect  # which takes longer to import than all else here
+
     name = full_name(value)
     try:
         name += str(inspect.signature(value))
