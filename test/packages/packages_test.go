@@ -151,8 +151,8 @@ func samples() []sample {
 		},
 		{
 			language: "go", needs: "github.com/mitchellh/go-wordwrap@v1.0.1",
-			code:   "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/mitchellh/go-wordwrap\"\n)\n\nfunc main() { fmt.Println(wordwrap.WrapString(\"a b\", 1)) }\n",
-			stdout: "a\nb\n",
+			code:   "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/mitchellh/go-wordwrap\"\n)\n\nfunc main() { fmt.Println(wordwrap.WrapString(\"foo bar\", 5)) }\n",
+			stdout: "foo\nbar\n",
 			project: yurt.ExecutionSpec{Entry: "main.go", Files: files(
 				"go.mod", "module app\n\ngo 1.21\n\nrequire github.com/pkg/errors v0.9.1\n",
 				"main.go", "package main\n\nimport (\n\t\"fmt\"\n\n\t\"github.com/pkg/errors\"\n)\n\nfunc main() { fmt.Println(errors.New(\"x\")) }\n",
