@@ -3,8 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -63,32 +61,13 @@ func (c *several) add(t *testing.T) *world {
 	return c.client(t, len(c.Controllers)-1)
 }
 
-// leads reports whether a controller says that it leads.
-func (c *several) leads(t *testing.T, n int) bool {
-	t.Helper()
-	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, c.Controllers[n].URL+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Contains(string(text), "\nyurt_controller_leads 1\n")
-}
-
 var errEnough = errors.New("enough was seen")
 
 // testControllerIsKilled: an execution that one controller began is watched, written to and
 // ended at another one, which leads then.
 func testControllerIsKilled(t *testing.T, c *several) {
 	first, second := c.clients[0], c.clients[1]
-	if first, second := c.leads(t, 0), c.leads(t, 1); !first || second {
+	if first, second := c.Leads(t, 0), c.Leads(t, 1); !first || second {
 		t.Errorf("the first one leads: %v, the second one: %v", first, second)
 	}
 	session := first.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
@@ -125,7 +104,7 @@ func testControllerIsKilled(t *testing.T, c *several) {
 	if err := second.WatchExecution(t.Context(), session.ID, e.ID, last, watch); err != nil || seen.String() != "one\ntwo\n" {
 		t.Errorf("watched %q, %v", seen.String(), err)
 	}
-	rig.Eventually(t, "the other one leads", func() bool { return c.leads(t, 1) })
+	rig.Eventually(t, "the other one leads", func() bool { return c.Leads(t, 1) })
 	t.Logf("the other one leads, and has stored the result, %s after the first was killed; measured under load", time.Since(killed).Round(time.Millisecond))
 	got, err := second.Result(t.Context(), session.ID, e.ID)
 	if err != nil || got.Result.Stdout != "one\ntwo\n" || got.Result.Error != nil {

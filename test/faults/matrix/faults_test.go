@@ -49,7 +49,7 @@ func (a *arena) killController(t *testing.T, leads bool) {
 	t.Helper()
 	n := -1
 	rig.Eventually(t, "there is such a controller", func() bool {
-		n = slices.IndexFunc([]int{0, 1}, func(i int) bool { return a.leads(t, i) == leads })
+		n = slices.IndexFunc([]int{0, 1}, func(i int) bool { return a.Leads(t, i) == leads })
 		return n >= 0
 	})
 	if err := a.Controllers[n].Kill(); err != nil {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -300,25 +298,6 @@ func sandboxesOf(ctx context.Context, client *cluster.NomadAgent) ([]yurt.Sandbo
 	}
 	defer executor.Close()
 	return executor.Sandboxes(ctx)
-}
-
-// leads reports whether a controller says that it leads.
-func (a *arena) leads(t *testing.T, n int) bool {
-	t.Helper()
-	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, a.Controllers[n].URL+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Contains(string(text), "\nyurt_controller_leads 1\n")
 }
 
 // table is the matrix.
