@@ -240,6 +240,14 @@ func (e *Executor) Close() error {
 	return errors.Join(err, e.layers.Close(), e.lock.Close())
 }
 
+// isClosed reports whether Close has begun. It has before e.ctx is done, and that is before
+// every context made from it is.
+func (e *Executor) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
 // Runtimes lists the language runtimes that are installed and work.
 func (e *Executor) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	return e.runtimes.Runtimes(ctx)

@@ -6,3 +6,15 @@ func Watchers(e *Executor) int {
 	defer e.mu.Unlock()
 	return len(e.deaths)
 }
+
+// BeginClose has the executor in the state in which Close begins, until undo is called. It
+// returns what is closed when the slot's keeper has left.
+func BeginClose(e *Executor, slot string) (left <-chan struct{}, undo func()) {
+	set := func(closed bool) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.closed = closed
+	}
+	set(true)
+	return e.slot(slot).kept, func() { set(false) }
+}

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -111,5 +113,37 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 	awaitSlot(t, e, "c", yurt.SlotReady)
 	if _, found, err := e.ClaimSandbox(t.Context(), wanted("ses_2")); !found || err != nil {
 		t.Errorf("with room again: %t, %v", found, err)
+	}
+}
+
+// TestClosingEndsNoSlot: that an executor that is closing makes no sandbox is no fault of
+// the slot, which the next executor goes on with.
+func TestClosingEndsNoSlot(t *testing.T) {
+	e := rig.Executor(t)
+	open(t, e, room("a"))
+	s, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its keeper has to wait until the executor begins to close.
+	if err := e.SetDraining(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.DestroySandbox(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	left, undo := executor.BeginClose(e, "a")
+	defer undo()
+	if err := e.SetDraining(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-left:
+	case <-time.After(rig.Moment(t, 10*time.Second)):
+		t.Error("the slot is still tried to be filled")
+	}
+	list, err := e.Slots(t.Context())
+	if err != nil || len(list) != 1 || list[0].State == yurt.SlotEnded || list[0].Reason != "" {
+		t.Errorf("there are %+v, %v", list, err)
 	}
 }

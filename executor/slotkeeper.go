@@ -24,15 +24,16 @@ const (
 // which leaves its sandbox to the next one.
 func (e *Executor) keepSlot(sl *slot) {
 	defer close(sl.kept)
-	for failures := 0; sl.ctx.Err() == nil && !sl.isOver(); {
+	left := func() bool { return sl.ctx.Err() != nil || e.isClosed() }
+	for failures := 0; !left() && !sl.isOver(); {
 		why := e.hold(sl)
 		if why == "" {
 			failures = 0
 			_ = e.pause(sl.ctx, refillPause) // the loop looks whether it ended
 			continue
 		}
-		if sl.ctx.Err() != nil {
-			return
+		if left() {
+			return // which is no failure, and must not end the slot
 		}
 		sl.clear(why)
 		e.bells.ring(sl.spec.ID)

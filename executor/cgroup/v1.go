@@ -349,44 +349,66 @@ func (l *leafV1) Files() ([]*os.File, error) { return openTasks(l.dirs, "") }
 
 func (l *leafV1) Kill(ctx context.Context) error { return killV1(ctx, l.freezer) }
 
+// mostPatience is the longest that one round of killing waits for the processes to stop,
+// and then for them to end.
+const mostPatience = time.Second
+
 // killV1 kills every process of the freezer directory. They are frozen first, so
-// that one which forks faster than it is killed has no time to.
+// that one which forks faster than it is killed has no time to. Each round is more patient
+// than the one before: to stop, and to end, a process needs some time on a processor, and
+// of those there may be many on a busy machine.
 func killV1(ctx context.Context, freezer string) error {
-	for {
+	for patience := time.Millisecond; ; patience = min(2*patience, mostPatience) {
 		list, err := residents(freezer)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) {
-			return nil
+		if err != nil || len(list) == 0 {
+			return ifThere(err)
 		}
-		if err != nil {
-			return fmt.Errorf("killing a cgroup: %w", err)
-		}
-		if len(list) == 0 {
-			return nil
-		}
-		if err := killFrozen(freezer); err != nil {
+		if err := killFrozen(ctx, freezer, patience-time.Millisecond); err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("killing a cgroup: %d processes are still there: %w", len(list), ctx.Err())
-		case <-time.After(time.Millisecond):
+		left, err := awaitEmpty(ctx, freezer, patience)
+		if err != nil || left == 0 {
+			return ifThere(err)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("killing a cgroup: %d processes are still there: %w", left, ctx.Err())
 		}
 	}
 }
 
-// killFrozen sends SIGKILL to all while they are frozen; it takes effect on thawing.
-func killFrozen(freezer string) error {
-	if err := write(freezer, "freezer.state", "FROZEN"); err != nil {
+// killFrozen sends SIGKILL to all while they are frozen; it takes effect on thawing. While
+// one is not frozen yet, which is waited for until patience ends, it may be in the middle
+// of a fork, and its child is missed.
+func killFrozen(ctx context.Context, freezer string, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := freezeV1(ctx, freezer); err != nil && ctx.Err() == nil {
 		return err
 	}
 	list, err := residents(freezer)
 	for _, pid := range list {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone already
 	}
-	if err := errors.Join(err, write(freezer, "freezer.state", "THAWED")); err != nil {
+	if err := errors.Join(ifThere(err), ifThere(write(freezer, "freezer.state", "THAWED"))); err != nil {
 		return fmt.Errorf("killing a cgroup: %w", err)
 	}
 	return nil
+}
+
+// awaitEmpty waits until nobody is in the freezer directory, or patience or ctx ends, and
+// returns how many are left.
+func awaitEmpty(ctx context.Context, freezer string, patience time.Duration) (int, error) {
+	deadline := time.Now().Add(patience)
+	for {
+		select {
+		case <-ctx.Done():
+		case <-time.After(freezePoll):
+		}
+		list, err := residents(freezer)
+		if err != nil || len(list) == 0 || ctx.Err() != nil || time.Now().After(deadline) {
+			return len(list), err
+		}
+	}
 }
 
 // residents lists the processes that belong in the directory. The kernel also lists
