@@ -78,6 +78,7 @@ type Session struct {
 	Placement   Placement         `json:"placement"`
 	SandboxID   string            `json:"sandbox_id,omitempty"`
 	Owner       string            `json:"-"` // controller that makes its sandbox, while it is being created
+	ReuseKey    string            `json:"-"` // of what an agent may find again in it; one live session has it
 	CreatedAt   time.Time         `json:"created_at"`
 	UpdatedAt   time.Time         `json:"updated_at"`
 	ActiveAt    time.Time         `json:"active_at"`         // last request that used the sandbox

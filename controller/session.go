@@ -49,8 +49,9 @@ type ResourcesRequest struct {
 }
 
 // CreateSession makes a session and returns it once its sandbox is ready; asked to
-// reuse, it returns one that the agent has, if there is one. When the caller leaves before that, the session is ended, unless an idempotency key lets
-// the caller find it again.
+// reuse, it returns one that the agent has, if there is one. When the caller leaves before
+// that, the session is ended, unless an idempotency key or reuse lets the caller find it
+// again.
 func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, error) {
 	if err := c.serving(); err != nil {
 		return yurt.Session{}, err
@@ -60,10 +61,14 @@ func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest
 		return yurt.Session{}, err
 	}
 	if req.Reuse {
-		if found, ok, err := c.reuse(ctx, session); ok || err != nil {
-			return found, err
-		}
+		return c.reuseOrCreate(ctx, req, session, template)
 	}
+	return c.createSession(ctx, req, session, template)
+}
+
+// createSession makes the session, unless its key says that it is made already. What is to
+// be reused is [ErrReuseTaken] when another live session is the one to reuse.
+func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest, session yurt.Session, template yurt.Template) (yurt.Session, error) {
 	key, err := idempotencyKey(req, session.ID)
 	if err != nil {
 		return yurt.Session{}, err
@@ -77,14 +82,17 @@ func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest
 	defer placed()
 	first := yurt.Transition{To: yurt.SessionCreating, Reason: session.Reason, At: session.CreatedAt}
 	if err := c.store.CreateSession(ctx, session, first, key); err != nil {
-		if errors.Is(err, ErrKeyTaken) {
+		switch {
+		case errors.Is(err, ErrKeyTaken):
 			existing, _, err := c.sessionOfKey(ctx, *key)
 			return existing, err
+		case errors.Is(err, ErrReuseTaken):
+			return yurt.Session{}, err
 		}
 		c.failUnplaced(err, session.ID, "it could not be stored")
 		return yurt.Session{}, fmt.Errorf("storing the session: %w", err)
 	}
-	return c.place(ctx, session, template, key != nil)
+	return c.place(ctx, session, template, key != nil || session.ReuseKey != "")
 }
 
 // newSession validates req and fills in the defaults.
@@ -216,17 +224,24 @@ func (c *Controller) sessionOfKey(ctx context.Context, key IdempotencyKey) (yurt
 	if first.RequestHash != key.RequestHash {
 		return yurt.Session{}, true, yurt.FieldErrorf(yurt.CodeIdempotencyConflict, "Idempotency-Key", "the key was used with another request, for session %s; use a new key for a new request", first.SessionID)
 	}
-	if err := c.awaitPlaced(ctx, first.SessionID); err != nil {
-		return yurt.Session{}, true, err
+	session, err := c.awaitMade(ctx, first.SessionID)
+	return session, true, err
+}
+
+// awaitMade returns a session that another request makes, here or at another controller,
+// once it is made or has failed.
+func (c *Controller) awaitMade(ctx context.Context, id string) (yurt.Session, error) {
+	if err := c.awaitPlaced(ctx, id); err != nil {
+		return yurt.Session{}, err
 	}
 	for pause := firstPoll; ; pause = min(2*pause, storePoll) {
-		session, err := c.store.Session(ctx, first.SessionID)
+		session, err := c.store.Session(ctx, id)
 		if err != nil || session.State != yurt.SessionCreating || session.Owner == c.id {
-			return session, true, err
+			return session, err
 		}
 		sleep(ctx, pause) // another controller makes it
 		if ctx.Err() != nil {
-			return yurt.Session{}, true, ctx.Err()
+			return yurt.Session{}, ctx.Err()
 		}
 	}
 }

@@ -151,6 +151,7 @@ func TestSeveralControllers(t *testing.T) {
 		{"what one makes the others leave alone", testMakingIsLeftAlone},
 		{"what one that is gone was making is cleared up", testMakerIsGone},
 		{"a key is used once", testKeyAnywhere},
+		{"a session to reuse is made once", testReuseAnywhere},
 		{"sessions expire", testExpiryAnywhere},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.test(t, server.Database()) })

@@ -43,10 +43,15 @@ type IdempotencyKey struct {
 // used the idempotency key first.
 var ErrKeyTaken = errors.New("the idempotency key is taken")
 
+// ErrReuseTaken is returned by [SessionStore.CreateSession] when another live session
+// has the session's reuse key.
+var ErrReuseTaken = errors.New("the session to reuse is there")
+
 // SessionStore keeps sessions.
 type SessionStore interface {
 	// CreateSession adds s with the first transition of its story. A key that is
-	// not nil is kept as long as the session, and is unique.
+	// not nil is kept as long as the session, and is unique. A reuse key that is not empty
+	// is unique among live sessions.
 	CreateSession(ctx context.Context, s yurt.Session, first yurt.Transition, key *IdempotencyKey) error
 	// SessionByKey returns what key was used for; ok is false when it was not.
 	SessionByKey(ctx context.Context, key string) (found IdempotencyKey, ok bool, err error)
@@ -67,6 +72,7 @@ type SessionQuery struct {
 	State      yurt.SessionState
 	Live       bool // only those that have not ended
 	AgentID    string
+	ReuseKey   string
 	Metadata   map[string]string // all of these must match
 	Before     Position          // only those that come after this one in the list
 	Limit      int               // at most so many; 0 is all

@@ -17,7 +17,7 @@ import (
 const (
 	selectSessions = "SELECT " + record.SessionColumns + " FROM sessions"
 	updateSession  = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
-		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, expires_at = ? WHERE id = ?`
+		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, expires_at = ? WHERE id = ?`
 	countRunning = "SELECT count(*) FROM executions WHERE session_id = ? AND result IS NULL"
 )
 
@@ -36,8 +36,11 @@ func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first y
 		addTransitions(writes, session.ID, []yurt.Transition{first})
 		return nil
 	})
-	if violates(err, "idempotency_keys_pkey") {
+	switch {
+	case violates(err, "idempotency_keys_pkey"):
 		return controller.ErrKeyTaken
+	case violates(err, "sessions_reuse"):
+		return controller.ErrReuseTaken
 	}
 	return err
 }

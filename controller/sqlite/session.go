@@ -16,7 +16,7 @@ const (
 	selectSession           = "SELECT " + record.SessionColumns + " FROM sessions WHERE id = ?"
 	selectSessionAndRunning = "SELECT " + record.SessionColumns + ", (SELECT count(*) FROM executions WHERE session_id = sessions.id AND result IS NULL) FROM sessions WHERE id = ?"
 	updateSessionText       = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
-		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, expires_at = ? WHERE id = ?`
+		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, expires_at = ? WHERE id = ?`
 	insertTransitionText = "INSERT INTO transitions (session_id, from_state, to_state, reason, at) VALUES (?, ?, ?, ?, ?)"
 )
 
@@ -28,6 +28,13 @@ func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first y
 				return err
 			} else if taken {
 				return controller.ErrKeyTaken
+			}
+		}
+		if session.ReuseKey != "" {
+			if taken, err := reuseTaken(ctx, tx, session.ReuseKey); err != nil {
+				return err
+			} else if taken {
+				return controller.ErrReuseTaken
 			}
 		}
 		if err := insertSession(ctx, tx, session); err != nil {
@@ -97,6 +104,14 @@ func sessionByKey(ctx context.Context, from queryer, key string) (controller.Ide
 		return controller.IdempotencyKey{}, false, fmt.Errorf("reading an idempotency key: %w", err)
 	}
 	return found, true, nil
+}
+
+func reuseTaken(ctx context.Context, from queryer, key string) (taken bool, _ error) {
+	err := from.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE reuse_key = ? AND reuse_key <> '' AND ended_at IS NULL)", key).Scan(&taken)
+	if err != nil {
+		return false, fmt.Errorf("looking for a session to reuse: %w", err)
+	}
+	return taken, nil
 }
 
 // Session implements controller.SessionStore.

@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) controller.Store) {
 		{"a change is a transaction", testChange},
 		{"concurrent changes do not lose each other", testConcurrentChanges},
 		{"an idempotency key is used once", testIdempotencyKey},
+		{"of a reuse key there is one live session", testReuseKey},
 		{"an execution moves its session on", testExecution},
 		{"the first result stays", testFirstResult},
 		{"executions are listed newest first", testExecutions},
@@ -84,7 +85,7 @@ func testSession(t *testing.T, store controller.Store) {
 	whole := session(1)
 	whole.AgentID, whole.Metadata = "agent", map[string]string{"team": "a\"b\\'%_", "ünï": "✓"}
 	whole.Env = map[string]string{"TOKEN": "secret\x01"}
-	whole.Owner = "ctl_a"
+	whole.Owner, whole.ReuseKey = "ctl_a", "reuse"
 	whole.Resources.CPU = 0.25
 	whole.Placement.Phases = map[string]float64{"create": 1.5}
 	ended := epoch().Add(time.Hour)

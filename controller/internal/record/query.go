@@ -41,6 +41,9 @@ func (c *Conditions) Sessions(query controller.SessionQuery) {
 	if query.AgentID != "" {
 		c.Add("agent_id = ? AND agent_id <> ''", query.AgentID) // as the index says it
 	}
+	if query.ReuseKey != "" {
+		c.Add("reuse_key = ? AND reuse_key <> ''", query.ReuseKey)
+	}
 	c.Before(query.Before)
 }
 

@@ -13,7 +13,7 @@ import (
 // SessionColumns are the columns of a session, in the order of [SessionValues] and
 // [ScanSession].
 const SessionColumns = `id, template_id, mode, state, reason, agent_id, metadata, env, cpu, memory, disk, pids,
-	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner, ends_by`
+	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner, ends_by, reuse_key`
 
 // Row is a row of a result, of any database.
 type Row interface {
@@ -35,13 +35,13 @@ func SessionValues(s yurt.Session) ([]any, error) {
 		s.ID, s.TemplateID, string(s.Mode), string(s.State), s.Reason, s.AgentID, text[0], text[1],
 		s.Resources.CPU, int64(s.Resources.Memory), int64(s.Resources.Disk), s.Resources.PIDs,
 		int64(s.Timeout), int64(s.IdleTimeout), text[2], s.SandboxID,
-		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), expiresAt(s),
+		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, expiresAt(s),
 	}, nil
 }
 
 // SessionChanges returns the values of what a step of a session's life can change:
 // state, reason, timeout, idle_timeout, placement, sandbox_id, updated_at, active_at,
-// ended_at, owner, ends_by, expires_at.
+// ended_at, owner, ends_by, reuse_key, expires_at.
 func SessionChanges(s yurt.Session) ([]any, error) {
 	placement, err := json.Marshal(s.Placement)
 	if err != nil {
@@ -49,7 +49,7 @@ func SessionChanges(s yurt.Session) ([]any, error) {
 	}
 	return []any{
 		string(s.State), s.Reason, int64(s.Timeout), int64(s.IdleTimeout), string(placement), s.SandboxID,
-		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), expiresAt(s),
+		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, expiresAt(s),
 	}, nil
 }
 
@@ -96,7 +96,7 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	dest := append([]any{
 		&s.ID, &s.TemplateID, &s.Mode, &s.State, &s.Reason, &s.AgentID, &metadata, &env,
 		&s.Resources.CPU, &memory, &disk, &s.Resources.PIDs, &timeout, &idle, &placement, &s.SandboxID,
-		&created, &updated, &active, &ended, &s.Owner, &endsBy,
+		&created, &updated, &active, &ended, &s.Owner, &endsBy, &s.ReuseKey,
 	}, more...)
 	if err := row.Scan(dest...); err != nil {
 		return yurt.Session{}, fmt.Errorf("reading a session: %w", err)
