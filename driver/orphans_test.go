@@ -1,38 +1,17 @@
 package driver
 
 import (
-	"context"
-	"log/slog"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
 // TestSweepEndsWhatNomadForgot, and nothing else, and not at first sight.
 func TestSweepEndsWhatNomadForgot(t *testing.T) {
 	e := rig.Executor(t)
-	config := Config{StateDir: t.TempDir()}
-	listener, err := api.ListenUnix(t.Context(), config.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := api.NewServer(api.ServerConfig{Node: e, Name: "test", Version: "v1", Logger: slog.New(slog.DiscardHandler)})
-	server.ServeUnix(listener)
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		server.Shutdown(ctx)
-		if err := server.Wait(); err != nil {
-			t.Error(err)
-		}
-	}()
-	d := newDriver(t.Context(), "v1", slog.New(slog.DiscardHandler))
-	defer d.close()
-	d.configure(config)
+	d := driverOf(t, e)
 	d.add(&task{id: "known"})
 	here, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")
 	spec := rig.Spec()

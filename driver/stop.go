@@ -88,7 +88,7 @@ func (s *driverServer) DestroyTask(ctx context.Context, req *drivers.DestroyTask
 	if err != nil {
 		return &drivers.DestroyTaskResponse{}, nil //nolint:nilerr // as documented
 	}
-	if result, _ := t.known(); result == nil && !req.GetForce() && t.running(ctx) {
+	if !req.GetForce() && t.running(ctx) {
 		return nil, wire(yurt.Errorf(yurt.CodeExecutionRunning, "the task still runs; stop it first, or destroy it with force"))
 	}
 	if err := t.destroy(ctx); err != nil {

@@ -72,14 +72,14 @@ func (t *task) wait(ctx context.Context) (*drivers.ExitResult, error) {
 	if result, _ := t.known(); result != nil {
 		return result, nil
 	}
-	result, err := t.waitForEnd(ctx)
+	result, ended, err := t.waitForEnd(ctx)
 	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.result == nil {
-		t.result, t.ended = result, time.Now()
+		t.result, t.ended = result, ended
 	}
 	return t.result, nil
 }
@@ -91,21 +91,22 @@ func (t *task) known() (*drivers.ExitResult, time.Time) {
 	return t.result, t.ended
 }
 
-func (t *task) waitForEnd(ctx context.Context) (exit *drivers.ExitResult, err error) {
+func (t *task) waitForEnd(ctx context.Context) (exit *drivers.ExitResult, ended time.Time, err error) {
 	if t.handle.Slot != "" {
-		return t.waitForSlot(ctx)
+		exit, err = t.waitForSlot(ctx)
+		return exit, time.Now(), err
 	}
 	err = t.node.call(ctx, func(c *api.Client) error {
 		result, err := c.WaitExecution(ctx, t.handle.Sandbox, t.handle.Execution)
 		if err == nil {
-			exit = exitOf(result)
+			exit, ended = exitOf(result), result.EndedAt
 		}
 		return err
 	})
 	if gone(err) { // by an operator, or with the node's state
-		return &drivers.ExitResult{ExitCode: yurt.ExecutionExitSignal + int32(yurt.SignalKill), Signal: int32(yurt.SignalKill)}, nil
+		return &drivers.ExitResult{ExitCode: yurt.ExecutionExitSignal + int32(yurt.SignalKill), Signal: int32(yurt.SignalKill)}, time.Now(), nil
 	}
-	return exit, err
+	return exit, ended, err
 }
 
 // exitOf is the result of an execution as Nomad has it.

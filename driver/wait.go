@@ -23,14 +23,15 @@ func (s *driverServer) WaitTask(ctx context.Context, req *drivers.WaitTaskReques
 	return &drivers.WaitTaskResponse{Result: result}, nil
 }
 
-// InspectTask implements the service.
-func (s *driverServer) InspectTask(_ context.Context, req *drivers.InspectTaskRequest) (*drivers.InspectTaskResponse, error) {
+// InspectTask implements the service. That a task has ended it finds out by itself.
+func (s *driverServer) InspectTask(ctx context.Context, req *drivers.InspectTaskRequest) (*drivers.InspectTaskResponse, error) {
 	t, err := s.driver.find(req.GetTaskId())
 	if err != nil {
 		return nil, err
 	}
 	status := &drivers.TaskStatus{Id: t.id, Name: t.name, State: drivers.TaskState_RUNNING, StartedAt: timestamppb.New(t.handle.StartedAt), CompletedAt: timestamppb.New(t.handle.StartedAt)}
-	if result, ended := t.known(); result != nil {
+	if !t.running(ctx) {
+		result, ended := t.known()
 		status.State, status.Result, status.CompletedAt = drivers.TaskState_EXITED, result, timestamppb.New(ended)
 	}
 	return &drivers.InspectTaskResponse{Task: status, Driver: &drivers.TaskDriverStatus{Attributes: map[string]string{

@@ -1,0 +1,91 @@
+package driver
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/api"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// driverOf is a driver whose node's executor is e.
+func driverOf(t *testing.T, e *executor.Executor) *Driver {
+	t.Helper()
+	config := Config{StateDir: t.TempDir()}
+	listener, err := api.ListenUnix(t.Context(), config.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := api.NewServer(api.ServerConfig{Node: e, Name: "test", Version: "v1", Logger: slog.New(slog.DiscardHandler)})
+	server.ServeUnix(listener)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		server.Shutdown(ctx)
+		if err := server.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	d := newDriver(context.Background(), "v1", slog.New(slog.DiscardHandler))
+	t.Cleanup(d.close)
+	d.configure(config)
+	return d
+}
+
+// allocated has Nomad's directories made for a task, and no log files.
+func allocated(t *testing.T, task *drivers.TaskConfig) *drivers.TaskConfig {
+	t.Helper()
+	task.AllocDir = t.TempDir()
+	task.StdoutPath, task.StderrPath = os.DevNull, os.DevNull
+	for _, dir := range []string{"alloc", filepath.Join(task.GetName(), "local"), filepath.Join(task.GetName(), "secrets")} {
+		if err := os.MkdirAll(filepath.Join(task.GetAllocDir(), dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return task
+}
+
+// TestInspect: how a task is does not depend on somebody waiting for it.
+func TestInspect(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	server := &driverServer{driver: driverOf(t, rig.Executor(t))}
+	inspect := func(task *drivers.TaskConfig) *drivers.TaskStatus {
+		t.Helper()
+		answer, err := server.InspectTask(t.Context(), &drivers.InspectTaskRequest{TaskId: task.GetId()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.GetTask()
+	}
+	start := func(id, line string) *drivers.TaskConfig {
+		t.Helper()
+		task := allocated(t, taskOf(t, `{"command":"sh","args":["-c","`+line+`"]}`))
+		task.Id = id
+		if _, err := server.StartTask(t.Context(), &drivers.StartTaskRequest{Task: task}); err != nil {
+			t.Fatal(err)
+		}
+		return task
+	}
+	short, long := start("alloc/short/1", "exit 3"), start("alloc/long/1", "sleep 1000")
+	var ended *drivers.TaskStatus
+	rig.Eventually(t, "the end of a task is seen", func() bool {
+		ended = inspect(short)
+		return ended.GetState() == drivers.TaskState_EXITED
+	})
+	if ended.GetResult().GetExitCode() != 3 || ended.GetCompletedAt().AsTime().Before(ended.GetStartedAt().AsTime()) {
+		t.Errorf("the task that ended is %v", ended)
+	}
+	if again := inspect(short); !again.GetCompletedAt().AsTime().Equal(ended.GetCompletedAt().AsTime()) {
+		t.Errorf("it ended at %v, and at %v", ended.GetCompletedAt().AsTime(), again.GetCompletedAt().AsTime())
+	}
+	if status := inspect(long); status.GetState() != drivers.TaskState_RUNNING || status.GetResult() != nil {
+		t.Errorf("the task that runs is %v", status)
+	}
+}
