@@ -9,6 +9,7 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
 )
 
 // Driver is the state of the plugin, which is what Nomad's client has told it: all else is
@@ -16,7 +17,8 @@ import (
 type Driver struct {
 	version string
 	logger  *slog.Logger
-	ctx     context.Context //nolint:containedctx // the plugin's own, which ends with it
+	shipped func() ([]yurt.Template, error) // read once
+	ctx     context.Context                 //nolint:containedctx // the plugin's own, which ends with it
 	stop    context.CancelFunc
 	wait    sync.WaitGroup
 
@@ -27,7 +29,10 @@ type Driver struct {
 }
 
 func newDriver(ctx context.Context, version string, logger *slog.Logger) *Driver {
-	d := &Driver{version: version, logger: logger, tasks: make(map[string]*task), config: Config{StateDir: defaultStateDir}}
+	d := &Driver{
+		version: version, logger: logger, shipped: sync.OnceValues(hcl.Defaults),
+		tasks: make(map[string]*task), config: Config{StateDir: defaultStateDir},
+	}
 	d.ctx, d.stop = context.WithCancel(ctx)
 	return d
 }

@@ -98,8 +98,7 @@ func (d *Driver) fingerprint(ctx context.Context) *drivers.FingerprintResponse {
 
 // templateAttributes says which templates jobs may name here.
 func (d *Driver) templateAttributes(attributes map[string]*shared.Attribute) {
-	config := d.settings()
-	known, err := config.templates()
+	known, err := d.templates().known()
 	if err != nil {
 		attributes["driver.yurt.templates_error"] = text(err.Error())
 		return

@@ -23,7 +23,7 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	template, err := operator.template(&c)
+	template, err := d.templates().of(&c)
 	if err != nil {
 		return plan{}, err
 	}

@@ -143,7 +143,7 @@ func TestTemplates(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "own.hcl"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := Config{TemplateDir: dir}
+	known := testDriver(Config{TemplateDir: dir}).templates()
 	for _, test := range []struct {
 		task TaskConfig
 		want string
@@ -155,7 +155,7 @@ func TestTemplates(t *testing.T) {
 		{TaskConfig{Slot: &slotConfig{TemplateJSON: `{"name":"slotted"}`}}, "slotted"},
 		{TaskConfig{}, defaultTemplate},
 	} {
-		got, err := config.template(&test.task)
+		got, err := known.of(&test.task)
 		if err != nil || got.Name != test.want {
 			t.Errorf("%+v has template %q, %v, want %q", test.task, got.Name, err, test.want)
 		}
@@ -218,10 +218,11 @@ func FuzzConfig(f *testing.F) {
 	f.Add(packed(f, `{"command":"a","args":["b"],"mounts":[{"source":"local/x","target":"/x","read_only":true}]}`))
 	f.Add(packed(f, `{"code":"a","language":"python","resources":{"cpu":1,"memory":"64Mi","disk":null,"pids":5}}`))
 	f.Add([]byte{0x81, 0xa1, 'x', 0xc0})
+	d := testDriver(Config{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		task := taskOf(t, `{}`)
 		task.MsgpackDriverConfig = data
-		p, err := testDriver(Config{}).plan(task)
+		p, err := d.plan(task)
 		if err == nil && p.execution.Validate() != nil {
 			t.Fatalf("%x has the plan %+v", data, p)
 		}

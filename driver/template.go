@@ -14,27 +14,36 @@ import (
 const defaultTemplate = "shell-basic"
 
 // templates are those that jobs may name.
-func (c *Config) templates() (map[string]yurt.Template, error) {
-	list, err := hcl.Defaults()
+type templates struct {
+	// shipped are those that ship, which cost more to read than the rest of a task's start.
+	shipped func() ([]yurt.Template, error)
+	dir     string // of the operator's own
+}
+
+func (d *Driver) templates() templates { return templates{d.shipped, d.settings().TemplateDir} }
+
+// known returns all of them by name.
+func (t templates) known() (map[string]yurt.Template, error) {
+	list, err := t.shipped()
 	if err != nil {
 		return nil, err
 	}
 	known := make(map[string]yurt.Template, len(list))
-	for _, t := range list {
-		known[t.Name] = t
+	for _, one := range list {
+		known[one.Name] = one
 	}
-	if c.TemplateDir == "" {
+	if t.dir == "" {
 		return known, nil
 	}
-	if _, err := os.Stat(c.TemplateDir); err != nil {
+	if _, err := os.Stat(t.dir); err != nil {
 		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "template_dir", "reading the operator's templates: %w", err)
 	}
-	own, err := (&hcl.Parser{Resolve: resolver(known)}).ParseFiles(c.TemplateDir)
+	own, err := (&hcl.Parser{Resolve: resolver(known)}).ParseFiles(t.dir)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range own {
-		known[t.Name] = t
+	for _, one := range own {
+		known[one.Name] = one
 	}
 	return known, nil
 }
@@ -49,8 +58,8 @@ func resolver(known map[string]yurt.Template) func(string) (yurt.Template, error
 	}
 }
 
-// template returns the template of a task.
-func (c *Config) template(task *TaskConfig) (yurt.Template, error) {
+// of returns the template of a task.
+func (t templates) of(task *TaskConfig) (yurt.Template, error) {
 	text := task.Template
 	if task.Slot != nil && task.Slot.TemplateJSON != "" {
 		return oneTemplate("slot.template_json", func() ([]yurt.Template, error) {
@@ -64,7 +73,7 @@ func (c *Config) template(task *TaskConfig) (yurt.Template, error) {
 			return []yurt.Template{t}, err
 		})
 	}
-	known, err := c.templates()
+	known, err := t.known()
 	if err != nil {
 		return yurt.Template{}, err
 	}
