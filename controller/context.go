@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/yurtrun/yurt"
 )
@@ -70,9 +69,9 @@ func (c *Controller) nodeOfLive(ctx context.Context, sessionID string) (Node, yu
 	if err := mayExecute(&session); session.State.Ended() {
 		return nil, yurt.Session{}, err
 	}
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+	node, err := c.reach(ctx, session)
 	if err != nil {
-		return nil, yurt.Session{}, fmt.Errorf("reaching the session's node: %w", err)
+		return nil, yurt.Session{}, err
 	}
 	return node, session, nil
 }

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/yurtrun/yurt"
 )
@@ -59,9 +58,9 @@ func (c *Controller) running(ctx context.Context, sessionID, executionID string)
 	if err != nil {
 		return yurt.Session{}, nil, err
 	}
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+	node, err := c.reach(ctx, session)
 	if err != nil {
-		return yurt.Session{}, nil, fmt.Errorf("reaching the session's node: %w", err)
+		return yurt.Session{}, nil, err
 	}
 	return session, node, nil
 }

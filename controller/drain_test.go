@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -157,15 +158,42 @@ func TestNodeDrainedBySomebodyElse(t *testing.T) {
 	w.wantState(s.ID, yurt.SessionTerminated, "its node a is drained")
 }
 
+// wantAway asks for a session in all ways that need its node: until it is failed, they are to be
+// asked again, and nothing is said not to be found.
+func (w *world) wantAway(id string) {
+	w.t.Helper()
+	ctx := context.Background()
+	for what, ask := range map[string]func() error{
+		"execute": func() error {
+			_, err := w.Execute(ctx, id, controller.ExecuteRequest{Command: controller.ShellCommand("true")})
+			return err
+		},
+		"a file":    func() error { _, err := w.StatFile(ctx, id, "file"); return err },
+		"contexts":  func() error { _, err := w.Contexts(ctx, id); return err },
+		"processes": func() error { _, err := w.Processes(ctx, id); return err },
+		"stats":     func() error { _, err := w.SessionStats(ctx, id); return err },
+		"pause":     func() error { _, err := w.PauseSession(ctx, id); return err },
+	} {
+		var coded *yurt.Error
+		if err := ask(); !errors.As(err, &coded) || coded.Code != yurt.CodeUnavailable || coded.RetryAfter == 0 {
+			w.t.Errorf("%s: error %v, want one that says when to ask again", what, err)
+		}
+	}
+}
+
 func TestNodeIsLost(t *testing.T) {
 	nodes, use := useCluster()
 	w := testWorld(t, use)
 	s := w.create(yurt.ModePersistent)
 	nodes.set(func() { nodes.at = "b" })
 	other := w.create(yurt.ModePersistent)
+	w.eventually("the controller has looked at its nodes, and waits", w.clock.waitedFor)
 	nodes.set(func() { nodes.lost["a"] = true })
+	w.wantAway(s.ID)
 	w.clock.advance(3 * time.Second)
 	w.wantState(s.ID, yurt.SessionFailed, "its node a is lost")
+	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("true")})
+	wantCode(t, err, yurt.CodeSessionEnded)
 	if got := w.session(other.ID); got.State != yurt.SessionReady {
 		t.Errorf("the session is %s: %s", got.State, got.Reason)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -92,9 +91,9 @@ func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteR
 	if err := mayExecute(&session); err != nil { // what is wrong with the request comes first
 		return yurt.Execution{}, err
 	}
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+	node, err := c.reach(ctx, session)
 	if err != nil {
-		return yurt.Execution{}, fmt.Errorf("reaching the session's node: %w", err)
+		return yurt.Execution{}, err
 	}
 	record := yurt.Execution{
 		ID: spec.ID, SessionID: session.ID, Kind: spec.Kind, Language: spec.Language,

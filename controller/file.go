@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -175,9 +174,9 @@ func (c *Controller) useSandbox(ctx context.Context, sessionID string) (yurt.Ses
 			return yurt.Session{}, nil, err
 		}
 	}
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+	node, err := c.reach(ctx, session)
 	if err != nil {
-		return yurt.Session{}, nil, fmt.Errorf("reaching the session's node: %w", err)
+		return yurt.Session{}, nil, err
 	}
 	return session, node, nil
 }

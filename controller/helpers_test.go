@@ -58,6 +58,13 @@ func (c *clock) Until(at time.Time) (<-chan time.Time, func()) {
 	}
 }
 
+// waitedFor reports whether somebody waits for a time to come.
+func (c *clock) waitedFor() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.timers) > 0
+}
+
 func (c *clock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

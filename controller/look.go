@@ -40,7 +40,7 @@ func (c *Controller) SessionStats(ctx context.Context, sessionID string) (yurt.S
 	if err := hasSandbox(&session); err != nil {
 		return yurt.SandboxStats{}, err
 	}
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+	node, err := c.reach(ctx, session)
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -110,6 +111,22 @@ func (c *Controller) sessionsOn(ctx context.Context, name string) ([]yurt.Sessio
 		}
 	}
 	return on, nil
+}
+
+// reach returns the node of a session for what a caller asks of the session. That the node is
+// lost is nothing that the caller has not found: until the leader has failed the session, which
+// takes a moment, it is a part that is away.
+func (c *Controller) reach(ctx context.Context, session yurt.Session) (Node, error) {
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if yurt.CodeOf(err) == yurt.CodeNotFound {
+		lost := yurt.Errorf(yurt.CodeUnavailable, "session %s is about to fail: %w", session.ID, err)
+		lost.RetryAfter = nodePoll
+		return nil, lost
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reaching the session's node: %w", err)
+	}
+	return node, nil
 }
 
 // nodeIsLost reports whether the node that an execution runs on is lost, and notes it as

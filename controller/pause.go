@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -69,9 +68,9 @@ func (c *Controller) changePause(ctx context.Context, id string, step func(s *yu
 
 // obeyPause has the session's sandbox be paused or not, as the session is.
 func (c *Controller) obeyPause(ctx context.Context, session yurt.Session) error {
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+	node, err := c.reach(ctx, session)
 	if err != nil {
-		return fmt.Errorf("reaching the session's node: %w", err)
+		return err
 	}
 	if session.State == yurt.SessionPaused {
 		return node.PauseSandbox(ctx, session.SandboxID)

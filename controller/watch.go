@@ -49,7 +49,7 @@ func (c *Controller) watchNode(ctx context.Context, session yurt.Session, id str
 	if session.Placement.Node == "" {
 		return nil
 	}
-	node, err := c.placer.Node(ctx, session.Placement.Node)
+	node, err := c.reach(ctx, session)
 	if err != nil {
 		return err
 	}

@@ -8,20 +8,19 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// lostAfter is how long a node may be missing from a view that is up to date before it
-// counts as lost, and with it the sessions on it. An executor that is started again, or
-// that Consul was away from, is back sooner.
-const lostAfter = 4 * time.Second
+// lostAfter is how long a view has to be up to date until a node that it does not have counts
+// as lost, and with it the sessions on it: nodes announce themselves again after what the view
+// is made from was away. How long one may be silent while the view is up to date, the view says.
+const lostAfter = 10 * time.Second
 
 // clients keeps a connection to each node that is used.
 type clients struct {
 	view View
 	dial Dial
 
-	mu      sync.Mutex
-	closed  bool
-	open    map[string]connection
-	missing map[string]time.Time // nodes that the view did not have, since when
+	mu     sync.Mutex
+	closed bool
+	open   map[string]connection
 }
 
 type connection struct {
@@ -30,7 +29,7 @@ type connection struct {
 }
 
 func newClients(view View, dial Dial) *clients {
-	return &clients{view: view, dial: dial, open: map[string]connection{}, missing: map[string]time.Time{}}
+	return &clients{view: view, dial: dial, open: map[string]connection{}}
 }
 
 // get returns the client of a node. One that the view does not have just now is reached
@@ -46,7 +45,6 @@ func (c *clients) get(name string) (Client, error) {
 	if !there {
 		return c.getMissing(name, known, connected)
 	}
-	delete(c.missing, name)
 	if connected && known.address == state.Address {
 		return known.Client, nil
 	}
@@ -63,19 +61,12 @@ func (c *clients) get(name string) (Client, error) {
 
 // getMissing decides about a node that the view does not have. The lock is held.
 func (c *clients) getMissing(name string, known connection, connected bool) (Client, error) {
-	live, since, _ := c.view.Status()
-	now := time.Now()
-	first, noted := c.missing[name]
-	if !noted || !live {
-		first = now
-		c.missing[name] = first
-	}
-	if live && now.Sub(first) >= lostAfter && now.Sub(since) >= lostAfter {
+	if live, since, _ := c.view.Status(); live && time.Since(since) >= lostAfter {
 		if connected {
 			_ = known.Close() // nobody answers there any more
 			delete(c.open, name)
 		}
-		return nil, yurt.Errorf(yurt.CodeNotFound, "node %s is lost: it has not announced itself for %s", name, now.Sub(first).Round(time.Second))
+		return nil, yurt.Errorf(yurt.CodeNotFound, "node %s is lost: it does not announce itself any more", name)
 	}
 	if connected {
 		return known.Client, nil

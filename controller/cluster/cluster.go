@@ -28,7 +28,8 @@ type NodeState struct {
 type View interface {
 	// Nodes returns every node, by name. The caller changes nothing in it.
 	Nodes() []NodeState
-	// Node returns the node of that name.
+	// Node returns the node of that name. One that is silent for a while, during which it may
+	// be started again, is still there, and not healthy.
 	Node(name string) (NodeState, bool)
 	// Changed returns a channel that is closed when anything next changes.
 	Changed() <-chan struct{}

@@ -22,7 +22,9 @@ const (
 	callLimit     = 5 * time.Second // of one request to Consul
 	withdrawLimit = 3 * time.Second // for the last ones
 	retryLeast    = 100 * time.Millisecond
-	retryMost     = 10 * time.Second
+	// retryMost is well below the time after which controllers take a node for lost that is
+	// not there when Consul is back without its memory.
+	retryMost = 2 * time.Second
 )
 
 // Node is what is announced: an executor.

@@ -39,8 +39,7 @@ func faults() []fault {
 		{name: "kill -9 of PostgreSQL", happen: storeKilled},
 		{name: "a slow network", happen: slowNetwork},
 		{name: "a full disk at an executor", happen: fullDisk, codes: []yurt.Code{yurt.CodeSandboxFailed}},
-		// A request that comes between the node's loss and its sessions' end is told of the node.
-		{name: "a node is cut off and back", happen: cutOff, loses: true, codes: []yurt.Code{yurt.CodeNotFound}},
+		{name: "a node is cut off and back", happen: cutOff, loses: true},
 	}
 }
 
