@@ -1,6 +1,9 @@
 package yurt
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Defaults and bounds of what a user may ask for. FEATURES of the same name in
 // the documentation quote these constants.
@@ -45,8 +48,7 @@ const (
 	MaxArchiveBytes   = 64 << 30 // of the files in it
 )
 
-// Resources are the limits of one sandbox. A zero field means "the default". The first
-// four a session may ask for; the rest is the template's alone.
+// Resources are the limits of one sandbox. A zero field means "the default".
 type Resources struct {
 	CPU    float64 `json:"cpu"`    // cores
 	Memory Size    `json:"memory"` // bytes; the workspace counts towards it where it is held in memory
@@ -103,22 +105,21 @@ func DefaultResources() Resources {
 	return Resources{CPU: 1, Memory: 512 << 20, Disk: 256 << 20, PIDs: 256}
 }
 
-// Or returns r with those of the first four fields that are zero taken from fallback.
+// Or returns r with those fields that are zero taken from fallback.
 func (r Resources) Or(fallback Resources) Resources {
-	if r.CPU == 0 {
-		r.CPU = fallback.CPU
+	return Resources{
+		CPU: cmp.Or(r.CPU, fallback.CPU), Memory: cmp.Or(r.Memory, fallback.Memory),
+		Disk: cmp.Or(r.Disk, fallback.Disk), PIDs: cmp.Or(r.PIDs, fallback.PIDs),
+		DiskKind: cmp.Or(r.DiskKind, fallback.DiskKind), IOWeight: cmp.Or(r.IOWeight, fallback.IOWeight),
+		Ulimits: Ulimits{
+			NoFile: cmp.Or(r.Ulimits.NoFile, fallback.Ulimits.NoFile), FSize: cmp.Or(r.Ulimits.FSize, fallback.Ulimits.FSize),
+			Stack: cmp.Or(r.Ulimits.Stack, fallback.Ulimits.Stack),
+		},
 	}
-	if r.Memory == 0 {
-		r.Memory = fallback.Memory
-	}
-	if r.Disk == 0 {
-		r.Disk = fallback.Disk
-	}
-	if r.PIDs == 0 {
-		r.PIDs = fallback.PIDs
-	}
-	return r
 }
+
+// OnImage reports whether the workspace is in an image on a disk.
+func (r Resources) OnImage() bool { return r.DiskKind == DiskImage }
 
 // Validate checks every field that is not zero against its bounds. field is the
 // path that errors name, such as "resources".

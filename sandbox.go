@@ -6,10 +6,33 @@ import "time"
 type SandboxSpec struct {
 	ID        string            `json:"id"`
 	Template  Template          `json:"template"`
-	Resources Resources         `json:"resources"` // complete: no zero field
+	Resources Resources         `json:"resources"` // its first four fields are not zero
 	Env       map[string]string `json:"env,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"` // kept with the sandbox, for its owner to find it again
 	Host      *HostAccess       `json:"host,omitempty"`   // for callers on the node itself
+}
+
+// Limits returns those that the sandbox has: what it asks for, and where it says nothing,
+// what its template does.
+func (s SandboxSpec) Limits() Resources { return s.Resources.Or(s.Template.Resources) }
+
+// Rebindable reports whether a sandbox that was made with the limits had, of the template
+// of s and ahead of s, can be given those of s instead. Ulimits, a share of the disks and
+// what a workspace is held in are for good, and so are the sizes of anything but a file
+// system in memory that is mounted.
+func (s SandboxSpec) Rebindable(had Resources) bool {
+	had, want := had.Or(s.Template.Resources), s.Limits()
+	if had.OnImage() != want.OnImage() || had.IOWeight != want.IOWeight || had.Ulimits != want.Ulimits {
+		return false
+	}
+	fixed := want.OnImage() || s.Template.Isolation.PerExecution
+	return !fixed || had.Disk == want.Disk && had.Memory == want.Memory
+}
+
+// Warmable reports whether a sandbox that is kept ready of the template alone can be what
+// is asked for.
+func (s SandboxSpec) Warmable() bool {
+	return s.Rebindable(s.Template.Resources.Or(DefaultResources()))
 }
 
 // SandboxState is where a sandbox is in its life, as its node sees it.

@@ -46,6 +46,17 @@ type ResourcesRequest struct {
 	Memory *yurt.Size
 	Disk   *yurt.Size
 	PIDs   *int
+
+	DiskKind *yurt.DiskKind
+	IOWeight *int
+	Ulimits  UlimitsRequest
+}
+
+// UlimitsRequest holds the limits of each process that a session asks for itself.
+type UlimitsRequest struct {
+	NoFile *int
+	FSize  *yurt.Size
+	Stack  *yurt.Size
 }
 
 // CreateSession makes a session and returns it once its sandbox is ready; asked to
@@ -166,6 +177,11 @@ func (r ResourcesRequest) merge(template yurt.Resources) (yurt.Resources, error)
 		take("resources.memory", r.Memory, &asked.Memory),
 		take("resources.disk", r.Disk, &asked.Disk),
 		take("resources.pids", r.PIDs, &asked.PIDs),
+		take("resources.disk_kind", r.DiskKind, &asked.DiskKind),
+		take("resources.io_weight", r.IOWeight, &asked.IOWeight),
+		take("resources.ulimits.nofile", r.Ulimits.NoFile, &asked.Ulimits.NoFile),
+		take("resources.ulimits.fsize", r.Ulimits.FSize, &asked.Ulimits.FSize),
+		take("resources.ulimits.stack", r.Ulimits.Stack, &asked.Ulimits.Stack),
 	)
 	if err != nil {
 		return asked, err
@@ -173,7 +189,9 @@ func (r ResourcesRequest) merge(template yurt.Resources) (yurt.Resources, error)
 	if err := asked.Validate("resources"); err != nil {
 		return asked, err
 	}
-	return asked.Or(template).Or(yurt.DefaultResources()), nil
+	// Together they may be what neither is: an image of a size that is the template's.
+	all := asked.Or(template).Or(yurt.DefaultResources())
+	return all, all.Validate("resources")
 }
 
 // take copies a limit that was asked for. Zero is what the domain calls "the

@@ -215,6 +215,45 @@ func TestNotServing(t *testing.T) {
 	wantCode(t, w.Ready(t.Context()), yurt.CodeUnavailable)
 }
 
+// TestSessionsHaveLimitsOfTheirOwn: all that a template may say of limits, a session may.
+func TestSessionsHaveLimitsOfTheirOwn(t *testing.T) {
+	w := testWorld(t)
+	_, err := w.CreateTemplate(t.Context(), yurt.Template{
+		Name: "limited", Runtimes: []string{}, Resources: yurt.Resources{IOWeight: 50, Disk: 4 << 20, Ulimits: yurt.Ulimits{NoFile: 128, Stack: 1 << 20}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, disk, files, size := yurt.DiskImage, yurt.Size(64<<20), 256, yurt.Size(1<<20)
+	asked := controller.ResourcesRequest{DiskKind: &image, Disk: &disk, Ulimits: controller.UlimitsRequest{NoFile: &files, FSize: &size}}
+	s, err := w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "limited", Resources: asked})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := yurt.Resources{
+		Disk: disk, DiskKind: image, IOWeight: 50, Ulimits: yurt.Ulimits{NoFile: 256, FSize: 1 << 20, Stack: 1 << 20},
+	}.Or(yurt.DefaultResources())
+	stored, err := w.Session(t.Context(), s.ID)
+	if err != nil || s.Resources != want || stored.Resources != want {
+		t.Errorf("it has %+v, and is stored with %+v (%v), want %+v", s.Resources, stored.Resources, err, want)
+	}
+	if spec, _ := w.node.Spec(s.SandboxID); spec.Limits() != want {
+		t.Errorf("its sandbox was made with %+v", spec.Limits())
+	}
+	for field, asked := range map[string]controller.ResourcesRequest{
+		"resources.disk":           {DiskKind: &image}, // of which the template has too little
+		"resources.io_weight":      {IOWeight: new(int)},
+		"resources.disk_kind":      {DiskKind: new(yurt.DiskKind)},
+		"resources.ulimits.nofile": {Ulimits: controller.UlimitsRequest{NoFile: new(int)}},
+	} {
+		_, err := w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "limited", Resources: asked})
+		var coded *yurt.Error
+		if !errors.As(err, &coded) || coded.Field != field || coded.Code != yurt.CodeLimitOutOfRange {
+			t.Errorf("%s: got %v", field, err)
+		}
+	}
+}
+
 func TestTemplateDefaults(t *testing.T) {
 	w := testWorld(t)
 	_, err := w.CreateTemplate(t.Context(), yurt.Template{

@@ -27,9 +27,6 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	if err := c.limits(&template); err != nil {
-		return plan{}, err
-	}
 	resources, err := c.resources(template, config.GetResources())
 	if err != nil {
 		return plan{}, err

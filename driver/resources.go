@@ -18,7 +18,7 @@ func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resource
 		if own.CPU != 0 {
 			r.CPU = float64(own.CPU)
 		}
-		r.PIDs = own.PIDs
+		r.PIDs, r.DiskKind, r.IOWeight = own.PIDs, yurt.DiskKind(own.DiskKind), own.IOWeight
 		for _, f := range []struct {
 			field, text string
 			into        *yurt.Size
@@ -30,6 +30,9 @@ func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resource
 				return r, yurt.FieldErrorf(yurt.CodeInvalidArgument, f.field, "%w", err)
 			}
 		}
+	}
+	if r.Ulimits, err = c.ulimits(); err != nil {
+		return r, err
 	}
 	r = r.Or(template.Resources).Or(yurt.DefaultResources())
 	return r, r.Validate("resources")
@@ -56,13 +59,12 @@ func cpuset(linux *drivers.LinuxResources) []string {
 	return strings.Split(linux.GetCpusetCpus(), ",")
 }
 
-// limits puts the task's ulimits into its template, which is what has them.
-func (c *TaskConfig) limits(template *yurt.Template) error {
-	u := &template.Resources.Ulimits
+// ulimits reads those of the task's processes.
+func (c *TaskConfig) ulimits() (u yurt.Ulimits, err error) {
 	for name, text := range c.Ulimits {
 		size, err := yurt.ParseSize(text)
 		if err != nil {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "ulimits."+name, "%w", err)
+			return u, yurt.FieldErrorf(yurt.CodeInvalidArgument, "ulimits."+name, "%w", err)
 		}
 		switch name {
 		case "nofile":
@@ -72,10 +74,10 @@ func (c *TaskConfig) limits(template *yurt.Template) error {
 		case "stack":
 			u.Stack = size
 		default:
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "ulimits."+name, "there is no such limit; there are nofile, fsize and stack")
+			return u, yurt.FieldErrorf(yurt.CodeInvalidArgument, "ulimits."+name, "there is no such limit; there are nofile, fsize and stack")
 		}
 	}
-	return template.Resources.Validate("ulimits")
+	return u, u.Validate("ulimits")
 }
 
 // usualShares is what counts for a weight of 100, as in cgroups.

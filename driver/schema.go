@@ -41,6 +41,9 @@ type resourceConfig struct {
 	Memory string   `json:"memory"`
 	Disk   string   `json:"disk"`
 	PIDs   int      `json:"pids"`
+
+	DiskKind string `json:"disk_kind"`
+	IOWeight int    `json:"io_weight"`
 }
 
 // logConfig is the logs block in config. Nomad tells no driver what its own logs block
@@ -66,9 +69,12 @@ func taskSchema() *hclspec.Spec {
 			"target":    hclspec.NewAttr("target", "string", true),
 			"read_only": hclspec.NewAttr("read_only", "bool", false),
 		})}),
-		"resources": hclspec.NewBlock("resources", false, object(map[string]string{"cpu": "number", "memory": "string", "disk": "string", "pids": "number"})),
-		"logs":      hclspec.NewBlock("logs", false, object(map[string]string{"max_files": "number", "max_file_size": "string"})),
-		"slot":      hclspec.NewBlock("slot", false, object(map[string]string{"id": "string", "template_json": "string", "for": "string", "once": "bool"})),
+		"resources": hclspec.NewBlock("resources", false, object(map[string]string{
+			"cpu": "number", "memory": "string", "disk": "string", "pids": "number",
+			"disk_kind": "string", "io_weight": "number",
+		})),
+		"logs": hclspec.NewBlock("logs", false, object(map[string]string{"max_files": "number", "max_file_size": "string"})),
+		"slot": hclspec.NewBlock("slot", false, object(map[string]string{"id": "string", "template_json": "string", "for": "string", "once": "bool"})),
 	}
 	for name, kind := range map[string]string{
 		"template": "string", "command": "string", "args": "list(string)", "entrypoint": "list(string)",

@@ -94,7 +94,6 @@ func (c *TaskConfig) checkSlot() error {
 		{"mounts", len(c.Mounts) > 0},
 		{"env_passthrough", c.EnvPassthrough != nil},
 		{"logs", c.Logs != nil},
-		{"ulimits", len(c.Ulimits) > 0},
 	} {
 		if f.set {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, f.name, "a slot is room for a session, which says what runs in it; leave this out, or slot")

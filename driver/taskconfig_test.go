@@ -78,6 +78,8 @@ func TestBadTasks(t *testing.T) {
 		{"ulimit", `{"command":"a","ulimits":{"core":"1"}}`, nil, "ulimits.core", "nofile", yurt.CodeInvalidArgument},
 		{"ulimit's value", `{"command":"a","ulimits":{"nofile":"many"}}`, nil, "ulimits.nofile", "many", yurt.CodeInvalidArgument},
 		{"memory", `{"command":"a","resources":{"cpu":null,"memory":"lots","disk":null,"pids":null}}`, nil, "resources.memory", "lots", yurt.CodeInvalidArgument},
+		{"kind of disk", `{"command":"a","resources":{"cpu":null,"disk_kind":"tape"}}`, nil, "resources.disk_kind", "tape", yurt.CodeInvalidArgument},
+		{"I/O weight", `{"command":"a","resources":{"cpu":null,"io_weight":1001}}`, nil, "resources.io_weight", "1001", yurt.CodeLimitOutOfRange},
 		{"too little memory", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.Resources.LinuxResources.MemoryLimitBytes = 1 << 20 }, "resources.memory", "", yurt.CodeLimitOutOfRange},
 		{"log size", `{"command":"a","logs":{"max_files":null,"max_file_size":"1"}}`, nil, "logs.max_size", "give", yurt.CodeLimitOutOfRange},
 		{"root", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "root" }, "user", "nothing runs as root", yurt.CodeForbidden},
@@ -117,7 +119,7 @@ func TestPlan(t *testing.T) {
 	if err != nil || again.sandbox.ID != p.sandbox.ID || again.execution.ID != p.execution.ID {
 		t.Errorf("the same task has other ids: %v, %v, %v", again.sandbox.ID, again.execution.ID, err)
 	}
-	if p.sandbox.Template.Name != defaultTemplate || p.sandbox.Resources.Memory != 64<<20 || p.sandbox.Template.Resources.Ulimits.NoFile != 128 {
+	if p.sandbox.Template.Name != defaultTemplate || p.sandbox.Resources.Memory != 64<<20 || p.sandbox.Limits().Ulimits.NoFile != 128 {
 		t.Errorf("the sandbox is %+v", p.sandbox)
 	}
 	if p.sandbox.Env["NOMAD_TASK_NAME"] != "web" || p.sandbox.Env["SECRET"] != "" {

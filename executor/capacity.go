@@ -48,13 +48,13 @@ func (t *tally) add(digest, template string, what outcome) {
 	t.touch(digest, template).counts[what]++
 }
 
-// made notes that a sandbox was made.
-func (t *tally) made(digest, template string, to purpose) {
+// made notes that a sandbox was made, and whether for who could have had a warm one.
+func (t *tally) made(digest, template string, cold bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	used := t.touch(digest, template)
 	used.cached = true
-	if !to.warm {
+	if cold {
 		used.counts[coldStart]++
 	}
 }

@@ -56,7 +56,9 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 			return s.view(e.config.Node), nil
 		}
 		if s != nil {
-			e.tally.add(s.digest, s.template, coldStart)
+			if spec.Warmable() { // else no warm one would have spared it
+				e.tally.add(s.digest, s.template, coldStart)
+			}
 			return e.handOver(ctx, s, spec, phases)
 		}
 		select {
@@ -109,7 +111,7 @@ func (s *sandbox) isOf(spec yurt.SandboxSpec) bool {
 
 // admitClaim refuses claims that no sandbox of this node could meet, or none may now.
 func (e *Executor) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
-	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
+	if err := admitResources(spec); err != nil {
 		return err
 	}
 	if spec.Host != nil {
@@ -123,8 +125,8 @@ func (e *Executor) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error 
 
 // admits reports why the sandbox, which nobody has, cannot be what is asked for.
 func (s *sandbox) admits(spec yurt.SandboxSpec) error {
-	if !rebindable(s.record.Spec, spec) {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "its memory and disk cannot be changed any more")
+	if !spec.Rebindable(s.record.Spec.Resources) {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "what was asked for cannot be given to a sandbox that is ready")
 	}
 	if s.slot == nil {
 		return nil

@@ -93,7 +93,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := e.register(s, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	e.tally.made(s.digest, s.template, to)
+	e.tally.made(s.digest, s.template, !to.warm && spec.Warmable())
 	return s.view(e.config.Node), nil
 }
 
@@ -120,7 +120,7 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 	if err := spec.Host.Validate("host"); err != nil {
 		return err
 	}
-	if err := admitResources(spec.Resources, spec.Template.Resources.DiskKind); err != nil {
+	if err := admitResources(spec); err != nil {
 		return err
 	}
 	return e.admitExtras(spec)
@@ -128,7 +128,8 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 
 // admitResources refuses limits that this host cannot hold: beyond what it has, a
 // limit is none.
-func admitResources(r yurt.Resources, kind yurt.DiskKind) error {
+func admitResources(spec yurt.SandboxSpec) error {
+	r := spec.Resources
 	if err := r.Validate("resources"); err != nil {
 		return err
 	}
@@ -146,15 +147,15 @@ func admitResources(r yurt.Resources, kind yurt.DiskKind) error {
 	if r.Memory > total {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.memory", "%s was asked for, the node has %s", r.Memory, total)
 	}
-	if kind != yurt.DiskImage && r.Disk > total {
+	if !spec.Limits().OnImage() && r.Disk > total {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, and workspaces are held in memory, of which the node has %s", r.Disk, total)
 	}
 	return nil
 }
 
 func limitsOf(spec yurt.SandboxSpec) cgroup.Limits {
-	r := spec.Resources
-	limits := cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: spec.Template.Resources.IOWeight}
+	r := spec.Limits()
+	limits := cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: r.IOWeight}
 	if spec.Host != nil {
 		limits.CPUWeight = spec.Host.CPUWeight
 	}

@@ -124,6 +124,42 @@ func TestReserveKeepsWhatCannotBeResized(t *testing.T) {
 	}
 }
 
+// TestReserveKeepsWhatIsForGood: ulimits and an image are there from the start or never.
+func TestReserveKeepsWhatIsForGood(t *testing.T) {
+	e := rig.Executor(t)
+	warm := reserveOne(t, e)
+	for name, change := range map[string]func(*yurt.Resources){
+		"ulimits": func(r *yurt.Resources) { r.Ulimits.NoFile = 99 },
+		"image":   func(r *yurt.Resources) { r.DiskKind = yurt.DiskImage },
+	} {
+		spec := rig.Spec()
+		change(&spec.Resources)
+		if s, found, err := e.ClaimSandbox(t.Context(), spec); found || err != nil {
+			t.Errorf("%s: found %t (%+v), %v", name, found, s, err)
+		}
+	}
+	if s, found, err := e.ClaimSandbox(t.Context(), rig.Spec()); !found || err != nil || s.ID != warm.ID {
+		t.Errorf("what can be had: found %t, %v", found, err)
+	}
+}
+
+// TestSessionsHaveADiskOfTheirOwn: what a template says of disks counts for those that say
+// nothing.
+func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
+	e := rig.Executor(t)
+	look := func(change func(*yurt.SandboxSpec)) string {
+		s := create(t, e, change)
+		return strings.TrimSpace(run(t, e, s.ID, "stat -f -c %T /workspace").Stdout)
+	}
+	image := look(func(s *yurt.SandboxSpec) { s.Resources.DiskKind = yurt.DiskImage; s.Resources.Disk = 32 << 20 })
+	memory := look(func(s *yurt.SandboxSpec) {
+		s.Template.Resources.DiskKind, s.Resources.DiskKind = yurt.DiskImage, yurt.DiskMemory
+	})
+	if image != "ext2/ext3" || memory != "tmpfs" {
+		t.Errorf("an image is %q, and memory %q", image, memory)
+	}
+}
+
 func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	for name, label := range map[string]func(*executor.Config){

@@ -122,6 +122,13 @@ func TestUlimits(t *testing.T) {
 			t.Errorf("got %q, want %q (%q)", r.Stdout, want, r.Stderr)
 		}
 	}
+	own := create(t, e, func(s *yurt.SandboxSpec) {
+		s.Template.Resources.Ulimits = yurt.Ulimits{NoFile: 99, FSize: 1 << 20}
+		s.Resources.Ulimits = yurt.Ulimits{NoFile: 5000}
+	})
+	if r := run(t, e, own.ID, "ulimit -n; ulimit -f"); r.Stdout != "5000\n2048\n" {
+		t.Errorf("with ulimits of its own there are %q", r.Stdout)
+	}
 	s := create(t, e)
 	if r := run(t, e, s.ID, "ulimit -n"); r.Stdout != "4096\n" {
 		t.Errorf("without ulimits of the template's there are %q", r.Stdout)

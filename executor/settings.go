@@ -16,13 +16,13 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// maxOpenFiles is how many a process in a sandbox may have open, unless its template
-// says otherwise.
+// maxOpenFiles is how many a process in a sandbox may have open, unless its limits
+// say otherwise.
 const maxOpenFiles = 4096
 
-// admitExtras refuses what a template asks for beside its resources, and this node has not.
+// admitExtras refuses limits that not every node has, and this one has not.
 func (e *Executor) admitExtras(spec yurt.SandboxSpec) error {
-	r := spec.Template.Resources
+	r := spec.Limits()
 	if err := r.Validate("resources"); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (e *Executor) admitExtras(spec yurt.SandboxSpec) error {
 	if uint64(r.Ulimits.NoFile) > files.Max {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.ulimits.nofile", "%d was asked for, the node's own processes have %d", r.Ulimits.NoFile, files.Max)
 	}
-	if err := e.admitDisk(spec); err != nil {
+	if err := e.admitDisk(r); err != nil {
 		return err
 	}
 	if r.IOWeight != 0 {
@@ -44,22 +44,19 @@ func (e *Executor) admitExtras(spec yurt.SandboxSpec) error {
 
 // admitDisk refuses a workspace that the node has no room for. What it is held in has
 // the last word all the same: several may be promised the same room.
-func (e *Executor) admitDisk(spec yurt.SandboxSpec) error {
-	if spec.Template.Resources.DiskKind != yurt.DiskImage {
+func (e *Executor) admitDisk(r yurt.Resources) error {
+	if !r.OnImage() {
 		return nil
 	}
 	if err := disk.Check(); err != nil {
 		return err
 	}
-	if asked := spec.Resources.Disk; asked < yurt.MinDiskImage {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s is too small for disk_kind %q; give %s or more", asked, yurt.DiskImage, yurt.Size(yurt.MinDiskImage))
-	}
 	free, err := disk.Free(e.config.StateDir)
 	if err != nil {
 		return err
 	}
-	if spec.Resources.Disk > free {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, the node's disk has %s left", spec.Resources.Disk, free)
+	if r.Disk > free {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, the node's disk has %s left", r.Disk, free)
 	}
 	return nil
 }
@@ -70,7 +67,7 @@ const imageFile = "workspace.img"
 // makeDisk makes what the sandbox's workspace is held in, and returns its path; "" if
 // that is memory.
 func (s *sandbox) makeDisk(ctx context.Context) (string, error) {
-	if s.record.Spec.Template.Resources.DiskKind != yurt.DiskImage {
+	if !s.record.Spec.Limits().OnImage() {
 		return "", nil
 	}
 	path, base := s.path(imageFile), s.record.IDBase
@@ -92,7 +89,7 @@ func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout, 
 		IDBase: s.record.IDBase, Layout: root,
 		Disk: spec.Resources.Disk, Memory: spec.Resources.Memory,
 		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(spec, homes),
-		MaxFiles: max(maxOpenFiles, uint64(spec.Template.Resources.Ulimits.NoFile)),
+		MaxFiles: max(maxOpenFiles, uint64(spec.Limits().Ulimits.NoFile)),
 		Image:    image, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinuxLabel,
 		Layered: spec.Template.Isolation.PerExecution, Uptime: uptime,
 	}), nil
@@ -108,7 +105,7 @@ func initArgs(spec yurt.SandboxSpec, homes int) []string {
 	for _, path := range append(oci.Writable(), writableMounts(spec.Host)...) {
 		args = append(args, "-write="+path)
 	}
-	ulimits := spec.Template.Resources.Ulimits
+	ulimits := spec.Limits().Ulimits
 	for _, l := range []struct {
 		resource int
 		value    int64
@@ -124,15 +121,4 @@ func initArgs(spec yurt.SandboxSpec, homes int) []string {
 		}
 	}
 	return args
-}
-
-// rebindable reports whether a sandbox of the reserve that was made for one of the
-// specifications, of one template, can be given the limits of the other: sizes that
-// are not of a file system in memory that is mounted cannot be changed.
-func rebindable(had, wanted yurt.SandboxSpec) bool {
-	template := had.Template
-	if template.Isolation.PerExecution || template.Resources.DiskKind == yurt.DiskImage {
-		return had.Resources.Disk == wanted.Resources.Disk && had.Resources.Memory == wanted.Resources.Memory
-	}
-	return true
 }

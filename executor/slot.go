@@ -47,6 +47,8 @@ func (sl *slot) admits(spec yurt.SandboxSpec) error {
 	switch {
 	case !spec.Claimable(sl.spec.For):
 		return yurt.FieldErrorf(yurt.CodeForbidden, "slot", "slot %s is another session's", sl.spec.ID)
+	case !spec.Rebindable(room):
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "the sandbox of slot %s was made with limits that cannot be changed to these any more", sl.spec.ID)
 	case !spec.Resources.Fits(room):
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "more was asked for than slot %s has room for, which is cpu %v, memory %s, disk %s, pids %d",
 			sl.spec.ID, room.CPU, room.Memory, room.Disk, room.PIDs)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +19,9 @@ type sessionCreateFlags struct {
 	timeout, idleTimeout  string
 	cpu                   float64
 	memory, disk          string
-	pids                  int
+	pids, ioWeight        int
+	diskKind              string
+	ulimits               []string
 	env, metadata         []string
 }
 
@@ -32,6 +36,7 @@ The id alone goes to standard output. Unless told otherwise the session is
 persistent: it takes any number of executions until it is stopped or times out.`,
 		Example: `  id=$(yurt session create)
   yurt session create --template shell-basic --memory 128Mi --timeout 10m
+  yurt session create --disk 20Gi --disk-kind image --ulimit nofile=16384
   yurt session create --mode ephemeral --env API_URL=http://example.com --metadata ticket=42`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createSession(cmd.Context(), f) },
@@ -47,6 +52,9 @@ persistent: it takes any number of executions until it is stopped or times out.`
 	flags.StringVar(&f.memory, "memory", "", "memory limit, such as 512Mi (default: the template's)")
 	flags.StringVar(&f.disk, "disk", "", "size of "+yurt.WorkspaceDir+", such as 256Mi (default: the template's)")
 	flags.IntVar(&f.pids, "pids", 0, "limit of processes and threads (default: the template's)")
+	flags.StringVar(&f.diskKind, "disk-kind", "", "what that is held in: memory, or image for a file on the node's disk (default: the template's)")
+	flags.IntVar(&f.ioWeight, "io-weight", 0, "share of the disks' time, 1 to 1000, of which 100 is usual (default: the template's)")
+	flags.StringArrayVar(&f.ulimits, "ulimit", nil, "nofile=N, fsize=SIZE or stack=SIZE for each process (default: the template's); may be repeated")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for everything in it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE to find it by; may be repeated")
 	return cmd
@@ -74,44 +82,60 @@ func (a *app) createSession(ctx context.Context, f sessionCreateFlags) error {
 
 func (f sessionCreateFlags) request(a *app) (yurtclient.CreateSessionRequest, error) {
 	req := yurtclient.CreateSessionRequest{TemplateID: f.template, Mode: yurt.Mode(f.mode), AgentID: f.agent, Reuse: f.reuse}
-	resources := yurtclient.Resources{CPU: f.cpu, PIDs: f.pids}
-	parse := func(flag, text string, into func(string) error) error {
-		if text == "" {
-			return nil
-		}
-		if err := into(text); err != nil {
-			return yurt.FieldErrorf(yurt.CodeOf(err), flag, "%w", err)
-		}
-		return nil
-	}
-	duration := func(into *yurt.Duration) func(string) error {
-		return func(text string) (err error) { *into, err = yurt.ParseDuration(text); return err }
-	}
-	size := func(into *yurt.Size) func(string) error {
-		return func(text string) (err error) { *into, err = yurt.ParseSize(text); return err }
-	}
-	for _, flag := range []struct {
-		name, text string
-		into       func(string) error
-	}{
-		{"--timeout", f.timeout, duration(&req.Timeout)},
-		{"--idle-timeout", f.idleTimeout, duration(&req.IdleTimeout)},
-		{"--memory", f.memory, size(&resources.Memory)},
-		{"--disk", f.disk, size(&resources.Disk)},
-	} {
-		if err := parse(flag.name, flag.text, flag.into); err != nil {
-			return req, err
-		}
+	resources := yurtclient.Resources{CPU: f.cpu, PIDs: f.pids, DiskKind: yurt.DiskKind(f.diskKind), IOWeight: f.ioWeight}
+	err := cmp.Or(
+		parseFlag("--timeout", f.timeout, yurt.ParseDuration, &req.Timeout),
+		parseFlag("--idle-timeout", f.idleTimeout, yurt.ParseDuration, &req.IdleTimeout),
+		parseFlag("--memory", f.memory, yurt.ParseSize, &resources.Memory),
+		parseFlag("--disk", f.disk, yurt.ParseSize, &resources.Disk),
+		parseUlimits(f.ulimits, &resources.Ulimits),
+	)
+	if err != nil {
+		return req, err
 	}
 	if resources != (yurtclient.Resources{}) {
 		req.Resources = &resources
 	}
-	var err error
 	if req.Metadata, err = parsePairs("--metadata", f.metadata); err != nil {
 		return req, err
 	}
 	req.Env, err = a.parseEnv(f.env)
 	return req, err
+}
+
+// parseFlag reads the text of a flag that was given.
+func parseFlag[T any](flag, text string, parse func(string) (T, error), into *T) (err error) {
+	if text == "" {
+		return nil
+	}
+	if *into, err = parse(text); err != nil {
+		return yurt.FieldErrorf(yurt.CodeOf(err), flag, "%w", err)
+	}
+	return nil
+}
+
+func parseUlimits(settings []string, into *yurt.Ulimits) error {
+	pairs, err := parsePairs("--ulimit", settings)
+	if err != nil {
+		return err
+	}
+	for name, text := range pairs {
+		flag := "--ulimit " + name
+		switch name {
+		case "nofile":
+			err = parseFlag(flag, text, strconv.Atoi, &into.NoFile)
+		case "fsize":
+			err = parseFlag(flag, text, yurt.ParseSize, &into.FSize)
+		case "stack":
+			err = parseFlag(flag, text, yurt.ParseSize, &into.Stack)
+		default:
+			err = yurt.FieldErrorf(yurt.CodeInvalidArgument, flag, "there is no such limit; give nofile, fsize or stack")
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func parsePairs(flag string, settings []string) (map[string]string, error) {

@@ -62,7 +62,7 @@ func sessionFacts(s yurt.Session, now time.Time) [][2]string {
 	}
 	add("agent", s.AgentID)
 	add("limits", strconv.FormatFloat(s.Resources.CPU, 'g', -1, 64)+" CPU, "+s.Resources.Memory.String()+" memory, "+
-		s.Resources.Disk.String()+" disk, "+strconv.Itoa(s.Resources.PIDs)+" processes")
+		s.Resources.Disk.String()+" disk, "+strconv.Itoa(s.Resources.PIDs)+" processes"+extraLimits(s.Resources))
 	if s.Placement.Kind != "" {
 		add("placement", string(s.Placement.Kind)+" on "+s.Placement.Node)
 	}
@@ -74,4 +74,19 @@ func sessionFacts(s yurt.Session, now time.Time) [][2]string {
 		add("metadata", key+"="+s.Metadata[key])
 	}
 	return facts
+}
+
+// extraLimits are those that few sessions have.
+func extraLimits(r yurt.Resources) (text string) {
+	add := func(set bool, what string) {
+		if set {
+			text += ", " + what
+		}
+	}
+	add(r.OnImage(), "disk on an image")
+	add(r.IOWeight != 0, "I/O weight "+strconv.Itoa(r.IOWeight))
+	add(r.Ulimits.NoFile != 0, strconv.Itoa(r.Ulimits.NoFile)+" open files")
+	add(r.Ulimits.FSize != 0, "files of "+r.Ulimits.FSize.String())
+	add(r.Ulimits.Stack != 0, "stacks of "+r.Ulimits.Stack.String())
+	return text
 }

@@ -17,6 +17,9 @@ const attemptLabel = "attempt"
 
 // claim asks nodes for a warm sandbox, one after the other, until one has it.
 func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (_ yurt.Sandbox, found bool, _ error) {
+	if !spec.Warmable() {
+		return yurt.Sandbox{}, false, nil
+	}
 	digest := spec.Template.Digest()
 	var asked []string
 	for range claimNodes {

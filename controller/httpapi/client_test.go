@@ -53,12 +53,19 @@ func TestClient(t *testing.T) {
 	session, err := c.CreateSession(ctx, yurtclient.CreateSessionRequest{
 		TemplateID: "python-basic", Mode: yurt.ModePersistent, AgentID: "me", Timeout: yurt.Duration(time.Hour),
 		IdleTimeout: yurt.Duration(90 * time.Second), Env: map[string]string{"A": "b"}, Metadata: map[string]string{"k": "v"},
-		Resources: &yurtclient.Resources{CPU: 0.5, Memory: 64 << 20}, IdempotencyKey: "once",
+		Resources: &yurtclient.Resources{
+			CPU: 0.5, Memory: 64 << 20, DiskKind: yurt.DiskImage, IOWeight: 7, Ulimits: yurt.Ulimits{NoFile: 64, FSize: 1 << 20, Stack: 1 << 21},
+		},
+		IdempotencyKey: "once",
 	})
 	if err != nil || session.State != yurt.SessionReady || session.Timeout.Std() != time.Hour || session.Resources.CPU != 0.5 || session.Resources.PIDs == 0 {
 		t.Fatalf("session %+v, error %v", session, err)
 	}
-	if got, err := c.Session(ctx, session.ID); err != nil || got.AgentID != "me" {
+	got, err := c.Session(ctx, session.ID)
+	if want := (yurt.Ulimits{NoFile: 64, FSize: 1 << 20, Stack: 1 << 21}); err != nil || !got.Resources.OnImage() || got.Resources.IOWeight != 7 || got.Resources.Ulimits != want {
+		t.Errorf("resources %+v, error %v", got.Resources, err)
+	}
+	if got.AgentID != "me" {
 		t.Errorf("session %+v, error %v", got, err)
 	}
 	page, err := c.Sessions(ctx, yurtclient.SessionFilter{

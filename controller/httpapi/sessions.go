@@ -30,6 +30,27 @@ type resourcesBody struct {
 	Memory *sizeParam `json:"memory,omitempty"`
 	Disk   *sizeParam `json:"disk,omitempty" doc:"Of /workspace."`
 	PIDs   *int       `json:"pids,omitempty" doc:"Processes and threads."`
+
+	DiskKind *yurt.DiskKind `json:"disk_kind,omitempty" enum:"memory,image" doc:"What /workspace is held in: memory, or an image on the node's disk."`
+	IOWeight *int           `json:"io_weight,omitempty" doc:"Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares."`
+	Ulimits  ulimitsBody    `json:"ulimits,omitempty" doc:"Of each process."`
+}
+
+type ulimitsBody struct {
+	NoFile *int       `json:"nofile,omitempty" doc:"Open files."`
+	FSize  *sizeParam `json:"fsize,omitempty" doc:"A file that it writes."`
+	Stack  *sizeParam `json:"stack,omitempty" doc:"Stack of its main thread."`
+}
+
+func (b resourcesBody) request() controller.ResourcesRequest {
+	toSize := func(s sizeParam) yurt.Size { return yurt.Size(s) }
+	return controller.ResourcesRequest{
+		CPU: b.CPU, Memory: pointer(b.Memory, toSize), Disk: pointer(b.Disk, toSize), PIDs: b.PIDs,
+		DiskKind: b.DiskKind, IOWeight: b.IOWeight,
+		Ulimits: controller.UlimitsRequest{
+			NoFile: b.Ulimits.NoFile, FSize: pointer(b.Ulimits.FSize, toSize), Stack: pointer(b.Ulimits.Stack, toSize),
+		},
+	}
 }
 
 type networkBody struct {
@@ -38,15 +59,12 @@ type networkBody struct {
 
 func (b createSessionBody) request(idempotencyKey string) controller.CreateSessionRequest {
 	toDuration := func(d durationParam) yurt.Duration { return yurt.Duration(d) }
-	toSize := func(s sizeParam) yurt.Size { return yurt.Size(s) }
 	return controller.CreateSessionRequest{
 		TemplateID: b.TemplateID, Mode: b.Mode, AgentID: b.AgentID, Reuse: b.Reuse,
 		Timeout: pointer(b.Timeout, toDuration), IdleTimeout: pointer(b.IdleTimeout, toDuration), Env: b.Env,
-		Resources: controller.ResourcesRequest{
-			CPU: b.Resources.CPU, Memory: pointer(b.Resources.Memory, toSize), Disk: pointer(b.Resources.Disk, toSize), PIDs: b.Resources.PIDs,
-		},
-		Network:  pointer(b.Network, func(n networkBody) yurt.Network { return yurt.Network{Mode: n.Mode} }),
-		Metadata: b.Metadata, SnapshotID: b.SnapshotID, IdempotencyKey: idempotencyKey,
+		Resources: b.Resources.request(),
+		Network:   pointer(b.Network, func(n networkBody) yurt.Network { return yurt.Network{Mode: n.Mode} }),
+		Metadata:  b.Metadata, SnapshotID: b.SnapshotID, IdempotencyKey: idempotencyKey,
 	}
 }
 

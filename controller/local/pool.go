@@ -33,9 +33,10 @@ func newSupply(executor Executor, logger *slog.Logger) *supply {
 	return &supply{executor: executor, logger: logger, claims: make(chan struct{}, 1), counts: map[string]counts{}}
 }
 
-// claim takes a sandbox out of the template's pool, if it has one and there is any.
+// claim takes a sandbox out of the template's pool, if it has one and there is any that
+// can be what is asked for.
 func (s *supply) claim(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, bool) {
-	if spec.Template.WarmPool.Max == 0 {
+	if spec.Template.WarmPool.Max == 0 || !spec.Warmable() {
 		return yurt.Sandbox{}, false
 	}
 	sandbox, found, err := s.executor.ClaimSandbox(ctx, spec)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/hashicorp/nomad/api"
 
@@ -108,7 +109,7 @@ func (s *jobspec) fill(order *cluster.Order, mhz float64) (*api.Job, error) {
 	}
 
 	disk := minDiskMB
-	if order.Resources.DiskKind == yurt.DiskImage {
+	if order.Resources.Or(order.Template.Resources).OnImage() {
 		disk = max(disk, megabytes(order.Resources.Disk))
 	}
 	ephemeral := api.EphemeralDisk{}
@@ -156,11 +157,31 @@ func fillTask(from *api.Task, order *cluster.Order, mhz float64) (*api.Task, err
 		slot["for"] = order.SessionID
 	}
 	task.Config["slot"] = []map[string]any{slot}
-	// Nomad's own words for these are coarser, and fewer.
-	task.Config["resources"] = []map[string]any{{
-		"cpu": order.Resources.CPU, "memory": order.Resources.Memory.String(), "disk": order.Resources.Disk.String(), "pids": order.Resources.PIDs,
-	}}
+	setLimits(task.Config, order.Resources, order.Template.Resources)
 	return &task, nil
+}
+
+// setLimits says what limits the slot's sandboxes have. Nomad's own words for them are
+// coarser, and fewer. What the template says already is not said again.
+func setLimits(config map[string]any, r, template yurt.Resources) {
+	block := map[string]any{"cpu": r.CPU, "memory": r.Memory.String(), "disk": r.Disk.String(), "pids": r.PIDs}
+	if r.DiskKind != template.DiskKind {
+		block["disk_kind"] = string(r.DiskKind)
+	}
+	if r.IOWeight != template.IOWeight {
+		block["io_weight"] = r.IOWeight
+	}
+	config["resources"] = []map[string]any{block}
+	if r.Ulimits == template.Ulimits {
+		return
+	}
+	ulimits := map[string]string{}
+	for name, value := range map[string]int64{"nofile": int64(r.Ulimits.NoFile), "fsize": int64(r.Ulimits.FSize), "stack": int64(r.Ulimits.Stack)} {
+		if value != 0 {
+			ulimits[name] = strconv.FormatInt(value, 10)
+		}
+	}
+	config["ulimits"] = ulimits
 }
 
 // nodeName is what Nomad calls the name of a node.

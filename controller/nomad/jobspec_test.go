@@ -70,6 +70,32 @@ func TestJobOfASlot(t *testing.T) {
 	}
 }
 
+// The node makes the slot's sandbox with the limits that its session asks for itself.
+func TestLimitsOfASlotsOwn(t *testing.T) {
+	spec, err := newJobspec(parsed(), &Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := testOrder()
+	order.Template.Resources = yurt.Resources{DiskKind: yurt.DiskImage, IOWeight: 7, Ulimits: yurt.Ulimits{NoFile: 99}}
+	order.Resources = order.Resources.Or(order.Template.Resources)
+	order.Resources.DiskKind, order.Resources.Ulimits.FSize = yurt.DiskMemory, 1<<20
+	job, err := spec.fill(&order, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := job.TaskGroups[0].Tasks[1].Config
+	got := []any{config["resources"], config["ulimits"], *job.TaskGroups[0].EphemeralDisk.SizeMB}
+	want := []any{
+		[]map[string]any{{"cpu": 0.5, "memory": "104857601", "disk": "64Mi", "pids": 32, "disk_kind": "memory"}},
+		map[string]string{"nofile": "99", "fsize": "1048576"},
+		minDiskMB,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
+	}
+}
+
 // What one order fills in must not show in the next.
 func TestTheJobspecStaysAsItIs(t *testing.T) {
 	job := parsed()

@@ -87,6 +87,8 @@ func testSession(t *testing.T, store controller.Store) {
 	whole.Env = map[string]string{"TOKEN": "secret\x01"}
 	whole.Owner, whole.ReuseKey = "ctl_a", "reuse"
 	whole.Resources.CPU = 0.25
+	whole.Resources.DiskKind, whole.Resources.IOWeight = yurt.DiskImage, 7
+	whole.Resources.Ulimits = yurt.Ulimits{NoFile: 64, FSize: 1 << 20, Stack: 1 << 20}
 	whole.Placement.Phases = map[string]float64{"create": 1.5}
 	ended := epoch().Add(time.Hour)
 	whole.State, whole.EndedAt, whole.EndsBy = yurt.SessionFailed, &ended, &ended

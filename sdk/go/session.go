@@ -33,6 +33,10 @@ type Resources struct {
 	Memory yurt.Size `json:"memory,omitempty"` // bytes
 	Disk   yurt.Size `json:"disk,omitempty"`   // bytes of /workspace
 	PIDs   int       `json:"pids,omitempty"`
+
+	DiskKind yurt.DiskKind `json:"disk_kind,omitempty"` // what /workspace is held in
+	IOWeight int           `json:"io_weight,omitempty"` // share of the disks' time
+	Ulimits  yurt.Ulimits  `json:"ulimits,omitzero"`    // of each process
 }
 
 // CreateSession makes a session and returns it once its sandbox is ready.

@@ -13,7 +13,7 @@ import (
 // SessionColumns are the columns of a session, in the order of [SessionValues] and
 // [ScanSession].
 const SessionColumns = `id, template_id, mode, state, reason, agent_id, metadata, env, cpu, memory, disk, pids,
-	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner, ends_by, reuse_key`
+	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner, ends_by, reuse_key, extras`
 
 // Row is a row of a result, of any database.
 type Row interface {
@@ -23,8 +23,8 @@ type Row interface {
 // SessionValues returns what is stored of a session: the values of [SessionColumns], and
 // then that of expires_at.
 func SessionValues(s yurt.Session) ([]any, error) {
-	var text [3]string
-	for i, value := range []any{orEmpty(s.Metadata), orEmpty(s.Env), s.Placement} {
+	var text [4]string
+	for i, value := range []any{orEmpty(s.Metadata), orEmpty(s.Env), s.Placement, extrasOf(s.Resources)} {
 		data, err := json.Marshal(value)
 		if err != nil {
 			return nil, fmt.Errorf("encoding a session: %w", err)
@@ -35,9 +35,18 @@ func SessionValues(s yurt.Session) ([]any, error) {
 		s.ID, s.TemplateID, string(s.Mode), string(s.State), s.Reason, s.AgentID, text[0], text[1],
 		s.Resources.CPU, int64(s.Resources.Memory), int64(s.Resources.Disk), s.Resources.PIDs,
 		int64(s.Timeout), int64(s.IdleTimeout), text[2], s.SandboxID,
-		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, expiresAt(s),
+		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, text[3], expiresAt(s),
 	}, nil
 }
+
+// extras is what the column of that name has: the limits without a column of their own.
+type extras struct {
+	DiskKind yurt.DiskKind `json:"disk_kind,omitempty"`
+	IOWeight int           `json:"io_weight,omitempty"`
+	Ulimits  yurt.Ulimits  `json:"ulimits,omitzero"`
+}
+
+func extrasOf(r yurt.Resources) extras { return extras{r.DiskKind, r.IOWeight, r.Ulimits} }
 
 // SessionChanges returns the values of what a step of a session's life can change:
 // state, reason, timeout, idle_timeout, placement, sandbox_id, updated_at, active_at,
@@ -89,6 +98,7 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	var (
 		s                           yurt.Session
 		metadata, env, placement    []byte
+		limits                      []byte
 		created, updated, active    int64
 		ended, endsBy               sql.Null[int64]
 		memory, disk, timeout, idle int64
@@ -96,7 +106,7 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	dest := append([]any{
 		&s.ID, &s.TemplateID, &s.Mode, &s.State, &s.Reason, &s.AgentID, &metadata, &env,
 		&s.Resources.CPU, &memory, &disk, &s.Resources.PIDs, &timeout, &idle, &placement, &s.SandboxID,
-		&created, &updated, &active, &ended, &s.Owner, &endsBy, &s.ReuseKey,
+		&created, &updated, &active, &ended, &s.Owner, &endsBy, &s.ReuseKey, &limits,
 	}, more...)
 	if err := row.Scan(dest...); err != nil {
 		return yurt.Session{}, fmt.Errorf("reading a session: %w", err)
@@ -105,11 +115,15 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	s.Timeout, s.IdleTimeout = yurt.Duration(timeout), yurt.Duration(idle)
 	s.CreatedAt, s.UpdatedAt, s.ActiveAt = FromNanos(created), FromNanos(updated), FromNanos(active)
 	s.EndedAt, s.EndsBy = fromNull(ended), fromNull(endsBy)
-	return s, errors.Join(
+	var x extras
+	err := errors.Join(
 		decode(metadata, &s.Metadata),
 		decode(env, &s.Env),
 		decode(placement, &s.Placement),
+		decode(limits, &x),
 	)
+	s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits = x.DiskKind, x.IOWeight, x.Ulimits
+	return s, err
 }
 
 // FromNanos returns the time that a column holds.
