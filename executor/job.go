@@ -33,6 +33,7 @@ type job struct {
 	terminal  *yurt.TerminalSize  // nil: none
 	stdio     Stdio               // the caller's own
 	cell      *yurt.ExecutionSpec // set, and nothing else, when it runs in a context
+	language  string              // whose zygote may fork the process; "" for none
 	user      yurt.User
 }
 
@@ -71,7 +72,11 @@ func (e *Executor) planJob(ctx context.Context, s *sandbox, st start) (job, erro
 	if err != nil {
 		return job{}, err
 	}
-	return j, s.carryOut(&j, spec, req, plan)
+	if err := s.carryOut(&j, spec, req, plan); err != nil {
+		return job{}, err
+	}
+	j.language = e.forkable(s, st, j, info)
+	return j, nil
 }
 
 // userOf is whom the execution runs as, inside.

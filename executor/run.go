@@ -32,6 +32,7 @@ type run struct {
 	clock     clock
 	logs      *logfiles.Writer // nil unless its output goes to log files; for the goroutine that follows it
 	controls  uint64           // chunks in the log of a run whose output goes to log files
+	language  string           // whose zygote may fork the process; "" for none
 	failure   *plugins.Failure // what the language's runtime may explain, set by judge
 	// cancel ends the wait for packages; nil before and after that.
 	cancel atomic.Pointer[context.CancelFunc]
@@ -127,13 +128,13 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
-	out, _, err := s.init.Start(ctx, initd.StartRequest{
+	r.language = j.language
+	return r.startProcess(ctx, initd.StartRequest{
 		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: j.user.UID, GID: j.user.GID,
 		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
 		HasControl: j.control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
 	}, append(given, files...))
-	return out, err
 }
 
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.
@@ -227,6 +228,7 @@ func (e *Executor) tidy(r *run, known bool) {
 	if err := r.sandbox.group.Prepare(); err != nil {
 		e.logger.Debug("preparing for the next execution", "sandbox", r.sandbox.id, "error", err)
 	}
+	e.prepareZygote(r)
 }
 
 // kill ends every process of the run, whatever it did to get away.

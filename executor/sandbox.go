@@ -38,6 +38,8 @@ type sandbox struct {
 
 	taken atomic.Bool // it is somebody's, or about to be
 
+	zygotes zygotes
+
 	gate sync.RWMutex // held to start something, for oneself to pause or resume; before mu
 
 	mu       sync.Mutex

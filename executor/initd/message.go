@@ -38,6 +38,11 @@ type StartRequest struct {
 
 	OpenStdin bool        `json:"open_stdin,omitempty"` // stdin is what InputRequests bring
 	Terminal  *WindowSize `json:"terminal,omitempty"`   // stdin, stdout and stderr are a terminal, whose output is of Stdout
+
+	// Zygote says that the process starts others: descriptor 3 is the socket that it is
+	// asked by. From is the ID of the one that forks this process, "" for none.
+	Zygote bool   `json:"zygote,omitempty"`
+	From   string `json:"from,omitempty"`
 }
 
 // AttachRequest asks for the output of a process after a chunk.
@@ -84,6 +89,7 @@ const (
 	ReasonCgroup     = "join_cgroup" // the process would have been outside its limits
 	ReasonNoStdin    = "no_stdin"    // the process has no stdin that could be written to, or not any more
 	ReasonNoTerminal = "no_terminal" // the process has no terminal
+	ReasonNoFork     = "no_fork"     // the zygote is not there, or could not serve; nothing was started
 )
 
 // Failure says why a request was refused.
@@ -148,6 +154,10 @@ func (r *StartRequest) Validate() error {
 		return errors.New("a process may not run as uid or gid 0")
 	case r.OutputLimit < 0 || r.ControlLimit < 0:
 		return errors.New("limits may not be negative")
+	case r.Zygote && (r.HasControl || r.From != ""):
+		return errors.New("a zygote has no descriptor 3 of its own, and is no fork itself")
+	case r.From != "" && r.Terminal != nil:
+		return errors.New("a fork has no terminal")
 	}
 	return r.validateStdio()
 }

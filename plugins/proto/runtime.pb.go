@@ -68,7 +68,7 @@ type DescribeResponse struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`       // of the runtime, not of the language
 	Languages     []string               `protobuf:"bytes,3,rep,name=languages,proto3" json:"languages,omitempty"`   // names and aliases, in lower case
 	Extensions    []string               `protobuf:"bytes,4,rep,name=extensions,proto3" json:"extensions,omitempty"` // of source files, with the dot
-	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler", "project", "dependencies", "kernel"
+	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler", "project", "dependencies", "kernel", "zygote"
 	Tools         []*Tool                `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1261,14 +1261,16 @@ const file_runtime_proto_rawDesc = "" +
 	"\x03env\x18\x03 \x03(\v2(.yurt.runtime.v1.KernelResponse.EnvEntryR\x03env\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\x9f\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x012\xee\x03\n" +
 	"\aRuntime\x12O\n" +
 	"\bDescribe\x12 .yurt.runtime.v1.DescribeRequest\x1a!.yurt.runtime.v1.DescribeResponse\x12C\n" +
 	"\x04Plan\x12\x1c.yurt.runtime.v1.PlanRequest\x1a\x1d.yurt.runtime.v1.PlanResponse\x12R\n" +
 	"\tInterpret\x12!.yurt.runtime.v1.InterpretRequest\x1a\".yurt.runtime.v1.InterpretResponse\x12[\n" +
 	"\x10PlanDependencies\x12\".yurt.runtime.v1.DependencyRequest\x1a#.yurt.runtime.v1.DependencyResponse\x12M\n" +
 	"\n" +
-	"PlanKernel\x12\x1e.yurt.runtime.v1.KernelRequest\x1a\x1f.yurt.runtime.v1.KernelResponseB'Z%github.com/yurtrun/yurt/plugins/protob\x06proto3"
+	"PlanKernel\x12\x1e.yurt.runtime.v1.KernelRequest\x1a\x1f.yurt.runtime.v1.KernelResponse\x12M\n" +
+	"\n" +
+	"PlanZygote\x12\x1e.yurt.runtime.v1.KernelRequest\x1a\x1f.yurt.runtime.v1.KernelResponseB'Z%github.com/yurtrun/yurt/plugins/protob\x06proto3"
 
 var (
 	file_runtime_proto_rawDescOnce sync.Once
@@ -1328,13 +1330,15 @@ var file_runtime_proto_depIdxs = []int32{
 	7,  // 17: yurt.runtime.v1.Runtime.Interpret:input_type -> yurt.runtime.v1.InterpretRequest
 	9,  // 18: yurt.runtime.v1.Runtime.PlanDependencies:input_type -> yurt.runtime.v1.DependencyRequest
 	12, // 19: yurt.runtime.v1.Runtime.PlanKernel:input_type -> yurt.runtime.v1.KernelRequest
-	1,  // 20: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
-	4,  // 21: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
-	8,  // 22: yurt.runtime.v1.Runtime.Interpret:output_type -> yurt.runtime.v1.InterpretResponse
-	10, // 23: yurt.runtime.v1.Runtime.PlanDependencies:output_type -> yurt.runtime.v1.DependencyResponse
-	13, // 24: yurt.runtime.v1.Runtime.PlanKernel:output_type -> yurt.runtime.v1.KernelResponse
-	20, // [20:25] is the sub-list for method output_type
-	15, // [15:20] is the sub-list for method input_type
+	12, // 20: yurt.runtime.v1.Runtime.PlanZygote:input_type -> yurt.runtime.v1.KernelRequest
+	1,  // 21: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
+	4,  // 22: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
+	8,  // 23: yurt.runtime.v1.Runtime.Interpret:output_type -> yurt.runtime.v1.InterpretResponse
+	10, // 24: yurt.runtime.v1.Runtime.PlanDependencies:output_type -> yurt.runtime.v1.DependencyResponse
+	13, // 25: yurt.runtime.v1.Runtime.PlanKernel:output_type -> yurt.runtime.v1.KernelResponse
+	13, // 26: yurt.runtime.v1.Runtime.PlanZygote:output_type -> yurt.runtime.v1.KernelResponse
+	21, // [21:27] is the sub-list for method output_type
+	15, // [15:21] is the sub-list for method input_type
 	15, // [15:15] is the sub-list for extension type_name
 	15, // [15:15] is the sub-list for extension extendee
 	0,  // [0:15] is the sub-list for field type_name

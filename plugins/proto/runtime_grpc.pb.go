@@ -29,6 +29,7 @@ const (
 	Runtime_Interpret_FullMethodName        = "/yurt.runtime.v1.Runtime/Interpret"
 	Runtime_PlanDependencies_FullMethodName = "/yurt.runtime.v1.Runtime/PlanDependencies"
 	Runtime_PlanKernel_FullMethodName       = "/yurt.runtime.v1.Runtime/PlanKernel"
+	Runtime_PlanZygote_FullMethodName       = "/yurt.runtime.v1.Runtime/PlanZygote"
 )
 
 // RuntimeClient is the client API for Runtime service.
@@ -51,6 +52,9 @@ type RuntimeClient interface {
 	// PlanKernel says how to start an interpreter that keeps state. Only runtimes with
 	// the ability "kernel" have it.
 	PlanKernel(ctx context.Context, in *KernelRequest, opts ...grpc.CallOption) (*KernelResponse, error)
+	// PlanZygote says how to start an interpreter that forks for each run. Only runtimes
+	// with the ability "zygote" have it.
+	PlanZygote(ctx context.Context, in *KernelRequest, opts ...grpc.CallOption) (*KernelResponse, error)
 }
 
 type runtimeClient struct {
@@ -111,6 +115,16 @@ func (c *runtimeClient) PlanKernel(ctx context.Context, in *KernelRequest, opts 
 	return out, nil
 }
 
+func (c *runtimeClient) PlanZygote(ctx context.Context, in *KernelRequest, opts ...grpc.CallOption) (*KernelResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(KernelResponse)
+	err := c.cc.Invoke(ctx, Runtime_PlanZygote_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // RuntimeServer is the server API for Runtime service.
 // All implementations must embed UnimplementedRuntimeServer
 // for forward compatibility.
@@ -131,6 +145,9 @@ type RuntimeServer interface {
 	// PlanKernel says how to start an interpreter that keeps state. Only runtimes with
 	// the ability "kernel" have it.
 	PlanKernel(context.Context, *KernelRequest) (*KernelResponse, error)
+	// PlanZygote says how to start an interpreter that forks for each run. Only runtimes
+	// with the ability "zygote" have it.
+	PlanZygote(context.Context, *KernelRequest) (*KernelResponse, error)
 	mustEmbedUnimplementedRuntimeServer()
 }
 
@@ -155,6 +172,9 @@ func (UnimplementedRuntimeServer) PlanDependencies(context.Context, *DependencyR
 }
 func (UnimplementedRuntimeServer) PlanKernel(context.Context, *KernelRequest) (*KernelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method PlanKernel not implemented")
+}
+func (UnimplementedRuntimeServer) PlanZygote(context.Context, *KernelRequest) (*KernelResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlanZygote not implemented")
 }
 func (UnimplementedRuntimeServer) mustEmbedUnimplementedRuntimeServer() {}
 func (UnimplementedRuntimeServer) testEmbeddedByValue()                 {}
@@ -267,6 +287,24 @@ func _Runtime_PlanKernel_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Runtime_PlanZygote_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(KernelRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RuntimeServer).PlanZygote(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Runtime_PlanZygote_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RuntimeServer).PlanZygote(ctx, req.(*KernelRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Runtime_ServiceDesc is the grpc.ServiceDesc for Runtime service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -293,6 +331,10 @@ var Runtime_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "PlanKernel",
 			Handler:    _Runtime_PlanKernel_Handler,
+		},
+		{
+			MethodName: "PlanZygote",
+			Handler:    _Runtime_PlanZygote_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -178,6 +178,9 @@ type child struct {
 
 // becomes waits until the child has become its command, or says what kept it.
 func (c child) becomes() error {
+	if c.fate == nil { // a zygote's child is what it is to be
+		return nil
+	}
 	defer c.fate.Close()
 	var end [fateSize]byte
 	_, err := io.ReadFull(c.fate, end[:])

@@ -26,7 +26,8 @@ type process struct {
 	id      string
 	room    func() int // how much it may keep, in bytes
 	readers []*streamReader
-	input   *input // nil if the host cannot write to its stdin
+	input   *input  // nil if the host cannot write to its stdin
+	zygote  *zygote // nil if it is none
 
 	mu      sync.Mutex
 	changed *sync.Cond // a chunk came, chunks were acknowledged, the process ended or was released
@@ -72,6 +73,9 @@ func (p *process) openFiles(child *childFiles, req initd.StartRequest, given [3]
 		err = p.openTerminal(child, req, buffers)
 	} else {
 		err = p.openStreams(child, req, given, buffers)
+	}
+	if err == nil && req.Zygote {
+		return p.openZygote(child)
 	}
 	if err != nil || !req.HasControl {
 		return err
@@ -156,6 +160,9 @@ func (p *process) discard() {
 	if p.input != nil {
 		p.input.close()
 	}
+	if p.zygote != nil {
+		p.zygote.conn.Close()
+	}
 }
 
 // finish records how the process ended once all that it wrote is numbered.
@@ -169,6 +176,9 @@ func (p *process) finish(status syscall.WaitStatus) {
 	}
 	if p.input != nil {
 		p.input.close()
+	}
+	if p.zygote != nil {
+		p.zygote.conn.Close()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

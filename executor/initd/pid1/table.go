@@ -50,7 +50,11 @@ func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error
 		return nil, refusal(initd.ReasonFork, err)
 	}
 	defer stdio.close()
-	if err := t.fork(p, req, stdio, files); err != nil {
+	start := t.fork
+	if req.From != "" {
+		start = t.forkFrom
+	}
+	if err := start(p, req, stdio, files); err != nil {
 		p.discard()
 		return nil, err
 	}
@@ -77,20 +81,33 @@ func (t *table) drop(p *process) {
 func (t *table) fork(p *process, req initd.StartRequest, stdio *childFiles, leaves []*os.File) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.byID[req.ID] != nil {
-		return refusal(initd.ReasonBadRequest, fmt.Errorf("process %s exists already", req.ID))
-	}
-	if len(t.byID) >= maxProcesses {
-		return refusal(initd.ReasonFork, fmt.Errorf("%d processes exist already", maxProcesses))
+	if err := t.admits(req.ID); err != nil {
+		return err
 	}
 	c, err := t.forker.fork(req, stdio.fds(), leaves)
 	if err != nil {
 		return err
 	}
-	p.child = c
-	t.byID[req.ID], t.byPID[p.pid] = p, p
-	t.live.Add(1)
+	t.enter(p, c)
 	return nil
+}
+
+// admits says why there cannot be another process. The lock is held.
+func (t *table) admits(id string) error {
+	if t.byID[id] != nil {
+		return refusal(initd.ReasonBadRequest, fmt.Errorf("process %s exists already", id))
+	}
+	if len(t.byID) >= maxProcesses {
+		return refusal(initd.ReasonFork, fmt.Errorf("%d processes exist already", maxProcesses))
+	}
+	return nil
+}
+
+// enter makes the process known. The lock is held.
+func (t *table) enter(p *process, c child) {
+	p.child = c
+	t.byID[p.id], t.byPID[c.pid] = p, p
+	t.live.Add(1)
 }
 
 // room returns how much output each process may keep.

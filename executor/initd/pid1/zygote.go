@@ -1,0 +1,177 @@
+package pid1
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+// A zygote is a process that has run no user code and forks for each run; plugins/zygote.go
+// says how it is asked. What it says is not believed: that a process is the run's, the
+// kernel tells by the sender's number, and that it is our child now, by wait. So a zygote that
+// somebody got at could pass off an orphan of the sandbox's user as a run, and nothing else.
+
+// forkPatience bounds how long a zygote may take. One that was stopped is not waited for;
+// on a busy machine the process is started in the ordinary way, as nothing was lost.
+const forkPatience = 2 * time.Second
+
+// zygote is init's side of one.
+type zygote struct {
+	mu   sync.Mutex // held to send
+	conn *net.UnixConn
+}
+
+// openZygote gives the child its end of the socket as descriptor 3.
+func (p *process) openZygote(child *childFiles) error {
+	conn, theirs, err := packetPair()
+	if err != nil {
+		return err
+	}
+	child.files = append(child.files, theirs)
+	p.zygote = &zygote{conn: conn}
+	return nil
+}
+
+// packetPair makes a pair of connected sockets of packets. Our end is told who sends.
+func packetPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making sockets: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "ours"), os.NewFile(uintptr(fds[1]), "theirs")
+	defer ours.Close()
+	err = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("making sockets: %w", err), theirs.Close())
+	}
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("making sockets: %w", err), theirs.Close())
+	}
+	return conn.(*net.UnixConn), theirs, nil
+}
+
+// ask asks for a run, whose process then speaks on the line.
+func (z *zygote) ask(req initd.StartRequest, files []*os.File) error {
+	control := "0"
+	if req.HasControl {
+		control = "1"
+	}
+	fields := append([]string{control, req.Dir, strconv.Itoa(len(req.Argv))}, req.Argv...)
+	packet := strings.Join(append(fields, req.Env...), "\x00")
+	if strings.Count(packet, "\x00") != len(fields)+len(req.Env)-1 {
+		return errors.New("a zero byte in an argument")
+	}
+	fds := make([]int, len(files))
+	for i, f := range files {
+		fds[i] = int(f.Fd())
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if err := z.conn.SetWriteDeadline(time.Now().Add(forkPatience)); err != nil {
+		return err
+	}
+	_, _, err := z.conn.WriteMsgUnix([]byte(packet), syscall.UnixRights(fds...), nil)
+	return err
+}
+
+// forkFrom is fork by a zygote. When it fails, nothing of the user's has run.
+func (t *table) forkFrom(p *process, req initd.StartRequest, stdio *childFiles, leaves []*os.File) error {
+	z, err := t.find(req.From)
+	if err != nil || z.zygote == nil {
+		return refusal(initd.ReasonNoFork, fmt.Errorf("there is no zygote %s", req.From))
+	}
+	if t.forker.clones() || t.forker.setting.layered {
+		return refusal(initd.ReasonNoFork, errors.New("processes of this sandbox are born where no zygote can put them"))
+	}
+	line, theirs, err := packetPair()
+	if err != nil {
+		return refusal(initd.ReasonNoFork, err)
+	}
+	defer line.Close() // at which a child that was not told to go exits
+	files := append(append([]*os.File{theirs}, stdio.files...), leaves...)
+	err = z.zygote.ask(req, files)
+	theirs.Close()
+	if err != nil {
+		return refusal(initd.ReasonNoFork, fmt.Errorf("asking for a fork: %w", err))
+	}
+	pid, err := awaitOrphan(line, z.pid)
+	if err != nil {
+		return refusal(initd.ReasonNoFork, fmt.Errorf("waiting for a fork: %w", err))
+	}
+	if err := t.adopt(p, pid); err != nil {
+		return err
+	}
+	_, _ = line.Write([]byte("g")) // if it is dead, its status says so
+	return nil
+}
+
+// awaitOrphan returns the number of the process that is ready on the line, once the zygote
+// has said that it is an orphan.
+func awaitOrphan(line *net.UnixConn, zygote int) (pid int, err error) {
+	if err := line.SetReadDeadline(time.Now().Add(forkPatience)); err != nil {
+		return 0, err
+	}
+	var word [8]byte
+	oob := make([]byte, syscall.CmsgSpace(syscall.SizeofUcred))
+	for orphaned := false; pid == 0 || !orphaned; {
+		n, oobn, _, _, err := line.ReadMsgUnix(word[:], oob)
+		if err != nil {
+			return 0, err
+		}
+		sender, err := senderOf(oob[:oobn])
+		if err != nil {
+			return 0, err
+		}
+		switch said := string(word[:n]); {
+		case said == "o" && sender == zygote:
+			orphaned = true
+		case said == "r" && sender != zygote:
+			pid = sender
+		default:
+			return 0, fmt.Errorf("it said %q", said)
+		}
+	}
+	return pid, nil
+}
+
+// senderOf returns the number of the process that sent a packet, by the kernel's word.
+func senderOf(oob []byte) (int, error) {
+	messages, err := syscall.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) != 1 {
+		return 0, errors.New("the line ended")
+	}
+	sender, err := syscall.ParseUnixCredentials(&messages[0])
+	if err != nil {
+		return 0, fmt.Errorf("looking at a sender: %w", err)
+	}
+	return int(sender.Pid), nil
+}
+
+// adopt makes a child that somebody else forked a process of the table.
+func (t *table) adopt(p *process, pid int) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.admits(p.id); err != nil {
+		return err
+	}
+	if t.byPID[pid] != nil {
+		return refusal(initd.ReasonNoFork, fmt.Errorf("process %d is another's", pid))
+	}
+	// With the lock nobody reaps: a child that has ended is still there.
+	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil {
+		return refusal(initd.ReasonNoFork, fmt.Errorf("process %d is no child: %w", pid, err))
+	}
+	t.enter(p, child{pid: pid})
+	return nil
+}

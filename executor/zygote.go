@@ -1,0 +1,331 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+const (
+	// zygoteAfter is how many runs of a language are started in the ordinary way before a
+	// zygote is: one that serves no run costs more than it brings.
+	zygoteAfter = 2
+	// zygoteTries is how many zygotes a sandbox has one after the other at most: code that
+	// ends them gets ordinary starts.
+	zygoteTries = 3
+	// zygoteRefusals is after how many forks in a row that did not come about a zygote goes.
+	zygoteRefusals = 3
+	// zygoteTimeout bounds how long a zygote may take to be ready; nothing else is started
+	// in the sandbox meanwhile.
+	zygoteTimeout = 2 * time.Second
+	zygotePrefix  = "zygote-"
+)
+
+// zygotes are those of a sandbox, by language.
+type zygotes struct {
+	mu sync.Mutex
+	by map[string]*zygote
+}
+
+// zygote is an interpreter in a sandbox that forks for each run of its language, and has
+// never run anything of the user's. Processes of the same user could trace one while it
+// starts, and so it starts when there is none.
+type zygote struct {
+	served   int    // runs that it could have started
+	tries    int    // how often it was started
+	id       string // of its process, in yurt-init; "" while there is none
+	refusals int
+}
+
+// of returns the zygote of the language. The lock is held.
+func (z *zygotes) of(language string) *zygote {
+	if z.by == nil {
+		z.by = make(map[string]*zygote)
+	}
+	if z.by[language] == nil {
+		z.by[language] = &zygote{}
+	}
+	return z.by[language]
+}
+
+// id returns the process that a run of the language is to be forked from; "" for none.
+func (z *zygotes) id(language string) string {
+	if language == "" {
+		return ""
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.of(language).id
+}
+
+// due notes that a run of the language has ended, and says by what name it is time to start
+// a zygote; "" if it is not.
+func (z *zygotes) due(language string) string {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	one.served++
+	if one.id != "" || one.served < zygoteAfter || one.tries >= zygoteTries {
+		return ""
+	}
+	return zygotePrefix + language + "-" + strconv.Itoa(one.tries+1)
+}
+
+// begun notes that a zygote was started, and with its id that it is ready.
+func (z *zygotes) begun(language, id string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	if id == "" {
+		one.tries++
+	}
+	one.id, one.refusals = id, 0
+}
+
+// ended notes that there is none any more.
+func (z *zygotes) ended(language, id string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	if one := z.of(language); one.id == id {
+		one.id = ""
+	}
+}
+
+// answered notes whether a fork came about, and reports whether the zygote is to go.
+func (z *zygotes) answered(language string, forked bool) bool {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	if forked {
+		one.refusals = 0
+		return false
+	}
+	one.refusals++
+	return one.refusals == zygoteRefusals
+}
+
+// forkable returns the language whose zygote can start the job as a fresh interpreter would
+// run it, or "". What comes to an interpreter before its first line, its environment above
+// all, is the zygote's; on cgroup v2 a process cannot be born in a run's cgroup by another
+// than init, and would wait there for as long as an interpreter takes to start.
+func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) string {
+	spec, template := st.spec, s.record.Spec.Template
+	switch {
+	case !slices.Contains(info.Abilities, plugins.AbilityZygote), e.cgroups.Version() != 1, template.Isolation.PerExecution:
+	case j.plan.Compiles > 0, st.layer != "", len(spec.Env) > 0, changesLoading(template.Env), changesLoading(s.record.Spec.Env):
+	case len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.stdio.files()) > 0:
+	default:
+		return info.Name
+	}
+	return ""
+}
+
+// changesLoading reports whether the environment could make a program that starts load
+// files that user code can write.
+func changesLoading(env map[string]string) bool {
+	for name := range env {
+		if strings.HasPrefix(name, "PYTHON") || strings.HasPrefix(name, "LD_") {
+			return true
+		}
+	}
+	return false
+}
+
+// startProcess has init start the run's process: by a fork of the zygote that there is, or
+// else in the ordinary way.
+func (r *run) startProcess(ctx context.Context, req initd.StartRequest, files []*os.File) (*initd.Output, error) {
+	s := r.sandbox
+	req.From = s.zygotes.id(r.language)
+	out, _, err := s.init.Start(ctx, req, files)
+	if req.From == "" {
+		return out, err
+	}
+	failure := new(initd.Failure)
+	refused := errors.As(err, &failure) && failure.Reason == initd.ReasonNoFork
+	if s.zygotes.answered(r.language, !refused) {
+		s.endZygote(r.language, req.From)
+	}
+	if !refused {
+		return out, err
+	}
+	req.From = ""
+	out, _, err = s.init.Start(ctx, req, files)
+	return out, err
+}
+
+// endZygote kills a zygote that does not answer.
+func (s *sandbox) endZygote(language, id string) {
+	s.zygotes.ended(language, id)
+	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
+	defer cancel()
+	_ = s.group.Leaf(id).Kill(ctx) // what is left goes with the sandbox
+}
+
+// prepareZygote starts a zygote for the language of a run that has ended, when that is due and
+// nothing of the user's runs in the sandbox.
+func (e *Executor) prepareZygote(r *run) {
+	s := r.sandbox
+	if r.language == "" || e.ctx.Err() != nil {
+		return
+	}
+	id := s.zygotes.due(r.language)
+	if id == "" || !s.gate.TryLock() { // something is being started
+		return
+	}
+	defer s.gate.Unlock()
+	if s.usable() != nil || s.paused() || !s.quiet() {
+		return
+	}
+	s.zygotes.begun(r.language, "")
+	out, err := e.startZygote(s, r.language, id)
+	if err != nil {
+		e.logger.Debug("no zygote", "sandbox", s.id, "language", r.language, "error", err)
+		s.endZygote(r.language, id)
+		e.forgetZygote(s, id)
+		return
+	}
+	s.zygotes.begun(r.language, id)
+	e.goes(func() { e.followZygote(s, r.language, id, out) })
+}
+
+// quiet reports whether no process of the user's is in the sandbox, other zygotes aside.
+func (s *sandbox) quiet() bool {
+	found, err := s.group.Processes()
+	if err != nil {
+		return false
+	}
+	for name, pids := range found {
+		if len(pids) > 0 && !strings.HasPrefix(name, zygotePrefix) {
+			return false
+		}
+	}
+	return true
+}
+
+// startZygote starts one and waits until it is ready.
+func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Output, err error) {
+	ctx, cancel := context.WithTimeout(e.ctx, zygoteTimeout)
+	defer cancel()
+	info, err := e.runtimes.RuntimeOf(ctx, language)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := s.tools(info)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := e.runtimes.PlanZygote(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writeFiles(id, plan.Files); err != nil {
+		return nil, err
+	}
+	leaf, err := s.group.NewLeaf(id)
+	if err != nil {
+		return nil, err
+	}
+	files, err := leaf.Files()
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(files)
+	// Nothing that user code can write is a home or a working directory to it.
+	home := map[string]string{"HOME": "/nonexistent"}
+	out, _, err = s.init.Start(ctx, initd.StartRequest{
+		ID: id, Argv: plan.Argv, Env: environment(s.record.Spec.Template.Env, plan.Env, s.record.Spec.Env, home), Dir: "/",
+		UID: rootfs.UserID, GID: rootfs.GroupID, Zygote: true, OutputLimit: maxZygoteOutput,
+	}, files)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { out.Close() })
+	defer stop()
+	if err := awaitZygote(out); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// maxZygoteOutput bounds what is kept of what a zygote writes, which is for the log, in bytes.
+const maxZygoteOutput = 4 << 10
+
+func awaitZygote(out *initd.Output) error {
+	chunk, exit, err := out.Next()
+	switch {
+	case err != nil:
+		return err
+	case exit != nil:
+		return fmt.Errorf("it ended with exit code %d", exit.Code)
+	case chunk.Stream != initd.Stdout || string(chunk.Data) != plugins.ZygoteReady:
+		return fmt.Errorf("it said %.500q", chunk.Data)
+	}
+	return nil
+}
+
+// followZygote waits for the end of a zygote, or this executor's.
+func (e *Executor) followZygote(s *sandbox, language, id string, out *initd.Output) {
+	stop := context.AfterFunc(e.ctx, func() { out.Close() })
+	defer stop()
+	defer out.Close()
+	for {
+		_, exit, err := out.Next()
+		if e.ctx.Err() != nil {
+			return // the next executor ends it
+		}
+		if exit != nil || err != nil {
+			s.endZygote(language, id)
+			e.forgetZygote(s, id)
+			return
+		}
+	}
+}
+
+// forgetZygote removes what is left of a zygote that was killed.
+func (e *Executor) forgetZygote(s *sandbox, id string) {
+	if s.isEnding() {
+		return // all of it goes
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+	defer cancel()
+	_ = s.init.Forget(ctx, id)
+	_ = s.plans.RemoveAll(id)
+	_ = s.group.Leaf(id).Remove() // while something of it is there, it goes with the sandbox
+}
+
+// endZygotes kills those that an earlier executor started: what they were, it knew. In a
+// paused sandbox, where nothing can be killed, they stay unused.
+func (e *Executor) endZygotes(ctx context.Context, s *sandbox) error {
+	if s.paused() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, destroyTimeout)
+	defer cancel()
+	found, err := s.group.Processes()
+	if err != nil {
+		return err
+	}
+	for name := range found {
+		if !strings.HasPrefix(name, zygotePrefix) {
+			continue
+		}
+		if err := s.group.Leaf(name).Kill(ctx); err != nil {
+			return fmt.Errorf("ending a zygote: %w", err)
+		}
+		e.forgetZygote(s, name)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package plugins
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/proto"
+)
+
+// AbilityZygote is the ability of a runtime whose runs can be forks of an interpreter that
+// waits; it is a [ZygotePlanner] then.
+const AbilityZygote = "zygote"
+
+// ZygoteReady is what a zygote writes to its standard output once it can be asked.
+const ZygoteReady = "ready"
+
+// ZygotePlanner is beside [Runtime] what a runtime implements whose runs can be forks.
+//
+// A zygote is an interpreter in the sandbox that has run nothing of the user's and never
+// will. Descriptor [ResultFD] is a socket of packets, each of which asks for one run. A packet
+// is text whose parts zero bytes separate: "1" if the run hands over a result and else "0",
+// the working directory, the number of arguments, these, and the environment. Descriptors
+// come with it: the line, those of the run from 0 on, and files of cgroups.
+//
+// The zygote forks twice, waits for the first child, which ends at once, and writes "o" to
+// the line: the second is an orphan then. That one writes "0" to the files of cgroups, makes
+// the descriptors its own, begins a session, enters the directory, takes the environment,
+// and writes "r" to the line. When it reads "g" there it closes the line and carries on as if
+// it had been started with the arguments, which are those of a [Plan]; at the end of the line
+// it exits. Who cannot serve a request as a fresh interpreter would writes "n".
+//
+// A zygote has one thread. No process of the same user can trace it once it is ready, and
+// none exists before. When the socket ends it exits.
+type ZygotePlanner interface {
+	// PlanZygote says how to start a zygote. It must be quick and free of side effects.
+	PlanZygote(ctx context.Context, req KernelRequest) (KernelPlan, error)
+}
+
+var errNoZygote = errors.New("the runtime plans no zygote")
+
+// PlanZygote asks the runtime of req.Language how to start a zygote. Its errors are those of
+// [Host.Plan]; a runtime without is [yurt.CodeNotSupported]. The plan has been validated.
+func (h *Host) PlanZygote(ctx context.Context, req KernelRequest) (KernelPlan, error) {
+	r, err := h.able(ctx, req.Language, AbilityZygote)
+	if err != nil {
+		return KernelPlan{}, err
+	}
+	return call(ctx, r, question[KernelPlan]{
+		"PlanZygote",
+		func(ctx context.Context, rt *clientV1) (KernelPlan, error) { return rt.PlanZygote(ctx, req) },
+		KernelPlan.Validate,
+	})
+}
+
+// PlanZygote answers with a runtime that is a [ZygotePlanner].
+func (s *serverV1) PlanZygote(ctx context.Context, req *proto.KernelRequest) (res *proto.KernelResponse, err error) {
+	defer recoverTo(&err)
+	planner, ok := s.runtime.(ZygotePlanner)
+	if !ok {
+		return nil, errorToWire(yurt.Errorf(yurt.CodeNotSupported, "%w", errNoZygote))
+	}
+	plan, err := planner.PlanZygote(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools()})
+	if err != nil {
+		return nil, errorToWire(err)
+	}
+	return &proto.KernelResponse{Files: filesToWire(plan.Files), Argv: plan.Argv, Env: plan.Env}, nil
+}
+
+// PlanZygote asks a runtime in another process.
+func (c *clientV1) PlanZygote(ctx context.Context, req KernelRequest) (KernelPlan, error) {
+	res, err := c.rpc.PlanZygote(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools}, callOptions()...)
+	if err != nil {
+		return KernelPlan{}, err
+	}
+	return KernelPlan{Files: filesFromWire(res.GetFiles()), Argv: res.GetArgv(), Env: res.GetEnv()}, nil
+}
