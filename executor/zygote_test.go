@@ -168,3 +168,43 @@ for pid in zygotes:
 		}
 	}
 }
+
+// TestForksOutliveTheExecutor: a run that was forked goes on, its zygote ends, and the next
+// executor starts another.
+func TestForksOutliveTheExecutor(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	first, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(t.Context()); err != nil {
+		first.Close()
+		t.Fatal(err)
+	}
+	s := create(t, first)
+	untilForked(t, first, s.ID)
+	spec := python("import os, time\nprint(" + isFork + ", flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('on')\nraise SystemExit(3)")
+	if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
+		t.Error(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+
+	e := rig.Start(t, config)
+	run(t, e, s.ID, "touch /tmp/go")
+	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "1\non\n" || r.ExitCode != 3 {
+		t.Errorf("got exit code %d, %q, %+v", r.ExitCode, r.Stdout, r.Error)
+	}
+	processes, err := e.Processes(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range processes {
+		if strings.HasPrefix(p.ExecutionID, "zygote") {
+			t.Errorf("it is still there: %+v", p)
+		}
+	}
+	untilForked(t, e, s.ID)
+}

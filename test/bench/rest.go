@@ -50,7 +50,8 @@ func restCommand(p *place) ([]contender, error) {
 	}, nil
 }
 
-// restCodePython is a fresh Python for a snippet, through the REST API.
+// restCodePython is a Python of its own for a snippet, through the REST API, in a session that
+// has used Python before: a fork of the interpreter that waits there.
 func restCodePython(p *place) ([]contender, error) {
 	client, session, err := restSession(p)
 	if err != nil {
