@@ -208,3 +208,16 @@ func TestForksOutliveTheExecutor(t *testing.T) {
 	}
 	untilForked(t, e, s.ID)
 }
+
+// TestRunsFollowEachOther: one run of Python after the other has its result, whether this
+// host's cgroups let them be forks or not.
+func TestRunsFollowEachOther(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	for range 5 {
+		r := execute(t, e, s.ID, python("import os; print(6 * 7, os.getpid() == os.getsid(0))"))
+		if r.Stdout != "42 True\n" || r.Error != nil {
+			t.Fatalf("got %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
+		}
+	}
+}

@@ -18,6 +18,7 @@ func ownTests() []string {
 	return []string{
 		"TestCommandResult",                           // processes born in their cgroup, and what cannot be started
 		"TestPythonThroughThePlugin",                  // a runtime's files, and its result's descriptor
+		"TestRunsFollowEachOther",                     // no zygote, whose forks nobody could put into their cgroup
 		"TestIsolation",                               // cgroup namespace, device rules, nothing inherited
 		"TestSystemCallFilter",                        // clone3 for init alone
 		"TestMounts",                                  // cpu.weight, and a file system whose ids cannot be mapped
