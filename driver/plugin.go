@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -29,6 +31,11 @@ func Serve(ctx context.Context, version string) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	// The client reads what is logged. Once it was killed nobody does, and a line that is written
+	// then would end this process, with what the next client, which has found it, asks of it.
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE)
+	defer signal.Stop(unread)
 	d := newDriver(ctx, version, newLogger())
 	defer d.close()
 	plugin.Serve(&plugin.ServeConfig{

@@ -80,6 +80,54 @@ func TestNomadNodeIsKilled(t *testing.T) {
 	m.checkLogs()
 }
 
+// refused is a task that the driver does not start, and logs that.
+const refused = `
+job "refused" {
+  type = "batch"
+  group "group" {
+    restart {
+      attempts = 0
+      mode     = "fail"
+    }
+    reschedule {
+      attempts  = 0
+      unlimited = false
+    }
+    task "task" {
+      driver = "yurt"
+      config {
+        command  = "true"
+        template = "none-of-that-name"
+      }
+    }
+  }
+}`
+
+// The driver lives on when its client is killed, and with it whoever read what it logs; also
+// when it then has something to log, which is when its next client most needs an answer.
+func TestDriverOutlivesItsClient(t *testing.T) {
+	t.Parallel()
+	c := cluster.Yurt(t, cluster.Options{Servers: 1}, "")
+	m := &matrix{t: t, c: c, client: c.Clients[0]}
+	before := m.plugins()
+	if err := m.client.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.client.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.Run(t, refused)
+	alloc := c.WaitAlloc(t, "refused", "failed", func(a *nomad.Allocation) bool {
+		return a.ClientStatus == nomad.AllocClientStatusFailed
+	})
+	if why := cluster.Describe(alloc); !strings.Contains(why, "none-of-that-name") {
+		t.Errorf("the driver's own words are not there:%s", why)
+	}
+	if now := m.plugins(); !slices.Equal(now, before) {
+		t.Errorf("the driver was process %v, and is %v", before, now)
+	}
+}
+
 // matrix is the one node and its tasks.
 type matrix struct {
 	t      *testing.T
