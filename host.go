@@ -2,6 +2,7 @@ package yurt
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,9 @@ type HostAccess struct {
 	// CPUWeight is its share of the processors beside others, 1 to 10000, of which 100 is
 	// usual. 0 is what the kernel gives.
 	CPUWeight int `json:"cpu_weight,omitempty"`
+	// CPUs are the processors that it runs on, by number; all of them where there are none.
+	// That nobody else runs there it does not say.
+	CPUs []int `json:"cpus,omitempty"`
 }
 
 // NodeNetwork stands for the network namespace of the node itself.
@@ -35,6 +39,7 @@ type Mount struct {
 const (
 	MaxMounts    = 128
 	MaxCPUWeight = 10000
+	MaxCPUs      = 8192 // processors that a kernel can be made for
 )
 
 // Validate checks what can be said without looking at a node. field is the path that
@@ -48,6 +53,9 @@ func (h *HostAccess) Validate(field string) error {
 	}
 	if h.CPUWeight < 0 || h.CPUWeight > MaxCPUWeight {
 		return FieldErrorf(CodeLimitOutOfRange, field+".cpu_weight", "%d is out of range; give 1 to %d", h.CPUWeight, MaxCPUWeight)
+	}
+	if len(h.CPUs) > MaxCPUs || slices.ContainsFunc(h.CPUs, func(cpu int) bool { return cpu < 0 || cpu >= MaxCPUs }) {
+		return FieldErrorf(CodeLimitOutOfRange, field+".cpus", "give at most %d numbers of processors, of 0 to %d", MaxCPUs, MaxCPUs-1)
 	}
 	if ns := h.NetworkNamespace; ns != "" && ns != NodeNetwork && !cleanAbs(ns) {
 		return FieldErrorf(CodeInvalidArgument, field+".network_namespace", "%q is neither an absolute path nor %q", ns, NodeNetwork)

@@ -17,7 +17,11 @@ func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (ho
 	if len(config.GetDevices()) > 0 {
 		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "device", "this version gives sandboxes no devices of the node; leave device out")
 	}
-	host = &yurt.HostAccess{CPUWeight: weight(config.GetResources().GetLinuxResources())}
+	linux := config.GetResources().GetLinuxResources()
+	host = &yurt.HostAccess{CPUWeight: weight(linux)}
+	if host.CPUs, err = cpuset(linux); err != nil {
+		return nil, err
+	}
 	if host.NetworkNamespace, err = c.network(config, operator); err != nil {
 		return nil, err
 	}

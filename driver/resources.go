@@ -2,6 +2,7 @@ package driver
 
 import (
 	"runtime"
+	"strconv"
 	"strings"
 
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
@@ -42,7 +43,7 @@ func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resource
 // share that others cannot take away, and no limit, unless it wants it to be one.
 func (c *TaskConfig) cores(linux *drivers.LinuxResources) float64 {
 	all := float64(runtime.NumCPU())
-	if set := cpuset(linux); len(set) > 0 {
+	if set, err := cpuset(linux); err == nil && len(set) > 0 {
 		return float64(len(set))
 	}
 	if c.CPUHardLimit && linux.GetPercentTicks() > 0 {
@@ -51,12 +52,20 @@ func (c *TaskConfig) cores(linux *drivers.LinuxResources) float64 {
 	return all
 }
 
-// cpuset is the processors that are the task's alone.
-func cpuset(linux *drivers.LinuxResources) []string {
+// cpuset is the numbers of the processors that are the task's alone.
+func cpuset(linux *drivers.LinuxResources) ([]int, error) {
 	if linux.GetCpusetCpus() == "" {
-		return nil
+		return nil, nil
 	}
-	return strings.Split(linux.GetCpusetCpus(), ",")
+	var cpus []int
+	for text := range strings.SplitSeq(linux.GetCpusetCpus(), ",") {
+		cpu, err := strconv.Atoi(text)
+		if err != nil {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "cores", "%q is not a list of processors", linux.GetCpusetCpus())
+		}
+		cpus = append(cpus, cpu)
+	}
+	return cpus, nil
 }
 
 // ulimits reads those of the task's processes.

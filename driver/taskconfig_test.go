@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,6 +134,18 @@ func TestPlan(t *testing.T) {
 	if e.Logs == nil || *e.Logs != want {
 		t.Errorf("the log files are %+v, want %+v", e.Logs, want)
 	}
+	if len(p.sandbox.Host.CPUs) != 0 {
+		t.Errorf("it is held to the processors %v", p.sandbox.Host.CPUs)
+	}
+	task.Resources.LinuxResources.CpusetCpus = "0,3"
+	if p, err := testDriver(Config{}).plan(task); err != nil || !slices.Equal(p.sandbox.Host.CPUs, []int{0, 3}) || p.sandbox.Resources.CPU != 2 {
+		t.Errorf("with cores of its own it is %+v, %v", p.sandbox, err)
+	}
+	task.Resources.LinuxResources.CpusetCpus = "all"
+	if _, err := testDriver(Config{}).plan(task); !isField(err, "cores") {
+		t.Errorf("cores that are none: %v", err)
+	}
+	task.Resources.LinuxResources.CpusetCpus = ""
 	task.StdoutPath, task.StderrPath = os.DevNull, os.DevNull
 	if p, err := testDriver(Config{}).plan(task); err != nil || p.execution.Logs != nil {
 		t.Errorf("logs that are not wanted go to %+v, %v", p.execution.Logs, err)

@@ -157,7 +157,7 @@ func limitsOf(spec yurt.SandboxSpec) cgroup.Limits {
 	r := spec.Limits()
 	limits := cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: r.IOWeight}
 	if spec.Host != nil {
-		limits.CPUWeight = spec.Host.CPUWeight
+		limits.CPUWeight, limits.CPUs = spec.Host.CPUWeight, cgroup.CPUList(spec.Host.CPUs)
 	}
 	return limits
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -164,6 +165,26 @@ func TestNetworkNamespace(t *testing.T) {
 	s = create(t, e, withHost(yurt.HostAccess{NetworkNamespace: yurt.NodeNetwork}))
 	if r := run(t, e, s.ID, "readlink /proc/self/ns/net"); strings.TrimSpace(r.Stdout) != node {
 		t.Errorf("it is in %q, and the node in %q: %s", r.Stdout, node, r.Stderr)
+	}
+}
+
+// A sandbox that has processors runs on no others.
+func TestProcessors(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	e := rig.Executor(t)
+	last := runtime.NumCPU() - 1
+	s := create(t, e, withHost(yurt.HostAccess{CPUs: []int{last}}))
+	const list = "sed -n 's/^Cpus_allowed_list:[ \t]*//p' /proc/self/status"
+	if r := run(t, e, s.ID, list); r.Stdout != fmt.Sprintln(last) {
+		t.Errorf("it runs on %q, want %d: %s", r.Stdout, last, r.Stderr)
+	}
+	spec := rig.Spec()
+	for _, cpus := range [][]int{{-1}, {yurt.MaxCPUs}, {yurt.MaxCPUs - 1}} {
+		spec.Host = &yurt.HostAccess{CPUs: cpus}
+		_, err := e.CreateSandbox(t.Context(), spec)
+		if code := yurt.CodeOf(err); code != yurt.CodeLimitOutOfRange && code != yurt.CodeLimitNotEnforceable {
+			t.Errorf("processors %d: %v", cpus, err)
+		}
 	}
 }
 

@@ -24,6 +24,8 @@ type Limits struct {
 	Memory int64   // bytes, swap included
 	PIDs   int
 
+	CPUs string // processors to run on, see [CPUList]; "" for all
+
 	CPUWeight int // share of the processors, 1 to 10000; 0 for the kernel's default, 100
 	IOWeight  int // share of the disks' time, 1 to 1000; 0 for the kernel's default, 100
 }
@@ -133,7 +135,7 @@ func (m *Manager) findMounts(mountinfo io.Reader) error {
 			m.v2 = fields[4]
 		case "cgroup":
 			for _, option := range strings.Split(tail[2], ",") {
-				if slices.Contains([]string{"memory", "cpu", "cpuacct", "pids", "freezer", "devices", "blkio"}, option) {
+				if slices.Contains([]string{"memory", "cpu", "cpuacct", "pids", "freezer", "devices", "blkio", "cpuset"}, option) {
 					m.v1[option] = fields[4]
 				}
 			}
@@ -216,7 +218,7 @@ func (m *Manager) Open(name string) Group {
 	if m.Version() == 2 {
 		return m.groupV2(name, Limits{})
 	}
-	return m.groupV1(name, true)
+	return m.groupV1(name, optionalControllers()...)
 }
 
 // Names lists the groups below the parent.

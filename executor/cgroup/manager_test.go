@@ -35,6 +35,7 @@ func TestFindMounts(t *testing.T) {
 		{mounts: "hybrid", version: 1, v1: map[string]string{
 			"cpu": root + "/cpu", "cpuacct": root + "/cpuacct", "memory": root + "/memory",
 			"devices": root + "/devices", "freezer": root + "/freezer", "pids": root + "/pids",
+			"cpuset": root + "/cpuset",
 		}},
 		{mounts: "v1-systemd", version: 1, v1: map[string]string{
 			"cpu": root + "/cpu,cpuacct", "cpuacct": root + "/cpu,cpuacct", "memory": root + "/memory",
@@ -113,12 +114,12 @@ func TestControllersThatShareAHierarchy(t *testing.T) {
 	for _, c := range append(leafControllers(), sharedControllers()...) {
 		m.v1[c] = separate + "/" + c
 	}
-	if g := m.groupV1("g", false); len(g.leafDirs) != 3 || len(g.sharedDirs) != 3 {
+	if g := m.groupV1("g"); len(g.leafDirs) != 3 || len(g.sharedDirs) != 3 {
 		t.Errorf("six hierarchies gave %q and %q", g.leafDirs, g.sharedDirs)
 	}
 	// The same one under its name and by a link.
 	m.v1["cpuacct"], m.v1["cpu"] = together+"/cpu,cpuacct", together+"/cpu"
-	g := m.groupV1("g", false)
+	g := m.groupV1("g")
 	if len(g.leafDirs) != 3 || len(g.sharedDirs) != 2 {
 		t.Errorf("five hierarchies gave %q and %q", g.leafDirs, g.sharedDirs)
 	}

@@ -21,6 +21,10 @@ func leafControllers() []string { return []string{"memory", "cpuacct", "freezer"
 // sharedControllers are those whose limits hold for all runs of a sandbox together.
 func sharedControllers() []string { return []string{"cpu", "pids", "devices"} }
 
+// optionalControllers are those in which only a sandbox has a cgroup that asks for what they
+// are for.
+func optionalControllers() []string { return []string{"blkio", "cpuset"} }
+
 // groupV1 is a directory of the same name in each hierarchy.
 type groupV1 struct {
 	leafDirs   []string // of this sandbox in the hierarchies with leaves, each once
@@ -29,9 +33,8 @@ type groupV1 struct {
 	spare      spare
 }
 
-// groupV1 is the group of that name. It is in the hierarchy of disks if it has a weight
-// there, or may have.
-func (m *Manager) groupV1(name string, weighed bool) *groupV1 {
+// groupV1 is the group of that name, with the optional controllers that it has, or may have.
+func (m *Manager) groupV1(name string, optional ...string) *groupV1 {
 	g := &groupV1{dir: make(map[string]string)}
 	add := func(list []string, controller string) []string {
 		mount := m.v1[controller]
@@ -49,11 +52,8 @@ func (m *Manager) groupV1(name string, weighed bool) *groupV1 {
 	for _, c := range leafControllers() {
 		g.leafDirs = add(g.leafDirs, c)
 	}
-	for _, c := range sharedControllers() {
+	for _, c := range append(sharedControllers(), optional...) {
 		g.sharedDirs = add(g.sharedDirs, c)
-	}
-	if weighed {
-		g.sharedDirs = add(g.sharedDirs, "blkio")
 	}
 	return g
 }
@@ -71,7 +71,14 @@ func sameDir(a, b string) bool {
 func (g *groupV1) all() []string { return append(slices.Clone(g.leafDirs), g.sharedDirs...) }
 
 func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
-	g := m.groupV1(name, limits.IOWeight != 0)
+	var optional []string
+	if limits.IOWeight != 0 {
+		optional = append(optional, "blkio")
+	}
+	if limits.CPUs != "" {
+		optional = append(optional, "cpuset")
+	}
+	g := m.groupV1(name, optional...)
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -91,6 +98,11 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 	}
 	if limits.IOWeight != 0 {
 		if err := weigh(g.dir["blkio"], limits.IOWeight, "blkio.weight", "blkio.bfq.weight"); err != nil {
+			return nil, err
+		}
+	}
+	if limits.CPUs != "" {
+		if err := m.pinV1(g.dir["cpuset"], limits.CPUs); err != nil {
 			return nil, err
 		}
 	}

@@ -426,7 +426,7 @@ func TestDestroyEndsWhatIsInside(t *testing.T) {
 // TestDestroyHalfMade is what is left when a create fails midway.
 func TestDestroyHalfMade(t *testing.T) {
 	m := onV1(t)
-	half := m.groupV1("half", false)
+	half := m.groupV1("half")
 	if err := os.MkdirAll(filepath.Join(half.dir["memory"], "runs"), 0o755); err != nil {
 		t.Fatal(err)
 	}

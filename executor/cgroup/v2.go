@@ -50,6 +50,9 @@ func (m *Manager) createV2(name string, limits Limits) (Group, error) {
 	if err == nil && limits.IOWeight != 0 {
 		err = m.weighV2(g.dir, limits.IOWeight)
 	}
+	if err == nil && limits.CPUs != "" {
+		err = m.pinV2(g.dir, limits.CPUs)
+	}
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(g.dir))
 	}

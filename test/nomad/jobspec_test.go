@@ -290,6 +290,10 @@ func (n *node) cores(t *testing.T) {
 	if quota <= 0 || quota != period {
 		t.Errorf("it may use %d µs of processors each %d µs", quota, period)
 	}
+	out, _, _ := n.Exec(t, alloc, "t", "", "sh", "-c", `echo "$NOMAD_CPU_CORES"; sed -n 's/^Cpus_allowed_list:[ \t]*//p' /proc/self/status`)
+	if granted, runs, _ := strings.Cut(strings.TrimSpace(out), "\n"); granted == "" || granted != runs {
+		t.Errorf("it runs on %q, and Nomad granted %q", runs, granted)
+	}
 }
 
 // sandbox returns the one that the job's task is in.
