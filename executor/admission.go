@@ -48,7 +48,7 @@ func (e *Executor) begin(ctx context.Context, id string, to purpose) (done func(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.ctx, cancel)()
-	err = e.creates.take(ctx, to.urgent())
+	err = e.creates.take(ctx, to.urgent(), to.hurried())
 	switch {
 	case err == nil:
 		return func() { e.creates.give(); leave() }, nil

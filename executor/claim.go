@@ -34,10 +34,14 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 }
 
 // AwaitSandbox hands out the sandbox of one slot, as [Executor.ClaimSandbox] does, once it
-// is ready. The slot need not be open yet. When it was refused, has ended, or its sandbox
+// is ready. The slot need not be open yet; "" is whichever slot of anybody's has the next one
+// of the template, and an error at once if none has any coming that is not another's. When it was refused, has ended, or its sandbox
 // is another's, that is an error. Of a slot that is one session's, who asks again for the
 // same gets the same, as its answer may have been lost.
 func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
+	if slotID == "" {
+		return e.awaitNext(ctx, spec)
+	}
 	phases := newPhases()
 	if !yurt.ValidSlotID(slotID) {
 		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)

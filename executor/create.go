@@ -42,6 +42,15 @@ type purpose struct {
 // urgent reports whether somebody waits for the sandbox.
 func (p purpose) urgent() bool { return p.slot == nil || p.slot.spec.For != "" }
 
+// hurried returns a channel that is closed when somebody waits for it after all; nil if
+// that is never so.
+func (p purpose) hurried() <-chan struct{} {
+	if p.slot == nil {
+		return nil
+	}
+	return p.slot.hurrying()
+}
+
 // make makes a sandbox.
 func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) (_ yurt.Sandbox, err error) {
 	if err := e.admit(spec); err != nil {

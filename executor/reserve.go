@@ -13,17 +13,27 @@ import (
 // template, oldest first. What a slot keeps ready is here as well as what was put here
 // for no slot.
 type reserves struct {
-	mu sync.Mutex
-	of map[string][]*sandbox // none is empty
+	mu   sync.Mutex
+	of   map[string][]*sandbox // none is empty
+	line map[string][]*seeker  // who waits for one, the first one first; none is empty
 }
 
-func newReserves() *reserves { return &reserves{of: make(map[string][]*sandbox)} }
+func newReserves() *reserves {
+	return &reserves{of: make(map[string][]*sandbox), line: make(map[string][]*seeker)}
+}
 
-// put adds a sandbox that nobody has.
+// put adds a sandbox that nobody has. Who waits for one has it.
 func (r *reserves) put(s *sandbox) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.of[s.digest] = append(r.of[s.digest], s)
+	r.add(s)
+}
+
+// add is called with the lock held.
+func (r *reserves) add(s *sandbox) {
+	if !r.give(s) {
+		r.of[s.digest] = append(r.of[s.digest], s)
+	}
 }
 
 // take takes out the oldest sandbox of the template that fits. It is the caller's alone
@@ -31,6 +41,11 @@ func (r *reserves) put(s *sandbox) {
 func (r *reserves) take(digest string, fits func(*sandbox) bool) *sandbox {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.takeNow(digest, fits)
+}
+
+// takeNow is called with the lock held.
+func (r *reserves) takeNow(digest string, fits func(*sandbox) bool) *sandbox {
 	i := slices.IndexFunc(r.of[digest], func(s *sandbox) bool { return !s.isGone() && fits(s) })
 	if i < 0 {
 		return nil

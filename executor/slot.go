@@ -28,14 +28,16 @@ type slot struct {
 	sandbox *sandbox // that it has now; nil while there is none
 	ended   time.Time
 	failed  bool
-	reason  string // that it ended, or that its sandbox is not there yet
+	reason  string        // that it ended, or that its sandbox is not there yet
+	hurry   chan struct{} // closed when somebody waits for its next sandbox
+	hurried bool          // somebody does
 }
 
 // newSlot returns the handle of a slot that has no keeper yet.
 func (e *Executor) newSlot(spec yurt.SlotSpec) *slot {
 	sl := &slot{
 		spec: spec, digest: spec.Template.Digest(),
-		kept: make(chan struct{}), over: make(chan struct{}), closed: make(chan struct{}),
+		kept: make(chan struct{}), over: make(chan struct{}), closed: make(chan struct{}), hurry: make(chan struct{}),
 	}
 	sl.ctx, sl.stop = context.WithCancel(e.ctx)
 	return sl
@@ -61,6 +63,7 @@ func (sl *slot) fill(s *sandbox) {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	sl.sandbox, sl.reason = s, ""
+	sl.calm()
 }
 
 // current returns the sandbox that it has, nil for none.
@@ -76,6 +79,9 @@ func (sl *slot) clear(why string) {
 	defer sl.mu.Unlock()
 	if sl.ended.IsZero() {
 		sl.sandbox, sl.reason = nil, why
+	}
+	if why != "" { // who waits for it would wait for long
+		sl.calm()
 	}
 }
 
@@ -260,9 +266,13 @@ func (e *Executor) Slots(context.Context) ([]yurt.Slot, error) {
 const watchPause = 50 * time.Millisecond
 
 // WatchSlots calls each with all slots, at once and again when something about one has
-// changed, until ctx is done or each returns an error.
-func (e *Executor) WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error {
-	return e.watchNode(ctx, func() error {
+// changed, until ctx is done or each returns an error. Given the id of one, which need not
+// be open yet, it tells of that alone.
+func (e *Executor) WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error {
+	return e.watchNode(ctx, id, func() error {
+		if id != anySlot {
+			return each(e.viewOf(id))
+		}
 		list, err := e.Slots(ctx)
 		if err != nil {
 			return err
@@ -271,9 +281,19 @@ func (e *Executor) WatchSlots(ctx context.Context, each func([]yurt.Slot) error)
 	})
 }
 
-// watchNode calls look, and again when something on the node has changed.
-func (e *Executor) watchNode(ctx context.Context, look func() error) error {
-	rung, leave := e.bells.listen(anySlot)
+// viewOf is what the node says of one slot, and nothing if it has none of that id.
+func (e *Executor) viewOf(id string) []yurt.Slot {
+	sl := e.slot(id)
+	if sl == nil {
+		return nil
+	}
+	return []yurt.Slot{sl.view()}
+}
+
+// watchNode calls look, and again when something about the slot of that id, or anything
+// on the node, has changed.
+func (e *Executor) watchNode(ctx context.Context, id string, look func() error) error {
+	rung, leave := e.bells.listen(id)
 	defer leave()
 	for {
 		if err := look(); err != nil {

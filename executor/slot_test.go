@@ -52,7 +52,7 @@ func awaitSlot(t *testing.T, e *executor.Executor, id string, state yurt.SlotSta
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
 	defer cancel()
 	var last yurt.Slot
-	err := e.WatchSlots(ctx, func(list []yurt.Slot) error {
+	err := e.WatchSlots(ctx, id, func(list []yurt.Slot) error {
 		i := slices.IndexFunc(list, func(s yurt.Slot) bool { return s.ID == id })
 		if i >= 0 {
 			last = list[i]

@@ -29,7 +29,7 @@ func (e *Executor) keepSlot(sl *slot) {
 		why := e.hold(sl)
 		if why == "" {
 			failures = 0
-			_ = e.pause(sl.ctx, refillPause) // the loop looks whether it ended
+			e.rest(sl) // the loop looks whether it ended
 			continue
 		}
 		if left() {
@@ -43,6 +43,17 @@ func (e *Executor) keepSlot(sl *slot) {
 		}
 		e.logger.Warn("slot has no sandbox", "slot", sl.spec.ID, "failures", failures, "reason", why)
 		_ = e.pause(sl.ctx, backoff(failures))
+	}
+}
+
+// rest leaves the node alone for a moment, unless somebody waits for the slot's next sandbox.
+func (e *Executor) rest(sl *slot) {
+	timer := time.NewTimer(refillPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-sl.hurrying():
+	case <-sl.ctx.Done():
 	}
 }
 

@@ -23,8 +23,9 @@ type turns struct {
 
 func newTurns(count int) *turns { return &turns{free: count, spare: count / 2} }
 
-// take returns when it is the caller's turn, who then calls give.
-func (t *turns) take(ctx context.Context, urgent bool) error {
+// take returns when it is the caller's turn, who then calls give. One who is patient is
+// urgent from when hurry is closed.
+func (t *turns) take(ctx context.Context, urgent bool, hurry <-chan struct{}) error {
 	queue := &t.patient
 	if urgent {
 		queue = &t.urgent
@@ -34,10 +35,15 @@ func (t *turns) take(ctx context.Context, urgent bool) error {
 	*queue = append(*queue, mine)
 	t.next()
 	t.mu.Unlock()
-	select {
-	case <-mine:
-		return nil
-	case <-ctx.Done():
+	for waiting := true; waiting; {
+		select {
+		case <-mine:
+			return nil
+		case <-hurry:
+			hurry, queue = nil, t.promote(queue, mine)
+		case <-ctx.Done():
+			waiting = false
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,6 +54,18 @@ func (t *turns) take(ctx context.Context, urgent bool) error {
 		t.next()
 	}
 	return ctx.Err()
+}
+
+// promote moves who waits in a queue to the end of that of the urgent, which it returns.
+func (t *turns) promote(from *[]chan struct{}, mine chan struct{}) *[]chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if i := slices.Index(*from, mine); i >= 0 && from != &t.urgent {
+		*from = slices.Delete(*from, i, i+1)
+		t.urgent = append(t.urgent, mine)
+		t.next()
+	}
+	return &t.urgent
 }
 
 // give ends the caller's turn.

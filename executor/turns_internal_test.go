@@ -16,7 +16,7 @@ func TestUrgentTurnsComeFirst(t *testing.T) {
 		came := make(chan string, 10)
 		want := func(name string, ctx context.Context, urgent bool) {
 			go func() {
-				if err := turns.take(ctx, urgent); err != nil {
+				if err := turns.take(ctx, urgent, nil); err != nil {
 					name += ": " + err.Error()
 				}
 				came <- name
@@ -68,12 +68,46 @@ func TestUrgentTurnsComeFirst(t *testing.T) {
 	})
 }
 
+// TestWhoIsHurriedIsUrgent: who was patient goes before others who are, once somebody waits.
+func TestWhoIsHurriedIsUrgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2)
+		came := make(chan string, 4)
+		hurry := make(chan struct{})
+		take := func(name string, hurry <-chan struct{}) {
+			go func() {
+				if err := turns.take(t.Context(), false, hurry); err != nil {
+					t.Error(err)
+				}
+				came <- name
+			}()
+			synctest.Wait()
+		}
+		take("first", nil) // the other turn is for who is urgent
+		take("second", nil)
+		take("third", hurry)
+		if len(came) != 1 {
+			t.Fatalf("%d have a turn", len(came))
+		}
+		<-came
+		close(hurry)
+		if name := <-came; name != "third" {
+			t.Errorf("it was the turn of the %s", name)
+		}
+		turns.give()
+		turns.give()
+		if name := <-came; name != "second" {
+			t.Errorf("then it was the turn of the %s", name)
+		}
+	})
+}
+
 // TestThePatientAreServed although there is always somebody urgent.
 func TestThePatientAreServed(t *testing.T) {
 	turns := newTurns(2)
 	served := make(chan struct{})
 	for range 2 {
-		if err := turns.take(t.Context(), true); err != nil {
+		if err := turns.take(t.Context(), true, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +116,7 @@ func TestThePatientAreServed(t *testing.T) {
 	go func() {
 		defer close(served)
 		close(waiting)
-		if err := turns.take(t.Context(), false); err != nil {
+		if err := turns.take(t.Context(), false, nil); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -92,7 +126,7 @@ func TestThePatientAreServed(t *testing.T) {
 		asked = append(asked, came)
 		go func() {
 			defer close(came)
-			if err := turns.take(t.Context(), true); err != nil {
+			if err := turns.take(t.Context(), true, nil); err != nil {
 				t.Error(err)
 			}
 		}()

@@ -15,7 +15,7 @@ import (
 // one whose answer was lost is told from one that was got at the same node later.
 const attemptLabel = "attempt"
 
-// claim asks nodes for a warm sandbox, one after the other, until one has it.
+// claim asks nodes for a warm sandbox, one after the other, until one has it, or is about to.
 func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (_ yurt.Sandbox, found bool, _ error) {
 	if !spec.Warmable() {
 		return yurt.Sandbox{}, false, nil
@@ -28,7 +28,9 @@ func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints control
 		if !ok {
 			break
 		}
-		sandbox, how, err := p.claimAt(ctx, a, spec)
+		sandbox, how, err := p.askAt(ctx, a.node, spec, func(ctx context.Context, client Client, spec yurt.SandboxSpec) (yurt.Sandbox, bool, error) {
+			return client.ClaimSandbox(ctx, spec)
+		})
 		p.finish(a, how)
 		trace.mark("claim")
 		switch {
@@ -41,7 +43,59 @@ func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints control
 		}
 		asked = append(asked, a.node)
 	}
+	return p.claimNext(ctx, spec, trace)
+}
+
+// refillNodes is how many nodes are asked for a sandbox that is about to be ready.
+const refillNodes = 2
+
+// claimNext waits at a node whose slots are making their next sandbox of the template for
+// one of these: it is there before a cold start would be, and costs nothing that would not
+// be done anyway. The node knows how many wait.
+func (p *Placer) claimNext(ctx context.Context, spec yurt.SandboxSpec, trace *trace) (_ yurt.Sandbox, found bool, _ error) {
+	defer trace.mark("next")
+	for _, node := range p.refilling(spec.Template.Digest()) {
+		sandbox, how, err := p.askAt(ctx, node, spec, func(ctx context.Context, client Client, spec yurt.SandboxSpec) (yurt.Sandbox, bool, error) {
+			sandbox, err := client.AwaitSandbox(ctx, spec, "")
+			return sandbox, err == nil, err
+		})
+		if ctx.Err() == nil && yurt.CodeOf(err) == yurt.CodeDeadlineExceeded {
+			how = claimRefused // it is slow, and a cold start may be faster
+		}
+		p.metrics.claimed(how)
+		switch {
+		case how == claimGot:
+			return sandbox, true, nil
+		case ctx.Err() != nil:
+			return yurt.Sandbox{}, false, fmt.Errorf("waiting for a sandbox at node %s: %w", node, ctx.Err())
+		case how == claimFailed:
+			p.log.Warn("waiting for a sandbox failed", "node", node, "error", err)
+		}
+	}
 	return yurt.Sandbox{}, false, nil
+}
+
+// refilling names nodes that make sandboxes of the template, or had some a moment ago;
+// those that make most first.
+func (p *Placer) refilling(digest string) []string {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var nodes []NodeState
+	for _, node := range p.view.Nodes() {
+		of := node.Capacity.Templates[digest]
+		if of.Making+of.Warm > 0 && node.Healthy && !node.Draining && p.chooser.breaker.allows(node.Name, now) {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.SortStableFunc(nodes, func(a, b NodeState) int {
+		return b.Capacity.Templates[digest].Making - a.Capacity.Templates[digest].Making
+	})
+	names := make([]string, 0, refillNodes)
+	for _, node := range nodes[:min(len(nodes), refillNodes)] {
+		names = append(names, node.Name)
+	}
+	return names
 }
 
 func (p *Placer) choose(digest string, prefer, skip []string) (attempt, bool) {
@@ -58,25 +112,28 @@ func (p *Placer) finish(a attempt, how outcome) {
 	p.chooser.done(a, how, time.Now())
 }
 
-// claimAt asks one node. Whatever it may have handed out without our knowing is destroyed
+// ask asks a node for a sandbox that is anybody's.
+type ask func(ctx context.Context, client Client, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, _ error)
+
+// askAt asks one node. Whatever it may have handed out without our knowing is destroyed
 // in the background.
-func (p *Placer) claimAt(ctx context.Context, a attempt, spec yurt.SandboxSpec) (yurt.Sandbox, outcome, error) {
-	client, err := p.clients.get(a.node)
+func (p *Placer) askAt(ctx context.Context, node string, spec yurt.SandboxSpec, ask ask) (yurt.Sandbox, outcome, error) {
+	client, err := p.clients.get(node)
 	if err != nil {
 		return yurt.Sandbox{}, claimFailed, err
 	}
 	spec, id := labelled(spec)
 	limited, cancel := context.WithTimeout(ctx, claimLimit)
 	defer cancel()
-	sandbox, found, err := client.ClaimSandbox(limited, spec)
+	sandbox, found, err := ask(limited, client, spec)
 	switch {
 	case err == nil && found:
-		sandbox.Node = a.node
+		sandbox.Node = node
 		return sandbox, claimGot, nil
 	case err == nil:
 		return yurt.Sandbox{}, claimRefused, nil
 	case faultOfNode(err):
-		p.abandon(a.node, id)
+		p.abandon(node, id)
 		return yurt.Sandbox{}, claimFailed, err
 	default:
 		return yurt.Sandbox{}, claimRefused, err

@@ -81,7 +81,8 @@ type Client interface {
 	// has one with room for the spec's resources.
 	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)
 	// AwaitSandbox hands out the sandbox of that slot once it is ready; the node may not
-	// know the slot yet. It fails when the slot ends.
+	// know the slot yet. It fails when the slot ends. Without a slot it hands out the next
+	// one of the template that becomes ready in any, and fails at once when none is coming.
 	AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error)
 	// Close ends the calls that are under way.
 	Close() error

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
@@ -12,10 +14,42 @@ import (
 // preferredNodes bounds how many nodes an order names: the engine weighs each.
 const preferredNodes = 5
 
+// coldsFirst is how long cold starts hold up what nobody waits for.
+const coldsFirst = 2 * time.Second
+
+// colds counts the sessions that wait for a cold start. The zero value is ready for use.
+type colds struct {
+	mu      sync.Mutex
+	waiting int
+	since   time.Time // that any wait
+}
+
+func (c *colds) begin() (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting++; c.waiting == 1 {
+		c.since = time.Now()
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waiting--
+	}
+}
+
+// hold reports whether pools are to be left as they are: the engine and the nodes are to
+// work for the sessions that wait. Where some always do, pools must grow all the same.
+func (c *colds) hold() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.waiting > 0 && time.Since(c.since) < coldsFirst
+}
+
 // coldStart has the engine start a slot for this session alone, and claims its sandbox,
 // so that what only the session may know goes to the node and nowhere else. The slot has
 // the session's id for its name: whoever ends the session can end it.
 func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (_ yurt.Sandbox, err error) {
+	defer p.colds.begin()()
 	slot := spec.Labels[controller.SessionLabel]
 	if slot == "" {
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeInternal, "a sandbox without a session cannot be started")

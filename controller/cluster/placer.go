@@ -44,6 +44,7 @@ type Placer struct {
 	clients *clients
 	warm    *warm
 	pools   *pool.Manager
+	colds   colds
 
 	ctx   context.Context // of what clears up
 	stop  context.CancelFunc
@@ -76,7 +77,7 @@ func New(config Config) (*Placer, error) {
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.warm = newWarm(p)
-	p.pools = pool.New(pool.Config{Supply: p.warm, Leads: p.warm.leading, Opens: warmOpens, Pause: warmPause, Logger: config.Logger})
+	p.pools = pool.New(pool.Config{Supply: p.warm, Leads: p.warm.leading, Opens: warmOpens, Pause: warmPause, Hold: p.colds.hold, Logger: config.Logger})
 	var err error
 	if p.metrics, err = newMetrics(config.Metrics, p); err != nil {
 		p.stop()

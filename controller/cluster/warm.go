@@ -24,8 +24,9 @@ var _ controller.PoolPlacer = (*Placer)(nil)
 
 // SlotNode is a [Client] that tells of its slots, and ends those that nobody has claimed.
 type SlotNode interface {
-	// WatchSlots calls each with all slots, and again when something about one changes.
-	WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error
+	// WatchSlots calls each with the slot of that id, or maybe with others too, once there
+	// is one, and again when something about it changes.
+	WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error
 	// RetireSlots ends up to so many slots that nobody has claimed, and returns their ids.
 	RetireSlots(ctx context.Context, digest string, most int) ([]string, error)
 }
@@ -198,7 +199,7 @@ func (w *warm) awaitReady(ctx context.Context, node, id string) error {
 	}
 	var last yurt.Slot
 	err = retry(ctx, func() error {
-		err := slots.WatchSlots(ctx, func(list []yurt.Slot) error {
+		err := slots.WatchSlots(ctx, id, func(list []yurt.Slot) error {
 			i := slices.IndexFunc(list, func(s yurt.Slot) bool { return s.ID == id })
 			if i < 0 || list[i].State == yurt.SlotMaking {
 				return nil

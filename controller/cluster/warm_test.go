@@ -228,8 +228,20 @@ func (n *plot) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID s
 		n.farm.mu.Lock()
 		rung := n.rung
 		n.farm.mu.Unlock()
-		if sandbox, found, err := n.take(spec, func(s *yurt.Slot) bool { return s.ID == slotID }); found || err != nil {
+		coming := slotID != ""
+		sandbox, found, err := n.take(spec, func(s *yurt.Slot) bool {
+			return s.ID == slotID || slotID == "" && s.For == ""
+		})
+		if found || err != nil {
 			return sandbox, err
+		}
+		n.farm.mu.Lock()
+		for _, s := range n.slots {
+			coming = coming || s.For == "" && s.State == yurt.SlotMaking && s.Digest == spec.Template.Digest()
+		}
+		n.farm.mu.Unlock()
+		if !coming {
+			return yurt.Sandbox{}, yurt.Errorf(yurt.CodeNotFound, "none is coming")
 		}
 		select {
 		case <-rung:
@@ -253,7 +265,7 @@ func (n *plot) DestroySandbox(_ context.Context, id string) error {
 	return nil
 }
 
-func (n *plot) WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error {
+func (n *plot) WatchSlots(ctx context.Context, _ string, each func([]yurt.Slot) error) error {
 	for {
 		n.farm.mu.Lock()
 		rung := n.rung
@@ -391,6 +403,41 @@ func TestWarmSlots(t *testing.T) {
 			t.Errorf("the engine has %d slots", len(f.orders))
 		}
 		if f.started > 4+20+20 {
+			t.Errorf("%d slots were started", f.started)
+		}
+	})
+}
+
+// TestClaimsWaitForSlotsThatAreRefilled: while the slots of a template make their next
+// sandbox, who asks has that, and the engine is asked for nothing.
+func TestClaimsWaitForSlotsThatAreRefilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, one := newFarm(100, "n1"), pooled("one", 2, 2)
+		p := f.controller(t)
+		var leader atomic.Int32
+		stop := run(t, []yurt.Template{one}, &leader, p)
+		time.Sleep(3 * time.Second)
+		stop() // so that nothing is opened but for sessions
+		place := func(want yurt.PlacementKind) yurt.Sandbox {
+			t.Helper()
+			sandbox, placement, err := p.Place(t.Context(), sessionOf(one), controller.Hints{})
+			if err != nil || placement.Kind != want {
+				t.Fatalf("it is placed %+v, %v; want it %s", placement, err, want)
+			}
+			return sandbox
+		}
+		first, second := place(yurt.PlacementWarm), place(yurt.PlacementWarm)
+		place(yurt.PlacementCold) // both are claimed, and none is coming
+		for _, s := range []yurt.Sandbox{first, second} {
+			if err := f.nodes["n1"].DestroySandbox(t.Context(), s.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(60 * time.Millisecond) // the view shows it, and they are made for 10 ms more
+		place(yurt.PlacementWarm)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.started != 3 {
 			t.Errorf("%d slots were started", f.started)
 		}
 	})

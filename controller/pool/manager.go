@@ -41,6 +41,9 @@ type Config struct {
 	// Leads says whether this manager opens and closes slots now; one that does not only
 	// looks, and so knows what is needed when it comes to lead. nil: always.
 	Leads func() bool
+	// Hold says that nothing is to be opened now: what it takes is needed for those who wait
+	// for a sandbox that is no pool's. nil: never.
+	Hold func() bool
 	// Opens is how many slots are opened at once. 0: one.
 	Opens int
 	// Pause is how long a claim is left alone before the pool is looked at.
@@ -75,6 +78,9 @@ type opened struct {
 func New(config Config) *Manager {
 	if config.Leads == nil {
 		config.Leads = func() bool { return true }
+	}
+	if config.Hold == nil {
+		config.Hold = func() bool { return false }
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -159,7 +165,7 @@ func (m *Manager) look(ctx context.Context, templates []yurt.Template) (Plan, er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.listed = templates
-	if !m.config.Leads() {
+	if !m.config.Leads() || m.config.Hold() {
 		m.planner.Observe(m.now(), templates, stock)
 		return Plan{}, nil
 	}

@@ -156,3 +156,30 @@ func TestManager(t *testing.T) {
 		running.Wait()
 	})
 }
+
+// TestManagerHolds: nothing is opened while it is told to hold, and all that is missing after.
+func TestManagerHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots()
+		var hold atomic.Bool
+		hold.Store(true)
+		one := template("one", 3, 3)
+		m := pool.New(pool.Config{Supply: s, Opens: 2, Hold: hold.Load})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			m.Run(ctx, func(context.Context) ([]yurt.Template, error) { return []yurt.Template{one}, nil })
+		})
+		defer running.Wait()
+		defer cancel()
+		time.Sleep(5 * time.Second)
+		if n := s.total(); n != 0 {
+			t.Errorf("%d were opened", n)
+		}
+		hold.Store(false)
+		time.Sleep(5 * time.Second)
+		if n := s.total(); n != 3 {
+			t.Errorf("afterwards %d were opened", n)
+		}
+	})
+}

@@ -82,10 +82,10 @@ func (c *Client) Slots(ctx context.Context) ([]yurt.Slot, error) {
 }
 
 // WatchSlots implements [Node]. It ends with an error when the connection does.
-func (c *Client) WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error {
+func (c *Client) WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.slots.Watch(ctx, &proto.WatchSlotsRequest{})
+	stream, err := c.slots.Watch(ctx, &proto.WatchSlotsRequest{SlotId: id})
 	if err != nil {
 		return err
 	}

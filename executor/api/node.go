@@ -60,7 +60,7 @@ type Slots interface {
 	CloseSlot(ctx context.Context, id string) error
 	WaitSlot(ctx context.Context, id string) (yurt.Slot, error)
 	Slots(ctx context.Context) ([]yurt.Slot, error)
-	WatchSlots(ctx context.Context, each func([]yurt.Slot) error) error
+	WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error
 	RetireSlots(ctx context.Context, digest string, most int) ([]string, error)
 }
 

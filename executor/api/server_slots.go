@@ -84,8 +84,8 @@ func (s *slotServer) List(_ *proto.ListSlotsRequest, stream grpc.ServerStreaming
 // maxSlots is how many slots go in one message.
 const maxSlots = 256
 
-func (s *slotServer) Watch(_ *proto.WatchSlotsRequest, stream grpc.ServerStreamingServer[proto.WatchSlotsResponse]) error {
-	return s.node.WatchSlots(stream.Context(), func(list []yurt.Slot) error {
+func (s *slotServer) Watch(req *proto.WatchSlotsRequest, stream grpc.ServerStreamingServer[proto.WatchSlotsResponse]) error {
+	return s.node.WatchSlots(stream.Context(), req.GetSlotId(), func(list []yurt.Slot) error {
 		data, err := encodeAll(list)
 		if err != nil {
 			return err

@@ -40,14 +40,16 @@ func TestSlots(t *testing.T) {
 		t.Errorf("it lists %+v, %v; want %+v", list, err, want)
 	}
 	errEnough := errors.New("enough")
-	err = client.WatchSlots(t.Context(), func(list []yurt.Slot) error {
-		if fmt.Sprint(list) != fmt.Sprint(want) {
-			t.Errorf("a watcher is told %+v, want %+v", list, want)
+	for id, want := range map[string][]yurt.Slot{"": want, "a": want, "b": nil} {
+		err = client.WatchSlots(t.Context(), id, func(list []yurt.Slot) error {
+			if fmt.Sprint(list) != fmt.Sprint(want) {
+				t.Errorf("a watcher of %q is told %+v, want %+v", id, list, want)
+			}
+			return errEnough
+		})
+		if !errors.Is(err, errEnough) {
+			t.Error(err)
 		}
-		return errEnough
-	})
-	if !errors.Is(err, errEnough) {
-		t.Error(err)
 	}
 	if c, err := client.Capacity(t.Context()); err != nil || c.Templates[spec.Template.Digest()].Claimed != 1 {
 		t.Errorf("its capacity is %+v, %v", c, err)
@@ -72,7 +74,7 @@ func TestSlots(t *testing.T) {
 // many is a node with more slots than go in a message.
 type many struct{ api.Node }
 
-func (many) WatchSlots(_ context.Context, each func([]yurt.Slot) error) error {
+func (many) WatchSlots(_ context.Context, _ string, each func([]yurt.Slot) error) error {
 	for _, count := range []int{0, 1000, 1} {
 		list := make([]yurt.Slot, count)
 		for i := range list {
@@ -88,7 +90,7 @@ func (many) WatchSlots(_ context.Context, each func([]yurt.Slot) error) error {
 func TestWatchOfManySlots(t *testing.T) {
 	client, _ := serve(t, many{})
 	var counts []int
-	err := client.WatchSlots(t.Context(), func(list []yurt.Slot) error {
+	err := client.WatchSlots(t.Context(), "", func(list []yurt.Slot) error {
 		counts = append(counts, len(list))
 		if n := len(list); n > 0 && list[n-1].ID != fmt.Sprint(n-1) {
 			t.Errorf("the last of %d is %+v", n, list[n-1])

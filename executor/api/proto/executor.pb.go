@@ -1986,7 +1986,9 @@ func (x *ListSlotsResponse) GetSlot() []byte {
 }
 
 type WatchSlotsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That alone is told of. Empty is all, which is also what an older executor tells.
+	SlotId        string `protobuf:"bytes,1,opt,name=slot_id,json=slotId,proto3" json:"slot_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2019,6 +2021,13 @@ func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use WatchSlotsRequest.ProtoReflect.Descriptor instead.
 func (*WatchSlotsRequest) Descriptor() ([]byte, []int) {
 	return file_executor_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *WatchSlotsRequest) GetSlotId() string {
+	if x != nil {
+		return x.SlotId
+	}
+	return ""
 }
 
 // WatchSlotsResponse is a part of a list, which is complete when no more follows.
@@ -4207,8 +4216,9 @@ const file_executor_proto_rawDesc = "" +
 	"\x04slot\x18\x01 \x01(\fR\x04slot\"\x12\n" +
 	"\x10ListSlotsRequest\"'\n" +
 	"\x11ListSlotsResponse\x12\x12\n" +
-	"\x04slot\x18\x01 \x01(\fR\x04slot\"\x13\n" +
-	"\x11WatchSlotsRequest\">\n" +
+	"\x04slot\x18\x01 \x01(\fR\x04slot\",\n" +
+	"\x11WatchSlotsRequest\x12\x17\n" +
+	"\aslot_id\x18\x01 \x01(\tR\x06slotId\">\n" +
 	"\x12WatchSlotsResponse\x12\x14\n" +
 	"\x05slots\x18\x01 \x03(\fR\x05slots\x12\x12\n" +
 	"\x04more\x18\x02 \x01(\bR\x04more\"4\n" +

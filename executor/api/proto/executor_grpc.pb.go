@@ -704,6 +704,7 @@ type ReservesClient interface {
 	// Claim hands out one, once. It may be one in a slot.
 	Claim(ctx context.Context, in *ClaimSandboxRequest, opts ...grpc.CallOption) (*ClaimSandboxResponse, error)
 	// Await hands out the one of a slot, once it is ready. The slot may not be open yet.
+	// Without a slot it is the next one of the template that becomes ready in any.
 	Await(ctx context.Context, in *AwaitSandboxRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AwaitSandboxResponse], error)
 	List(ctx context.Context, in *ListReservesRequest, opts ...grpc.CallOption) (*ListReservesResponse, error)
 	// Release destroys one.
@@ -788,6 +789,7 @@ type ReservesServer interface {
 	// Claim hands out one, once. It may be one in a slot.
 	Claim(context.Context, *ClaimSandboxRequest) (*ClaimSandboxResponse, error)
 	// Await hands out the one of a slot, once it is ready. The slot may not be open yet.
+	// Without a slot it is the next one of the template that becomes ready in any.
 	Await(*AwaitSandboxRequest, grpc.ServerStreamingServer[AwaitSandboxResponse]) error
 	List(context.Context, *ListReservesRequest) (*ListReservesResponse, error)
 	// Release destroys one.
@@ -978,7 +980,7 @@ type SlotsClient interface {
 	// Wait answers once the slot has ended.
 	Wait(ctx context.Context, in *WaitSlotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitSlotResponse], error)
 	List(ctx context.Context, in *ListSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListSlotsResponse], error)
-	// Watch tells all slots, at once and again at each change.
+	// Watch tells all slots, or one, at once and again at each change.
 	Watch(ctx context.Context, in *WatchSlotsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchSlotsResponse], error)
 	// Retire ends slots that nobody has claimed.
 	Retire(ctx context.Context, in *RetireSlotsRequest, opts ...grpc.CallOption) (*RetireSlotsResponse, error)
@@ -1093,7 +1095,7 @@ type SlotsServer interface {
 	// Wait answers once the slot has ended.
 	Wait(*WaitSlotRequest, grpc.ServerStreamingServer[WaitSlotResponse]) error
 	List(*ListSlotsRequest, grpc.ServerStreamingServer[ListSlotsResponse]) error
-	// Watch tells all slots, at once and again at each change.
+	// Watch tells all slots, or one, at once and again at each change.
 	Watch(*WatchSlotsRequest, grpc.ServerStreamingServer[WatchSlotsResponse]) error
 	// Retire ends slots that nobody has claimed.
 	Retire(context.Context, *RetireSlotsRequest) (*RetireSlotsResponse, error)
