@@ -15,11 +15,14 @@ type Template struct {
 	RootFS      RootFS            `json:"rootfs"`
 	Runtimes    []string          `json:"runtimes"` // names of the language runtimes it can run
 	Env         map[string]string `json:"env,omitempty"`
-	Resources   Resources         `json:"resources"` // defaults of its sessions
-	Isolation   Isolation         `json:"isolation"`
-	Network     Network           `json:"network"`
-	Session     SessionLimits     `json:"session"`
-	WarmPool    WarmPool          `json:"warm_pool,omitzero"`
+	// Dependencies are packages that every execution finds, by the runtime whose package
+	// manager installs them.
+	Dependencies map[string][]string `json:"dependencies,omitempty"`
+	Resources    Resources           `json:"resources"` // defaults of its sessions
+	Isolation    Isolation           `json:"isolation"`
+	Network      Network             `json:"network"`
+	Session      SessionLimits       `json:"session"`
+	WarmPool     WarmPool            `json:"warm_pool,omitzero"`
 }
 
 // RootFS says where a sandbox's root file system comes from.

@@ -21,12 +21,12 @@ func ValidateDependencies(field string, list []string) error {
 	if len(list) > MaxDependencies {
 		return FieldErrorf(CodeLimitOutOfRange, field, "%d packages are too many; at most %d are allowed", len(list), MaxDependencies)
 	}
-	for i, dependency := range list {
+	for _, dependency := range list {
 		if err := validateText(field, dependency, MaxDependencyBytes); err != nil {
 			return err
 		}
 		if clean := strings.TrimSpace(dependency); clean == "" || clean != dependency || clean[0] == '-' {
-			return FieldErrorf(CodeInvalidArgument, field, "package %d is empty, begins with a dash, or has spaces around it; write it as its package manager does, such as numpy==2.1.0", i)
+			return FieldErrorf(CodeInvalidArgument, field, "%.100q is no package: it is empty, begins with a dash, or has spaces around it; write it as its package manager does, such as numpy==2.1.0", dependency)
 		}
 	}
 	return nil

@@ -220,7 +220,7 @@ func TestSessionsHaveLimitsOfTheirOwn(t *testing.T) {
 	w := testWorld(t)
 	_, err := w.CreateTemplate(t.Context(), yurt.Template{
 		Name: "limited", Runtimes: []string{}, Resources: yurt.Resources{IOWeight: 50, Disk: 4 << 20, Ulimits: yurt.Ulimits{NoFile: 128, Stack: 1 << 20}},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func TestTemplateDefaults(t *testing.T) {
 	_, err := w.CreateTemplate(t.Context(), yurt.Template{
 		Name: "small", Runtimes: []string{}, Resources: yurt.Resources{CPU: 0.5, Memory: 64 << 20},
 		Session: yurt.SessionLimits{Timeout: yurt.Duration(time.Hour)},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,15 +30,54 @@ func (c *Controller) Template(ctx context.Context, name string) (yurt.Template, 
 	return c.store.Template(ctx, name)
 }
 
-// CreateTemplate adds a template, which package hcl has decoded and validated.
-func (c *Controller) CreateTemplate(ctx context.Context, t yurt.Template) (yurt.Template, error) {
+// TemplateNode is a [Node] that installs packages of templates ahead.
+type TemplateNode interface {
+	// PrepareTemplate installs the packages of the template, and tells what is printed
+	// meanwhile.
+	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
+}
+
+// CreateTemplate adds a template, which package hcl has decoded and validated. One with
+// packages is added when a node has installed them; what their package managers print is
+// told.
+func (c *Controller) CreateTemplate(ctx context.Context, t yurt.Template, tell func(string) error) (yurt.Template, error) {
 	if err := validateTemplateName(t.Name); err != nil {
 		return yurt.Template{}, err
 	}
 	if _, ok := c.templates[t.Name]; ok {
 		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s is built in; choose another name", t.Name)
 	}
+	if len(t.Dependencies) > 0 {
+		if _, err := c.store.Template(ctx, t.Name); err == nil {
+			return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name", t.Name)
+		}
+		if err := c.prepareTemplate(ctx, t, tell); err != nil {
+			return yurt.Template{}, err
+		}
+	}
 	return t, c.store.CreateTemplate(ctx, t)
+}
+
+// prepareTemplate has a node install the packages of the template: the first that can.
+func (c *Controller) prepareTemplate(ctx context.Context, t yurt.Template, tell func(string) error) error {
+	nodes, err := c.placer.Nodes(ctx)
+	if err != nil {
+		return err
+	}
+	err = yurt.Errorf(yurt.CodeUnavailable, "there is no node that could install the template's packages; try again when there is one")
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		node, ok := nodes[name].(TemplateNode)
+		if !ok {
+			continue
+		}
+		err = node.PrepareTemplate(ctx, t, tell)
+		switch yurt.CodeOf(err) {
+		case yurt.CodeUnavailable, yurt.CodeOverloaded, yurt.CodeLanguageNotSupported, yurt.CodeNotSupported: // another may be able to
+		default:
+			return err
+		}
+	}
+	return err
 }
 
 // validateTemplateName allows what is safe in a path, a URL and a log line.

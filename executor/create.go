@@ -99,6 +99,11 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.id, err)
 	}
 	undo.add(func() error { s.release(); return nil })
+	undo.add(func() error { e.layers.Release(s.id); return nil })
+	if len(spec.Template.Dependencies) > 0 {
+		e.furnish(ctx, s)
+		phases.mark("layers")
+	}
 	if err := e.register(s, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}

@@ -40,31 +40,100 @@ type layerPlan struct {
 // mount is where sandboxes have the layer.
 func (l *layerPlan) mount() string { return path.Join(layersDir, l.digest) }
 
-// planLayer returns what the execution needs, or nil if that is nothing. It is asked for
-// in dependencies, or by the manifests among the files of a project.
-func (e *Executor) planLayer(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (*layerPlan, error) {
-	if spec.Kind == yurt.KindCommand || len(spec.Dependencies) == 0 && len(spec.Files) == 0 {
+// layerPlans are the layers that an execution needs.
+type layerPlans []*layerPlan
+
+// planLayers returns what the execution needs: what is asked for in dependencies, by its
+// template, or by the manifests among the files of a project. Code has one layer with all
+// of that. A command has those of its template's languages.
+func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (layerPlans, error) {
+	ofTemplate := s.record.Spec.Template.Dependencies
+	switch {
+	case spec.Kind == yurt.KindCommand || isFunction(spec):
+		return e.templateLayers(ctx, s)
+	case len(ofTemplate) == 0 && len(spec.Dependencies) == 0 && len(spec.Files) == 0:
 		return nil, nil
 	}
 	info, err := e.runtimeOf(ctx, spec.Language, s.record.Spec.Template.Runtimes)
 	if err != nil {
 		return nil, err
 	}
-	asked := len(spec.Dependencies) > 0
-	switch able := slices.Contains(info.Abilities, plugins.AbilityDependencies); {
-	case asked && !able:
-		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "no packages can be installed for %s; leave them out", info.Name)
-	case asked && e.config.Packages.Off:
-		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "this node installs no packages; use a template that has them, or ask its operator")
-	case !able || e.config.Packages.Off:
+	always := ofTemplate[info.Name]
+	asked := len(spec.Dependencies) > 0 || len(always) > 0
+	if !asked && (e.config.Packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
 		return nil, nil
+	}
+	l, err := e.planCode(ctx, s, info, always, spec)
+	if err != nil || l == nil {
+		return nil, err
+	}
+	return layerPlans{l}, nil
+}
+
+// planCode plans the one layer of code: with what its template always has.
+func (e *Executor) planCode(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (*layerPlan, error) {
+	l, err := e.planLayer(ctx, s, info, slices.Concat(always, spec.Dependencies), spec.Files)
+	if yurt.CodeOf(err) == yurt.CodeInvalidArgument && len(always) > 0 && len(spec.Files) > 0 {
+		// The manifest of a project may stand alone: for crates and for Maven.
+		return e.planLayer(ctx, s, info, spec.Dependencies, spec.Files)
+	}
+	return l, err
+}
+
+// templateLayers returns what every command in the sandbox has.
+func (e *Executor) templateLayers(ctx context.Context, s *sandbox) (layerPlans, error) {
+	template := s.record.Spec.Template
+	if len(template.Dependencies) == 0 {
+		return nil, nil
+	}
+	s.mu.Lock()
+	planned := s.planned
+	s.mu.Unlock()
+	if planned != nil { // nothing that they are made from changes
+		return planned, nil
+	}
+	planned, err := e.layersOf(ctx, s, template)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.planned = planned
+	s.mu.Unlock()
+	return planned, nil
+}
+
+// layersOf plans the layers of a template in a sandbox of its file system.
+func (e *Executor) layersOf(ctx context.Context, s *sandbox, template yurt.Template) (planned layerPlans, err error) {
+	for _, name := range slices.Sorted(maps.Keys(template.Dependencies)) {
+		info, err := e.runtimeOf(ctx, name, template.Runtimes)
+		if err != nil {
+			return nil, err
+		}
+		l, err := e.planLayer(ctx, s, info, template.Dependencies[name], nil)
+		if err != nil {
+			return nil, err
+		}
+		if l != nil {
+			planned = append(planned, l)
+		}
+	}
+	return planned, nil
+}
+
+// planLayer has the runtime plan a layer; nil means that nothing is needed.
+func (e *Executor) planLayer(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*layerPlan, error) {
+	switch {
+	case !slices.Contains(info.Abilities, plugins.AbilityDependencies):
+		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "no packages can be installed for %s; leave them out", info.Name)
+	case e.config.Packages.Off:
+		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "this node installs no packages; use a template that has them, or ask its operator")
 	}
 	tools, err := s.tools(info)
 	if err != nil {
 		return nil, err
 	}
 	plan, err := e.runtimes.PlanDependencies(ctx, plugins.DependencyRequest{
-		Language: info.Name, Requirements: spec.Dependencies, Files: sourceFiles(spec.Files), Dir: installDir, Mount: layerPlace, Tools: tools,
+		Language: info.Name, Requirements: required, Files: sourceFiles(files), Dir: installDir, Mount: layerPlace, Tools: tools,
 	})
 	if err != nil || plan.Empty() {
 		return nil, err
@@ -75,6 +144,22 @@ func (e *Executor) planLayer(ctx context.Context, s *sandbox, spec yurt.Executio
 	}
 	l.settle()
 	return l, nil
+}
+
+// mount is where the sandbox has the packages of code; "" where it needs none.
+func (n layerPlans) mount() string {
+	if len(n) == 0 {
+		return ""
+	}
+	return n[0].mount()
+}
+
+// addTo returns the execution with the environment that finds the layers.
+func (n layerPlans) addTo(spec yurt.ExecutionSpec) yurt.ExecutionSpec {
+	for _, l := range n {
+		spec = l.addTo(spec)
+	}
+	return spec
 }
 
 // layerDigest names the layer after everything that it is made from: what the plan says,

@@ -38,21 +38,22 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 		return err
 	}
 	phases := newPhases()
-	if isFunction(spec) {
-		return e.startInvocation(s, spec, phases)
-	}
 	stateful, err := e.keepsState(ctx, s, spec)
 	if err != nil {
 		return err
 	}
-	need, err := e.planLayer(ctx, s, spec)
+	needs, err := e.planLayers(ctx, s, spec)
 	if err != nil {
 		return err
 	}
-	if need != nil {
-		return e.startWithLayer(ctx, s, need, start{spec: need.addTo(spec), layer: need.mount(), stateful: stateful, stdio: stdio, phases: phases})
+	st := start{spec: needs.addTo(spec), stateful: stateful, stdio: stdio, phases: phases}
+	if len(needs) == 0 {
+		return e.startNow(ctx, s, st)
 	}
-	return e.startNow(ctx, s, start{spec: spec, stateful: stateful, stdio: stdio, phases: phases})
+	if !isFunction(spec) && spec.Kind != yurt.KindCommand {
+		st.layer = needs.mount()
+	}
+	return e.startWithLayers(ctx, s, needs, st)
 }
 
 // start is an execution that is to begin in a sandbox that has what it needs.
@@ -65,6 +66,9 @@ type start struct {
 }
 
 func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
+	if isFunction(st.spec) {
+		return e.startInvocation(s, st.spec, st.phases)
+	}
 	if st.stateful {
 		return e.startCell(s, st.spec, st.phases)
 	}

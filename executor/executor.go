@@ -72,6 +72,7 @@ type Executor struct {
 	making     map[string]purpose             // sandboxes that are being made, or wait for that
 	deaths     map[chan yurt.Sandbox]struct{} // watchers
 	installing map[string]*installation       // by digest of the layer
+	ahead      map[string]layerPlans          // of templates whose packages were installed, by digest
 	closed     bool
 
 	reserves *reserves
@@ -140,6 +141,7 @@ func New(config Config) (*Executor, error) {
 			plugins.WithCallTimeout(cmp.Or(config.RuntimeCall, plugins.DefaultCallTimeout))),
 		sandboxes: make(map[string]*sandbox),
 		making:    make(map[string]purpose),
+		ahead:     make(map[string]layerPlans),
 		creates:   newTurns(config.MaxCreates),
 		reserves:  newReserves(), slots: newSlots(filepath.Join(state, "slots")),
 		bells: newBells(), tally: newTally(), begun: time.Now(),

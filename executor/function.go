@@ -46,15 +46,24 @@ func asFunction(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 
 // startInvocation queues the invocation of a function.
 func (e *Executor) startInvocation(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
-	spec, err := asFunction(spec)
+	spec, err := s.prepareInvocation(spec)
 	if err != nil {
 		return err
 	}
+	return e.queueCell(s, spec, phases)
+}
+
+// prepareInvocation does what comes before an invocation is in its queue.
+func (s *sandbox) prepareInvocation(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
+	spec, err := asFunction(spec)
+	if err != nil {
+		return spec, err
+	}
 	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
-		return err
+		return spec, err
 	}
 	spec.Files = nil
-	return e.queueCell(s, spec, phases)
+	return spec, nil
 }
 
 // functionName is the name that the request's context gives the function, or that of the handler.

@@ -24,38 +24,62 @@ const (
 	maxProgress = 256 << 10
 )
 
-// startWithLayer starts an execution that needs a layer: at once when that is there, and
-// else once it is made, which the execution waits for in the background.
-func (e *Executor) startWithLayer(ctx context.Context, s *sandbox, l *layerPlan, st start) error {
-	there, err := e.layers.Use(l.digest, st.spec.ID)
+// startWithLayers starts an execution that needs layers: at once when they are there, and
+// else once they are made, which the execution waits for in the background.
+func (e *Executor) startWithLayers(ctx context.Context, s *sandbox, needs layerPlans, st start) error {
+	defer e.layers.Release(st.spec.ID) // the sandbox has them by then
+	missing, err := e.missingLayers(needs, st.spec.ID)
 	if err != nil {
 		return err
 	}
-	defer e.layers.Release(st.spec.ID) // the sandbox has it by then
 	attached := len(st.stdio.files()) > 0
-	if !there && !attached {
-		return e.startWaiting(ctx, s, l, st)
+	if len(missing) > 0 && !attached {
+		return e.startWaiting(ctx, s, needs, st)
 	}
-	if !there { // the caller's descriptors do not outlive the call
+	for _, l := range missing { // the caller's descriptors do not outlive the call
 		if err := e.install(ctx, s, l, func(string) error { return nil }); err != nil {
 			return err
 		}
 	}
-	if err := e.giveLayer(s, l); err != nil {
+	if err := e.giveLayers(s, needs); err != nil {
 		return err
 	}
 	st.phases.mark("layer")
 	return e.startNow(ctx, s, st)
 }
 
-// giveLayer gives the sandbox the layer, unless it is paused.
-func (e *Executor) giveLayer(s *sandbox, l *layerPlan) error {
+// missingLayers returns those that are not there, and keeps the others for the user.
+func (e *Executor) missingLayers(needs layerPlans, user string) (missing layerPlans, err error) {
+	for _, l := range needs {
+		there, err := e.layers.Use(l.digest, user)
+		if err != nil {
+			return nil, err
+		}
+		if !there {
+			missing = append(missing, l)
+		}
+	}
+	return missing, nil
+}
+
+// giveLayers gives the sandbox the layers, unless it is paused.
+func (e *Executor) giveLayers(s *sandbox, needs layerPlans) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if err := s.running(); err != nil {
 		return err
 	}
-	return e.mountLayer(s, l)
+	return e.mountLayers(s, needs)
+}
+
+// mountLayers is mountLayer for each.
+func (e *Executor) mountLayers(s *sandbox, needs layerPlans) error {
+	for _, l := range needs {
+		if err := e.mountLayer(s, l); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mountLayer mounts the layer in the sandbox, if it is not. The caller has the gate. That
@@ -124,22 +148,12 @@ func (e *Executor) adoptLayers(s *sandbox) error {
 }
 
 // startWaiting records the execution, and starts it when its packages are installed.
-func (e *Executor) startWaiting(ctx context.Context, s *sandbox, l *layerPlan, st start) error {
-	j := job{}
-	if st.stateful {
-		spec, err := e.prepareCell(s, st.spec)
-		if err != nil {
-			return err
-		}
-		st.spec, j.cell = spec, &spec
-	} else {
-		var err error
-		if j, err = e.planJob(ctx, s, st); err != nil {
-			return err
-		}
-		j.stdio = st.stdio
+func (e *Executor) startWaiting(ctx context.Context, s *sandbox, needs layerPlans, st start) error {
+	j, err := e.planWaiting(ctx, s, &st)
+	if err != nil {
+		return err
 	}
-	j.layer = l.digest
+	j.layer = needs[0].digest
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if err := s.running(); err != nil {
@@ -151,16 +165,32 @@ func (e *Executor) startWaiting(ctx context.Context, s *sandbox, l *layerPlan, s
 	}
 	waiting, cancel := context.WithCancel(e.ctx)
 	r.cancel.Store(&cancel)
-	if err := e.serve(func() { e.startInstalled(waiting, r, l, j) }); err != nil {
+	if err := e.serve(func() { e.startInstalled(waiting, r, needs, j) }); err != nil {
 		cancel()
 		return s.forgetStart(r, err)
 	}
 	return nil
 }
 
-// startInstalled waits for the layer, and starts the execution or ends it. It leaves it as
+// planWaiting says what is to be done when the packages are there.
+func (e *Executor) planWaiting(ctx context.Context, s *sandbox, st *start) (j job, err error) {
+	switch {
+	case isFunction(st.spec):
+		st.spec, err = s.prepareInvocation(st.spec)
+	case st.stateful:
+		st.spec, err = e.prepareCell(s, st.spec)
+	default:
+		j, err = e.planJob(ctx, s, *st)
+		j.stdio = st.stdio
+		return j, err
+	}
+	cell := st.spec
+	return job{cell: &cell}, err
+}
+
+// startInstalled waits for the layers, and starts the execution or ends it. It leaves it as
 // it is when the executor is closed: the next one ends it.
-func (e *Executor) startInstalled(ctx context.Context, r *run, l *layerPlan, j job) {
+func (e *Executor) startInstalled(ctx context.Context, r *run, needs layerPlans, j job) {
 	s := r.sandbox
 	defer func() { (*r.cancel.Swap(nil))() }()
 	waiting, stop := context.WithCancel(ctx)
@@ -173,7 +203,7 @@ func (e *Executor) startInstalled(ctx context.Context, r *run, l *layerPlan, j j
 		}
 	})
 	told := 0
-	err := e.install(waiting, s, l, func(text string) error {
+	err := e.installAll(waiting, s, needs, func(text string) error {
 		if told += len(text); told > maxProgress || text == "" {
 			return nil
 		}
@@ -190,7 +220,7 @@ func (e *Executor) startInstalled(ctx context.Context, r *run, l *layerPlan, j j
 		return
 	}
 	r.phases.mark("install")
-	result, err := e.startPrepared(r, l, j)
+	result, err := e.startPrepared(r, needs, j)
 	switch {
 	case e.ctx.Err() != nil:
 	case err != nil:
@@ -200,15 +230,28 @@ func (e *Executor) startInstalled(ctx context.Context, r *run, l *layerPlan, j j
 	}
 }
 
-// startPrepared starts an execution whose layer is there. It waits while the sandbox is paused.
-func (e *Executor) startPrepared(r *run, l *layerPlan, j job) (*yurt.Result, error) {
+// installAll installs the layers that are not there, and returns when the sandbox uses all.
+func (e *Executor) installAll(ctx context.Context, s *sandbox, needs layerPlans, tell func(string) error) error {
+	missing, err := e.missingLayers(needs, s.id)
+	if err != nil {
+		return err
+	}
+	for _, l := range missing {
+		if err := e.install(ctx, s, l, tell); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startPrepared starts an execution whose layers are there. It waits while the sandbox is paused.
+func (e *Executor) startPrepared(r *run, needs layerPlans, j job) (*yurt.Result, error) {
 	s := r.sandbox
-	defer e.layers.Release(r.record.ID)
 	if err := e.untilStartable(s); err != nil {
 		return nil, err
 	}
 	defer s.gate.RUnlock()
-	if err := e.mountLayer(s, l); err != nil {
+	if err := e.mountLayers(s, needs); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -276,7 +319,7 @@ func installResources(of yurt.Resources) yurt.Resources {
 // installSpec is the specification of the sandbox that installs packages for a sandbox of
 // the template: the same tools, nothing of its owner's.
 func installSpec(template yurt.Template) yurt.SandboxSpec {
-	template.Isolation.PerExecution = false
+	template.Isolation.PerExecution, template.Dependencies = false, nil
 	template.Resources.DiskKind = ""
 	template.Resources = installResources(template.Resources.Or(yurt.DefaultResources()))
 	return yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources}

@@ -90,6 +90,9 @@ func (r *reserves) list() []*sandbox {
 // ReserveSandbox makes a sandbox of the template that nobody owns yet, with the limits
 // that the template gives. The next [Executor.ClaimSandbox] gets it, once.
 func (e *Executor) ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error) {
+	if err := e.installAhead(ctx, template); err != nil {
+		return yurt.Sandbox{}, err
+	}
 	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources())}
 	return e.make(ctx, spec, purpose{warm: true})
 }

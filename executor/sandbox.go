@@ -49,6 +49,7 @@ type sandbox struct {
 	ending   bool                         // destroyed: nothing new is started, what is left is being removed
 	found    map[string]map[string]string // paths of tools, by runtime and name
 	mounted  map[string]struct{}          // layers, by digest
+	planned  layerPlans                   // of its template; nil before they were asked for
 }
 
 // initProcess is the sandbox's init, as the host sees it.

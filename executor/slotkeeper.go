@@ -96,6 +96,11 @@ func (e *Executor) makeFor(sl *slot) (*sandbox, error) {
 	if err := e.awaitUndrained(sl.ctx); err != nil {
 		return nil, err
 	}
+	if sl.spec.For == "" { // a session that waits has its own executions wait
+		if err := e.installAhead(sl.ctx, sl.spec.Template); err != nil {
+			return nil, err
+		}
+	}
 	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: sl.spec.Template, Resources: sl.spec.Resources, Labels: sl.spec.Labels}
 	if _, err := e.make(sl.ctx, spec, purpose{warm: true, slot: sl}); err != nil {
 		return nil, err

@@ -230,6 +230,7 @@ func (l *layer) entries(field string, object *hclsyntax.ObjectConsExpr) bool {
 			key = known(v)
 		}
 		path := field + member(key)
+		ok = l.parts(path, item.ValueExpr) && ok
 		if _, twice := l.ranges[path]; twice && key != "" {
 			l.report(problem(item.KeyExpr.Range().Ptr(), "Duplicate key", "%q is already set above; keep one.", key))
 			ok = false

@@ -26,6 +26,9 @@ func Encode(t yurt.Template) []byte {
 	if len(t.Env) > 0 {
 		body.SetAttributeRaw("env", mapTokens(t.Env))
 	}
+	if len(t.Dependencies) > 0 {
+		body.SetAttributeRaw("dependencies", listTokens(t.Dependencies))
+	}
 	if len(t.RootFS.HostPaths) > 0 {
 		body.AppendNewline()
 		host := body.AppendNewBlock("rootfs", nil).Body().AppendNewBlock("host", nil).Body()
@@ -105,13 +108,25 @@ func texts(list []string) cty.Value {
 func mapTokens(m map[string]string) hclwrite.Tokens {
 	entries := make([]hclwrite.ObjectAttrTokens, 0, len(m))
 	for _, key := range keysOf(m) {
-		name := hclwrite.TokensForIdentifier(key)
-		if !plainName(key) || isKeyword(key) {
-			name = hclwrite.TokensForValue(cty.StringVal(key))
-		}
-		entries = append(entries, hclwrite.ObjectAttrTokens{Name: name, Value: hclwrite.TokensForValue(cty.StringVal(m[key]))})
+		entries = append(entries, hclwrite.ObjectAttrTokens{Name: keyTokens(key), Value: hclwrite.TokensForValue(cty.StringVal(m[key]))})
 	}
 	return hclwrite.TokensForObject(entries)
+}
+
+// listTokens writes a map of lists by its sorted keys.
+func listTokens(m map[string][]string) hclwrite.Tokens {
+	entries := make([]hclwrite.ObjectAttrTokens, 0, len(m))
+	for _, key := range keysOf(m) {
+		entries = append(entries, hclwrite.ObjectAttrTokens{Name: keyTokens(key), Value: hclwrite.TokensForValue(texts(m[key]))})
+	}
+	return hclwrite.TokensForObject(entries)
+}
+
+func keyTokens(key string) hclwrite.Tokens {
+	if !plainName(key) || isKeyword(key) {
+		return hclwrite.TokensForValue(cty.StringVal(key))
+	}
+	return hclwrite.TokensForIdentifier(key)
 }
 
 // isKeyword reports whether HCL takes key for something else than a name.

@@ -61,10 +61,13 @@ func validTemplate(t *rapid.T) yurt.Template {
 		return yurt.Duration(orZeroValue(rapid.Int64Range(int64(low), int64(high))).Draw(t, label))
 	}
 	name := rapid.StringMatching(`[a-z0-9][a-z0-9-]{0,20}`)
+	runtimes := rapid.SliceOfNDistinct(name, 0, 3, rapid.ID).Draw(t, "runtimes")
 	return yurt.Template{
 		Name:        name.Draw(t, "name"),
 		Description: textWithout(unicode.IsControl).Draw(t, "description"),
-		Runtimes:    rapid.SliceOfNDistinct(name, 0, 3, rapid.ID).Draw(t, "runtimes"),
+		Runtimes:    runtimes,
+
+		Dependencies: dependencies(t, runtimes),
 		Env: rapid.MapOfN(
 			textWithout(func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }).Filter(func(s string) bool { return s != "" }),
 			textWithout(func(r rune) bool { return r == 0 }), 0, 5,
@@ -85,6 +88,18 @@ func validTemplate(t *rapid.T) yurt.Template {
 			OutputLimit:      resource("output_limit", 1, yurt.MaxOutputLimit),
 		},
 	}
+}
+
+// dependencies draws lists of packages for some of the runtimes.
+func dependencies(t *rapid.T, runtimes []string) map[string][]string {
+	lists := map[string][]string{}
+	for _, name := range runtimes {
+		list := rapid.SliceOfN(rapid.StringMatching(`[a-z@][a-z0-9"$\{}<=>. -]{0,20}[a-z0-9]`), 0, 3).Draw(t, "packages of "+name)
+		if len(list) > 0 {
+			lists[name] = list
+		}
+	}
+	return lists
 }
 
 func orZeroValue[T any](g *rapid.Generator[T]) *rapid.Generator[T] {

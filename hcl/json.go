@@ -52,6 +52,8 @@ func templateFields(t *yurt.Template) jsonFields {
 		"rootfs":      jsonFields{"host_paths": &t.RootFS.HostPaths},
 		"runtimes":    &t.Runtimes,
 		"env":         &t.Env,
+
+		"dependencies": &t.Dependencies,
 		"resources": jsonFields{
 			"cpu": &t.Resources.CPU, "memory": &t.Resources.Memory, "disk": &t.Resources.Disk, "pids": &t.Resources.PIDs,
 			"disk_kind": &t.Resources.DiskKind, "io_weight": &t.Resources.IOWeight,
@@ -135,6 +137,8 @@ func (d *jsonDecoder) object(path string, v span, fields jsonFields) {
 			d.texts(field, value, into)
 		case *[]string:
 			d.list(field, value, into)
+		case *map[string][]string:
+			d.lists(field, value, into)
 		default:
 			d.leaf(field, value, into)
 		}
@@ -192,6 +196,18 @@ func (d *jsonDecoder) texts(field string, v span, into *map[string]string) {
 			return
 		}
 		(*into)[name] = *text
+	})
+}
+
+// lists decodes an object of arrays of texts.
+func (d *jsonDecoder) lists(field string, v span, into *map[string][]string) {
+	*into = map[string][]string{}
+	d.members(field, v, func(name string, _, value span) {
+		path := field + member(name)
+		d.ranges[path] = value
+		var list []string
+		d.list(path, value, &list)
+		(*into)[name] = list
 	})
 }
 

@@ -41,6 +41,8 @@ func templateSchema() *block {
 			"description": scalar("description", toText, func(t *yurt.Template) *string { return &t.Description }),
 			"runtimes":    scalar("runtimes", toTexts, func(t *yurt.Template) *[]string { return &t.Runtimes }),
 			"env":         {field: "env", set: setEnv},
+
+			"dependencies": {field: "dependencies", set: setDependencies},
 		},
 		blocks: map[string]*block{
 			"rootfs":    rootfsSchema(),
@@ -143,7 +145,7 @@ func warmPoolSchema() *block {
 
 func laterInTemplate() map[string]string {
 	return map[string]string{
-		"build": "build steps", "packages": "packages", "package": "packages", "dependencies": "packages",
+		"build": "build steps", "packages": "packages of the system", "package": "packages of the system",
 		"mounts": "mounts", "mount": "mounts", "volume": "mounts", "volumes": "mounts",
 		"image": "OCI images", "mcp": "the MCP proxy", "dynamic": "dynamic blocks",
 		"for_each": "templates in series", "count": "templates in series",

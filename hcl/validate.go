@@ -28,6 +28,7 @@ func WithDefaults(t yurt.Template) yurt.Template {
 	if len(t.Env) == 0 {
 		t.Env = nil
 	}
+	t.Dependencies = cleanDependencies(t.Dependencies)
 	t.Resources = t.Resources.Or(yurt.DefaultResources())
 	if t.Isolation.Level == "" {
 		t.Isolation.Level = yurt.IsolationNamespaces
@@ -74,6 +75,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	f.hostPaths(t.RootFS.HostPaths)
 	f.runtimes(t.Runtimes)
 	f.env(t.Env)
+	f.dependencies(t)
 	f.resources(t.Resources)
 	f.isolation(t.Isolation.Level)
 	f.network(t.Network.Mode)

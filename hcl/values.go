@@ -1,6 +1,7 @@
 package hcl
 
 import (
+	"maps"
 	"math/big"
 	"strconv"
 
@@ -168,6 +169,31 @@ func setEnv(t *yurt.Template, v cty.Value) error {
 		env[name] = text
 	}
 	t.Env = env
+	return nil
+}
+
+// setDependencies merges the lists into those that are inherited, a runtime's as a whole;
+// null removes one.
+func setDependencies(t *yurt.Template, v cty.Value) error {
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		return yurt.Errorf(yurt.CodeInvalidArgument, "%s is not a map; give one such as { python = [\"numpy==2.1.0\"] }", article(v))
+	}
+	lists := make(map[string][]string, len(t.Dependencies)+v.LengthInt())
+	maps.Copy(lists, t.Dependencies)
+	for it := v.ElementIterator(); it.Next(); {
+		key, value := it.Element()
+		name := key.AsString()
+		if value.IsNull() {
+			delete(lists, name)
+			continue
+		}
+		list, err := toTexts(value)
+		if err != nil {
+			return below(member(name), err)
+		}
+		lists[name] = list
+	}
+	t.Dependencies = lists
 	return nil
 }
 

@@ -12,10 +12,11 @@ import (
 )
 
 func newTemplateCommand(a *app) *cobra.Command {
-	cmd := parent("template", "Check template files, and look at the templates there are", groupServer,
+	cmd := parent("template", "Check template files, give them to a server, and look at those there are", groupServer,
 		newTemplateValidateCommand(a),
 		newTemplateListCommand(a),
 		newTemplateShowCommand(a),
+		newTemplatePushCommand(a),
 	)
 	a.addServerFlag(cmd)
 	return cmd

@@ -33,10 +33,9 @@ func (s *templateSource) Resolve(ctx huma.Context) []error {
 }
 
 type (
-	createTemplateInput  struct{ templateSource }
-	createTemplateOutput struct {
-		Location string `header:"Location"`
-		Body     yurt.Template
+	createTemplateInput struct {
+		Accept string `header:"Accept" hidden:"true"`
+		templateSource
 	}
 	templateInput struct {
 		ID string `path:"id" doc:"Name of the template." example:"python-basic"`
@@ -64,7 +63,16 @@ func (a *API) registerTemplates() {
 	register(a, huma.Operation{
 		OperationID: "create-template", Method: http.MethodPost, Path: "/templates", DefaultStatus: http.StatusCreated,
 		Summary: "Create a template", Tags: []string{tagTemplates},
-		Description: "From JSON, or from HCL (application/hcl or text/plain) that holds one template block.",
+		Description: "From JSON, or from HCL (application/hcl or text/plain) that holds one template block. " +
+			"One with `dependencies` is there when these are installed, which takes as long as it takes: `Accept: text/event-stream` shows how it goes.",
+		Responses: map[string]*huma.Response{
+			"201": {Description: "The template.", Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[yurt.Template](a, "Template")}}},
+			"200": {Description: "With `Accept: text/event-stream`: how it goes.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: &huma.Schema{
+				Type:        huma.TypeArray,
+				Description: "Server-sent events: `id` is seq, `event` is type, `data` is this object.",
+				Items:       schemaOf[templateEvent](a, "TemplateEvent"),
+			}}}},
+		},
 	}, a.createTemplate)
 	registry := a.huma.OpenAPI().Components.Schemas
 	a.documentBody(a.registered(http.MethodPost, "/templates"), map[string]*huma.MediaType{
@@ -88,16 +96,52 @@ func (a *API) getTemplate(ctx context.Context, in *templateInput) (*templateOutp
 	return &templateOutput{Body: t}, err
 }
 
-func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*createTemplateOutput, error) {
+// templateEvent tells how the making of a template goes.
+type templateEvent struct {
+	Seq      uint64         `json:"seq" doc:"Counts from 1; the id of the event."`
+	Type     string         `json:"type" enum:"progress,created,failed"`
+	Data     string         `json:"data,omitempty" doc:"Of progress: what a package manager prints."`
+	Template *yurt.Template `json:"template,omitempty" doc:"Of created."`
+	Problem  *problem       `json:"problem,omitempty" doc:"Of failed."`
+}
+
+func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*huma.StreamResponse, error) {
 	parsed, err := a.parseTemplate(in.templateSource)
 	if err != nil {
 		return nil, err
 	}
-	t, err := a.ctl.CreateTemplate(ctx, parsed)
+	if in.Accept != "" && checkType(in.Accept, []string{typeEventStream}) == nil {
+		return a.streamTemplate(parsed), nil
+	}
+	t, err := a.ctl.CreateTemplate(ctx, parsed, func(string) error { return nil })
 	if err != nil {
 		return nil, err
 	}
-	return &createTemplateOutput{Location: prefix + "/templates/" + t.Name, Body: t}, nil
+	return respond(http.StatusCreated, t, "Location", prefix+"/templates/"+t.Name), nil
+}
+
+// streamTemplate makes a template, and answers with how that goes.
+func (a *API) streamTemplate(parsed yurt.Template) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		a.stream(ctx, "ask for the template again", func(making context.Context, stream *eventStream) error {
+			seq := uint64(0)
+			send := func(event templateEvent) error {
+				seq++
+				event.Seq = seq
+				return stream.send(seq, event.Type, event)
+			}
+			t, err := a.ctl.CreateTemplate(making, parsed, func(text string) error {
+				if text == "" {
+					return nil
+				}
+				return send(templateEvent{Type: "progress", Data: text})
+			})
+			if err != nil {
+				return send(templateEvent{Type: "failed", Problem: a.problemOf(making, err)})
+			}
+			return send(templateEvent{Type: "created", Template: &t})
+		})
+	}}
 }
 
 func (a *API) parseTemplate(source templateSource) (yurt.Template, error) {

@@ -22,6 +22,8 @@ type Node interface {
 	Trees
 	// Runtimes lists the installed language runtimes.
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
+	// PrepareTemplate installs the packages of a template.
+	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
 }
 
 // Sandboxes is the part of a [Node] that owns sandboxes.

@@ -29,3 +29,12 @@ template "elements" {
     }
   }
 }
+
+template "dependencies" {
+  runtimes     = ["python", "javascript"]
+  dependencies = { python = "numpy", javascript = [["ms"]] }
+}
+
+template "no-map" {
+  dependencies = ["numpy"]
+}

@@ -16,6 +16,10 @@ template "values" {
     "a b" = "x"
     NUL   = "a\u0000b"
   }
+  dependencies = {
+    python     = ["numpy", " six", "--index-url=x"]
+    javascript = ["ms"]
+  }
   isolation {
     level = "strong"
   }

@@ -24,3 +24,19 @@ template "data" {
     }
   }
 }
+
+template "packages" {
+  extends      = "python-basic"
+  dependencies = { python = ["six", "numpy", "six"] }
+}
+
+template "more-packages" {
+  extends      = "packages"
+  runtimes     = ["python", "javascript"]
+  dependencies = { javascript = ["ms"] }
+}
+
+template "no-packages" {
+  extends      = "packages"
+  dependencies = { python = null }
+}

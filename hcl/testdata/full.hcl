@@ -16,6 +16,11 @@ template "full" {
     END
   }
 
+  dependencies = {
+    python    = ["numpy==2.1.0", "pandas"]
+    "node-22" = ["zod@3.23.8"]
+  }
+
   rootfs {
     host {
       paths = ["/usr", "/opt/tools", "/etc/ssl/certs"]

@@ -2,6 +2,7 @@ package yurtclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,16 +149,17 @@ func readProblem(resp *http.Response) error {
 	var p problem
 	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if mediaType == problemType && json.Unmarshal(data, &p) == nil && p.Code != "" {
-		if p.Detail == "" {
-			p.Detail = p.Title
-		}
-		return yurt.FieldErrorf(p.Code, p.Field, "%s", p.Detail)
+		return p.asError()
 	}
 	code := yurt.CodeInternal
 	if resp.StatusCode == http.StatusBadGateway || resp.StatusCode == http.StatusServiceUnavailable {
 		code = yurt.CodeUnavailable
 	}
 	return yurt.Errorf(code, "the server answered %s, which is not an answer of Yurt; check the address", resp.Status)
+}
+
+func (p problem) asError() error {
+	return yurt.FieldErrorf(p.Code, p.Field, "%s", cmp.Or(p.Detail, p.Title))
 }
 
 // segment escapes one segment of a path.

@@ -31,10 +31,11 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Node_Describe_FullMethodName      = "/yurt.executor.v1.Node/Describe"
-	Node_ListRuntimes_FullMethodName  = "/yurt.executor.v1.Node/ListRuntimes"
-	Node_SetDraining_FullMethodName   = "/yurt.executor.v1.Node/SetDraining"
-	Node_WatchCapacity_FullMethodName = "/yurt.executor.v1.Node/WatchCapacity"
+	Node_Describe_FullMethodName        = "/yurt.executor.v1.Node/Describe"
+	Node_ListRuntimes_FullMethodName    = "/yurt.executor.v1.Node/ListRuntimes"
+	Node_SetDraining_FullMethodName     = "/yurt.executor.v1.Node/SetDraining"
+	Node_WatchCapacity_FullMethodName   = "/yurt.executor.v1.Node/WatchCapacity"
+	Node_PrepareTemplate_FullMethodName = "/yurt.executor.v1.Node/PrepareTemplate"
 )
 
 // NodeClient is the client API for Node service.
@@ -49,6 +50,9 @@ type NodeClient interface {
 	SetDraining(ctx context.Context, in *SetDrainingRequest, opts ...grpc.CallOption) (*SetDrainingResponse, error)
 	// WatchCapacity tells what the node has to offer, at once and again at each change.
 	WatchCapacity(ctx context.Context, in *WatchCapacityRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCapacityResponse], error)
+	// PrepareTemplate installs the packages of a template, and tells what the package
+	// managers print until that is done.
+	PrepareTemplate(ctx context.Context, in *PrepareTemplateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PrepareTemplateResponse], error)
 }
 
 type nodeClient struct {
@@ -108,6 +112,25 @@ func (c *nodeClient) WatchCapacity(ctx context.Context, in *WatchCapacityRequest
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Node_WatchCapacityClient = grpc.ServerStreamingClient[WatchCapacityResponse]
 
+func (c *nodeClient) PrepareTemplate(ctx context.Context, in *PrepareTemplateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PrepareTemplateResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Node_ServiceDesc.Streams[1], Node_PrepareTemplate_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PrepareTemplateRequest, PrepareTemplateResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_PrepareTemplateClient = grpc.ServerStreamingClient[PrepareTemplateResponse]
+
 // NodeServer is the server API for Node service.
 // All implementations must embed UnimplementedNodeServer
 // for forward compatibility.
@@ -120,6 +143,9 @@ type NodeServer interface {
 	SetDraining(context.Context, *SetDrainingRequest) (*SetDrainingResponse, error)
 	// WatchCapacity tells what the node has to offer, at once and again at each change.
 	WatchCapacity(*WatchCapacityRequest, grpc.ServerStreamingServer[WatchCapacityResponse]) error
+	// PrepareTemplate installs the packages of a template, and tells what the package
+	// managers print until that is done.
+	PrepareTemplate(*PrepareTemplateRequest, grpc.ServerStreamingServer[PrepareTemplateResponse]) error
 	mustEmbedUnimplementedNodeServer()
 }
 
@@ -141,6 +167,9 @@ func (UnimplementedNodeServer) SetDraining(context.Context, *SetDrainingRequest)
 }
 func (UnimplementedNodeServer) WatchCapacity(*WatchCapacityRequest, grpc.ServerStreamingServer[WatchCapacityResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchCapacity not implemented")
+}
+func (UnimplementedNodeServer) PrepareTemplate(*PrepareTemplateRequest, grpc.ServerStreamingServer[PrepareTemplateResponse]) error {
+	return status.Error(codes.Unimplemented, "method PrepareTemplate not implemented")
 }
 func (UnimplementedNodeServer) mustEmbedUnimplementedNodeServer() {}
 func (UnimplementedNodeServer) testEmbeddedByValue()              {}
@@ -228,6 +257,17 @@ func _Node_WatchCapacity_Handler(srv interface{}, stream grpc.ServerStream) erro
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Node_WatchCapacityServer = grpc.ServerStreamingServer[WatchCapacityResponse]
 
+func _Node_PrepareTemplate_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(PrepareTemplateRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NodeServer).PrepareTemplate(m, &grpc.GenericServerStream[PrepareTemplateRequest, PrepareTemplateResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_PrepareTemplateServer = grpc.ServerStreamingServer[PrepareTemplateResponse]
+
 // Node_ServiceDesc is the grpc.ServiceDesc for Node service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -252,6 +292,11 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "WatchCapacity",
 			Handler:       _Node_WatchCapacity_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "PrepareTemplate",
+			Handler:       _Node_PrepareTemplate_Handler,
 			ServerStreams: true,
 		},
 	},

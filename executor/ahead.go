@@ -1,0 +1,88 @@
+package executor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/yurtrun/yurt"
+)
+
+// maxAhead bounds of how many templates it is remembered which layers they have.
+const maxAhead = 256
+
+// PrepareTemplate installs the packages of the template, so that its sandboxes have them
+// from the beginning, and tells what the package managers print. A package that cannot be
+// installed is an error of the template.
+func (e *Executor) PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error {
+	if len(template.Dependencies) == 0 {
+		return nil
+	}
+	// Where the tools are, and which, is seen in a sandbox alone.
+	view, err := e.make(ctx, installSpec(template), purpose{installs: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := e.DestroySandbox(context.WithoutCancel(ctx), view.ID); err != nil && e.ctx.Err() == nil {
+			e.logger.Error("removing the sandbox in which a template was prepared", "sandbox", view.ID, "error", err)
+		}
+	}()
+	s, err := e.find(view.ID)
+	if err != nil {
+		return err
+	}
+	needs, err := e.layersOf(ctx, s, template)
+	if err != nil {
+		return err
+	}
+	if err := e.installAll(ctx, s, needs, tell); err != nil {
+		if code := yurt.CodeOf(err); code != yurt.CodeInternal || ctx.Err() != nil || e.ctx.Err() != nil {
+			return err
+		}
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "dependencies", "%w", err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.ahead) >= maxAhead {
+		clear(e.ahead) // what is needed is found again
+	}
+	e.ahead[template.Digest()] = needs
+	return nil
+}
+
+// installAhead installs the packages of a template, unless they are there.
+func (e *Executor) installAhead(ctx context.Context, template yurt.Template) error {
+	if len(template.Dependencies) == 0 {
+		return nil
+	}
+	e.mu.Lock()
+	needs := e.ahead[template.Digest()]
+	e.mu.Unlock()
+	if len(needs) > 0 {
+		user := "looking " + yurt.NewSandboxID()
+		missing, err := e.missingLayers(needs, user)
+		e.layers.Release(user)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+	}
+	return e.PrepareTemplate(ctx, template, func(string) error { return nil })
+}
+
+// furnish gives a new sandbox, which nobody knows, the layers of its template that are
+// there. Executions get those that are not, or are told why they cannot.
+func (e *Executor) furnish(ctx context.Context, s *sandbox) {
+	needs, err := e.templateLayers(ctx, s)
+	for _, l := range needs {
+		there, useErr := e.layers.Use(l.digest, s.id)
+		if useErr != nil || !there {
+			err = errors.Join(err, useErr)
+			continue
+		}
+		s.record.Layers = append(s.record.Layers, l.digest) // written with the rest of the record
+		err = errors.Join(err, e.mountLayer(s, l))
+	}
+	if err != nil {
+		e.logger.Warn("a sandbox begins without packages of its template", "sandbox", s.id, "template", s.template, "error", err)
+	}
+}

@@ -1,0 +1,133 @@
+package packages
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/hcl"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// furnished is a template for Python and JavaScript, with those packages.
+func furnished(python, javascript string) yurt.Template {
+	template := yurt.Template{
+		Name: "furnished", Runtimes: []string{"javascript", "python"}, Dependencies: map[string][]string{"python": {python}},
+		Resources: yurt.Resources{Memory: 512 << 20},
+	}
+	if javascript != "" {
+		template.Dependencies["javascript"] = []string{javascript}
+	}
+	return hcl.WithDefaults(template)
+}
+
+func specOf(template yurt.Template) yurt.SandboxSpec {
+	return yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources}
+}
+
+// wantPackages fails unless code, commands and contexts of the sandbox have the packages,
+// and nothing is installed for them.
+func wantPackages(t *testing.T, e *executor.Executor, sandbox string) {
+	t.Helper()
+	for name, tt := range map[string]struct {
+		spec yurt.ExecutionSpec
+		want string
+	}{
+		"code":       {yurt.ExecutionSpec{Language: "python", Code: "import humanize\nprint(humanize.intcomma(1234567))"}, "1,234,567\n"},
+		"handler":    {yurt.ExecutionSpec{Kind: yurt.KindHandler, Language: "python", Handler: "handler", Event: []byte("1"), Code: "import humanize\ndef handler(event, context): print(humanize.intcomma(event * 1000))"}, "1,000\n"},
+		"context":    {yurt.ExecutionSpec{Language: "python", ContextName: "default", Code: "import humanize\nprint(humanize.intcomma(1000))"}, "1,000\n"},
+		"command":    {yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: []string{"python3", "-c", "import humanize; print(humanize.intcomma(1000))"}}, "1,000\n"},
+		"javascript": {yurt.ExecutionSpec{Language: "javascript", Code: "console.log(require('ms')('2 days'))"}, "172800000\n"},
+		"other's":    {yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: []string{"node", "-e", "console.log(require('ms')('2 days'))"}}, "172800000\n"},
+	} {
+		o := run(t, e, sandbox, tt.spec)
+		if wantOutput(t, o, tt.want); o.installed() || o.progress != "" {
+			t.Errorf("%s: packages were installed: %s", name, o.progress)
+		}
+	}
+}
+
+// TestTemplatePackages: what a template names is installed once, before a sandbox is kept
+// ready, and all that runs in its sandboxes has it, over a restart of the executor too.
+func TestTemplatePackages(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	e := life(t, config)
+	template := furnished("humanize==4.9.0", "ms@2.1.3")
+	if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	warm, found, err := e.ClaimSandbox(t.Context(), specOf(template))
+	if err != nil || !found {
+		t.Fatalf("claimed %v, %v", found, err)
+	}
+	wantPackages(t, e, warm.ID)
+	if err := e.PrepareTemplate(t.Context(), template, func(text string) error {
+		if text != "" {
+			t.Errorf("it is installed again: %s", text)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	cold, err := e.CreateSandbox(t.Context(), specOf(template))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantPackages(t, e, cold.ID)
+	more := yurt.ExecutionSpec{Language: "python", Code: "import humanize, six\nprint(six.__version__)", Dependencies: []string{"six==1.16.0"}}
+	wantOutput(t, run(t, e, cold.ID, more), "1.16.0\n")
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantPackages(t, rig.Start(t, config), cold.ID)
+}
+
+// TestTemplatePackagesLater: a sandbox of a template whose packages are not there is made
+// at once, and what runs in it first waits for them.
+func TestTemplatePackagesLater(t *testing.T) {
+	e := node(t)
+	template := furnished("humanize==4.9.0", "")
+	s, err := e.CreateSandbox(t.Context(), specOf(template))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := run(t, e, s.ID, yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: []string{"python3", "-c", "import humanize; print(1)"}})
+	wantOutput(t, o, "1\n")
+	if !o.installed() || !strings.Contains(o.progress, "humanize") {
+		t.Errorf("it was installed: %v, and said %q", o.installed(), o.progress)
+	}
+}
+
+// TestBadTemplatePackages: what cannot be installed is an error of the template, which says why.
+func TestBadTemplatePackages(t *testing.T) {
+	e := node(t, func(c *executor.Config) { c.Packages.Timeout = time.Minute })
+	for name, tt := range map[string]struct {
+		template yurt.Template
+		code     yurt.Code
+		says     string
+	}{
+		"no such package": {furnished("yurt-no-such-package-7f3a", ""), yurt.CodeTemplateInvalid, "No matching distribution found for yurt-no-such-package-7f3a"},
+		"no such version": {furnished("six==1.16.0", "ms@99.0.0"), yurt.CodeTemplateInvalid, "ms@99.0.0"},
+		"no package manager": {
+			hcl.WithDefaults(yurt.Template{Name: "shell", Runtimes: []string{"bash"}, Dependencies: map[string][]string{"bash": {"x"}}}), yurt.CodeNotSupported, "no packages can be installed for bash",
+		},
+		"no crate": {
+			hcl.WithDefaults(yurt.Template{Name: "rust", Runtimes: []string{"rust"}, Dependencies: map[string][]string{"rust": {"a b c"}}}), yurt.CodeInvalidArgument, "is not a crate",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var said strings.Builder
+			err := e.PrepareTemplate(t.Context(), tt.template, func(text string) error { said.WriteString(text); return nil })
+			if yurt.CodeOf(err) != tt.code || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v (%s), want %s that says %q", err, yurt.CodeOf(err), tt.code, tt.says)
+			}
+			if tt.code == yurt.CodeTemplateInvalid && said.Len() == 0 {
+				t.Error("nothing is told of the installation")
+			}
+		})
+	}
+}
