@@ -151,6 +151,7 @@ func TestNodeDrainedBySomebodyElse(t *testing.T) {
 	nodes, use := useCluster()
 	w := testWorld(t, use)
 	s := w.create(yurt.ModePersistent)
+	w.eventually("the controller has looked at its nodes, and waits", w.clock.waitedFor)
 	nodes.set(func() { nodes.drain["a"] = true })
 	w.clock.advance(10 * time.Second)
 	w.wantRemark(s.ID, "its node a is drained")

@@ -173,7 +173,7 @@ func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 			return live.lost(cause, c.now())
 		case live.ctx.Err() != nil:
 			return nil
-		case yurt.CodeOf(err) == yurt.CodeUnavailable:
+		case unanswered(err):
 			if c.learnEnd(live) || c.nodeIsLost(live) {
 				return live.lost(live.cause(err), c.now())
 			}
@@ -183,6 +183,13 @@ func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 			return live.lost(live.cause(err), c.now())
 		}
 	}
+}
+
+// unanswered reports whether a node did not answer a caller who waits on. A call is given up
+// when its connection is, for one to where the node is now.
+func unanswered(err error) bool {
+	code := yurt.CodeOf(err)
+	return code == yurt.CodeUnavailable || code == yurt.CodeCanceled
 }
 
 // explained says in a result that the sandbox was taken away when that is so.

@@ -130,7 +130,7 @@ func (c *Controller) reach(ctx context.Context, session yurt.Session) (Node, err
 }
 
 // nodeIsLost reports whether the node that an execution runs on is lost, and notes it as
-// the reason for its end.
+// the reason for its end. One that is not lost is followed to where it is now.
 func (c *Controller) nodeIsLost(live *liveExecution) bool {
 	work, cancel := detached(live.ctx, startLimit)
 	defer cancel()
@@ -138,7 +138,11 @@ func (c *Controller) nodeIsLost(live *liveExecution) bool {
 	if err != nil || session.Placement.Node == "" {
 		return false
 	}
-	if _, err := c.placer.Node(work, session.Placement.Node); yurt.CodeOf(err) != yurt.CodeNotFound {
+	node, err := c.placer.Node(work, session.Placement.Node)
+	if err == nil {
+		live.move(node, session.SandboxID)
+	}
+	if yurt.CodeOf(err) != yurt.CodeNotFound {
 		return false
 	}
 	live.endWith(&endCause{yurt.ErrorTypeSandboxLost, "its node " + session.Placement.Node + " is lost"})
@@ -156,14 +160,18 @@ func (c *Controller) startSomewhere(ctx context.Context, live *liveExecution, se
 		switch {
 		case try > 1 && isRepeated(err):
 			return nil
-		case session.Mode != yurt.ModeEphemeral || yurt.CodeOf(err) != yurt.CodeUnavailable:
+		case session.Mode != yurt.ModeEphemeral || !unanswered(err):
 			return err
 		}
 		sleep(live.ctx, nodeRetry)
 		if ctx.Err() != nil || live.ctx.Err() != nil {
 			return err
 		}
-		if _, nodeErr := c.placer.Node(ctx, session.Placement.Node); yurt.CodeOf(nodeErr) != yurt.CodeNotFound {
+		node, nodeErr := c.placer.Node(ctx, session.Placement.Node)
+		if nodeErr == nil {
+			live.move(node, sandbox)
+		}
+		if yurt.CodeOf(nodeErr) != yurt.CodeNotFound {
 			continue
 		}
 		if session, err = c.placeElsewhere(ctx, live, session); err != nil {

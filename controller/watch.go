@@ -30,18 +30,43 @@ func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, a
 		live.watch(+1)
 		defer live.watch(-1)
 	}
-	switch err := c.watchNode(ctx, session, record.ID, w); {
-	case w.ended:
-		return nil
-	case w.failed != nil || ctx.Err() != nil:
-		return cmp.Or(w.failed, ctx.Err())
-	case err != nil:
-		c.log.Debug("watching an execution at its node", "session", sessionID, "execution", record.ID, "error", err)
+	for {
+		watchErr := c.watchNode(ctx, session, record.ID, w)
+		switch {
+		case w.ended:
+			return nil
+		case w.failed != nil || ctx.Err() != nil:
+			return cmp.Or(w.failed, ctx.Err())
+		case watchErr != nil:
+			c.log.Debug("watching an execution at its node", "session", sessionID, "execution", record.ID, "error", watchErr)
+		}
+		ended, again, err := c.endWithin(ctx, sessionID, record.ID, unanswered(watchErr))
+		if err != nil {
+			return err
+		}
+		if !again {
+			return w.replay(ended.Result)
+		}
+		if session, err = c.Session(ctx, sessionID); err != nil { // it may be elsewhere meanwhile
+			return err
+		}
 	}
-	if record, err = c.WaitExecution(ctx, sessionID, record.ID); err != nil {
-		return err
+}
+
+// endWithin waits for the end of an execution: if its node did not answer, only until that
+// is to be tried again.
+func (c *Controller) endWithin(ctx context.Context, sessionID, id string, away bool) (ended yurt.Execution, again bool, _ error) {
+	limited := ctx
+	if away {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, nodeRetry)
+		defer cancel()
 	}
-	return w.replay(record.Result)
+	ended, err := c.WaitExecution(limited, sessionID, id)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return ended, true, nil
+	}
+	return ended, false, err
 }
 
 // watchNode hands on the events that the node still has.

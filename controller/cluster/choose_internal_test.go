@@ -169,3 +169,24 @@ func TestBreaker(t *testing.T) {
 		now = b.nodes["n"].until
 	}
 }
+
+// TestTaken: what is being claimed, or was just now, is not ready any more.
+func TestTaken(t *testing.T) {
+	l, now := newLedger(), time.Now()
+	want := func(what string, count int) {
+		t.Helper()
+		if got := l.taken(now)["digest"]; got != count {
+			t.Errorf("%s %d are taken, want %d", what, got, count)
+		}
+	}
+	want("at first", 0)
+	l.begin(shelf{"a", "digest"}, now)
+	l.begin(shelf{"b", "digest"}, now)
+	l.begin(shelf{"b", "other"}, now)
+	want("while two are claimed", 2)
+	l.end(shelf{"a", "digest"}, claimGot, now)
+	l.end(shelf{"b", "digest"}, claimRefused, now)
+	want("after one was got and one refused", 1)
+	now = now.Add(settleTime)
+	want("once the view shows it", 0)
+}

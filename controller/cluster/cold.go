@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,6 +14,9 @@ import (
 
 // preferredNodes bounds how many nodes an order names: the engine weighs each.
 const preferredNodes = 5
+
+// coldTries bounds how many nodes are tried that turn out to be drained.
+const coldTries = 3
 
 // coldsFirst is how long cold starts hold up what nobody waits for.
 const coldsFirst = 2 * time.Second
@@ -54,29 +58,56 @@ func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints con
 	if slot == "" {
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeInternal, "a sandbox without a session cannot be started")
 	}
-	node, err := p.start(ctx, Order{
+	order := Order{
 		SlotID: slot, Template: spec.Template, Resources: spec.Resources, SessionID: slot, Once: true,
 		Prefer: p.preferences(spec.Template.Digest(), hints),
-	})
+	}
+	for range coldTries {
+		var sandbox yurt.Sandbox
+		if sandbox, err = p.startOnce(ctx, order, spec, trace); !errors.Is(err, errDrains) {
+			return sandbox, err
+		}
+	}
+	return yurt.Sandbox{}, err
+}
+
+// startOnce starts the slot and claims its sandbox. After an error no slot is left behind,
+// or is about to be removed.
+func (p *Placer) startOnce(ctx context.Context, order Order, spec yurt.SandboxSpec, trace *trace) (yurt.Sandbox, error) {
+	node, err := p.start(ctx, order)
 	trace.mark("place")
 	p.metrics.started(err)
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
-	defer func() {
-		if err != nil {
-			p.stopSlot(slot)
-		}
-	}()
 	limited, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
-	sandbox, err := p.await(limited, node, slot, spec)
+	var sandbox yurt.Sandbox
+	err = p.unlessFailed(limited, order.SlotID, func(ctx context.Context) (err error) {
+		sandbox, err = p.await(ctx, node, order.SlotID, spec)
+		return err
+	})
 	trace.mark("await")
-	if err != nil {
-		return yurt.Sandbox{}, fmt.Errorf("waiting for the sandbox that was placed on node %s: %w", node, err)
+	if err == nil {
+		sandbox.Node = node
+		return sandbox, nil
 	}
-	sandbox.Node = node
-	return sandbox, nil
+	if p.drains(node) && ctx.Err() == nil {
+		// At once: it is about to be started again under the same name.
+		if stopErr := p.engine.Stop(ctx, order.SlotID); stopErr == nil {
+			return yurt.Sandbox{}, fmt.Errorf("%w: node %s: %w", errDrains, node, err)
+		}
+	}
+	p.stopSlot(order.SlotID)
+	return yurt.Sandbox{}, fmt.Errorf("waiting for the sandbox that was placed on node %s: %w", node, err)
+}
+
+// errDrains is the error of a slot whose node began to drain when it had been placed there.
+var errDrains = yurt.Errorf(yurt.CodeUnavailable, "the node that was to have the sandbox is being drained; try again")
+
+func (p *Placer) drains(name string) bool {
+	node, known := p.view.Node(name)
+	return known && node.Draining
 }
 
 // preferences names nodes where the session would start fast: those that were asked for,
@@ -104,7 +135,7 @@ func (p *Placer) await(ctx context.Context, node, slot string, spec yurt.Sandbox
 	var refusal error
 	err = retry(ctx, func() error {
 		sandbox, err = client.AwaitSandbox(ctx, spec, slot)
-		if err != nil && yurt.CodeOf(err) != yurt.CodeUnavailable {
+		if err != nil && (yurt.CodeOf(err) != yurt.CodeUnavailable || p.drains(node)) {
 			refusal = err
 			return nil
 		}

@@ -38,6 +38,16 @@ func (l *ledger) free(at shelf, shown int, now time.Time) int {
 	return shown - d.open - len(d.settled)
 }
 
+// taken counts, by digest, what is subtracted from what the view shows.
+func (l *ledger) taken(now time.Time) map[string]int {
+	taken := map[string]int{}
+	for at, d := range l.debts {
+		d.trim(now)
+		taken[at.digest] += d.open + len(d.settled)
+	}
+	return taken
+}
+
 // wasRefused reports whether the node had none just now.
 func (l *ledger) wasRefused(at shelf, now time.Time) bool {
 	d := l.debts[at]

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ type world struct {
 	since   time.Time
 	slots   map[string]cluster.Order
 	stopped []string
+	failed  map[string]error // slots of which the engine says so
 	refuse  error
 }
 
@@ -158,8 +160,13 @@ func (w *world) Start(_ context.Context, order cluster.Order) (string, error) {
 	if w.refuse != nil {
 		return "", w.refuse
 	}
+	nodes := slices.Concat(order.Prefer, slices.Sorted(maps.Keys(w.nodes)))
+	nodes = slices.DeleteFunc(nodes, func(name string) bool { return slices.Contains(order.Avoid, name) })
+	if len(nodes) == 0 {
+		return "", yurt.Errorf(yurt.CodeUnavailable, "no node is eligible")
+	}
 	w.slots[order.SlotID] = order
-	return slices.Concat(order.Prefer, []string{"a"})[0], nil
+	return nodes[0], nil
 }
 
 func (w *world) Stop(_ context.Context, slotID string) error {

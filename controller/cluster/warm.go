@@ -167,7 +167,8 @@ func (w *warm) open(ctx context.Context, id string, template yurt.Template) erro
 	if err != nil {
 		return err
 	}
-	if err := w.awaitReady(ctx, node, id); err != nil {
+	err = w.placer.unlessFailed(ctx, id, func(ctx context.Context) error { return w.awaitReady(ctx, node, id) })
+	if err != nil {
 		w.placer.stopSlot(id)
 		return err
 	}

@@ -19,7 +19,25 @@ const (
 
 // Pools implements controller.PoolPlacer.
 func (p *Placer) Pools(ctx context.Context, list []yurt.Template) ([]yurt.Pool, error) {
-	return p.pools.Pools(ctx, list)
+	pools, err := p.pools.Pools(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	// What this controller has taken, or is about to, the nodes may not have said yet.
+	taken := p.taken()
+	for i, t := range list {
+		n := min(taken[t.Digest()], pools[i].Ready)
+		pools[i].Ready -= n
+		pools[i].Claimed += n
+	}
+	return pools, nil
+}
+
+// taken counts the sandboxes, by digest, that the view shows although they are spoken for.
+func (p *Placer) taken() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.chooser.ledger.taken(time.Now())
 }
 
 // PoolMetrics returns what is measured of the warm pools.

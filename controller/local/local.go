@@ -25,6 +25,8 @@ type Executor interface {
 	Reserves(ctx context.Context) ([]yurt.Reserve, error)
 	// ReleaseReserve destroys one of the reserve of the template with the digest.
 	ReleaseReserve(ctx context.Context, digest string) error
+	// Capacity says what the node has to offer, and whether it takes anything new.
+	Capacity(ctx context.Context) (yurt.Capacity, error)
 }
 
 // Placer is a controller.Placer over one [Executor]. It is safe for concurrent use.
@@ -106,7 +108,13 @@ func (p *Placer) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	node := yurt.NodeInfo{Name: p.name, Healthy: true, Warm: map[string]int{}, UpdatedAt: time.Now().UTC()}
+	capacity, err := p.executor.Capacity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	node := yurt.NodeInfo{
+		Name: p.name, Healthy: true, Draining: capacity.Draining, Warm: map[string]int{}, UpdatedAt: time.Now().UTC(),
+	}
 	for _, r := range reserves {
 		node.Warm[r.Digest] = r.Ready
 	}

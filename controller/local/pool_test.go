@@ -113,3 +113,18 @@ func TestNoPool(t *testing.T) {
 		t.Errorf("it got %+v, %v", placement, err)
 	}
 }
+
+// TestNodeList: a node that drains is listed so.
+func TestNodeList(t *testing.T) {
+	node := nodetest.New()
+	placer := local.New("here", node, slog.New(slog.DiscardHandler))
+	for _, draining := range []bool{false, true} {
+		if err := node.SetDraining(t.Context(), draining); err != nil {
+			t.Fatal(err)
+		}
+		list, err := placer.NodeList(t.Context())
+		if err != nil || len(list) != 1 || list[0].Name != "here" || list[0].Draining != draining {
+			t.Errorf("the nodes are %+v, %v", list, err)
+		}
+	}
+}

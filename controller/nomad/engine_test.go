@@ -1,6 +1,7 @@
 package nomad
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,34 @@ func TestRealNomad(t *testing.T) {
 		"a caller who leaves leaves no job":           callerLeaves,
 		"a burst is placed, and none of it twice":     burst,
 		"an operator who purges a job harms no other": purged,
+		"a slot whose task the driver refuses":        taskRefused,
 		"a namespace that is not there":               noNamespace,
 		"a jobspec that Nomad does not read":          badJobspec,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, c) })
 	}
 	t.Run("Nomad's server is killed and comes back", func(t *testing.T) { serverKilled(t, c) })
+}
+
+// taskRefused: that nothing comes of a slot is known by its allocation.
+func taskRefused(t *testing.T, c *rig.NomadCluster) {
+	e := newEngine(t, c) // whose jobs raw_exec cannot start: they name no command
+	if err := e.Failed(t.Context(), "refused"); err != nil {
+		t.Errorf("of a slot that is not there it is said: %v", err)
+	}
+	if _, err := e.Start(t.Context(), orderOf("refused")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is said that the slot failed", func() error {
+		err := e.Failed(t.Context(), "refused")
+		if yurt.CodeOf(err) != yurt.CodeSandboxFailed || !strings.Contains(err.Error(), "command") {
+			return fmt.Errorf("it said %w", cmp.Or(err, errors.New("nothing")))
+		}
+		return nil
+	})
+	if err := e.Stop(t.Context(), "refused"); err != nil {
+		t.Error(err)
+	}
 }
 
 func placedListedRemoved(t *testing.T, c *rig.NomadCluster) {

@@ -162,6 +162,8 @@ func TestPool(t *testing.T) {
 		return now.Target >= 3 && now.Ready >= now.Target
 	})
 	t.Logf("after it the pool is %+v", after)
+	// Of the leader, which has seen all of it: another may have come too late for some.
+	p.until(0, "the leader has counted who asked", func(now yurt.Pool) bool { return now.Hits+now.Misses >= 6 })
 	if warm := kinds(sessions)[yurt.PlacementWarm]; warm < 1 {
 		t.Errorf("none of them was warm")
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,7 +28,7 @@ type several struct {
 // nodes.
 func TestSeveral(t *testing.T) {
 	store := pgserver.Start(t)
-	c := &several{Cluster: yurtcluster.Test(t, yurtcluster.Options{Store: store.Database(), Nodes: 2}), store: store}
+	c := &several{Cluster: yurtcluster.Test(t, yurtcluster.Options{Store: store.Database(), Nodes: 2, Port: "0"}), store: store}
 	c.client(t, 0)
 	c.add(t)
 	for _, part := range []struct {
@@ -34,6 +36,7 @@ func TestSeveral(t *testing.T) {
 		test func(*testing.T, *several)
 	}{
 		{"a controller is killed", testControllerIsKilled},
+		{"an executor moves", testExecutorMoves},
 		{"a node is drained", testNodeIsDrained},
 		{"the store is killed", testStoreIsKilled},
 	} {
@@ -115,6 +118,87 @@ func testControllerIsKilled(t *testing.T, c *several) {
 		t.Errorf("it printed %q", out)
 	}
 	third.end(t, session)
+}
+
+// testExecutorMoves: an executor that is killed and started again serves at another port.
+// Whoever followed what runs there moves on with it.
+func testExecutorMoves(t *testing.T, c *several) {
+	w, other := c.clients[1], c.clients[2]
+	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	e, err := w.Start(t.Context(), session.ID, yurtclient.ExecuteRequest{
+		Command: yurtclient.Command{Shell: "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := c.address(t, session.Placement.Node)
+	var watchers sync.WaitGroup
+	for _, watching := range []*world{w, other} { // the one that follows it, and one that does not
+		begun := make(chan struct{})
+		watchers.Go(func() {
+			seen := ""
+			err := watching.WatchExecution(t.Context(), session.ID, e.ID, 0, func(event yurt.Event) error {
+				if seen += string(event.Data); seen == "one\n" && event.Type == yurt.EventStdout {
+					close(begun)
+				}
+				return nil
+			})
+			if err != nil || seen != "one\ntwo\n" {
+				t.Errorf("watched %q, %v", seen, err)
+			}
+		})
+		<-begun
+	}
+	c.killExecutor(t, session.Placement.Node)
+	rig.Eventually(t, "it is announced elsewhere", func() bool {
+		now := c.address(t, session.Placement.Node)
+		return now != "" && now != before
+	})
+	rig.Eventually(t, "it is reached there", func() bool {
+		_, err := other.PutFile(context.WithoutCancel(t.Context()), session.ID, "go", strings.NewReader(""))
+		return err == nil
+	})
+	watchers.Wait()
+	var got yurt.Execution
+	rig.Eventually(t, "the result is stored", func() (stored bool) {
+		got, err = w.Result(context.WithoutCancel(t.Context()), session.ID, e.ID)
+		return err == nil && got.Result != nil
+	})
+	if got.Result.Stdout != "one\ntwo\n" || got.Result.Error != nil {
+		t.Errorf("the result is %+v, %+v", got.Result, got.Result.Error)
+	}
+	w.end(t, session)
+}
+
+// address is where the node's executor serves controllers.
+func (c *several) address(t *testing.T, node string) string {
+	t.Helper()
+	nodes, err := c.clients[1].Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		if n.Name == node {
+			return n.Address
+		}
+	}
+	return ""
+}
+
+func (c *several) killExecutor(t *testing.T, node string) {
+	t.Helper()
+	for _, client := range c.Nomad.Clients {
+		if client.Node != node {
+			continue
+		}
+		pid, err := client.ExecutorPID()
+		if err == nil {
+			err = syscall.Kill(pid, syscall.SIGKILL)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // testNodeIsDrained: what is there ends with the reason, and what is new is elsewhere.

@@ -1,6 +1,7 @@
 package yurtcluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,8 @@ type Options struct {
 	Store string
 	// ControllerArgs are further arguments of controllers.
 	ControllerArgs []string
+	// Port is where executors serve controllers; "" is 8701, and "0" another one in each life.
+	Port string
 	// Settings are further ones of the executors, in HCL: "name" = "value" lines.
 	Settings string
 }
@@ -128,13 +131,13 @@ func (c *Cluster) trusted() string { return filepath.Join(c.Dir, "ca", identity.
 func (c *Cluster) clientConfig() string {
 	certificate, key := c.pair("${node}")
 	return c.options.Driver.Config(fmt.Sprintf(`settings {
-      listen-tls = "${ip}:8701"
+      listen-tls = "${ip}:%s"
       tls-ca     = %q
       tls-cert   = %q
       tls-key    = %q
       consul     = %q
       %s
-    }`, c.trusted(), certificate, key, c.Consul.Address, c.options.Settings)) + "client { memory_total_mb = 200000 }\n"
+    }`, cmp.Or(c.options.Port, "8701"), c.trusted(), certificate, key, c.Consul.Address, c.options.Settings)) + "client { memory_total_mb = 200000 }\n"
 }
 
 // StartController starts one more controller and waits until it serves.

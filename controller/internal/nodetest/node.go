@@ -95,6 +95,11 @@ func (n *Node) SetDraining(_ context.Context, draining bool) error {
 	return nil
 }
 
+// Capacity implements local.Executor. It says only whether the node is drained.
+func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
+	return yurt.Capacity{Node: Name, Draining: n.Draining()}, nil
+}
+
 // Draining reports what SetDraining was last told.
 func (n *Node) Draining() bool {
 	n.mu.Lock()

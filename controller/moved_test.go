@@ -1,0 +1,108 @@
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// moving is a placer whose node is reached by a connection that is given up when the node
+// moves. Calls on the old one fail, however often they are made.
+type moving struct {
+	controller.Placer
+	mu   sync.Mutex
+	open *connection
+}
+
+func (m *moving) Node(ctx context.Context, name string) (controller.Node, error) {
+	node, err := m.Placer.Node(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.open == nil {
+		m.open = &connection{Node: node}
+		m.open.ctx, m.open.close = context.WithCancel(context.Background())
+	}
+	return m.open, nil
+}
+
+func (m *moving) move() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open.close()
+	m.open = nil
+}
+
+type connection struct {
+	controller.Node
+	ctx   context.Context //nolint:containedctx // its end is what the test is about
+	close func()
+}
+
+// call gives what is done the end of the connection, and its error where that is why.
+func (c *connection) call(ctx context.Context, do func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
+	err := do(ctx)
+	if c.ctx.Err() != nil {
+		return yurt.Errorf(yurt.CodeCanceled, "the connection is closing")
+	}
+	return err
+}
+
+func (c *connection) WaitExecution(ctx context.Context, sandboxID, id string) (result *yurt.Result, _ error) {
+	return result, c.call(ctx, func(ctx context.Context) (err error) {
+		result, err = c.Node.WaitExecution(ctx, sandboxID, id)
+		return err
+	})
+}
+
+func (c *connection) WatchExecution(ctx context.Context, sandboxID, id string, after uint64, each func(yurt.Event) error) error {
+	return c.call(ctx, func(ctx context.Context) error { return c.Node.WatchExecution(ctx, sandboxID, id, after, each) })
+}
+
+// TestNodeMoves: who follows an execution, or watches it, goes on where its node is reached
+// now.
+func TestNodeMoves(t *testing.T) {
+	var placer *moving
+	w := testWorld(t, func(c *controller.Config) {
+		placer = &moving{Placer: c.Placer}
+		c.Placer = placer
+	})
+	s := w.create(yurt.ModePersistent)
+	e := w.execute(s.ID, "echo one read block")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var seen strings.Builder
+	var last uint64
+	err := w.WatchExecution(ctx, s.ID, e.ID, 0, func(event yurt.Event) error {
+		if event.Seq != last+1 {
+			t.Errorf("event %d follows %d", event.Seq, last)
+		}
+		last = event.Seq
+		seen.Write(event.Data)
+		switch {
+		case event.Type == yurt.EventStdout && seen.String() == "one\n":
+			placer.move()
+			return w.WriteStdin(ctx, s.ID, e.ID, []byte("two"), false)
+		case event.Type == yurt.EventStdout: // which it must see while the execution runs
+			w.node.Release()
+		}
+		return nil
+	})
+	if err != nil || seen.String() != "one\ntwo" {
+		t.Errorf("watched %q, %v", seen.String(), err)
+	}
+	w.node.Release()
+	if got := w.wait(e); got.Result.Stdout != "one\ntwo" || got.Result.Error != nil {
+		t.Errorf("the result is %+v, %+v", got.Result, got.Result.Error)
+	}
+}
