@@ -15,7 +15,8 @@ import (
 // preferredNodes bounds how many nodes an order names: the engine weighs each.
 const preferredNodes = 5
 
-// coldTries bounds how many nodes are tried that turn out to be drained.
+// coldTries bounds how many nodes are tried that turn out to be drained, or cannot make the
+// sandbox.
 const coldTries = 3
 
 // coldsFirst is how long cold starts hold up what nobody waits for.
@@ -51,8 +52,9 @@ func (c *colds) hold() bool {
 
 // coldStart has the engine start a slot for this session alone, and claims its sandbox,
 // so that what only the session may know goes to the node and nowhere else. The slot has
-// the session's id for its name: whoever ends the session can end it.
-func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (_ yurt.Sandbox, err error) {
+// the session's id for its name: whoever ends the session can end it. Where a node cannot
+// make the sandbox, another one is asked.
+func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (yurt.Sandbox, error) {
 	defer p.colds.begin()()
 	slot := spec.Labels[controller.SessionLabel]
 	if slot == "" {
@@ -62,14 +64,37 @@ func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints con
 		SlotID: slot, Template: spec.Template, Resources: spec.Resources, SessionID: slot, Once: true,
 		Prefer: p.preferences(spec.Template.Digest(), hints),
 	}
+	var failed *nodeError
 	for range coldTries {
-		var sandbox yurt.Sandbox
-		if sandbox, err = p.startOnce(ctx, order, spec, trace); !errors.Is(err, errDrains) {
-			return sandbox, err
+		sandbox, err := p.startOnce(ctx, order, spec, trace)
+		if err == nil {
+			return sandbox, nil
 		}
+		before := failed
+		if !errors.As(err, &failed) {
+			if before != nil { // there is no other node, which tells less
+				err = before
+			}
+			return yurt.Sandbox{}, err
+		}
+		p.log.Warn("a node did not make a sandbox, another one is asked", "node", failed.node, "slot", slot, "error", err)
+		order.Avoid = append(order.Avoid, failed.node)
 	}
-	return yurt.Sandbox{}, err
+	return yurt.Sandbox{}, failed
 }
+
+// nodeError is the error of a slot that has been stopped again since its node could make no
+// sandbox in it: another node may.
+type nodeError struct {
+	node string
+	err  error
+}
+
+func (e *nodeError) Error() string {
+	return fmt.Sprintf("waiting for the sandbox that was placed on node %s: %v", e.node, e.err)
+}
+
+func (e *nodeError) Unwrap() error { return e.err }
 
 // startOnce starts the slot and claims its sandbox. After an error no slot is left behind,
 // or is about to be removed.
@@ -92,18 +117,25 @@ func (p *Placer) startOnce(ctx context.Context, order Order, spec yurt.SandboxSp
 		sandbox.Node = node
 		return sandbox, nil
 	}
-	if p.drains(node) && ctx.Err() == nil {
+	if p.elsewhere(limited, node, err) {
 		// At once: it is about to be started again under the same name.
 		if stopErr := p.engine.Stop(ctx, order.SlotID); stopErr == nil {
-			return yurt.Sandbox{}, fmt.Errorf("%w: node %s: %w", errDrains, node, err)
+			return yurt.Sandbox{}, &nodeError{node, err}
 		}
 	}
 	p.stopSlot(order.SlotID)
 	return yurt.Sandbox{}, fmt.Errorf("waiting for the sandbox that was placed on node %s: %w", node, err)
 }
 
-// errDrains is the error of a slot whose node began to drain when it had been placed there.
-var errDrains = yurt.Errorf(yurt.CodeUnavailable, "the node that was to have the sandbox is being drained; try again")
+// elsewhere reports whether another node may be able to make the sandbox that this one did not:
+// it began to drain, or could not, as with a full disk.
+func (p *Placer) elsewhere(ctx context.Context, node string, err error) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	code := yurt.CodeOf(err)
+	return p.drains(node) || code == yurt.CodeSandboxFailed || code == yurt.CodeInternal
+}
 
 func (p *Placer) drains(name string) bool {
 	node, known := p.view.Node(name)

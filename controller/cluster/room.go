@@ -21,7 +21,7 @@ const (
 // start has the engine start a slot for a session. If there is no room, idle warm slots
 // give way, and it is asked again.
 func (p *Placer) start(ctx context.Context, order Order) (node string, err error) {
-	order.Avoid = draining(p.view)
+	order.Avoid = slices.Concat(order.Avoid, draining(p.view))
 	node, err = p.engine.Start(ctx, order)
 	if yurt.CodeOf(err) != yurt.CodeOverloaded || !p.warm.giveWay(ctx, order.Resources) {
 		return node, err

@@ -1,0 +1,45 @@
+package cluster_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// TestColdStartElsewhere: a node that cannot make a sandbox, as with a full disk, costs the
+// caller nothing while there is another; and what is wrong with the request is wrong everywhere.
+func TestColdStartElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "bb", "ccc")
+		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeInternal, "no space left on device") })
+		if _, p := w.place(); p.Node != "bb" || p.Kind != yurt.PlacementCold {
+			t.Errorf("it is placed %+v", p)
+		}
+		if w.open() != 1 || len(w.stopped) != 1 {
+			t.Errorf("%d slots are open, and %d were stopped; want that of the first node stopped", w.open(), len(w.stopped))
+		}
+		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeInvalidArgument, "nowhere") })
+		_, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{})
+		if yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+			t.Errorf("error %v, want that of the first node", err)
+		}
+		synctest.Wait()
+		if w.open() != 1 {
+			t.Errorf("%d slots are open, want that of the first session", w.open())
+		}
+	})
+}
+
+// TestOnlyNodeFails: the caller hears what is wrong with it, not that there is no other.
+func TestOnlyNodeFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a")
+		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeSandboxFailed, "no space left on device") })
+		_, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{})
+		if yurt.CodeOf(err) != yurt.CodeSandboxFailed || w.open() != 0 {
+			t.Errorf("error %v, %d slots are open", err, w.open())
+		}
+	})
+}
