@@ -35,6 +35,22 @@ func open(t *testing.T, journal string, o yurt.LogFiles) *logfiles.Writer {
 	return w
 }
 
+// TestSilence: the files are there before there is any output, and stay when it is another's turn.
+func TestSilence(t *testing.T) {
+	base, dir := logDir(t)
+	for range 2 {
+		w := open(t, filepath.Join(base, "journal"), options(base, yurt.MinLogSize, 5))
+		for _, name := range []string{"web.stdout", "web.stderr"} {
+			if text, sizes := whole(dir, name); text != "" || len(sizes) != 1 {
+				t.Errorf("%s has %q in files of %d bytes", name, text, sizes)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // whole reads the files of a name in their order.
 func whole(dir, name string) (text string, sizes []int) {
 	for i := range 10_000 {
@@ -141,6 +157,9 @@ func TestRotation(t *testing.T) {
 		}
 	}
 	w.Close()
+	if err := os.Remove(filepath.Join(dir, "web.stdout.0")); err != nil { // nothing was written to it
+		t.Fatal(err)
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Fatalf("%v, %v, want the last two files", entries, err)

@@ -57,8 +57,22 @@ func Open(journal string, options yurt.LogFiles, logger *slog.Logger) (*Writer, 
 			w.entry.after[i] = w.last(name)
 		}
 		w.entry.before = w.entry.after
+		w.begin()
 	}
 	return w, nil
+}
+
+// begin has the files be there before there is any output: who follows them would be told
+// otherwise that there is no such log.
+func (w *Writer) begin() {
+	if w.dir == nil {
+		return
+	}
+	for stream, name := range w.names() {
+		if err := w.turn(Stream(stream), name, w.entry.after[stream].index); err != nil {
+			w.complain(err)
+		}
+	}
 }
 
 // openBeneath opens the directory dir below base, through no link.
