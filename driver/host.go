@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 // hostAccess is what the sandbox gets of the node: Nomad's directories, volumes, mounts and
 // the network.
-func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (host *yurt.HostAccess, err error) {
+func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config, names []nameFile) (host *yurt.HostAccess, err error) {
 	if len(config.GetDevices()) > 0 {
 		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "device", "this version gives sandboxes no devices of the node; leave device out")
 	}
@@ -38,9 +37,7 @@ func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (ho
 		host.Mounts = append(host.Mounts, mount)
 	}
 	if host.NetworkNamespace != "" {
-		if host.Mounts, err = names(config, host.Mounts); err != nil {
-			return nil, err
-		}
+		host.Mounts = named(config, names, host.Mounts)
 	}
 	return host, host.Validate("mounts")
 }
@@ -60,7 +57,7 @@ func directories(config *drivers.TaskConfig) []yurt.Mount {
 func (m mountConfig) mount(config *drivers.TaskConfig, operator Config) (yurt.Mount, error) {
 	mount := yurt.Mount{Source: m.Source, Target: m.Target, ReadOnly: m.ReadOnly}
 	if !filepath.IsAbs(m.Source) {
-		mount.Base = filepath.Join(config.GetAllocDir(), config.GetName())
+		mount.Base = taskDir(config)
 		if m.Source == "" || !filepath.IsLocal(m.Source) {
 			return mount, yurt.FieldErrorf(yurt.CodeInvalidArgument, "mounts.source", "%q leads out of the task's directory; give a path such as local/data", m.Source)
 		}
@@ -114,25 +111,4 @@ func (c *TaskConfig) network(config *drivers.TaskConfig, operator Config) (strin
 	default:
 		return "", nil
 	}
-}
-
-// names lets what has a network know names as the node does, unless the job mounts files of
-// its own for that.
-func names(config *drivers.TaskConfig, mounts []yurt.Mount) ([]yurt.Mount, error) {
-	if dns := config.GetDns(); dns != nil {
-		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "network.dns", "this version takes the node's name servers; leave dns out, or mount a resolv.conf from the task's directory")
-	}
-	for _, path := range []string{"/etc/resolv.conf", "/etc/hosts"} {
-		if slices.ContainsFunc(mounts, func(m yurt.Mount) bool { return m.Target == path }) {
-			continue
-		}
-		real, err := filepath.EvalSymlinks(path)
-		if err != nil {
-			continue // the node has none
-		}
-		if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() {
-			mounts = append(mounts, yurt.Mount{Source: real, Target: path, ReadOnly: true})
-		}
-	}
-	return mounts, nil
 }

@@ -13,6 +13,7 @@ import (
 type plan struct {
 	sandbox   yurt.SandboxSpec
 	execution yurt.ExecutionSpec
+	names     []nameFile     // to be written first
 	slot      *yurt.SlotSpec // instead of those
 }
 
@@ -34,11 +35,15 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	if c.Slot != nil {
 		return plan{slot: c.slot(config, template, resources)}, nil
 	}
-	host, err := c.hostAccess(config, operator)
+	names, err := nameFiles(config)
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{execution: c.execution()}
+	host, err := c.hostAccess(config, operator, names)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{execution: c.execution(), names: names}
 	p.sandbox = yurt.SandboxSpec{
 		ID: yurt.SandboxIDPrefix + key(config.GetId()), Template: template, Resources: resources, Labels: labels(config), Host: host,
 		Env: c.environment(config.GetEnv()), // also of what nomad alloc exec runs

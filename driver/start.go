@@ -45,6 +45,9 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 	if plan.slot != nil {
 		return open(ctx, n, *plan.slot)
 	}
+	if err := writeNames(taskDir(config), plan.names); err != nil {
+		return handle{}, err
+	}
 	h := handle{
 		Version: handleVersion, Sandbox: plan.sandbox.ID, Execution: plan.execution.ID,
 		User: plan.execution.User, Cwd: plan.execution.Cwd, StartedAt: time.Now(),

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"os/user"
 	"strconv"
 	"strings"
 
@@ -10,9 +11,10 @@ import (
 // nobody is the user of that name in every sandbox.
 const nobody = 65534
 
-// userOf reads the user of a task: a name that every sandbox knows, or the number of a
-// user, with a group if it is to be another than that of the same number. The ids are
-// inside the sandbox; on the node they are others, which nobody else has.
+// userOf reads the user of a task: a name that every sandbox knows, one that the node knows,
+// or the number of a user, with a group if it is to be another than that of the same number.
+// The ids are inside the sandbox, and in what it mounts of the node; on the node its
+// processes have others, which nobody else has.
 func userOf(text string) (*yurt.User, error) {
 	switch text {
 	case "", "user", "1000", "1000:1000":
@@ -22,6 +24,9 @@ func userOf(text string) (*yurt.User, error) {
 	case "root":
 		return nil, (&yurt.User{}).Validate("user")
 	}
+	if known, err := user.Lookup(text); err == nil {
+		text = known.Uid + ":" + known.Gid
+	}
 	uid, gid, found := strings.Cut(text, ":")
 	if !found {
 		gid = uid
@@ -30,7 +35,7 @@ func userOf(text string) (*yurt.User, error) {
 	for _, part := range []string{uid, gid} {
 		number, err := strconv.ParseUint(part, 10, 32)
 		if err != nil {
-			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "user", "a sandbox has no user %q; give user, nobody, or numbers such as 1000 or 1000:1000", text)
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "user", "neither a sandbox nor this node has a user %q; give user, nobody, a user of the node, or numbers such as 1000 or 1000:1000", text)
 		}
 		numbers = append(numbers, uint32(number))
 	}

@@ -21,6 +21,11 @@ job "bridged" {
   group "g" {
     network {
       mode = "bridge"
+      dns {
+        servers  = ["192.0.2.53"]
+        searches = ["a.example", "b.example"]
+        options  = ["ndots:2"]
+      }
       port "http" {
         to = 8080
       }
@@ -101,6 +106,10 @@ func TestBridge(t *testing.T) {
 	body, err := io.ReadAll(response.Body)
 	if err != nil || string(body) != "inside 8080\n" {
 		t.Errorf("the service answers %q, %v", body, err)
+	}
+	out, _, _ := n.Exec(t, alloc, "web", "", "sh", "-c", "cat /etc/resolv.conf; echo x >> /etc/resolv.conf || echo fixed")
+	if want := "nameserver 192.0.2.53\nsearch a.example b.example\noptions ndots:2\nfixed\n"; out != want {
+		t.Errorf("names are %q, want %q", out, want)
 	}
 	rig.Eventually(t, "the task beside it has read the same", func() bool { return n.Logs(t, alloc, "beside", "stdout") == string(body) })
 }

@@ -1,0 +1,91 @@
+package driver
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+)
+
+// groupNetwork is what Nomad made for a group in bridge mode.
+func groupNetwork() *drivers.NetworkIsolationSpec {
+	return &drivers.NetworkIsolationSpec{Mode: drivers.NetworkIsolationSpec_GROUP, Path: "/var/run/netns/group"}
+}
+
+// TestNames: a task whose group has a network of its own has the job's dns.
+func TestNames(t *testing.T) {
+	task := allocated(t, taskOf(t, `{"command":"a"}`))
+	task.Dns = &drivers.DNSConfig{Servers: []string{"10.0.0.53", "fd00::53"}, Searches: []string{"a.example", "b.example"}, Options: []string{"ndots:2"}}
+	task.NetworkIsolationSpec = groupNetwork()
+	p, err := testDriver(Config{}).plan(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What is in the way came with an artifact, say.
+	outside := filepath.Join(t.TempDir(), "outside")
+	if err := os.WriteFile(outside, []byte("untouched"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(taskDir(task), "resolv.conf")); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a task may start again
+		if err := writeNames(taskDir(task), p.names); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount := yurt.Mount{Base: taskDir(task), Source: "resolv.conf", Target: resolvConf, ReadOnly: true}
+	if !slices.Contains(p.sandbox.Host.Mounts, mount) {
+		t.Errorf("%+v is not among the mounts %+v", mount, p.sandbox.Host.Mounts)
+	}
+	want := "nameserver 10.0.0.53\nnameserver fd00::53\nsearch a.example b.example\noptions ndots:2\n"
+	if got, err := os.ReadFile(filepath.Join(taskDir(task), "resolv.conf")); err != nil || string(got) != want {
+		t.Errorf("resolv.conf is %q, %v, want %q", got, err, want)
+	}
+	if got, err := os.ReadFile(outside); err != nil || string(got) != "untouched" {
+		t.Errorf("a link was followed: %q, %v", got, err)
+	}
+}
+
+// TestNamesOfTheJob: a file that the job mounts by itself stays, and without a network there
+// is nothing to name.
+func TestNamesOfTheJob(t *testing.T) {
+	task := taskOf(t, `{"command":"a","mounts":[{"source":"local/own.conf","target":"/etc/resolv.conf","read_only":true}]}`)
+	task.Dns = &drivers.DNSConfig{Servers: []string{"10.0.0.53"}}
+	task.NetworkIsolationSpec = groupNetwork()
+	p, err := testDriver(Config{}).plan(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	for _, m := range p.sandbox.Host.Mounts {
+		if m.Target == resolvConf {
+			sources = append(sources, m.Source)
+		}
+	}
+	if !slices.Equal(sources, []string{"local/own.conf"}) {
+		t.Errorf("resolv.conf is %q", sources)
+	}
+	task = taskOf(t, `{"command":"a","network":"none"}`)
+	task.NetworkIsolationSpec = groupNetwork()
+	if p, err = testDriver(Config{}).plan(task); err != nil || len(p.sandbox.Host.Mounts) != 3 {
+		t.Errorf("without a network it is %+v, %v", p.sandbox.Host, err)
+	}
+}
+
+// TestUsersOfTheNode are known by name, and root by none.
+func TestUsersOfTheNode(t *testing.T) {
+	u, err := userOf("daemon")
+	if err != nil || u == nil || u.UID == 0 {
+		t.Errorf("daemon is %+v, %v", u, err)
+	}
+	for _, name := range []string{"root", "0", "root:1000"} {
+		if u, err := userOf(name); err == nil {
+			t.Errorf("%q is %+v", name, u)
+		}
+	}
+}
