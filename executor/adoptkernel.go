@@ -61,6 +61,9 @@ func (c *cell) key() contextKey {
 
 // adoptKernels goes on with the kernels of a sandbox and with the executions in them.
 func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelTraces) {
+	if err := e.adoptDebts(s); err != nil {
+		e.logger.Warn("some executions will not be told that their kernel is another", "sandbox", s.id, "error", err)
+	}
 	entries, err := os.ReadDir(s.path(kernelsDir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		e.logger.Warn("kernels not taken over", "sandbox", s.id, "error", err)
@@ -76,23 +79,12 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelT
 	// What is left has no kernel: it had begun in one that is gone, or has yet to begin.
 	for _, c := range traces.cells {
 		if !c.begunAt.IsZero() {
-			e.replacedFunction(s, c)
 			c.End(kernel.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
 			continue
 		}
 		if err := e.submitAgain(s, c); err != nil {
 			c.End(kernel.Outcome{Err: err})
 		}
-	}
-}
-
-// replacedFunction has the next invocation of a function told that its process is another.
-func (e *Executor) replacedFunction(s *sandbox, c *cell) {
-	if !isFunction(*c.run.record.Cell) {
-		return
-	}
-	if sc, err := e.contextOf(s, *c.run.record.Cell); err == nil {
-		sc.Replaced()
 	}
 }
 
@@ -105,7 +97,7 @@ func (e *Executor) submitAgain(s *sandbox, c *cell) error {
 }
 
 // adoptKernel goes on with one kernel.
-func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, traces *kernelTraces) error {
+func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, traces *kernelTraces) (err error) {
 	if !yurt.ValidID(yurt.KernelIDPrefix, id) {
 		return errors.New("its record is not named after one")
 	}
@@ -117,21 +109,22 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, trace
 		return errors.New("its record is another's, or a newer version's")
 	}
 	if record.Function {
-		p := e.newKernelProcess(s, id)
-		p.Kill()
-		p.Close()
-		return nil
+		return e.endFunction(s, record)
 	}
 	sc, err := e.contextOf(s, yurt.ExecutionSpec{Language: record.Language, ContextName: record.Context})
 	if err != nil {
 		return err
 	}
 	sc.created = record.CreatedAt
+	defer func() {
+		if err != nil {
+			sc.Replaced()
+		}
+	}()
 	p := e.newKernelProcess(s, id)
 	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
 		return err
 	}
-	sc.Replaced() // until it is found alive
 	seq := traces.seqs[id]
 	if p.out, err = s.init.AttachBeyond(ctx, id, seq); err != nil {
 		return errors.Join(err, p.requests.Close())
@@ -143,6 +136,19 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, trace
 		cells[i] = c
 	}
 	sc.Adopt(p, seq, cells)
+	return nil
+}
+
+// endFunction ends the process of a function, whose next invocation will be told.
+func (e *Executor) endFunction(s *sandbox, record kernelRecord) error {
+	key := contextKey{functionLanguage, record.Context}
+	s.debts[key] = time.Now()
+	if err := s.writeDebt(key, s.debts[key], true); err != nil {
+		return err
+	}
+	p := e.newKernelProcess(s, record.ID)
+	p.Kill()
+	p.Close()
 	return nil
 }
 

@@ -104,7 +104,12 @@ func (e *Executor) contextOf(s *sandbox, spec yurt.ExecutionSpec) (*sessionConte
 		spec.Event = nil
 		start = func() (kernel.Process, error) { return e.startFunction(s, spec) }
 	}
-	c.Context = kernel.New(start, e.goes)
+	since, owed := s.debts[key]
+	if owed {
+		delete(s.debts, key)
+		c.created = since
+	}
+	c.Context = kernel.New(start, e.goes, func(owed bool) { e.noteDebt(s, c, owed) }, owed)
 	s.contexts[key] = c
 	return c, nil
 }

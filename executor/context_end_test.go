@@ -200,6 +200,68 @@ func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 	}
 }
 
+// TestLossOfAKernelOutlivesTheExecutor: an interpreter that died between two executions is
+// told of by the next one, whichever executor it comes to, and by no other.
+func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	next := func() *executor.Executor {
+		e, err := executor.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	leave := func(e *executor.Executor) {
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := next()
+	sandbox := create(t, first).ID
+	n := &notebook{t, first, sandbox}
+	n.run("x = 1")
+	n.run("y = 1", in("kept"))
+	n.run("import os\nprint(os.getpid(), file=open('/workspace/pid', 'w'))")
+	run(t, first, sandbox, "kill -9 $(cat /workspace/pid)")
+	rig.Eventually(t, "the context stops", func() bool {
+		contexts, err := first.Contexts(t.Context(), sandbox)
+		return err == nil && len(contexts) == 2 && contexts[0].State == yurt.ContextStopped
+	})
+	leave(first)
+
+	second := next()
+	if contexts, err := second.Contexts(t.Context(), sandbox); err != nil || len(contexts) != 2 {
+		t.Errorf("contexts are %+v, %v", contexts, err)
+	}
+	begun := cell("print('x' in globals())\nimport os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('/workspace/go'): time.sleep(0.01)")
+	if err := second.StartExecution(t.Context(), sandbox, begun); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "the cell has begun", func() bool {
+		_, err := second.StatFile(t.Context(), sandbox, "/workspace/begun")
+		return err == nil
+	})
+	leave(second)
+
+	third := rig.Start(t, config)
+	run(t, third, sandbox, "touch /workspace/go")
+	r, err := third.WaitExecution(t.Context(), sandbox, begun.ID)
+	if err != nil || r.Stdout != "False\n" || !r.KernelRestarted || r.StateLost {
+		t.Errorf("the next execution: %+v, %v", r, err)
+	}
+	n.e = third
+	if r := n.want("1\n", "print(y)", in("kept")); r.KernelRestarted {
+		t.Error("one in a context whose interpreter lives is told of another")
+	}
+	if r := n.want("False\n", "print('x' in globals())"); r.KernelRestarted {
+		t.Error("told twice")
+	}
+}
+
 func TestInterruptKeepsState(t *testing.T) {
 	n := newNotebook(t)
 	n.run("import time, os\nx = 1")

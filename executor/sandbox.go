@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
@@ -45,6 +46,7 @@ type sandbox struct {
 	mu       sync.Mutex
 	runs     map[string]*run
 	contexts map[contextKey]*sessionContext
+	debts    map[contextKey]time.Time     // contexts that are not here yet, and have lost a kernel
 	dead     string                       // why its init is gone; "" while it is there
 	ending   bool                         // destroyed: nothing new is started, what is left is being removed
 	found    map[string]map[string]string // paths of tools, by runtime and name
@@ -65,6 +67,7 @@ const (
 	initLog    = "init.log"
 	runsDir    = "runs"    // a log for each execution, of its name
 	kernelsDir = "kernels" // a record for each interpreter that keeps state
+	debtsDir   = "debts"   // a record for each context whose next execution gets a fresh one
 )
 
 func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group, in *slot) *sandbox {
@@ -74,6 +77,7 @@ func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group, in *slot
 		template: record.Spec.Template.Name, digest: record.Spec.Template.Digest(), slot: in,
 		executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
 		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext),
+		debts:   make(map[contextKey]time.Time),
 		init:    initd.NewClient(filepath.Join(dir, socketFile)),
 		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}), gone: make(chan struct{}),
 	}

@@ -91,11 +91,13 @@ var ErrClosing = errors.New("the host is shutting down")
 type Context struct {
 	start Starter
 	goes  func(func()) // runs a goroutine that the owner waits for
+	owes  func(bool)
 
 	mu      sync.Mutex
 	process Process // nil: none, or not yet
 	serving bool    // a goroutine starts or reads a kernel
 	replace bool    // the next cell's kernel is in place of one that ended
+	owed    bool    // what owes was told last
 	why     string  // the kernel is being killed
 	current *running
 	queue   []Cell
@@ -131,15 +133,19 @@ func (r *running) stopTimers() {
 }
 
 // New returns a context without a kernel. goes runs a goroutine that the owner of the
-// context waits for.
-func New(start Starter, goes func(func())) *Context { return &Context{start: start, goes: goes} }
+// context waits for. owes is told whether a cell has yet to end that says that the kernel
+// of those before it is gone, for the next host to know as well; it must not call the
+// context. owed is what an earlier host was told last.
+func New(start Starter, goes func(func()), owes func(bool), owed bool) *Context {
+	return &Context{start: start, goes: goes, owes: owes, owed: owed, replace: owed}
+}
 
 // Adopt makes the context go on with a kernel that runs already, whose output up to
 // the chunk seq is kept, and with the cells that it had.
 func (c *Context) Adopt(process Process, seq uint64, cells []Cell) {
 	c.mu.Lock()
 	c.process, c.seq, c.serving = process, seq, true
-	c.queue, c.replace = cells, false
+	c.queue = cells
 	c.begun = 1 // or more; what is known is that it is not new
 	c.advance()
 	c.mu.Unlock()
@@ -151,6 +157,16 @@ func (c *Context) Replaced() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.replace = true
+	c.note()
+}
+
+// note has it kept what cells have yet to be told. The lock is held.
+func (c *Context) note() {
+	owed := !c.closed && (c.replace || c.current != nil && c.current.restarted)
+	if owed != c.owed {
+		c.owed = owed
+		c.owes(owed)
+	}
 }
 
 // Submit queues a cell.
@@ -222,6 +238,7 @@ func (c *Context) Close() {
 	c.closed = true
 	queue := c.queue
 	c.queue = nil
+	c.note()
 	c.mu.Unlock()
 	for _, cell := range queue {
 		cell.End(Outcome{Cancelled: true, Why: "its context was removed"})
@@ -310,12 +327,15 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 	defer c.mu.Unlock()
 	why := c.why
 	c.process, c.why = nil, ""
-	c.replace = c.replace || c.begun > 0
+	if exit != nil { // else the sandbox is gone, there will be no other
+		c.replace = c.replace || c.begun > 0
+		c.note()
+	}
 	if r := c.current; r != nil {
 		c.flush(r)
 		c.finish(Outcome{Done: r.done, Exit: exit, Err: err, StateLost: true, Why: why})
 	}
-	if exit == nil { // the sandbox is gone, there will be no other
+	if exit == nil {
 		for _, cell := range c.queue {
 			cell.End(Outcome{Err: err})
 		}
@@ -542,6 +562,7 @@ func (c *Context) finish(outcome Outcome) {
 	exiting := outcome.Done != nil && outcome.Done.Exiting
 	outcome.StateLost = outcome.StateLost || exiting
 	r.cell.End(outcome)
+	c.note()
 	if exiting {
 		c.end("it exited")
 	}

@@ -25,18 +25,25 @@ while True:
     api.getresponse().read()
 `
 
+// next returns an executor that the test has to close.
+func next(t *testing.T, config executor.Config) *executor.Executor {
+	t.Helper()
+	e, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
 // TestFunctionEndsWithItsExecutor has an executor leave while a function runs: the next
 // one ends its process, says so, and goes on with what waits.
 func TestFunctionEndsWithItsExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := next(t, config)
 	created, err := first.CreateSandbox(t.Context(), rig.Spec())
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +62,7 @@ func TestFunctionEndsWithItsExecutor(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s := &sandbox{rig.Start(t, config), created.ID}
+	s := &sandbox{next(t, config), created.ID}
 	r, err := s.e.WaitExecution(t.Context(), s.id, running.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -71,6 +78,17 @@ func TestFunctionEndsWithItsExecutor(t *testing.T) {
 	}
 	if again := s.invoke(t, f, `{}`); string(again.Result) != string(r.Result) {
 		t.Errorf("served by process %s, and then by %s", r.Result, again.Result)
+	}
+	// Nothing was under way when this executor leaves: the next invocation says so.
+	if err := s.e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.e = rig.Start(t, config)
+	if r := s.invoke(t, f, `{}`); !r.KernelRestarted || r.Error != nil {
+		t.Errorf("the first invocation after another restart: %+v", r)
+	}
+	if r := s.invoke(t, f, `{}`); r.KernelRestarted {
+		t.Errorf("told twice: %+v", r)
 	}
 	processes, err := s.e.Processes(t.Context(), s.id)
 	if err != nil {
