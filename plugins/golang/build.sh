@@ -6,9 +6,10 @@
 # entry of the shared one. trim.txt tells it that the cache was tidied today: it would
 # remove links to entries that are days old.
 #
-# LAYER holds the modules that were downloaded for it, or is empty. Its go.mod, which has
-# those of the project and what was required beside them, is copied: the go command may
-# write to it.
+# LAYER holds the modules that were downloaded for it, and what was compiled of them, or is
+# empty. Its go.mod, which has those of the project and what was required beside them, is
+# copied: the go command may write to it. Compiled packages are known by the directory of
+# their module, so that has the name which it had when they were.
 set -eu
 go=$1 entry=$2 root=$3 out=$4 cache=$5 shared=${YURT_GO_CACHE:-$6} layer=$7
 
@@ -28,6 +29,14 @@ fi
 build() { exec "$go" build -buildmode=exe -buildvcs=false -ldflags=-w -o "$out/main" "$@"; }
 
 if [ -n "$layer" ]; then
+	modules=/tmp/yurt-mod-${layer##*/}
+	[ -L "$modules" ] || ln -s "$layer/mod" "$modules" 2>/dev/null || true # another run was first
+	export GOMODCACHE="$modules"
+	if [ -d "$layer/build" ] && [ ! -e "$cache/compiled-${layer##*/}" ]; then
+		mkdir -p "$GOCACHE"
+		cp -rsf --no-preserve=mode "$layer/build/." "$GOCACHE"
+		: >"$cache/compiled-${layer##*/}"
+	fi
 	cp "$layer/module/go.mod" "$out/go.mod"
 	[ ! -e "$layer/module/go.sum" ] || cp "$layer/module/go.sum" "$out/go.sum"
 	chmod u+w "$out"/go.*

@@ -18,14 +18,15 @@ const layerDir = "layer"
 var _ plugins.DependencyPlanner = Runtime{}
 
 // PlanDependencies implements [plugins.DependencyPlanner]: the go command downloads the
-// modules that are required, as go get takes them, and those that go.mod lists.
+// modules that are required, as go get takes them, and those that go.mod lists, and
+// compiles their packages, so that no session has to.
 func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
 	required := slices.Compact(slices.Sorted(slices.Values(req.Requirements)))
 	files := manifests(req.Files)
 	if len(files) == 0 && len(required) == 0 {
 		return plugins.DependencyPlan{}, nil
 	}
-	argv := []string{"/bin/sh", "install.sh", req.Tools["go"], path.Join(req.Dir, layerDir)}
+	argv := []string{"/bin/sh", "install.sh", req.Tools["go"], path.Join(req.Dir, layerDir), req.Mount, SharedCache}
 	return plugins.DependencyPlan{
 		Inputs: append([]string{"go"}, required...), Argv: append(argv, required...), LayerDir: layerDir,
 		Files: append([]plugins.File{{Path: "install.sh", Data: install}}, files...),
