@@ -42,6 +42,7 @@ func TestIsolation(t *testing.T) {
 		{"cannot mount", "mount -t tmpfs x /tmp 2>/dev/null || echo refused", "refused\n"},
 		{"cannot make namespaces", "unshare -U true 2>/dev/null || echo refused; unshare -r -m true 2>/dev/null || echo refused", "refused\nrefused\n"},
 		{"cannot make devices", "mknod /tmp/d b 8 0 2>/dev/null || echo refused", "refused\n"},
+		{"has timers as precise as anywhere", "cat /proc/self/timerslack_ns", "50000\n"},
 		{"dumps no core", "ulimit -c", "0\n"},
 		{"has seven devices", "ls /dev | grep -E -c '^(null|zero|full|random|urandom|tty|ptmx)$'", "7\n"},
 		{"cannot load the kernel's knobs", "echo x > /proc/sys/kernel/core_pattern 2>/dev/null || echo refused; echo b > /proc/sysrq-trigger 2>/dev/null; echo end", "refused\nend\n"},

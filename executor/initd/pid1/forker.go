@@ -82,6 +82,10 @@ func (f *forker) run(ready chan<- error) {
 		ready <- err
 		return
 	}
+	if err := tightenTimers(); err != nil {
+		ready <- err
+		return
+	}
 	if err := f.setting.confine(); err != nil {
 		ready <- err
 		return
