@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,9 +26,10 @@ func notPinned(cpus string, err error) error {
 	return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "host.cpus", "this host cannot hold a sandbox to its processors %s: %w", cpus, err)
 }
 
-// pinV1 holds what is in the directory, and below it, to the processors. On v1 a cpuset
+// pinV1 holds what is in the group to the processors. On v1 a cpuset
 // begins empty, and takes nobody in before it has processors and memory.
-func (m *Manager) pinV1(dir, cpus string) error {
+func (m *Manager) pinV1(g *groupV1, cpus string) error {
+	dir := g.dir["cpuset"]
 	if dir == "" {
 		return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "host.cpus", "this host has no cgroup controller %q; mount it below /sys/fs/cgroup, or reserve no cores", "cpuset")
 	}
@@ -41,9 +43,9 @@ func (m *Manager) pinV1(dir, cpus string) error {
 	if err != nil {
 		return notPinned(cpus, err)
 	}
-	for _, sub := range []string{"", "init", "runs"} {
+	for _, place := range slices.Compact([]string{dir, g.place(dir, "init"), g.place(dir, "runs")}) {
 		for file, value := range map[string]string{"cpuset.cpus": cpus, "cpuset.mems": nodes} {
-			if err := write(filepath.Join(dir, sub), file, value); err != nil {
+			if err := write(place, file, value); err != nil {
 				return notPinned(cpus, err)
 			}
 		}

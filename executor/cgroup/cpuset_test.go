@@ -53,7 +53,7 @@ func allowed(t *testing.T, pid int) string {
 
 func TestPinnedWithoutTheController(t *testing.T) {
 	m := &Manager{parent: "yurt-test", v1: map[string]string{"memory": t.TempDir()}}
-	if err := m.pinV1("", "0"); yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable || !strings.Contains(err.Error(), "cpuset") {
+	if err := m.pinV1(m.groupV1("g", "cpuset"), "0"); yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable || !strings.Contains(err.Error(), "cpuset") {
 		t.Errorf("got %v", err)
 	}
 }

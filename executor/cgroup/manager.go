@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt"
 )
 
@@ -255,13 +257,17 @@ func (m *Manager) RemoveParent() {
 // that this kernel does not have is [os.ErrNotExist], which it would not be if the
 // kernel were asked to create it.
 func write(dir, file, value string) error {
-	f, err := os.OpenFile(filepath.Join(dir, file), os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("setting %s to %q: %w", file, value, err)
+	fail := func(err error) error {
+		return fmt.Errorf("setting %s to %q: %w", file, value, &os.PathError{Op: "write", Path: filepath.Join(dir, file), Err: err})
 	}
-	defer f.Close()
-	if _, err := f.WriteString(value); err != nil {
-		return fmt.Errorf("setting %s to %q: %w", file, value, err)
+	// Without what package os does to files that one could have to wait for.
+	fd, err := unix.Open(filepath.Join(dir, file), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(value)); err != nil {
+		return fail(err)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -96,35 +97,35 @@ func TestControllersOfV2(t *testing.T) {
 	}
 }
 
-// TestControllersThatShareAHierarchy have one directory between them.
+// TestControllersThatShareAHierarchy have one directory between them, wherever else the
+// hierarchy is mounted.
 func TestControllersThatShareAHierarchy(t *testing.T) {
-	separate, together := t.TempDir(), t.TempDir()
-	for _, dir := range []string{"cpu", "cpuacct", "memory", "freezer", "pids", "devices"} {
-		if err := os.Mkdir(separate+"/"+dir, 0o700); err != nil {
+	mountinfo := func(groups ...string) (text string) {
+		for i, g := range groups {
+			text += fmt.Sprintf("%d 1 0:%d / /sys/fs/cgroup/%d rw - cgroup cgroup rw,%s\n", i+10, i+10, i, g)
+		}
+		return text
+	}
+	tests := []struct {
+		mounts         string
+		leaves, shared int
+	}{
+		{mountinfo("cpu", "cpuacct", "memory", "freezer", "pids", "devices"), 3, 3},
+		{mountinfo("cpu,cpuacct", "memory", "freezer", "pids", "devices"), 3, 2},
+		{mountinfo("cpu,cpuacct", "memory", "freezer", "pids", "devices", "cpu,cpuacct"), 3, 2},
+	}
+	for _, tt := range tests {
+		m := &Manager{parent: "p", v1: make(map[string]string)}
+		if err := m.findMounts(strings.NewReader(tt.mounts)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.Mkdir(together+"/cpu,cpuacct", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("cpu,cpuacct", together+"/cpu"); err != nil {
-		t.Fatal(err)
-	}
-	m := &Manager{parent: "p", v1: map[string]string{}}
-	for _, c := range append(leafControllers(), sharedControllers()...) {
-		m.v1[c] = separate + "/" + c
-	}
-	if g := m.groupV1("g"); len(g.leafDirs) != 3 || len(g.sharedDirs) != 3 {
-		t.Errorf("six hierarchies gave %q and %q", g.leafDirs, g.sharedDirs)
-	}
-	// The same one under its name and by a link.
-	m.v1["cpuacct"], m.v1["cpu"] = together+"/cpu,cpuacct", together+"/cpu"
-	g := m.groupV1("g")
-	if len(g.leafDirs) != 3 || len(g.sharedDirs) != 2 {
-		t.Errorf("five hierarchies gave %q and %q", g.leafDirs, g.sharedDirs)
-	}
-	if g.dir["cpu"] == "" || g.dir["cpuacct"] == "" {
-		t.Errorf("a controller has no directory: %v", g.dir)
+		g := m.groupV1("g")
+		if len(g.leafDirs) != tt.leaves || len(g.sharedDirs) != tt.shared {
+			t.Errorf("%s gave %q and %q", tt.mounts, g.leafDirs, g.sharedDirs)
+		}
+		if g.dir["cpu"] == "" || g.dir["cpuacct"] == "" {
+			t.Errorf("a controller has no directory: %v", g.dir)
+		}
 	}
 }
 

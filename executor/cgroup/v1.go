@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt"
 )
 
@@ -43,8 +45,8 @@ func (m *Manager) groupV1(name string, optional ...string) *groupV1 {
 		}
 		dir := filepath.Join(mount, m.parent, name)
 		g.dir[controller] = dir
-		// cpu and cpuacct are often one hierarchy, under two names.
-		if slices.ContainsFunc(g.all(), func(have string) bool { return sameDir(have, dir) }) {
+		// cpu and cpuacct are often one hierarchy, mounted in one place.
+		if slices.Contains(g.all(), dir) {
 			return list
 		}
 		return append(list, dir)
@@ -58,17 +60,21 @@ func (m *Manager) groupV1(name string, optional ...string) *groupV1 {
 	return g
 }
 
-func sameDir(a, b string) bool {
-	if a == b {
-		return true
-	}
-	// The mounts exist even where the groups do not yet.
-	rootA, errA := os.Stat(filepath.Dir(filepath.Dir(a)))
-	rootB, errB := os.Stat(filepath.Dir(filepath.Dir(b)))
-	return errA == nil && errB == nil && os.SameFile(rootA, rootB)
-}
-
 func (g *groupV1) all() []string { return append(slices.Clone(g.leafDirs), g.sharedDirs...) }
+
+// place returns where in the directory init is, or the runs are. They are apart where one
+// could take from the other, and where runs have leaves.
+func (g *groupV1) place(dir, sub string) string {
+	switch dir {
+	case g.dir["memory"], g.dir["cpu"], g.dir["pids"], g.dir["freezer"]:
+		return filepath.Join(dir, sub)
+	case g.dir["cpuacct"]:
+		if sub == "runs" {
+			return filepath.Join(dir, sub)
+		}
+	}
+	return dir
+}
 
 func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 	var optional []string
@@ -89,12 +95,8 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 	if err := m.limitDevicesV1(g.dir["devices"]); err != nil {
 		return nil, err
 	}
-	for _, dir := range g.all() {
-		for _, sub := range []string{"init", "runs"} {
-			if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-				return nil, fmt.Errorf("making a cgroup: %w", err)
-			}
-		}
+	if err := g.make(); err != nil {
+		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
 	if limits.IOWeight != 0 {
 		if err := weigh(g.dir["blkio"], limits.IOWeight, "blkio.weight", "blkio.bfq.weight"); err != nil {
@@ -102,7 +104,7 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 		}
 	}
 	if limits.CPUs != "" {
-		if err := m.pinV1(g.dir["cpuset"], limits.CPUs); err != nil {
+		if err := m.pinV1(g, limits.CPUs); err != nil {
 			return nil, err
 		}
 	}
@@ -118,6 +120,29 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 		writeInt(filepath.Join(g.dir["pids"], "init"), "pids.max", initPIDs),
 		g.limitRunsV1(limits),
 	)
+}
+
+// make makes the directories, of which that for devices is there.
+func (g *groupV1) make() error {
+	for _, dir := range g.all() {
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, os.ErrNotExist) { // the first sandbox of all
+			err = os.MkdirAll(dir, 0o755)
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		for _, sub := range []string{"init", "runs"} {
+			place := g.place(dir, sub)
+			if place == dir {
+				continue
+			}
+			if err := os.Mkdir(place, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // limitRunsV1 sets the limits but that of memory.
@@ -221,21 +246,30 @@ func (g *groupV1) Settle(int) error { return nil }
 
 func (g *groupV1) BirthPath() string { return "" }
 
-func (g *groupV1) BirthFiles() ([]*os.File, error) { return openTasks(g.all(), "init") }
+func (g *groupV1) BirthFiles() ([]*os.File, error) { return openTasks(g.places("init")) }
 
-func (g *groupV1) HomeFiles() ([]*os.File, error) { return openTasks(g.all(), "runs") }
+func (g *groupV1) HomeFiles() ([]*os.File, error) { return openTasks(g.places("runs")) }
+
+func (g *groupV1) places(sub string) []string {
+	list := g.all()
+	for i, dir := range list {
+		list[i] = g.place(dir, sub)
+	}
+	return list
+}
 
 // openTasks opens the files through which a thread enters the directories. What
 // counts on v1 is who opened such a file, not who writes to it.
-func openTasks(dirs []string, sub string) ([]*os.File, error) {
+func openTasks(dirs []string) ([]*os.File, error) {
 	files := make([]*os.File, 0, len(dirs))
 	for _, dir := range dirs {
-		f, err := os.OpenFile(filepath.Join(dir, sub, "tasks"), os.O_WRONLY, 0)
+		path := filepath.Join(dir, "tasks")
+		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			closeAll(files)
-			return nil, fmt.Errorf("opening a cgroup: %w", err)
+			return nil, fmt.Errorf("opening a cgroup: %w", &os.PathError{Op: "open", Path: path, Err: err})
 		}
-		files = append(files, f)
+		files = append(files, os.NewFile(uintptr(fd), path))
 	}
 	return files, nil
 }
@@ -326,21 +360,20 @@ const removePause = 2 * time.Millisecond
 // be made, while it was at it.
 func removeTree(ctx context.Context, dir string) error {
 	for {
-		entries, err := os.ReadDir(dir)
-		if errors.Is(err, os.ErrNotExist) {
+		err := unix.Rmdir(dir) // most hold nothing
+		if err == nil || errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
+		below, err := subdirs(dir)
 		if err != nil {
 			return fmt.Errorf("removing a cgroup: %w", err)
 		}
-		for _, e := range entries {
-			if e.IsDir() {
-				if err := removeTree(ctx, filepath.Join(dir, e.Name())); err != nil {
-					return err
-				}
+		for _, sub := range below {
+			if err := removeTree(ctx, sub); err != nil {
+				return err
 			}
 		}
-		if err = os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+		if err = unix.Rmdir(dir); err == nil || errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
 		select {
@@ -357,7 +390,7 @@ type leafV1 struct {
 	memory, cpu, freezer string
 }
 
-func (l *leafV1) Files() ([]*os.File, error) { return openTasks(l.dirs, "") }
+func (l *leafV1) Files() ([]*os.File, error) { return openTasks(l.dirs) }
 
 func (l *leafV1) Kill(ctx context.Context) error { return killV1(ctx, l.freezer) }
 
@@ -477,7 +510,7 @@ func (l *leafV1) Usage() (Usage, error) {
 
 func (l *leafV1) Remove() error {
 	for _, dir := range l.dirs {
-		err := os.Remove(dir)
+		err := unix.Rmdir(dir)
 		switch {
 		case err == nil || errors.Is(err, os.ErrNotExist):
 		case errors.Is(err, syscall.EBUSY):
