@@ -56,11 +56,12 @@ func Serve(initBin string, transient bool) error {
 }
 
 // isolate makes this process's mount namespace follow the host's without the host
-// ever following it. On cgroup v1 it makes all cgroup trees read-only in it, an
-// empty v2 tree beside them too: what libcontainer would do there, the executor has
-// done already, and moving a process by its number waits for a lock of the whole
-// kernel. Where the controllers are on v2, libcontainer has to write there, whatever
-// other v1 trees a host may have.
+// ever following it. On cgroup v1 it makes the tree for devices read-only in it, an
+// empty v2 tree beside it too, and takes the others away: what libcontainer would do there,
+// the executor has done already, and moving a process by its number waits for a lock of the
+// whole kernel. It insists on devices, and looks for its own place in each tree there is,
+// for each sandbox. Where the controllers are on v2, libcontainer has to write there,
+// whatever other v1 trees a host may have.
 func isolate() error {
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separating from the host's mounts: %w", err)
@@ -70,18 +71,28 @@ func isolate() error {
 		return fmt.Errorf("reading mounts: %w", err)
 	}
 	v1 := slices.ContainsFunc(mounts, func(m *mountinfo.Info) bool { // as executor/cgroup tells it
-		return m.FSType == "cgroup" && m.Root == "/" && slices.Contains(strings.Split(m.VFSOptions, ","), "memory")
+		return m.FSType == "cgroup" && m.Root == "/" && controls(m, "memory")
 	})
 	for _, m := range mounts {
-		if m.FSType == "cgroup2" && !v1 {
-			continue
-		}
-		flags := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)
-		if err := unix.Mount("", m.Mountpoint, "", flags, ""); err != nil {
-			return fmt.Errorf("making %s read-only: %w", m.Mountpoint, err)
+		switch {
+		case m.FSType == "cgroup2" && !v1:
+		case m.FSType == "cgroup" && v1 && !controls(m, "devices"):
+			if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil {
+				return fmt.Errorf("taking away %s: %w", m.Mountpoint, err)
+			}
+		default:
+			flags := uintptr(unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY)
+			if err := unix.Mount("", m.Mountpoint, "", flags, ""); err != nil {
+				return fmt.Errorf("making %s read-only: %w", m.Mountpoint, err)
+			}
 		}
 	}
 	return nil
+}
+
+// controls reports whether the mount is of the controller's v1 tree.
+func controls(m *mountinfo.Info, controller string) bool {
+	return slices.Contains(strings.Split(m.VFSOptions, ","), controller)
 }
 
 // server is the connection to the executor and what is made once for all sandboxes.
