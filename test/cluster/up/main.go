@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/cluster"
 )
@@ -35,6 +36,7 @@ type everything struct {
 	nomad  *cluster.NomadCluster
 	// The controller, and where it serves.
 	controller *cluster.Program
+	client     *yurtclient.Client
 	url        string
 }
 
@@ -69,6 +71,7 @@ func run(ctx context.Context, args []string) (err error) {
 		{"certificates", e.issue},
 		{"Nomad, with the driver", e.startNomad},
 		{"the controller", e.startController},
+		{"a warm pool", e.fillPool},
 	} {
 		start := time.Now()
 		fmt.Printf("  %-24s", step.what)
@@ -133,6 +136,10 @@ func (e *everything) startNomad(ctx context.Context) (err error) {
 // port is where yurt dev serves too.
 const port = "8700"
 
+// mhzPerCore is little, so that a machine of two cores has room for more than two sessions.
+// A session has its whole core all the same, while the others leave it one.
+const mhzPerCore = "100"
+
 func (e *everything) startController(ctx context.Context) (err error) {
 	host, _, err := net.SplitHostPort(e.consul.Address)
 	if err != nil {
@@ -140,18 +147,51 @@ func (e *everything) startController(ctx context.Context) (err error) {
 	}
 	listen := net.JoinHostPort(host, port)
 	e.url = "http://" + listen
-	client, err := yurtclient.New(e.url)
-	if err != nil {
+	if e.client, err = yurtclient.New(e.url); err != nil {
 		return err
 	}
-	e.controller, err = cluster.StartProgram(ctx, nil, e.dir, client.Ready,
+	e.controller, err = cluster.StartProgram(ctx, nil, e.dir, e.client.Ready,
 		filepath.Join(e.bin, "yurt"), "controller", "--listen", listen, "--state-dir", filepath.Join(e.dir, "controller"),
 		"--nomad", e.nomad.Servers[0].Address, "--consul", e.consul.Address,
+		"--nomad-mhz-per-core", mhzPerCore,
 		"--tls-ca", filepath.Join(e.dir, "yurt-ca.pem"),
 		"--tls-cert", filepath.Join(e.dir, "controller-"+controller+".pem"),
 		"--tls-key", filepath.Join(e.dir, "controller-"+controller+"-key.pem"))
 	return err
 }
+
+// pooled is the template whose sandboxes are kept ready: that of the README's requests.
+const pooled = "python-basic"
+
+// fillPool waits until the pool has what it keeps at least.
+func (e *everything) fillPool(ctx context.Context) error {
+	size := yurt.PoolSize{Min: 2, Max: 8}
+	if _, err := e.client.SetPool(ctx, pooled, size); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, fillLimit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		pool, err := e.client.Pool(ctx, pooled)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("filling the warm pool of %s: it is %+v: %w", pooled, pool, ctx.Err())
+		case err != nil:
+			return err
+		case pool.Ready >= size.Min:
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// fillLimit is for the first sandboxes of a template, on a machine that may be busy.
+const fillLimit = 2 * time.Minute
 
 func (e *everything) close(ctx context.Context) error {
 	var errs []error
@@ -178,13 +218,14 @@ A cluster of Yurt, until Ctrl-C:
   logs     %[4]s
            %[5]s
 
-From another terminal, a session on the cluster:
+From another terminal, a session on the cluster, warm from the pool of %[6]s:
 
   curl %[1]s/api/v1/sessions --json '{"template_id": "python-basic", "mode": "persistent"}'
   curl %[1]s/api/v1/sessions/ID/execute --json '{"code": "print(6 * 7)"}'
 
-And the job of Nomad's that it runs in:
+The pool, and its slots, which are jobs of Nomad's:
 
+  curl %[1]s/api/v1/pools
   bin/engines/nomad job status -address=%[2]s
-`, e.url, e.nomad.Servers[0].Address, e.consul.Address, e.controller.LogFile(), agent.LogFile())
+`, e.url, e.nomad.Servers[0].Address, e.consul.Address, e.controller.LogFile(), agent.LogFile(), pooled)
 }
