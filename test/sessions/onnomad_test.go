@@ -10,26 +10,29 @@ import (
 	"testing"
 	"time"
 
+	consul "github.com/hashicorp/consul/api"
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/identity"
 	"github.com/yurtrun/yurt/jobspecs"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/pgserver"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// testOnNomad runs the controller itself on Nomad, by the job that ships: it asks Nomad in
-// the name of its job, has its secrets from Nomad's variables, and is found through Consul
-// when it is ready. A life that is killed is followed by the next, with the same sessions.
+// testOnNomad runs two controllers on Nomad, by the job that ships: they ask Nomad in the
+// name of their job, have their secrets from Nomad's variables, the store's among them, and
+// are found through Consul when they are ready. When one is killed the other goes on with
+// its sessions, and so does its own next life.
 func testOnNomad(t *testing.T, w *world) {
-	for _, controller := range w.Controllers { // this one has a store of its own
+	for _, controller := range w.Controllers { // these have a store of their own
 		if err := controller.Stop(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	putSecrets(t, w)
-	runController(t, w)
+	putSecrets(t, w, pgserver.Start(t).Database())
+	runControllers(t, w)
 	defer func() {
 		if t.Failed() {
 			t.Log(controllerLog(w))
@@ -37,25 +40,29 @@ func testOnNomad(t *testing.T, w *world) {
 		if _, _, err := w.Nomad.API.Jobs().Deregister("yurt-controller", true, nil); err != nil {
 			t.Error(err)
 		}
+		rig.Eventually(t, "the controllers have ended", func() bool { return len(found(t, w)) == 0 })
 	}()
-	on := &world{w.Cluster, findController(t, w)}
-	session := on.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
-	if out := on.sh(t, session, "echo hello"); out != "hello\n" {
+	allocs, clients := findControllers(t, w)
+	one, other := &world{w.Cluster, clients[0]}, &world{w.Cluster, clients[1]}
+	session := one.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	if out := other.sh(t, session, "echo hello"); out != "hello\n" {
 		t.Errorf("it printed %q", out)
 	}
 
-	alloc := w.Nomad.WaitRunning(t, "yurt-controller")
-	if err := w.Nomad.API.Allocations().Signal(alloc, nil, "controller", "SIGKILL"); err != nil {
+	if err := w.Nomad.API.Allocations().Signal(&nomad.Allocation{ID: allocs[0]}, nil, "controller", "SIGKILL"); err != nil {
 		t.Fatal(err)
 	}
+	if out := other.sh(t, session, "echo meanwhile"); out != "meanwhile\n" {
+		t.Errorf("it printed %q", out)
+	}
 	w.Nomad.WaitAlloc(t, "yurt-controller", "restarted", func(a *nomad.Allocation) bool {
-		return a.TaskStates["controller"].Restarts > 0 && a.TaskStates["controller"].State == "running"
+		return a.ID == allocs[0] && a.TaskStates["controller"].Restarts > 0 && a.TaskStates["controller"].State == "running"
 	})
 	rig.Eventually(t, "the next life goes on with the session", func() bool {
-		e, err := on.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "echo again"}})
+		e, err := one.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "echo again"}})
 		return err == nil && e.Result != nil && e.Result.Stdout == "again\n"
 	})
-	on.end(t, session)
+	one.end(t, session)
 	rig.Eventually(t, "the session's job is purged", func() bool {
 		jobs := w.jobs(t)
 		return len(jobs) == 1 && jobs[0].ID == "yurt-controller"
@@ -63,7 +70,7 @@ func testOnNomad(t *testing.T, w *world) {
 }
 
 // putSecrets stores what the head of the job says.
-func putSecrets(t *testing.T, w *world) {
+func putSecrets(t *testing.T, w *world, store string) {
 	t.Helper()
 	ca := filepath.Join(w.Dir, "ca")
 	authority, err := identity.OpenAuthority(ca, time.Now)
@@ -76,7 +83,7 @@ func putSecrets(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	variable := nomad.NewVariable("nomad/jobs/yurt-controller")
-	variable.Items = nomad.VariableItems{}
+	variable.Items = nomad.VariableItems{"store": store}
 	for name, file := range map[string]string{"tls_ca": filepath.Join(ca, identity.AuthorityFile), "tls_cert": certificate, "tls_key": key} {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -89,9 +96,13 @@ func putSecrets(t *testing.T, w *world) {
 	}
 }
 
-func runController(t *testing.T, w *world) {
+// controllers is how many run on Nomad.
+const controllers = 2
+
+func runControllers(t *testing.T, w *world) {
 	t.Helper()
 	var variables strings.Builder
+	fmt.Fprintf(&variables, "count = %d\n", controllers)
 	for name, value := range map[string]string{"yurt": w.Program(), "consul": w.Consul.Address} {
 		quoted, err := json.Marshal(value)
 		if err != nil {
@@ -108,23 +119,32 @@ func runController(t *testing.T, w *world) {
 	}
 }
 
-// findController waits until Consul knows a controller that is ready, and returns a client.
-func findController(t *testing.T, w *world) *yurtclient.Client {
+// found are the controllers that Consul knows to be ready.
+func found(t *testing.T, w *world) []*consul.ServiceEntry {
 	t.Helper()
-	url := ""
-	rig.Eventually(t, "Consul knows a controller that is ready", func() bool {
-		entries, _, err := w.Consul.Client.Health().Service("yurt-controller", "", true, nil)
-		if err != nil || len(entries) == 0 {
-			return false
-		}
-		url = fmt.Sprintf("http://%s:%d", entries[0].Service.Address, entries[0].Service.Port)
-		return true
-	})
-	client, err := yurtclient.New(url)
+	entries, _, err := w.Consul.Client.Health().Service("yurt-controller", "", true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client
+	return entries
+}
+
+// findControllers waits until Consul knows that all are ready. It returns the ids of their
+// allocations, and clients, in the same order.
+func findControllers(t *testing.T, w *world) (allocs []string, clients []*yurtclient.Client) {
+	t.Helper()
+	rig.Eventually(t, "Consul knows the controllers, and that they are ready", func() bool { return len(found(t, w)) == controllers })
+	for _, entry := range found(t, w) {
+		client, err := yurtclient.New(fmt.Sprintf("http://%s:%d", entry.Service.Address, entry.Service.Port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := w.Nomad.WaitAlloc(t, "yurt-controller", "that of "+entry.Service.ID, func(a *nomad.Allocation) bool {
+			return strings.Contains(entry.Service.ID, a.ID)
+		})
+		allocs, clients = append(allocs, of.ID), append(clients, client)
+	}
+	return allocs, clients
 }
 
 // controllerLog is what the controllers on Nomad printed.
