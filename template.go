@@ -18,11 +18,14 @@ type Template struct {
 	// Dependencies are packages that every execution finds, by the runtime whose package
 	// manager installs them.
 	Dependencies map[string][]string `json:"dependencies,omitempty"`
-	Resources    Resources           `json:"resources"` // defaults of its sessions
-	Isolation    Isolation           `json:"isolation"`
-	Network      Network             `json:"network"`
-	Session      SessionLimits       `json:"session"`
-	WarmPool     WarmPool            `json:"warm_pool,omitzero"`
+	// Preload are modules of the language of the first runtime that are imported ahead of
+	// code which runs without a context.
+	Preload   []string      `json:"preload,omitempty"`
+	Resources Resources     `json:"resources"` // defaults of its sessions
+	Isolation Isolation     `json:"isolation"`
+	Network   Network       `json:"network"`
+	Session   SessionLimits `json:"session"`
+	WarmPool  WarmPool      `json:"warm_pool,omitzero"`
 }
 
 // RootFS says where a sandbox's root file system comes from.
@@ -73,6 +76,8 @@ type WarmPool struct {
 	Min         int      `json:"min"`
 	Max         int      `json:"max"`          // that demand can raise it to
 	IdleTimeout Duration `json:"idle_timeout"` // after which, unused, it is back at Min
+	// Interpreter has each come with the interpreter of the first runtime running.
+	Interpreter bool `json:"interpreter,omitempty"`
 }
 
 // DefaultPoolIdleTimeout is that of a warm pool which names none.

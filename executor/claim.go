@@ -149,6 +149,9 @@ func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSp
 		}
 		return yurt.Sandbox{}, err
 	}
+	if len(spec.Env) > 0 {
+		e.coolDown(s)
+	}
 	return s.view(e.config.Node), nil
 }
 

@@ -21,6 +21,7 @@ type sessionContext struct {
 	*kernel.Context
 	key     contextKey
 	created time.Time
+	ahead   bool // its kernel was started before anybody asked for it
 }
 
 // keepsState reports whether the execution is to run in a context.
@@ -124,6 +125,9 @@ func (e *Executor) Contexts(_ context.Context, sandboxID string) ([]yurt.Context
 	for _, c := range s.contextsNamed("", "") {
 		view := yurt.Context{Name: c.key.name, Language: c.key.language, CreatedAt: c.created}
 		view.State, view.Queued, view.Executions = c.View()
+		if c.ahead && view.Queued+view.Executions == 0 && view.State != yurt.ContextBusy {
+			continue // nobody has used it
+		}
 		list = append(list, view)
 	}
 	slices.SortFunc(list, func(a, b yurt.Context) int {

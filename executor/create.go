@@ -104,9 +104,11 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		e.furnish(ctx, s)
 		phases.mark("layers")
 	}
+	e.warmNow(ctx, s, to, phases)
 	if err := e.register(s, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
+	e.warmLater(s, to)
 	e.tally.made(s.digest, s.template, !to.warm && spec.Warmable())
 	return s.view(e.config.Node), nil
 }

@@ -46,7 +46,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	if err != nil {
 		return err
 	}
-	st := start{spec: needs.addTo(spec), stateful: stateful, stdio: stdio, phases: phases}
+	st := start{spec: needs.addTo(spec), ownEnv: len(spec.Env) > 0, stateful: stateful, stdio: stdio, phases: phases}
 	if len(needs) == 0 {
 		return e.startNow(ctx, s, st)
 	}
@@ -59,6 +59,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 // start is an execution that is to begin in a sandbox that has what it needs.
 type start struct {
 	spec     yurt.ExecutionSpec
+	ownEnv   bool // it came with an environment
 	stateful bool
 	layer    string // where the sandbox has the packages for it; "" for none
 	stdio    Stdio

@@ -75,7 +75,7 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 			p.Close()
 		}
 	}()
-	plan, err := e.planKernel(ctx, s, c.key.language, p.id)
+	info, plan, err := e.planKernel(ctx, s, c.key.language, p.id)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 	if err := s.writeKernelRecord(record); err != nil {
 		return nil, err
 	}
-	if err := p.start(ctx, plan); err != nil {
+	if err := p.start(ctx, e.forkableKernel(s, info), plan); err != nil {
 		return nil, err
 	}
 	p.follow()
@@ -103,7 +103,7 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 // the caller gives back.
 func (e *Executor) untilStartable(s *sandbox) error {
 	for {
-		if err := s.usable(); err != nil {
+		if err := s.lives(); err != nil {
 			return err
 		}
 		s.gate.RLock()
@@ -119,20 +119,21 @@ func (e *Executor) untilStartable(s *sandbox) error {
 	}
 }
 
-func (e *Executor) planKernel(ctx context.Context, s *sandbox, language, id string) (plugins.KernelPlan, error) {
+func (e *Executor) planKernel(ctx context.Context, s *sandbox, language, id string) (yurt.RuntimeInfo, plugins.KernelPlan, error) {
 	info, err := e.runtimes.RuntimeOf(ctx, language)
 	if err != nil {
-		return plugins.KernelPlan{}, err
+		return info, plugins.KernelPlan{}, err
 	}
 	tools, err := s.tools(info)
 	if err != nil {
-		return plugins.KernelPlan{}, err
+		return info, plugins.KernelPlan{}, err
 	}
-	return e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools})
+	plan, err := e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools})
+	return info, plan, err
 }
 
 // start has the process started, in a cgroup of its own.
-func (p *kernelProcess) start(ctx context.Context, plan plugins.KernelPlan) error {
+func (p *kernelProcess) start(ctx context.Context, language string, plan plugins.KernelPlan) error {
 	if _, err := p.sandbox.group.NewLeaf(p.id); err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (p *kernelProcess) start(ctx context.Context, plan plugins.KernelPlan) erro
 	}
 	defer closeAll(files)
 	spec := p.sandbox.record.Spec
-	p.out, _, err = p.sandbox.init.Start(ctx, initd.StartRequest{
+	p.out, err = p.sandbox.startFrom(ctx, language, initd.StartRequest{
 		ID: p.id, Argv: plan.Argv, Env: environment(spec.Template.Env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
 		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
 		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own

@@ -129,7 +129,7 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	r.language = j.language
-	return r.startProcess(ctx, initd.StartRequest{
+	return s.startFrom(ctx, r.language, initd.StartRequest{
 		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: j.user.UID, GID: j.user.GID,
 		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),

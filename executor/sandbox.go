@@ -165,6 +165,14 @@ func (s *sandbox) usable() error {
 	return nil
 }
 
+// lives is usable for what this executor itself starts, in a sandbox that nobody has too.
+func (s *sandbox) lives() error {
+	if s.isGone() {
+		return yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is gone", s.id)
+	}
+	return nil
+}
+
 func (s *sandbox) isEnding() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

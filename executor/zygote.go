@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,10 +28,11 @@ const (
 	zygoteTries = 3
 	// zygoteRefusals is after how many forks in a row that did not come about a zygote goes.
 	zygoteRefusals = 3
-	// zygoteTimeout bounds how long a zygote may take to be ready; nothing else is started
-	// in the sandbox meanwhile.
-	zygoteTimeout = 2 * time.Second
-	zygotePrefix  = "zygote-"
+	// zygoteTimeout bounds how long a zygote may take to be ready, and preloadTimeout one that
+	// is to import something; nothing else is started in the sandbox meanwhile.
+	zygoteTimeout  = 2 * time.Second
+	preloadTimeout = 20 * time.Second
+	zygotePrefix   = "zygote-"
 )
 
 // zygotes are those of a sandbox, by language.
@@ -72,15 +74,19 @@ func (z *zygotes) id(language string) string {
 
 // due notes that a run of the language has ended, and says by what name it is time to start
 // a zygote; "" if it is not.
-func (z *zygotes) due(language string) string {
+func (z *zygotes) due(language string, after int) string {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	one := z.of(language)
 	one.served++
-	if one.id != "" || one.served < zygoteAfter || one.tries >= zygoteTries {
+	if one.id != "" || one.served < after || one.tries >= zygoteTries {
 		return ""
 	}
-	return zygotePrefix + language + "-" + strconv.Itoa(one.tries+1)
+	return zygoteName(language, one.tries+1)
+}
+
+func zygoteName(language string, number int) string {
+	return zygotePrefix + language + "-" + strconv.Itoa(number)
 }
 
 // begun notes that a zygote was started, and with its id that it is ready.
@@ -121,41 +127,66 @@ func (z *zygotes) answered(language string, forked bool) bool {
 // all, is the zygote's; on cgroup v2 a process cannot be born in a run's cgroup by another
 // than init, and would wait there for as long as an interpreter takes to start.
 func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) string {
-	spec, template := st.spec, s.record.Spec.Template
+	spec := st.spec
 	switch {
-	case !slices.Contains(info.Abilities, plugins.AbilityZygote), e.cgroups.Version() != 1, template.Isolation.PerExecution:
-	case j.plan.Compiles > 0, st.layer != "", len(spec.Env) > 0, changesLoading(template.Env), changesLoading(s.record.Spec.Env):
+	case !e.forks(s, info), j.plan.Compiles > 0, st.ownEnv, st.layer != s.templateLayer(info.Name).mount():
 	case len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.stdio.files()) > 0:
+	case len(s.record.Spec.Template.Preload) > 0 && path.Dir(spec.Entry) != ".": // a zygote looks for files of the same names in the directory alone
 	default:
 		return info.Name
 	}
 	return ""
 }
 
+// forkableKernel is forkable for a kernel. Where modules were imported ahead a kernel begins
+// without them: executions in it may bring other versions.
+func (e *Executor) forkableKernel(s *sandbox, info yurt.RuntimeInfo) string {
+	if len(s.record.Spec.Template.Preload) > 0 || !e.forks(s, info) {
+		return ""
+	}
+	return info.Name
+}
+
+// forks reports whether zygotes of the runtime can be in the sandbox, in which nothing that
+// user code can write may be loaded by a program that starts.
+func (e *Executor) forks(s *sandbox, info yurt.RuntimeInfo) bool {
+	template := s.record.Spec.Template
+	return slices.Contains(info.Abilities, plugins.AbilityZygote) && e.cgroups.Version() == 1 && !template.Isolation.PerExecution &&
+		!changesLoading(template.Env, template.RootFS.HostPaths) && !changesLoading(s.record.Spec.Env, nil)
+}
+
 // changesLoading reports whether the environment could make a program that starts load
-// files that user code can write.
-func changesLoading(env map[string]string) bool {
-	for name := range env {
-		if strings.HasPrefix(name, "PYTHON") || strings.HasPrefix(name, "LD_") {
+// files that are not on the paths, which user code cannot write.
+func changesLoading(env map[string]string, paths []string) bool {
+	for name, value := range env {
+		switch {
+		case name == "PYTHONPATH" && allBelow(filepath.SplitList(value), paths):
+		case strings.HasPrefix(name, "PYTHON"), strings.HasPrefix(name, "LD_"):
 			return true
 		}
 	}
 	return false
 }
 
-// startProcess has init start the run's process: by a fork of the zygote that there is, or
-// else in the ordinary way.
-func (r *run) startProcess(ctx context.Context, req initd.StartRequest, files []*os.File) (*initd.Output, error) {
-	s := r.sandbox
-	req.From = s.zygotes.id(r.language)
+// allBelow reports whether each file is one of the paths, or below one.
+func allBelow(files, paths []string) bool {
+	return !slices.ContainsFunc(files, func(file string) bool {
+		return path.Clean(file) != file || !slices.ContainsFunc(paths, func(p string) bool { return file == p || strings.HasPrefix(file, p+"/") })
+	})
+}
+
+// startFrom has init start a process: by a fork of the language's zygote, if there is one, or
+// else in the ordinary way, as for no language.
+func (s *sandbox) startFrom(ctx context.Context, language string, req initd.StartRequest, files []*os.File) (*initd.Output, error) {
+	req.From = s.zygotes.id(language)
 	out, _, err := s.init.Start(ctx, req, files)
 	if req.From == "" {
 		return out, err
 	}
 	failure := new(initd.Failure)
 	refused := errors.As(err, &failure) && failure.Reason == initd.ReasonNoFork
-	if s.zygotes.answered(r.language, !refused) {
-		s.endZygote(r.language, req.From)
+	if s.zygotes.answered(language, !refused) {
+		s.endZygote(language, req.From)
 	}
 	if !refused {
 		return out, err
@@ -173,31 +204,39 @@ func (s *sandbox) endZygote(language, id string) {
 	_ = s.group.Leaf(id).Kill(ctx) // what is left goes with the sandbox
 }
 
-// prepareZygote starts a zygote for the language of a run that has ended, when that is due and
-// nothing of the user's runs in the sandbox.
+// prepareZygote starts a zygote for the language of a run that has ended, when that is due.
 func (e *Executor) prepareZygote(r *run) {
-	s := r.sandbox
 	if r.language == "" || e.ctx.Err() != nil {
 		return
 	}
-	id := s.zygotes.due(r.language)
-	if id == "" || !s.gate.TryLock() { // something is being started
+	after := zygoteAfter
+	if len(r.sandbox.preload(r.language)) > 0 {
+		after = 1
+	}
+	if id := r.sandbox.zygotes.due(r.language, after); id != "" {
+		e.addZygote(r.sandbox, r.language, id)
+	}
+}
+
+// addZygote starts a zygote, unless something is being started, or is there, of the user's.
+func (e *Executor) addZygote(s *sandbox, language, id string) {
+	if !s.gate.TryLock() {
 		return
 	}
 	defer s.gate.Unlock()
-	if s.usable() != nil || s.paused() || !s.quiet() {
+	if s.lives() != nil || s.paused() || !s.quiet() {
 		return
 	}
-	s.zygotes.begun(r.language, "")
-	out, err := e.startZygote(s, r.language, id)
+	s.zygotes.begun(language, "")
+	out, err := e.startZygote(s, language, id)
 	if err != nil {
-		e.logger.Debug("no zygote", "sandbox", s.id, "language", r.language, "error", err)
-		s.endZygote(r.language, id)
+		e.logger.Warn("no zygote", "sandbox", s.id, "language", language, "error", err)
+		s.endZygote(language, id)
 		e.forgetZygote(s, id)
 		return
 	}
-	s.zygotes.begun(r.language, id)
-	e.goes(func() { e.followZygote(s, r.language, id, out) })
+	s.zygotes.begun(language, id)
+	e.goes(func() { e.followZygote(s, language, id, out) })
 }
 
 // quiet reports whether no process of the user's is in the sandbox, other zygotes aside.
@@ -216,7 +255,11 @@ func (s *sandbox) quiet() bool {
 
 // startZygote starts one and waits until it is ready.
 func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Output, err error) {
-	ctx, cancel := context.WithTimeout(e.ctx, zygoteTimeout)
+	timeout, modules := zygoteTimeout, s.preload(language)
+	if len(modules) > 0 {
+		timeout = preloadTimeout
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, timeout)
 	defer cancel()
 	info, err := e.runtimes.RuntimeOf(ctx, language)
 	if err != nil {
@@ -226,7 +269,7 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	if err != nil {
 		return nil, err
 	}
-	plan, err := e.runtimes.PlanZygote(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools})
+	plan, err := e.runtimes.PlanZygote(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Preload: modules})
 	if err != nil {
 		return nil, err
 	}
@@ -242,10 +285,14 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 		return nil, err
 	}
 	defer closeAll(files)
+	layer := s.templateLayer(language)
+	if !s.hasLayers(layer) {
+		return nil, errors.New("the packages of the template are not there yet")
+	}
 	// Nothing that user code can write is a home or a working directory to it.
 	home := map[string]string{"HOME": "/nonexistent"}
 	out, _, err = s.init.Start(ctx, initd.StartRequest{
-		ID: id, Argv: plan.Argv, Env: environment(s.record.Spec.Template.Env, plan.Env, s.record.Spec.Env, home), Dir: "/",
+		ID: id, Argv: plan.Argv, Env: environment(s.record.Spec.Template.Env, plan.Env, s.record.Spec.Env, layer.addTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
 		UID: rootfs.UserID, GID: rootfs.GroupID, Zygote: true, OutputLimit: maxZygoteOutput,
 	}, files)
 	if err != nil {
@@ -263,17 +310,26 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 // maxZygoteOutput bounds what is kept of what a zygote writes, which is for the log, in bytes.
 const maxZygoteOutput = 4 << 10
 
+// awaitZygote returns when the zygote is ready. What it says before, as modules do when they
+// are imported, explains its end.
 func awaitZygote(out *initd.Output) error {
-	chunk, exit, err := out.Next()
-	switch {
-	case err != nil:
-		return err
-	case exit != nil:
-		return fmt.Errorf("it ended with exit code %d", exit.Code)
-	case chunk.Stream != initd.Stdout || string(chunk.Data) != plugins.ZygoteReady:
-		return fmt.Errorf("it said %.500q", chunk.Data)
+	var said []byte
+	for {
+		chunk, exit, err := out.Next()
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w; it said %q", err, said)
+		case exit != nil:
+			return fmt.Errorf("it ended with exit code %d; it said %q", exit.Code, said)
+		case chunk.Stream == initd.Stderr:
+			said = append(said, chunk.Data...)
+			said = said[max(0, len(said)-maxZygoteOutput):]
+		case string(chunk.Data) != plugins.ZygoteReady:
+			return fmt.Errorf("it answered %.500q", chunk.Data)
+		default:
+			return nil
+		}
 	}
-	return nil
 }
 
 // followZygote waits for the end of a zygote, or this executor's.

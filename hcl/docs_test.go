@@ -92,6 +92,7 @@ func TestReferenceIsComplete(t *testing.T) {
 		fmt.Sprintf("at most %d bytes", MaxDescriptionBytes),
 		fmt.Sprintf("at most %d characters", maxNameBytes),
 		fmt.Sprintf("At most %d |", MaxRuntimes),
+		fmt.Sprintf("at most %d of at most %d characters |", MaxPreload, maxModuleBytes),
 		fmt.Sprintf("At most %d |", MaxHostPaths),
 		fmt.Sprintf("at most %d variables and\n%s of", yurt.MaxEnvCount, yurt.Size(yurt.MaxEnvBytes)),
 		fmt.Sprintf("| %d bytes |", MaxSourceBytes),

@@ -23,6 +23,9 @@ func Encode(t yurt.Template) []byte {
 		body.SetAttributeValue("description", cty.StringVal(t.Description))
 	}
 	body.SetAttributeValue("runtimes", texts(t.Runtimes))
+	if len(t.Preload) > 0 {
+		body.SetAttributeValue("preload", texts(t.Preload))
+	}
 	if len(t.Env) > 0 {
 		body.SetAttributeRaw("env", mapTokens(t.Env))
 	}
@@ -61,6 +64,7 @@ func Encode(t yurt.Template) []byte {
 		{"min", number(float64(t.WarmPool.Min))},
 		{"max", number(float64(t.WarmPool.Max))},
 		{"idle_timeout", duration(t.WarmPool.IdleTimeout)},
+		{"interpreter", onlyTrue(t.WarmPool.Interpreter)},
 	})
 	return hclwrite.Format(file.Bytes())
 }

@@ -68,6 +68,7 @@ func validTemplate(t *rapid.T) yurt.Template {
 		Runtimes:    runtimes,
 
 		Dependencies: dependencies(t, runtimes),
+		Preload:      rapid.SliceOfN(rapid.StringMatching(`[a-z_][a-z0-9_.]{0,20}`), 0, 2*min(len(runtimes), 1)).Draw(t, "preload"),
 		Env: rapid.MapOfN(
 			textWithout(func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }).Filter(func(s string) bool { return s != "" }),
 			textWithout(func(r rune) bool { return r == 0 }), 0, 5,
@@ -87,6 +88,7 @@ func validTemplate(t *rapid.T) yurt.Template {
 			ExecutionTimeout: duration("execution_timeout", yurt.MinExecutionTimeout, yurt.MaxExecutionTimeout),
 			OutputLimit:      resource("output_limit", 1, yurt.MaxOutputLimit),
 		},
+		WarmPool: yurt.WarmPool{Interpreter: rapid.Bool().Draw(t, "interpreter")},
 	}
 }
 

@@ -54,6 +54,7 @@ func templateFields(t *yurt.Template) jsonFields {
 		"env":         &t.Env,
 
 		"dependencies": &t.Dependencies,
+		"preload":      &t.Preload,
 		"resources": jsonFields{
 			"cpu": &t.Resources.CPU, "memory": &t.Resources.Memory, "disk": &t.Resources.Disk, "pids": &t.Resources.PIDs,
 			"disk_kind": &t.Resources.DiskKind, "io_weight": &t.Resources.IOWeight,
@@ -65,7 +66,7 @@ func templateFields(t *yurt.Template) jsonFields {
 			"timeout": &t.Session.Timeout, "idle_timeout": &t.Session.IdleTimeout,
 			"execution_timeout": &t.Session.ExecutionTimeout, "output_limit": &t.Session.OutputLimit,
 		},
-		"warm_pool": jsonFields{"min": &t.WarmPool.Min, "max": &t.WarmPool.Max, "idle_timeout": &t.WarmPool.IdleTimeout},
+		"warm_pool": jsonFields{"min": &t.WarmPool.Min, "max": &t.WarmPool.Max, "idle_timeout": &t.WarmPool.IdleTimeout, "interpreter": &t.WarmPool.Interpreter},
 	}
 }
 

@@ -27,5 +27,7 @@ const (
 	MaxDescriptionBytes = 2048
 	MaxHostPaths        = 64
 	MaxRuntimes         = 32
+	MaxPreload          = 32
+	maxModuleBytes      = 128
 	maxNameBytes        = 63 // of a template or a runtime: fits a DNS label and a file name
 )

@@ -43,6 +43,7 @@ func templateSchema() *block {
 			"env":         {field: "env", set: setEnv},
 
 			"dependencies": {field: "dependencies", set: setDependencies},
+			"preload":      scalar("preload", toTexts, func(t *yurt.Template) *[]string { return &t.Preload }),
 		},
 		blocks: map[string]*block{
 			"rootfs":    rootfsSchema(),
@@ -139,6 +140,7 @@ func warmPoolSchema() *block {
 			"min":          scalar("warm_pool.min", toCount, func(t *yurt.Template) *int { return &t.WarmPool.Min }),
 			"max":          scalar("warm_pool.max", toCount, func(t *yurt.Template) *int { return &t.WarmPool.Max }),
 			"idle_timeout": scalar("warm_pool.idle_timeout", toDuration, func(t *yurt.Template) *yurt.Duration { return &t.WarmPool.IdleTimeout }),
+			"interpreter":  scalar("warm_pool.interpreter", toBool, func(t *yurt.Template) *bool { return &t.WarmPool.Interpreter }),
 		},
 	}
 }

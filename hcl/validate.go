@@ -2,6 +2,7 @@ package hcl
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -24,6 +25,10 @@ func WithDefaults(t yurt.Template) yurt.Template {
 		t.RootFS.HostPaths = yurt.DefaultHostPaths()
 	}
 	t.Runtimes = append([]string{}, t.Runtimes...)
+	t.Preload = slices.Clone(t.Preload)
+	if len(t.Preload) == 0 {
+		t.Preload = nil
+	}
 	t.Env = maps.Clone(t.Env)
 	if len(t.Env) == 0 {
 		t.Env = nil
@@ -76,6 +81,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	f.runtimes(t.Runtimes)
 	f.env(t.Env)
 	f.dependencies(t)
+	f.preload(t.Preload, t.Runtimes)
 	f.resources(t.Resources)
 	f.isolation(t.Isolation.Level)
 	f.network(t.Network.Mode)
@@ -148,6 +154,31 @@ func (f *faultList) runtimes(names []string) {
 		}
 		seen[name] = true
 	}
+}
+
+func (f *faultList) preload(modules, runtimes []string) {
+	switch {
+	case len(modules) > MaxPreload:
+		f.add(yurt.CodeLimitOutOfRange, "preload", "%d modules are too many; at most %d are allowed", len(modules), MaxPreload)
+		return
+	case len(modules) > 0 && len(runtimes) == 0:
+		f.add(yurt.CodeInvalidArgument, "preload", "modules are loaded by a runtime, and the template has none; name it in runtimes")
+	}
+	for i, name := range modules {
+		if !validModule(name) {
+			f.add(yurt.CodeInvalidArgument, "preload"+index(i), "%q is not the name of a module; use letters, digits, \"_\" and \".\"", name)
+		}
+	}
+}
+
+// validModule reports whether name can be that of a module.
+func validModule(name string) bool {
+	for _, r := range name {
+		if r != '.' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= maxModuleBytes && !strings.HasPrefix(name, ".")
 }
 
 func (f *faultList) env(env map[string]string) {

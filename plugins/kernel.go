@@ -41,6 +41,7 @@ type KernelRequest struct {
 	Language string
 	Dir      string            // directory of the kernel inside the sandbox, absolute; KernelPlan.Files go there
 	Tools    map[string]string // absolute paths of the [yurt.Tool]s that are there, by name
+	Preload  []string          // modules that a zygote imports before it is ready; none for a kernel
 }
 
 // KernelPlan says how to start a kernel in the sandbox.

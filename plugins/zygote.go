@@ -30,6 +30,10 @@ const ZygoteReady = "ready"
 // it had been started with the arguments, which are those of a [Plan]; at the end of the line
 // it exits. Who cannot serve a request as a fresh interpreter would writes "n".
 //
+// What it has imported for [KernelRequest.Preload] its forks have imported when they begin. It
+// refuses where a file of the user's would have been imported instead, and has generators of
+// random numbers begin anew in each.
+//
 // A zygote has one thread. No process of the same user can trace it once it is ready, and
 // none exists before. When the socket ends it exits.
 type ZygotePlanner interface {
@@ -60,7 +64,9 @@ func (s *serverV1) PlanZygote(ctx context.Context, req *proto.KernelRequest) (re
 	if !ok {
 		return nil, errorToWire(yurt.Errorf(yurt.CodeNotSupported, "%w", errNoZygote))
 	}
-	plan, err := planner.PlanZygote(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools()})
+	plan, err := planner.PlanZygote(ctx, KernelRequest{
+		Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Preload: req.GetPreload(),
+	})
 	if err != nil {
 		return nil, errorToWire(err)
 	}
@@ -69,7 +75,7 @@ func (s *serverV1) PlanZygote(ctx context.Context, req *proto.KernelRequest) (re
 
 // PlanZygote asks a runtime in another process.
 func (c *clientV1) PlanZygote(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	res, err := c.rpc.PlanZygote(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools}, callOptions()...)
+	res, err := c.rpc.PlanZygote(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Preload: req.Preload}, callOptions()...)
 	if err != nil {
 		return KernelPlan{}, err
 	}

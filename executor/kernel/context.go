@@ -189,6 +189,28 @@ func (c *Context) Submit(cell Cell) error {
 	return nil
 }
 
+// Start starts the kernel ahead of its first cell, and returns once it runs or could not be
+// started, as it is again for the cell.
+func (c *Context) Start() {
+	c.mu.Lock()
+	if c.serving || c.closed {
+		c.mu.Unlock()
+		return
+	}
+	c.serving = true
+	c.mu.Unlock()
+	process, err := c.start()
+	switch {
+	case errors.Is(err, ErrClosing):
+		c.leave()
+	case err == nil:
+		c.adoptNew(process)
+		c.goes(func() { c.serve(process) })
+	case !c.failFirst(err):
+		c.goes(func() { c.serve(nil) })
+	}
+}
+
 // View says what the context does.
 func (c *Context) View() (state yurt.ContextState, queued, executions int) {
 	c.mu.Lock()

@@ -2,6 +2,7 @@
 template "full" {
   description = "Everything that can be said"
   runtimes    = ["python", "node-22"]
+  preload     = ["numpy", "matplotlib.pyplot"]
 
   env = {
     PATH        = "/opt/tools/bin:/usr/bin"
@@ -62,5 +63,6 @@ template "full" {
     min          = 2
     max          = 8
     idle_timeout = "2m"
+    interpreter  = true
   }
 }

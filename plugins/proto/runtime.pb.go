@@ -1018,6 +1018,7 @@ type KernelRequest struct {
 	Language      string                 `protobuf:"bytes,1,opt,name=language,proto3" json:"language,omitempty"`
 	Dir           string                 `protobuf:"bytes,2,opt,name=dir,proto3" json:"dir,omitempty"`                                                                               // absolute path inside the sandbox; the files go there
 	Tools         map[string]string      `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // absolute paths of the tools that are there, by name
+	Preload       []string               `protobuf:"bytes,4,rep,name=preload,proto3" json:"preload,omitempty"`                                                                       // modules that a zygote imports; none for a kernel
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1069,6 +1070,13 @@ func (x *KernelRequest) GetDir() string {
 func (x *KernelRequest) GetTools() map[string]string {
 	if x != nil {
 		return x.Tools
+	}
+	return nil
+}
+
+func (x *KernelRequest) GetPreload() []string {
+	if x != nil {
+		return x.Preload
 	}
 	return nil
 }
@@ -1246,11 +1254,12 @@ const file_runtime_proto_rawDesc = "" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"\xb8\x01\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"\xd2\x01\n" +
 	"\rKernelRequest\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x10\n" +
 	"\x03dir\x18\x02 \x01(\tR\x03dir\x12?\n" +
-	"\x05tools\x18\x03 \x03(\v2).yurt.runtime.v1.KernelRequest.ToolsEntryR\x05tools\x1a8\n" +
+	"\x05tools\x18\x03 \x03(\v2).yurt.runtime.v1.KernelRequest.ToolsEntryR\x05tools\x12\x18\n" +
+	"\apreload\x18\x04 \x03(\tR\apreload\x1a8\n" +
 	"\n" +
 	"ToolsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

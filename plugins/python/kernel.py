@@ -27,7 +27,7 @@ HERE = os.path.abspath(sys.argv[1])
 WORKSPACE = os.getcwd()
 REQUESTS = os.path.join(HERE, "requests")
 CONTROL = 3
-SELF = os.path.abspath(__file__)
+SELF = sys._getframe().f_code.co_filename
 
 MAX_ENVELOPE = 8 << 20  # bytes of a result
 MAX_VALUE = 64 << 10  # bytes of the value of a last expression
@@ -520,7 +520,7 @@ PRINTER = {}
 def printer():
     """The names in pretty.py, which is read when it is first needed."""
     if not PRINTER:
-        with open(os.path.join(os.path.dirname(SELF), "pretty.py"), "rb") as file:
+        with open(os.path.join(HERE, "pretty.py"), "rb") as file:
             names = {"__name__": "yurt_pretty"}
             # In our name, for tracebacks to leave it out.
             exec(compile(file.read(), SELF, "exec"), names)
@@ -731,7 +731,7 @@ class Notebook:
         # What is asked for by libraries that find IPython imported, matplotlib among them.
         module.version_info, module.__version__ = (9, 0, 0, ""), "9.0.0"
         if module.__name__.endswith("display"):
-            with open(os.path.join(os.path.dirname(SELF), "display.py"), "rb") as file:
+            with open(os.path.join(HERE, "display.py"), "rb") as file:
                 exec(compile(file.read(), module.__name__, "exec"), module.__dict__)
             module.display, module.update_display, module.DisplayHandle = display, update_display, DisplayHandle
             module.publish_display_data = lambda data, *ignored, **options: publish(data)
@@ -781,9 +781,9 @@ def furnish(kernel):
     shell = ZMQInteractiveShell()
     builtins.get_ipython = lambda: shell
     if not os.path.exists("/etc/fonts/fonts.conf"):  # without any, fontconfig complains on standard error
-        os.environ.setdefault("FONTCONFIG_FILE", os.path.join(os.path.dirname(SELF), "fonts.conf"))
+        os.environ.setdefault("FONTCONFIG_FILE", os.path.join(HERE, "fonts.conf"))
     sys.argv[:] = [""]
-    if os.path.dirname(SELF) in sys.path[:1]:
+    if HERE in sys.path[:1]:
         del sys.path[0]
     sys.path.insert(0, WORKSPACE)
     sys.meta_path.insert(0, BACKEND)

@@ -16,15 +16,22 @@ var _ plugins.ZygotePlanner = Runtime{}
 
 // PlanZygote implements [plugins.ZygotePlanner].
 func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins.KernelPlan, error) {
-	return plugins.KernelPlan{
+	plan := plugins.KernelPlan{
 		Files: []plugins.File{
 			{Path: "zygote.py", Data: zygote, Mode: 0o644},
 			{Path: "harness.py", Data: harness, Mode: 0o644},
+			{Path: "kernel.py", Data: kernel, Mode: 0o644},
 		},
-		Argv: []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "zygote.py")},
+		Argv: append([]string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "zygote.py")}, req.Preload...),
 		Env: map[string]string{ // as that of a run, which inherits what Python makes of it
 			"PYTHONUNBUFFERED": "1",
 			"PYTHONUTF8":       "1",
 		},
-	}, nil
+	}
+	if len(req.Preload) > 0 { // libraries for arrays start threads when they are loaded, which a fork does not have
+		for _, name := range []string{"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"} {
+			plan.Env[name] = "1"
+		}
+	}
+	return plan, nil
 }

@@ -1,8 +1,11 @@
-"""An interpreter that waits, and forks for each run of user code, which it never runs
-itself. What it does and why is in plugins/zygote.go.
+"""An interpreter that waits, and forks for each run of user code and each kernel, which it
+never runs itself. What it does and why is in plugins/zygote.go.
+
+    python3 zygote.py [MODULE…]
 
 It imports nothing that an interpreter has not loaded anyway but two modules in C, whose
-names no user's module has: a run finds what a fresh interpreter would find.
+names no user's module has, and the modules that it is told to: a run finds what a fresh
+interpreter would find that has imported these.
 """
 
 import gc
@@ -90,9 +93,10 @@ def become(packet, fds, prctl):
     for entry in environment:
         name, _, value = entry.partition(b"=")
         os.environb[name] = value
-    if not same_site():
+    if not same_site() or shadowed():
         os.write(line, b"n")
         os._exit(0)
+    reseed()
     prctl(PR_SET_DUMPABLE, 1)
     os.write(line, b"r")
     if os.read(line, 1) != b"g":
@@ -109,6 +113,39 @@ def same_site():
         return True
     site.USER_SITE = site.USER_BASE = None
     return not os.path.isdir(site.getusersitepackages())
+
+
+def preload(names):
+    """Imports the modules, and returns the names at the top of all that came with them.
+    What they say while they are imported is for the log."""
+    before = set(sys.modules)
+    script, stdout = sys.path.pop(0), os.dup(1)
+    os.dup2(2, 1)
+    for name in names:
+        __import__(name)
+    os.dup2(stdout, 1)
+    os.close(stdout)
+    sys.path.insert(0, script)
+    if len(os.listdir("/proc/self/task")) > 1:
+        sys.exit("what is to be imported ahead starts threads, which a fork does not have: %s" % " ".join(names))
+    return {name.partition(".")[0] for name in set(sys.modules) - before}
+
+
+def shadowed():
+    """Whether a fresh interpreter would import a file of the user's where this one has
+    imported a module ahead."""
+    for name in os.listdir(".") if PRELOADED else ():
+        stem, _, rest = name.partition(".")
+        if stem in PRELOADED and (not rest or rest.endswith(("py", "pyc", "so"))):
+            return True
+    return False
+
+
+def reseed():
+    """Has the generators of random numbers begin anew that do not see to it themselves."""
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed()
 
 
 def calls():
@@ -130,13 +167,29 @@ def orphan():
         os._exit(1)
 
 
+def program(name):
+    path = os.path.join(HERE, name)
+    with open(path, "rb") as file:
+        return compile(file.read(), path, "exec", dont_inherit=True)
+
+
+def buffer():
+    """Has the streams buffered, as those of a kernel are and those of a run are not."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = open(number, "w", encoding="utf-8", closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)
+
+
 SELF_PID = os.getpid()
 LIMITS = sorted(value for name, value in vars(resource).items() if name.startswith("RLIMIT_"))
 del sys.modules["resource"]
-with open(os.path.join(HERE, "harness.py"), "rb") as file:
-    HARNESS_CODE = compile(file.read(), os.path.join(HERE, "harness.py"), "exec", dont_inherit=True)
+PRELOADED = preload(sys.argv[1:])
+PROGRAMS = {name: program(name) for name in ("harness.py", "kernel.py")}
 sys.orig_argv = orphan()
 sys.argv = sys.orig_argv[1:]
 __file__ = sys.argv[0]
-sys.path[0] = os.path.dirname(__file__)
-exec(HARNESS_CODE)
+sys.path[0], NAME = os.path.split(__file__)
+if NAME == "kernel.py":
+    buffer()
+exec(PROGRAMS[NAME])

@@ -85,6 +85,26 @@ func TestTemplatePackages(t *testing.T) {
 	wantPackages(t, rig.Start(t, config), cold.ID)
 }
 
+// TestTemplatePackagesPreloaded: what a template names both as a package and to be preloaded is
+// imported when a session's first run begins, but not where it brings packages of its own.
+func TestTemplatePackagesPreloaded(t *testing.T) {
+	e := node(t)
+	template := furnished("humanize==4.9.0", "")
+	template.Runtimes, template.Preload = []string{"python"}, []string{"humanize"}
+	if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	s, found, err := e.ClaimSandbox(t.Context(), specOf(template))
+	if err != nil || !found {
+		t.Fatalf("claimed %v, %v", found, err)
+	}
+	const code = "import sys\nprint('humanize' in sys.modules)\nimport humanize\nprint(humanize.intcomma(1000))"
+	wantOutput(t, run(t, e, s.ID, yurt.ExecutionSpec{Language: "python", Code: code}), "True\n1,000\n")
+	wantOutput(t, run(t, e, s.ID, yurt.ExecutionSpec{Language: "python", Code: code, Dependencies: []string{"six==1.16.0"}}), "False\n1,000\n")
+	wantOutput(t, run(t, e, s.ID, yurt.ExecutionSpec{Language: "python", Code: code, Env: map[string]string{"A": "1"}}), "False\n1,000\n")
+	wantOutput(t, run(t, e, s.ID, yurt.ExecutionSpec{Language: "python", Code: code}), "True\n1,000\n")
+}
+
 // TestTemplatePackagesLater: a sandbox of a template whose packages are not there is made
 // at once, and what runs in it first waits for them.
 func TestTemplatePackagesLater(t *testing.T) {
