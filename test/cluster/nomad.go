@@ -55,7 +55,8 @@ type NomadAgent struct {
 	API     *nomad.Client // of its API
 
 	options NomadOptions
-	cgroup  string // parent of all that its client makes
+	cgroup  string        // parent of all that its client makes
+	shared  *sharedGroups // nil for a server
 }
 
 // StartNomad starts an agent. It may not have a leader yet: the caller uses Ready when it
@@ -91,6 +92,9 @@ func StartNomad(ctx context.Context, options NomadOptions) (*NomadAgent, error) 
 	err = errors.Join(writeConfigs(config, a.config(), extra), os.Mkdir(tmp, 0o700), a.makeDisk())
 	if err == nil {
 		a.API, err = nomad.NewClient(&nomad.Config{Address: a.Address})
+	}
+	if err == nil && options.Client {
+		a.shared, err = shareNomadGroups()
 	}
 	if err == nil {
 		err = a.start()
@@ -283,5 +287,5 @@ func (a *NomadAgent) Processes(program string) []int {
 // Close ends the agent and all that it ran, and removes it. What had to be ended by force is
 // an error: stop the jobs first.
 func (a *NomadAgent) Close() error {
-	return errors.Join(a.end(sigterm), a.stopExecutor(), sweep(a.Dir, a.cgroup))
+	return errors.Join(a.end(sigterm), a.stopExecutor(), sweep(a.Dir, a.cgroup), a.shared.Close())
 }
