@@ -403,10 +403,18 @@ func (c *Controller) markReady(ctx context.Context, id string, sandbox yurt.Sand
 
 // Session returns one session.
 func (c *Controller) Session(ctx context.Context, id string) (yurt.Session, error) {
-	if !yurt.ValidID(yurt.SessionIDPrefix, id) {
-		return yurt.Session{}, yurt.Errorf(yurt.CodeSessionNotFound, "there is no such session; ids look like %sab12…", yurt.SessionIDPrefix)
+	if err := checkSessionID(id); err != nil {
+		return yurt.Session{}, err
 	}
 	return c.store.Session(ctx, id)
+}
+
+// checkSessionID spares the store what cannot be a session's id.
+func checkSessionID(id string) error {
+	if !yurt.ValidID(yurt.SessionIDPrefix, id) {
+		return yurt.Errorf(yurt.CodeSessionNotFound, "there is no such session; ids look like %sab12…", yurt.SessionIDPrefix)
+	}
+	return nil
 }
 
 // Sessions lists sessions, newest first, ended ones included while they are kept.
@@ -436,7 +444,7 @@ func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, e
 	if err := c.serving(); err != nil {
 		return yurt.Session{}, err
 	}
-	if _, err := c.Session(ctx, id); err != nil {
+	if err := checkSessionID(id); err != nil {
 		return yurt.Session{}, err
 	}
 	return c.endSession(ctx, id, "ended by its user")

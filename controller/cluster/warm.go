@@ -86,6 +86,7 @@ func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
 			default:
 				s.Ready += min(of.Warm, shared)
 				s.Busy += max(0, shared-of.Warm)
+				s.Making += min(of.Making, max(0, shared-of.Warm))
 			}
 			stock[digest] = s
 		}
@@ -93,6 +94,11 @@ func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
 	for digest, n := range w.claims {
 		s := stock[digest]
 		s.Hits, s.Misses, s.Owed = n.hits, n.misses, n.misses
+		stock[digest] = s
+	}
+	for _, digest := range w.opening { // what is made in these, the planner counts
+		s := stock[digest]
+		s.Making = max(0, s.Making-1)
 		stock[digest] = s
 	}
 	for digest, n := range w.unseen {

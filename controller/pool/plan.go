@@ -25,7 +25,10 @@ const (
 type Stock struct {
 	Ready int // slots whose sandbox can be claimed
 	Busy  int // slots that are claimed or make the sandbox that follows, and come back
-	Other int // slots that are neither yet; not those whose Open has not returned
+	// Making is how many of the busy ones make the sandbox that follows, and are back sooner
+	// than a further slot would be there.
+	Making int
+	Other  int // slots that are neither yet; not those whose Open has not returned
 	// What was claimed so far, at all nodes. It may begin again at 0, when a node does.
 	Hits, Misses int64
 	// Owed counts, so far, the claims that Busy does not show; see [Need].
@@ -115,7 +118,7 @@ func (o *pool) observe(at time.Time, template yurt.Template, stock map[string]St
 		o.policy.Adopt(at, template.WarmPool, now.Ready+now.Busy)
 	}
 	o.policy.Observe(at, template.WarmPool, Need{
-		Busy: now.Busy, Away: max(0, o.size-now.Ready), Lead: o.lead,
+		Busy: now.Busy, Making: min(now.Making, now.Busy), Away: max(0, o.size-now.Ready), Lead: o.lead,
 		Misses: int(since(now.Misses, o.stock.Misses)),
 		Owed:   int(since(now.Owed, o.stock.Owed)),
 		Claims: int(since(now.Hits, o.stock.Hits) + since(now.Misses, o.stock.Misses)),
@@ -225,10 +228,10 @@ func (p *Planner) State(template yurt.Template) yurt.Pool {
 		return state
 	}
 	if template.WarmPool.Max > 0 {
-		state.Target = one.size - one.stock.Busy
+		state.Target = min(one.size-one.stock.Busy+one.stock.Making, template.WarmPool.Max)
 	}
-	state.Ready, state.Claimed = one.stock.Ready, one.stock.Busy
-	state.Pending = one.opening + one.stock.Other
+	state.Ready, state.Claimed = one.stock.Ready, one.stock.Busy-one.stock.Making
+	state.Pending = one.opening + one.stock.Other + one.stock.Making
 	state.Hits, state.Misses = one.stock.Hits, one.stock.Misses
 	if claims := one.stock.Hits + one.stock.Misses; claims > 0 {
 		state.HitRate = float64(one.stock.Hits) / float64(claims)

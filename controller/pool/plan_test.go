@@ -181,6 +181,30 @@ func TestSlowOpening(t *testing.T) {
 	}
 }
 
+// TestSlowRefills: where sandboxes take long to be made again, what is being made is not
+// opened a second time, however many come meanwhile.
+func TestSlowRefills(t *testing.T) {
+	planner, one, at := newPlanner(8), template("one", 10, 20), time.Unix(1000, 0)
+	stock := map[string]pool.Stock{one.Digest(): {Ready: 10, Busy: 4}}
+	look := func(when string, opened int) {
+		t.Helper()
+		at = at.Add(100 * time.Millisecond)
+		if plan := planner.Look(at, []yurt.Template{one}, stock); len(plan.Open) != opened || len(plan.Close) != 0 {
+			t.Errorf("%s it opens %d and closes %v; want %d", when, len(plan.Open), plan.Close, opened)
+		}
+	}
+	look("full", 0)
+	stock[one.Digest()] = pool.Stock{Busy: 14, Making: 10, Hits: 10}
+	for range 20 {
+		look("while all are made again", 0)
+	}
+	if state := planner.State(one); state.Target != 10 {
+		t.Errorf("it wants %d ready", state.Target)
+	}
+	stock[one.Digest()] = pool.Stock{Busy: 14, Making: 7, Hits: 13}
+	look("when three more are claimed", 3)
+}
+
 // TestFairness: one pool that lacks much does not keep the others from theirs.
 func TestFairness(t *testing.T) {
 	small, large := template("small", 1, 1), template("large", 100, 100)

@@ -21,6 +21,9 @@ const (
 type Need struct {
 	// Busy is how many slots are claimed, or are making the sandbox that follows.
 	Busy int
+	// Making is how many of these make the sandbox that follows: nothing has to be opened for
+	// what they will serve.
+	Making int
 	// Away is how many of those that the pool should have cannot be claimed, for whatever
 	// reason.
 	Away int
@@ -46,6 +49,7 @@ type Policy struct {
 	owed       recent
 	rate       float64 // claims a second
 	now        int     // busy ones when last observed
+	claimed    int     // those of them that make nothing
 	lead       time.Duration
 	at         time.Time // of the last observation
 }
@@ -56,7 +60,7 @@ func (p *Policy) Observe(at time.Time, pool yurt.WarmPool, need Need) {
 		p.rate *= math.Exp(-at.Sub(p.at).Seconds() / rateMemory.Seconds())
 	}
 	p.rate += float64(need.Claims) / rateMemory.Seconds()
-	p.at, p.now, p.lead = at, need.Busy, need.Lead
+	p.at, p.now, p.lead, p.claimed = at, need.Busy, need.Lead, need.Busy-need.Making
 	p.owed.add(at, need.Lead, need.Owed)
 	idle := pool.IdleTimeout.Std()
 	used := max(need.Busy+p.owed.sum, p.forecast())
@@ -64,7 +68,7 @@ func (p *Policy) Observe(at time.Time, pool yurt.WarmPool, need Need) {
 		used = max(used, need.Away+need.Misses)
 	}
 	p.used.add(at, idle, used)
-	p.busy.add(at, idle, need.Busy)
+	p.busy.add(at, idle, p.claimed)
 }
 
 // Adopt takes a number of slots that there are for what was needed until now.
@@ -73,7 +77,9 @@ func (p *Policy) Adopt(at time.Time, pool yurt.WarmPool, slots int) {
 }
 
 // Size is how many slots the pool should have, the busy ones among them: at least its
-// minimum beside those that are busy, and at most its maximum.
+// minimum beside those that are claimed, and at most its maximum beside those that are busy.
+// A node that is slow to make sandboxes gets no further slots for that, which would make it
+// slower.
 func (p *Policy) Size(at time.Time, pool yurt.WarmPool) int {
 	if pool.Max == 0 {
 		return 0
@@ -83,13 +89,13 @@ func (p *Policy) Size(at time.Time, pool yurt.WarmPool) int {
 	if pool.Min > 0 {
 		size = max(size, p.busy.max(at, idle)+pool.Min)
 	}
-	return min(max(size, p.now+pool.Min), p.now+pool.Max)
+	return min(max(size, p.claimed+pool.Min), p.now+pool.Max)
 }
 
-// forecast is how many slots are busy now or will be while one more opens.
+// forecast is how many slots are claimed now or will be while one more opens.
 func (p *Policy) forecast() int {
 	mean := p.rate * p.lead.Seconds()
-	return p.now + int(math.Round(mean+slackDeviations*math.Sqrt(mean)))
+	return p.claimed + int(math.Round(mean+slackDeviations*math.Sqrt(mean)))
 }
 
 // peaks is the greatest of the numbers of a window of time, to the precision of a bucket.
