@@ -58,7 +58,7 @@ func RemoveAbandoned(stateDir string) error {
 		}
 	}
 	groups.RemoveParent()
-	if err := os.RemoveAll(stateDir); err != nil {
+	if err := errors.Join(os.RemoveAll(socketsOf(stateDir)), os.RemoveAll(stateDir)); err != nil {
 		return fmt.Errorf("removing %s: %w", stateDir, err)
 	}
 	return nil

@@ -59,6 +59,7 @@ type Executor struct {
 	cgroups  *cgroup.Manager
 	runtimes *plugins.Host
 	lock     *os.File
+	sockets  string   // directory of those of the runtimes
 	filter   *os.File // the compiled seccomp filter
 	ids      *idRanges
 	layers   *layers.Store
@@ -134,7 +135,7 @@ func New(config Config) (*Executor, error) {
 	}
 	e := &Executor{
 		layers: store, installs: make(chan struct{}, config.Packages.MaxInstalls), installing: make(map[string]*installation),
-		config: config, logger: config.Logger, cgroups: groups, lock: lock, ids: newIDRanges(),
+		config: config, logger: config.Logger, cgroups: groups, lock: lock, sockets: sockets, ids: newIDRanges(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(sockets),
 			plugins.WithStartTimeout(cmp.Or(config.RuntimeStart, plugins.DefaultStartTimeout)),
@@ -180,14 +181,21 @@ const (
 	maxSocketPath   = 107
 )
 
-// pluginSockets makes the directory in which runtimes have their sockets until they are
-// connected, and removes what is left there of an executor that was killed. Where its path
-// is too long for a socket, it is that of temporary files, "".
-func pluginSockets(state string) (string, error) {
+// socketsOf is the directory in which the runtimes of an executor on the state directory
+// have their sockets until they are connected. Where its path would be too long for a
+// socket, it is one of the executor's own among what does not outlive the boot.
+func socketsOf(state string) string {
 	dir := filepath.Join(state, "plugins")
 	if len(dir)+maxPluginSocket > maxSocketPath {
-		return "", nil
+		return filepath.Join("/run", CgroupName(state))
 	}
+	return dir
+}
+
+// pluginSockets makes that directory, and removes what is left there of an executor that
+// was killed.
+func pluginSockets(state string) (string, error) {
+	dir := socketsOf(state)
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
 		return "", fmt.Errorf("making a directory for the sockets of language runtimes: %w", err)
 	}
@@ -239,7 +247,7 @@ func (e *Executor) Close() error {
 		err = errors.Join(err, e.filter.Close())
 	}
 	e.cgroups.RemoveParent()
-	return errors.Join(err, e.layers.Close(), e.lock.Close())
+	return errors.Join(err, os.RemoveAll(e.sockets), e.layers.Close(), e.lock.Close())
 }
 
 // isClosed reports whether Close has begun. It has before e.ctx is done, and that is before
