@@ -21,8 +21,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// testOnNomad runs two controllers on Nomad, by the job that ships: they ask Nomad in the
-// name of their job, have their secrets from Nomad's variables, the store's among them, and
+// testOnNomad runs two controllers on a Nomad that asks for tokens, by the job that ships:
+// they ask it in the name of their job, and may what its head says, have their secrets from Nomad's variables, the store's among them, and
 // are found through Consul when they are ready. When one is killed the other goes on with
 // its sessions, and so does its own next life.
 func testOnNomad(t *testing.T, w *world) {
@@ -31,6 +31,7 @@ func testOnNomad(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 	}
+	turnACLsOn(t, w)
 	putSecrets(t, w, pgserver.Start(t).Database())
 	runControllers(t, w)
 	defer func() {
