@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
@@ -48,7 +49,7 @@ func (e *Executor) install(ctx context.Context, s *sandbox, l *layerPlan, tell f
 	if err != nil {
 		return err
 	}
-	defer e.leaveInstallation(in)
+	defer e.leaveInstallation(in, s)
 	for seen := 0; ; {
 		in.mu.Lock()
 		text, more, over, err := string(in.said[seen:]), in.more, in.over, in.err
@@ -56,6 +57,11 @@ func (e *Executor) install(ctx context.Context, s *sandbox, l *layerPlan, tell f
 		seen += len(text)
 		if err := tell(text); err != nil {
 			return err
+		}
+		if over {
+			e.mu.Lock()
+			s.installs.note(err, time.Now())
+			e.mu.Unlock()
 		}
 		if over && err == nil {
 			return e.take(s, l)
@@ -87,6 +93,9 @@ func (e *Executor) joinInstallation(s *sandbox, l *layerPlan) (*installation, er
 	if e.closed {
 		return nil, yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
 	}
+	if err := s.installs.begin(time.Now()); err != nil {
+		return nil, err
+	}
 	if in := e.installing[l.digest]; in != nil {
 		in.waiting++
 		return in, nil
@@ -107,9 +116,10 @@ func (e *Executor) joinInstallation(s *sandbox, l *layerPlan) (*installation, er
 
 // leaveInstallation ends the wait of one. What nobody waits for is given up, and whoever asks for it
 // next begins again.
-func (e *Executor) leaveInstallation(in *installation) {
+func (e *Executor) leaveInstallation(in *installation, s *sandbox) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	s.installs.end()
 	if in.waiting--; in.waiting > 0 {
 		return
 	}

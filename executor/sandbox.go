@@ -37,6 +37,8 @@ type sandbox struct {
 	gone    chan struct{} // closed when it has died or is being destroyed
 	removed chan struct{} // closed when nothing is left of it
 
+	installs installQuota // for the holder of Executor.mu
+
 	taken atomic.Bool // it is somebody's, or about to be
 
 	zygotes zygotes

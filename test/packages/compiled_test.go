@@ -21,7 +21,7 @@ func TestCompiledDependenciesAreKept(t *testing.T) {
 		s := sandbox(t, e, "go")
 		wantOutput(t, run(t, e, s, yurt.ExecutionSpec{Language: "go", Code: code, Dependencies: dependencies}), "[a b]\n")
 		o := run(t, e, s, yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: []string{"sh", "-c", "find /tmp/.yurt-cache/go/go-build -type f -name '*-a' | wc -l"}})
-			return strings.TrimSpace(o.Stdout)
+		return strings.TrimSpace(o.Stdout)
 	}
 	alone := compiled("import \"fmt\"\n\nfmt.Println([]string{\"a\", \"b\"})\n")
 	const uses = "import (\n\t\"fmt\"\n\n\t\"github.com/mitchellh/go-wordwrap\"\n)\n\nfmt.Println([]string{wordwrap.WrapString(\"a b\", 5)})\n"
