@@ -8,6 +8,7 @@ type NodeInfo struct {
 	Address   string         `json:"address,omitempty"` // host:port at which controllers reach it; "" in this process
 	Healthy   bool           `json:"healthy"`           // it answers
 	Draining  bool           `json:"draining"`          // it takes nothing new
+	EndsBy    *time.Time     `json:"ends_by,omitempty"` // when what is on a node ends that Nomad drains with a deadline
 	Warm      map[string]int `json:"warm"`              // sandboxes ready to be claimed, by template, or by its digest where the name is not known
 	Slots     int            `json:"slots"`             // room that is granted, each for one sandbox
 	Claimed   int            `json:"claimed"`           // of that, what sessions have

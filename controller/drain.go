@@ -55,13 +55,18 @@ func (c *Controller) UndrainNode(ctx context.Context, name string) (yurt.Drain, 
 	if err := node.SetDraining(ctx, false); err != nil {
 		return yurt.Drain{}, err
 	}
-	told, err := c.tell(ctx, name, func(s *yurt.Session) (reason string, tell bool) {
+	told, err := c.takeBack(ctx, name)
+	c.log.Info("node drains no more", "node", name, "sessions", told)
+	return yurt.Drain{Node: name, Sessions: told}, err
+}
+
+// takeBack tells the sessions on a node that it drains no more, and returns how many.
+func (c *Controller) takeBack(ctx context.Context, name string) (int, error) {
+	return c.tell(ctx, name, func(s *yurt.Session) (reason string, tell bool) {
 		tell = s.EndsBy != nil
 		s.EndsBy = nil
 		return "its node " + name + " is not drained any more", tell
 	})
-	c.log.Info("node drains no more", "node", name, "sessions", told)
-	return yurt.Drain{Node: name, Sessions: told}, err
 }
 
 func (c *Controller) drainable(ctx context.Context, name string) (DrainNode, error) {
@@ -138,10 +143,18 @@ func (c *Controller) checkDraining(ctx context.Context) {
 		return
 	}
 	for _, node := range nodes {
-		if !node.Draining || c.guard.noticed[node.Name] {
+		if !node.Draining {
+			c.checkUndrained(ctx, node.Name)
+			continue
+		}
+		c.guard.drained[node.Name] = true
+		if c.guard.noticed[node.Name] {
 			continue
 		}
 		at := c.now().Add(DefaultDrainGrace)
+		if node.EndsBy != nil {
+			at = node.EndsBy.UTC()
+		}
 		told, err := c.giveNotice(ctx, node.Name, at, func(s *yurt.Session) bool { return s.EndsBy == nil })
 		if err != nil {
 			c.log.Error("telling the sessions of a node that drains", "node", node.Name, "error", err)
@@ -151,4 +164,18 @@ func (c *Controller) checkDraining(ctx context.Context) {
 			c.log.Info("node drains", "node", node.Name, "sessions", told)
 		}
 	}
+}
+
+// checkUndrained takes back what the sessions on a node were told that drained before, and
+// does not any more: whoever ended that may not know of them.
+func (c *Controller) checkUndrained(ctx context.Context, name string) {
+	if !c.guard.drained[name] {
+		return
+	}
+	if _, err := c.takeBack(ctx, name); err != nil {
+		c.log.Error("telling the sessions of a node that drains no more", "node", name, "error", err)
+		return
+	}
+	delete(c.guard.drained, name)
+	delete(c.guard.noticed, name)
 }

@@ -20,6 +20,8 @@ type cluster struct {
 	lost  map[string]bool
 	drain map[string]bool
 	at    string // where sessions are placed
+
+	endsBy *time.Time // when those on a node that drains end
 }
 
 // useCluster gives a world nodes of the names a and b, and places at a.
@@ -70,7 +72,7 @@ func (c *cluster) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 	defer c.mu.Unlock()
 	var list []yurt.NodeInfo
 	for name := range c.nodes {
-		list = append(list, yurt.NodeInfo{Name: name, Healthy: !c.lost[name], Draining: c.drain[name]})
+		list = append(list, yurt.NodeInfo{Name: name, Healthy: !c.lost[name], Draining: c.drain[name], EndsBy: c.endsBy})
 	}
 	return list, nil
 }
@@ -231,4 +233,26 @@ func TestNodeIsLostBeforeAStart(t *testing.T) {
 	if got := w.session(s.ID); got.Placement.Node != "b" {
 		t.Errorf("the session is at %s", got.Placement.Node)
 	}
+}
+
+// TestEngineDrains: a node that the cluster's own means drain has its sessions end before those
+// end them, and has them go on when that is called off.
+func TestEngineDrains(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	s := w.create(yurt.ModePersistent)
+	by := w.clock.Now().Add(time.Hour)
+	w.eventually("the controller has looked at its nodes, and waits", w.clock.waitedFor)
+	nodes.set(func() { nodes.drain["a"], nodes.endsBy = true, &by })
+	w.clock.advance(3 * time.Second)
+	w.wantRemark(s.ID, "its node a is drained")
+	if got := w.session(s.ID).EndsBy; got == nil || !got.Equal(by) {
+		t.Errorf("it ends by %v, want %v", got, by)
+	}
+	nodes.set(func() { nodes.drain["a"], nodes.endsBy = false, nil })
+	w.eventually("it is told of that", func() bool {
+		w.clock.advance(3 * time.Second)
+		return w.session(s.ID).EndsBy == nil
+	})
+	w.wantRemark(s.ID, "not drained any more")
 }

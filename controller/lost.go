@@ -21,10 +21,11 @@ type nodeGuard struct {
 	known   map[string]bool      // nodes that sessions may be on
 	lost    map[string]time.Time // those of them that are lost, since when
 	noticed map[string]bool      // nodes that drain, whose sessions were told since the last sweep
+	drained map[string]bool      // nodes that drained when they were last looked at
 }
 
 func newNodeGuard() nodeGuard {
-	return nodeGuard{known: map[string]bool{}, lost: map[string]time.Time{}, noticed: map[string]bool{}}
+	return nodeGuard{known: map[string]bool{}, lost: map[string]time.Time{}, noticed: map[string]bool{}, drained: map[string]bool{}}
 }
 
 // note has the guard look after a node.

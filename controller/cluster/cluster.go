@@ -14,6 +14,8 @@ type NodeState struct {
 	Address   string         // host:port at which its executor serves controllers
 	Healthy   bool           // it answers
 	Draining  bool           // it takes nothing new
+	ByEngine  bool           // and that is the engine's doing
+	EndsBy    time.Time      // when what is on it ends then; zero if that is not known
 	Warm      map[string]int // sandboxes ready to be claimed, by digest of their template
 	Open      int            // slots that are open
 	Claimed   int            // slots whose sandbox a session has

@@ -23,6 +23,9 @@ func (p *Placer) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 			Name: n.Name, Address: n.Address, Healthy: n.Healthy, Draining: n.Draining, Warm: n.Warm,
 			Slots: n.Open, Claimed: n.Claimed, Free: n.Free, UpdatedAt: n.UpdatedAt,
 		}
+		if !n.EndsBy.IsZero() {
+			list[i].EndsBy = &n.EndsBy
+		}
 	}
 	return list, nil
 }

@@ -37,7 +37,7 @@ type Config struct {
 // for concurrent use. It owns the connections to the nodes, and the goroutines that clear
 // up after placements that failed; [Placer.Close] ends both.
 type Placer struct {
-	view    View
+	view    *overlay
 	engine  Engine
 	log     *slog.Logger
 	metrics *metrics
@@ -71,9 +71,10 @@ func New(config Config) (*Placer, error) {
 	if config.Random == nil {
 		config.Random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // it spreads load
 	}
+	view := &overlay{View: config.View}
 	p := &Placer{
-		view: config.View, engine: config.Engine, log: config.Logger,
-		clients: newClients(config.View, config.Dial), chooser: newChooser(config.Random),
+		view: view, engine: config.Engine, log: config.Logger,
+		clients: newClients(view, config.Dial), chooser: newChooser(config.Random),
 	}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	p.warm = newWarm(p)

@@ -34,6 +34,7 @@ type world struct {
 	stopped []string
 	failed  map[string]error // slots of which the engine says so
 	refuse  error
+	drains  map[string]time.Time // nodes that the engine drains
 }
 
 // node is an executor that can be made not to answer.

@@ -41,11 +41,11 @@ func (p *Placer) start(ctx context.Context, order Order) (node string, err error
 	return node, err
 }
 
-// draining names the nodes that drain: the engine may not know it of them.
+// draining names the nodes that drain without the engine's knowing it of them.
 func draining(view View) []string {
 	var names []string
 	for _, node := range view.Nodes() {
-		if node.Draining {
+		if node.Draining && !node.ByEngine {
 			names = append(names, node.Name)
 		}
 	}

@@ -44,7 +44,7 @@ func (p *Placer) taken() map[string]int {
 func (p *Placer) PoolMetrics() prometheus.Collector { return p.pools.Collector() }
 
 // RunPools keeps the warm pools of the templates at their sizes, while leads says that it
-// is this controller's to do; before and after that it only looks. It returns when ctx is
+// is this controller's to do; before and after that it only looks, and follows which nodes the engine drains. It returns when ctx is
 // done, and leaves the slots to whoever leads then. It is called once.
 func (p *Placer) RunPools(ctx context.Context, list pool.Templates, leads func() bool) {
 	w := p.warm
@@ -55,6 +55,7 @@ func (p *Placer) RunPools(ctx context.Context, list pool.Templates, leads func()
 	defer tasks.Wait()
 	tasks.Go(func() { w.follow(ctx) })
 	tasks.Go(func() { w.keepListing(ctx, leads) })
+	tasks.Go(func() { p.followDrains(ctx) })
 	p.pools.Run(ctx, w.remembered(list))
 }
 

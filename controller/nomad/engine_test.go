@@ -371,6 +371,9 @@ func TestRealNomadWithACLs(t *testing.T) {
 	if _, err := e.Jobs(t.Context()); err != nil {
 		t.Error(err)
 	}
+	if _, err := e.Draining(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if err := os.WriteFile(file, []byte("00000000-0000-0000-0000-000000000000"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	nomad "github.com/hashicorp/nomad/api"
 
@@ -74,6 +75,7 @@ func testNomadDrains(t *testing.T, w *world) {
 		t.Fatalf("the nodes are %+v, %v", stubs, err)
 	}
 	id := stubs[0].ID
+	wantToldOfDrain(t, w, id, session.ID)
 	// Nomad leaves batch jobs alone until the deadline, and this is that it has come.
 	drain := &nomad.DrainOptions{DrainSpec: &nomad.DrainSpec{Deadline: -1}}
 	if _, err := w.Nomad.API.Nodes().UpdateDrainOpts(id, drain, nil); err != nil {
@@ -98,6 +100,29 @@ func testNomadDrains(t *testing.T, w *world) {
 	}
 	w.end(t, next)
 	w.wantNothingLeft(t)
+}
+
+// wantToldOfDrain has Nomad drain the node with a deadline that is far away, and calls that off:
+// a session on the node is told of both.
+func wantToldOfDrain(t *testing.T, w *world, nodeID, session string) {
+	t.Helper()
+	deadline := time.Now().Add(time.Hour)
+	for _, spec := range []*nomad.DrainSpec{{Deadline: time.Hour}, nil} {
+		drain := &nomad.DrainOptions{DrainSpec: spec, MarkEligible: spec == nil}
+		if _, err := w.Nomad.API.Nodes().UpdateDrainOpts(nodeID, drain, nil); err != nil {
+			t.Fatal(err)
+		}
+		rig.Eventually(t, fmt.Sprintf("the session is told of the drain %+v", spec), func() bool {
+			s, err := w.Session(t.Context(), session)
+			if err != nil || s.State != yurt.SessionReady {
+				t.Fatalf("the session is %+v, %v", s, err)
+			}
+			if spec == nil {
+				return s.EndsBy == nil
+			}
+			return s.EndsBy != nil && s.EndsBy.After(deadline.Add(-time.Minute))
+		})
+	}
 }
 
 // testRoomAgain: what is refused for lack of room is not placed later, when nobody waits for
