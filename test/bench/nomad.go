@@ -239,7 +239,8 @@ func (o *onNomad) burst(driver string, n int) (float64, error) {
 	return float64(n) / last.Sub(first).Seconds(), nil
 }
 
-// nomadMemory is what the machine's used memory grows by with each task that waits.
+// nomadMemory is what the memory of the client, its drivers and their tasks grows by with each
+// task that waits.
 func nomadMemory(p *place, n int) (Row, error) {
 	o, err := startNomad(p)
 	if err != nil {
@@ -265,19 +266,28 @@ func (o *onNomad) memory(driver string, n int) (float64, error) {
 	if err := o.runIdle(driver, 1); err != nil {
 		return 0, err
 	}
-	before, err := usedMemory()
+	before, err := o.settledMemory()
 	if err != nil {
 		return 0, err
 	}
 	if err := o.runIdle(driver, n+1); err != nil {
 		return 0, err
 	}
-	after, err := usedMemory()
+	after, err := o.settledMemory()
 	if err != nil {
 		return 0, err
 	}
 	return (after - before) / float64(n), o.cluster.StopJobs(o.p.ctx)
 }
+
+// settledMemory is that of the client and all that comes of it, a moment after the last task
+// has begun.
+func (o *onNomad) settledMemory() (float64, error) {
+	time.Sleep(settling)
+	return treeMemory(o.cluster.Clients[0].Dir)
+}
+
+const settling = 2 * time.Second
 
 // runIdle has so many tasks of the driver wait, and returns when Nomad says that all do.
 func (o *onNomad) runIdle(driver string, n int) error {
