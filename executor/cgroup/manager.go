@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/yurtrun/yurt"
 )
 
@@ -260,13 +258,7 @@ func write(dir, file, value string) error {
 	fail := func(err error) error {
 		return fmt.Errorf("setting %s to %q: %w", file, value, &os.PathError{Op: "write", Path: filepath.Join(dir, file), Err: err})
 	}
-	// Without what package os does to files that one could have to wait for.
-	fd, err := unix.Open(filepath.Join(dir, file), unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fail(err)
-	}
-	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte(value)); err != nil {
+	if err := writeControl(filepath.Join(dir, file), value); err != nil {
 		return fail(err)
 	}
 	return nil
@@ -277,7 +269,7 @@ func writeInt(dir, file string, value int64) error {
 }
 
 func readInt(dir, file string) (int64, error) {
-	data, err := os.ReadFile(filepath.Join(dir, file))
+	data, err := readControl(filepath.Join(dir, file))
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", file, err)
 	}
@@ -290,7 +282,7 @@ func readInt(dir, file string) (int64, error) {
 
 // readField returns the value of one line "key value" of a control file.
 func readField(dir, file, key string) (int64, error) {
-	data, err := os.ReadFile(filepath.Join(dir, file))
+	data, err := readControl(filepath.Join(dir, file))
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", file, err)
 	}
@@ -304,7 +296,7 @@ func readField(dir, file, key string) (int64, error) {
 
 // pids lists the processes in the directory, without those below it.
 func pids(dir string) ([]int, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	data, err := readControl(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		return nil, err
 	}

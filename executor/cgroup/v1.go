@@ -264,7 +264,7 @@ func openTasks(dirs []string) ([]*os.File, error) {
 	files := make([]*os.File, 0, len(dirs))
 	for _, dir := range dirs {
 		path := filepath.Join(dir, "tasks")
-		fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		fd, err := openControl(path, unix.O_WRONLY)
 		if err != nil {
 			closeAll(files)
 			return nil, fmt.Errorf("opening a cgroup: %w", &os.PathError{Op: "open", Path: path, Err: err})

@@ -235,6 +235,32 @@ func sandboxMemory(p *place, n int) (Row, error) {
 	return row, nil
 }
 
+// settled is how long interpreters may take to be idle after they were started.
+const settled = 2 * time.Second
+
+// kernelMemory is what the interpreters of a warm sandbox add to the memory that is charged to
+// its cgroup.
+func kernelMemory(p *place, n int) (Row, error) {
+	e, err := p.node()
+	if err != nil {
+		return Row{}, err
+	}
+	var added [2]float64
+	for i, interpreter := range []bool{false, true} {
+		template := sandboxSpec().Template
+		template.Runtimes, template.WarmPool.Interpreter = []string{"python"}, interpreter
+		before := chargedMemory(p.stateDir(), n)
+		for range n {
+			if _, err := e.ReserveSandbox(p.ctx, template); err != nil {
+				return Row{}, err
+			}
+		}
+		time.Sleep(settled)
+		added[i] = chargedMemory(p.stateDir(), n) - before
+	}
+	return Row{Value: added[1] - added[0], Unit: "KiB", N: n}, nil
+}
+
 // usedMemory returns how much of the machine's memory is not available, in KiB.
 func usedMemory() (float64, error) {
 	data, err := os.ReadFile("/proc/meminfo")

@@ -15,24 +15,35 @@ func restSession(p *place) (*yurtclient.Client, string, error) {
 }
 
 func restSessionOf(p *place, template string) (*yurtclient.Client, string, error) {
+	client, err := restServer(p)
+	if err != nil {
+		return nil, "", err
+	}
+	session, err := restSessionAt(p, client, template)
+	return client, session, err
+}
+
+// restServer starts a server of its own.
+func restServer(p *place) (*yurtclient.Client, error) {
 	server, err := devserver.Start(p.ctx, filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server"), "127.0.0.1:0")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	p.cleanup(server.Stop)
-	client, err := yurtclient.New(server.URL)
-	if err != nil {
-		return nil, "", err
-	}
+	return yurtclient.New(server.URL)
+}
+
+// restSessionAt starts a session on a server.
+func restSessionAt(p *place, client *yurtclient.Client, template string) (string, error) {
 	session, err := client.CreateSession(p.ctx, yurtclient.CreateSessionRequest{TemplateID: template, Mode: yurt.ModePersistent})
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	p.cleanup(func() error {
 		_, err := client.EndSession(p.ctx, session.ID)
 		return err
 	})
-	return client, session.ID, nil
+	return session.ID, nil
 }
 
 // restCommand is a command in a session, through the REST API of a real server.
@@ -66,5 +77,43 @@ func restCodePython(p *place) ([]contender, error) {
 			return err
 		}},
 		{name: "python3 -c", do: func() error { return command("/usr/bin/python3", "-c", "print(6 * 7)") }},
+	}, nil
+}
+
+// preloaded is a template whose runs begin with numpy and pandas, which pip installs for it.
+const preloaded = `template "bench-preloaded" {
+  extends      = "python-basic"
+  dependencies = { python = ["numpy==2.3.5", "pandas==2.3.3"] }
+  preload      = ["numpy", "pandas"]
+}`
+
+// pythonPreloaded is a run that uses pandas, through the REST API, beside the same where the run
+// has an environment of its own, and so an interpreter that is started for it.
+func pythonPreloaded(p *place) ([]contender, error) {
+	client, err := restServer(p)
+	if err != nil {
+		return nil, err
+	}
+	template, err := client.CreateTemplate(p.ctx, []byte(preloaded))
+	if err != nil {
+		return nil, err
+	}
+	session, err := restSessionAt(p, client, template.Name)
+	if err != nil {
+		return nil, err
+	}
+	run := func(env map[string]string) error {
+		done, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{
+			Language: "python", Context: yurtclient.InContext(""), Env: env,
+			Code: "import pandas, numpy\nprint(pandas.DataFrame({'a': numpy.arange(3)}).a.sum())",
+		})
+		if err == nil && done.Result.Stdout != "3\n" {
+			err = fmt.Errorf("it said %q, and %q", done.Result.Stdout, done.Result.Stderr)
+		}
+		return err
+	}
+	return []contender{
+		{name: "yurt", do: func() error { return run(nil) }},
+		{name: "an interpreter of its own", do: func() error { return run(map[string]string{"OWN": "1"}) }},
 	}, nil
 }

@@ -43,6 +43,14 @@ func benches() []bench {
 			goal: goal{"p50 ≤ 8 ms, and ≤ python3 -c + 1 ms", func(r Row) bool { return r.P50 <= 8 && r.P50 <= r.Peers["python3 -c"].P50+1 }},
 		},
 		{
+			name: "python-preloaded", n: 60, pause: isolated, prepare: pythonPreloaded,
+			goal: goal{"p50 ≤ 15 ms with numpy and pandas", func(r Row) bool { return r.P50 <= 15 }},
+		},
+		{
+			name: "kernel-memory", n: 40, measure: kernelMemory,
+			goal: goal{"≤ 12 MiB each", func(r Row) bool { return r.Value <= 12<<10 }},
+		},
+		{
 			name: "python-stateful", n: 200, pause: isolated, prepare: pythonStateful,
 			goal: goal{"p50 ≤ 3 ms, ≥ 3 × faster than ipykernel", func(r Row) bool { return r.P50 <= 3 && r.Peers["ipykernel"].Ratio >= 3 }},
 		},
