@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -212,10 +211,16 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	e.tidy(r, err == nil)
 }
 
+// tidyPause is how long what is left of a run stays, for those who take its result.
+const tidyPause = 2 * time.Millisecond
+
 // tidy removes what nobody needs any more of a run that ended, and prepares for the
 // next one.
 func (e *Executor) tidy(r *run, known bool) {
-	runtime.Gosched() // to those who wait for the result
+	select { // those who wait for the result come first, and may be done with the sandbox
+	case <-r.sandbox.gone:
+	case <-time.After(tidyPause):
+	}
 	if r.sandbox.isEnding() {
 		return // all of it goes
 	}
