@@ -22,11 +22,13 @@ type sharedGroups struct {
 // madeHere is what the lock's file holds then.
 const madeHere = "made by a test"
 
-// nomadGroups are those on cgroup v1, and on v2.
+// nomadGroups are those on cgroup v1, of which the driver exec has one in each hierarchy, and
+// on v2.
 func nomadGroups() []string {
 	groups := []string{"/sys/fs/cgroup/nomad.slice"}
-	for _, controller := range []string{"freezer", "memory", "cpu", "cpuset"} {
-		groups = append(groups, filepath.Join("/sys/fs/cgroup", controller, "nomad"))
+	hierarchies, _ := filepath.Glob("/sys/fs/cgroup/*") // the pattern is right
+	for _, hierarchy := range hierarchies {
+		groups = append(groups, filepath.Join(hierarchy, "nomad"))
 	}
 	return groups
 }
