@@ -284,8 +284,8 @@ func TestPythonThroughThePlugin(t *testing.T) {
 		t.Errorf("the stack trace is not the user's lines alone:\n%s", trace)
 	}
 	wantErrorType(t, execute(t, e, s.ID, python("def (")), yurt.ErrorTypeSyntax)
-	rig.Eventually(t, "executions leave no files behind", func() bool {
-		return run(t, e, s.ID, "ls /run/yurt | wc -l").Stdout == "0\n"
+	rig.Eventually(t, "executions leave no files behind", func() bool { // an interpreter that waits has its own
+		return run(t, e, s.ID, "ls /run/yurt | grep -vc ^zygote-").Stdout == "0\n"
 	})
 }
 
