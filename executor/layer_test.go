@@ -124,9 +124,9 @@ func TestUlimits(t *testing.T) {
 	}
 	own := create(t, e, func(s *yurt.SandboxSpec) {
 		s.Template.Resources.Ulimits = yurt.Ulimits{NoFile: 99, FSize: 1 << 20}
-		s.Resources.Ulimits = yurt.Ulimits{NoFile: 5000}
+		s.Resources.Ulimits = yurt.Ulimits{NoFile: 3000}
 	})
-	if r := run(t, e, own.ID, "ulimit -n; ulimit -f"); r.Stdout != "5000\n2048\n" {
+	if r := run(t, e, own.ID, "ulimit -n; ulimit -f"); r.Stdout != "3000\n2048\n" {
 		t.Errorf("with ulimits of its own there are %q", r.Stdout)
 	}
 	s := create(t, e)
