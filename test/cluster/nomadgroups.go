@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,15 +89,7 @@ func (s *sharedGroups) Close() error {
 		return s.lock.Close()
 	}
 	for _, top := range s.tops {
-		var dirs []string
-		_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
-			if err == nil && entry.IsDir() {
-				dirs = append(dirs, path)
-			}
-			return nil // what cannot be read has gone meanwhile
-		})
-		slices.Reverse(dirs)
-		for _, dir := range dirs {
+		for _, dir := range cgroupsIn(top) {
 			_ = os.Remove(dir) // with a process inside it stays: that is not of a client that has ended
 		}
 	}

@@ -147,7 +147,8 @@ func removeCgroups(group string) error {
 	return errors.Join(errs...)
 }
 
-func removeCgroup(top string) error {
+// cgroupsIn lists the group and those in it, the innermost first.
+func cgroupsIn(top string) []string {
 	var dirs []string
 	_ = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
@@ -156,7 +157,11 @@ func removeCgroup(top string) error {
 		return nil // what cannot be read has gone meanwhile
 	})
 	slices.Reverse(dirs)
-	for _, dir := range dirs {
+	return dirs
+}
+
+func removeCgroup(top string) error {
+	for _, dir := range cgroupsIn(top) {
 		// A group is busy for a moment after its last process has ended.
 		var err error
 		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
