@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"context"
 	_ "embed"
 	"os"
 	"strings"
@@ -61,7 +62,10 @@ func (a *arena) execute(t *testing.T, sandbox string, spec yurt.ExecutionSpec) *
 	if err := a.StartExecution(t.Context(), sandbox, spec); err != nil {
 		t.Fatalf("starting an execution: %v", err)
 	}
-	result, err := a.WaitExecution(t.Context(), sandbox, spec.ID)
+	// No attack may keep its execution from ending; each has a timeout of seconds.
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 3*time.Minute))
+	defer cancel()
+	result, err := a.WaitExecution(ctx, sandbox, spec.ID)
 	if err != nil {
 		t.Fatalf("waiting for an execution: %v", err)
 	}
