@@ -122,13 +122,7 @@ func TestManyClaimOneSandbox(t *testing.T) {
 func TestReserveOutlivesItsExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	warm := []string{reserveOne(t, first).ID, reserveOne(t, first).ID}
 	claimed, found, err := first.ClaimSandbox(t.Context(), claimable())
 	if err != nil || !found || claimed.ID != warm[0] {

@@ -126,13 +126,7 @@ func TestContextsAreBoundedAndRemoved(t *testing.T) {
 func TestKernelOutlivesExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	sandbox := create(t, first).ID
 	n := &notebook{t, first, sandbox}
 	n.run("import time, os\nx = 1")
@@ -165,13 +159,7 @@ func TestKernelOutlivesExecutor(t *testing.T) {
 func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	sandbox := create(t, first).ID
 	(&notebook{t, first, sandbox}).run("import os, threading, time\nx = os.getpid()")
 	spec := cell("print('begun', flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nos.kill(x, 9)")
@@ -206,13 +194,7 @@ func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	next := func() *executor.Executor {
-		e, err := executor.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := e.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		e := rig.Open(t, config)
 		return e
 	}
 	leave := func(e *executor.Executor) {

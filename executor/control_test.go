@@ -219,14 +219,7 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 func TestStdinOutlivesTheExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		first.Close()
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	s := create(t, first)
 	cat := begin(t, first, s.ID, "cat", stdinOpen)
 	shell := begin(t, first, s.ID, "read line; echo it read $line; stty size", terminal)

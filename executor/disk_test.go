@@ -64,13 +64,7 @@ func TestDiskImage(t *testing.T) {
 func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	s := create(t, first, onImage)
 	if r := run(t, first, s.ID, "echo kept > f"); r.Error != nil {
 		t.Fatal(r.Error)

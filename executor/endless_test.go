@@ -34,13 +34,7 @@ func logged(t *testing.T, base, name string) (text string) {
 // passing starts an executor that leaves what it made to the next.
 func passing(t testing.TB, config executor.Config) *executor.Executor {
 	t.Helper()
-	e, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := rig.Open(t, config)
 	return e
 }
 

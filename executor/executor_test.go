@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -327,5 +328,23 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 	}
 	if err := e.StartExecution(t.Context(), s.ID, command("true")); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
 		t.Errorf("a dead sandbox took an execution: %v", err)
+	}
+}
+
+// TestOutputInCrumbs: what yurt-init counts for keeping a chunk is more than a byte that is
+// in it, and the executor has to acknowledge before that is too much. Crumbs that are read
+// one by one, as those with a pause are, were more than that.
+func TestOutputInCrumbs(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 3*time.Minute))
+	defer cancel()
+	spec := python("import os, time\nfor _ in range(20000):\n    os.write(1, b'x')\n    time.sleep(0.0001)")
+	if err := e.StartExecution(ctx, s.ID, spec); err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.WaitExecution(ctx, s.ID, spec.ID)
+	if err != nil || len(r.Stdout) != 20000 || r.ExitCode != 0 {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }

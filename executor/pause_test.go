@@ -96,14 +96,7 @@ func TestPausedSandboxIsDestroyed(t *testing.T) {
 func TestPauseOutlivesTheExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		first.Close()
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	s := create(t, first)
 	id := begin(t, first, s.ID, counting, timeout(time.Minute))
 	awaitOutput(t, first, s.ID, id, "1\n")

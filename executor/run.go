@@ -260,7 +260,7 @@ func (r *run) collect(out *initd.Output) (*initd.Exit, error) {
 		if err := r.keep(chunk); err != nil {
 			return nil, err
 		}
-		if unacked += len(chunk.Data); unacked >= initd.AckEvery {
+		if unacked += chunk.Cost(); unacked >= initd.AckEvery {
 			if err := out.Ack(chunk.Seq); err != nil {
 				return nil, fmt.Errorf("acknowledging output: %w", err)
 			}

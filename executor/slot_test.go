@@ -381,13 +381,7 @@ func TestManyClaimFewSlots(t *testing.T) {
 func TestSlotsOutliveTheirExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	for _, spec := range []yurt.SlotSpec{room("warm"), room("claimed"), room("dead"), room("over", once), room("lost", once)} {
 		open(t, first, spec)
 		awaitSlot(t, first, spec.ID, yurt.SlotReady)
@@ -503,13 +497,7 @@ func TestSlotThatCannotBeFilledEnds(t *testing.T) {
 func TestDrainingNodeTakesNothingNew(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	open(t, first, room("a"))
 	open(t, first, room("b"))
 	s, err := first.AwaitSandbox(t.Context(), wanted("ses_1"), "a")

@@ -174,14 +174,7 @@ for pid in zygotes:
 func TestForksOutliveTheExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		first.Close()
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	s := create(t, first)
 	untilForked(t, first, s.ID)
 	spec := python("import os, time\nprint(" + isFork + ", flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('on')\nraise SystemExit(3)")

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -124,13 +123,7 @@ func TestWatchGoesOnWithTheNextExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	socket := filepath.Join(t.TempDir(), "sock")
-	first, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	first := rig.Open(t, config)
 	stop := serveAt(t, first, socket)
 	client := dial(t, socket)
 	sandbox := create(t, client)

@@ -34,7 +34,7 @@ const (
 	MaxFrame = 1 << 20
 	// MaxChunk bounds the output in one chunk, in bytes.
 	MaxChunk = 64 << 10
-	// AckEvery is how many bytes of a process's output the host takes at most before
+	// AckEvery is how much of a process's output, by [Chunk.Cost], the host takes at most before
 	// it acknowledges them; yurt-init may wait for that with more in hand.
 	AckEvery = 32 << 10
 

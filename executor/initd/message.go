@@ -108,6 +108,13 @@ type Chunk struct {
 	Data   []byte
 }
 
+// chunkCost is what keeping a chunk takes beside its data, in bytes.
+const chunkCost = 64
+
+// Cost is what init counts for keeping the chunk until it is acknowledged, in bytes. The host
+// counts the same: by its data alone, output in crumbs would be acknowledged too late.
+func (c Chunk) Cost() int { return chunkCost + len(c.Data) }
+
 // AppendChunk appends the encoded chunk, frame and all, to buf.
 func AppendChunk(buf []byte, c Chunk) []byte {
 	return append(AppendChunkHeader(buf, c), c.Data...)

@@ -103,7 +103,7 @@ type Context struct {
 	queue   []Cell
 	begun   int // cells of this kernel
 	seq     uint64
-	unacked int // bytes
+	unacked int // what was not acknowledged costs, in bytes
 	lines   Lines
 	streams [2]scanner
 	idle    [2][]byte
@@ -472,7 +472,7 @@ func (c *Context) take(process Process, chunk initd.Chunk) error {
 	if r := c.current; r != nil && r.done != nil && r.marked[0] && r.marked[1] && !r.settling {
 		c.settle(r, settleTries)
 	}
-	return c.acknowledge(process, len(chunk.Data))
+	return c.acknowledge(process, chunk.Cost())
 }
 
 // acknowledge tells yurt-init what is kept, often enough for it to go on, and whenever

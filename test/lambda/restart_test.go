@@ -28,13 +28,7 @@ while True:
 // next returns an executor that the test has to close.
 func next(t *testing.T, config executor.Config) *executor.Executor {
 	t.Helper()
-	e, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := rig.Open(t, config)
 	return e
 }
 

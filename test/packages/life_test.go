@@ -75,13 +75,7 @@ func TestWaitIsCancelled(t *testing.T) {
 // life starts an executor that the test closes itself.
 func life(t *testing.T, config executor.Config) *executor.Executor {
 	t.Helper()
-	e, err := executor.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	e := rig.Open(t, config)
 	return e
 }
 

@@ -5,6 +5,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -171,6 +172,20 @@ func Start(t testing.TB, config executor.Config) *executor.Executor {
 	})
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+	return e
+}
+
+// Open starts an executor that the test closes itself: another one is to follow it on the
+// same state directory.
+func Open(t testing.TB, config executor.Config) *executor.Executor {
+	t.Helper()
+	e, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(errors.Join(err, e.Close()))
 	}
 	return e
 }

@@ -16,7 +16,6 @@ const (
 	maxKept    = 24 << 20           // of all processes, unless they are many
 	maxUnacked = 1 << 20            // of a process, when there are few
 	minUnacked = 2 * initd.AckEvery // of a process, when there are many: more than the host leaves unacknowledged
-	keptChunk  = 64                 // what keeping a chunk takes beside its data
 )
 
 // process is one process and the output that the host does not have yet.
@@ -197,8 +196,9 @@ func (p *process) add(stream initd.Stream, data []byte) {
 		return
 	}
 	p.last++
-	p.chunks = append(p.chunks, initd.Chunk{Seq: p.last, Stream: stream, Data: data})
-	p.size += keptChunk + len(data)
+	chunk := initd.Chunk{Seq: p.last, Stream: stream, Data: data}
+	p.chunks = append(p.chunks, chunk)
+	p.size += chunk.Cost()
 	p.changed.Broadcast()
 }
 
@@ -207,7 +207,7 @@ func (p *process) ack(seq uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.chunks) > 0 && p.chunks[0].Seq <= seq {
-		p.size -= keptChunk + len(p.chunks[0].Data)
+		p.size -= p.chunks[0].Cost()
 		p.chunks[0].Data = nil
 		p.chunks = p.chunks[1:]
 	}

@@ -26,13 +26,13 @@ func TestKeptOutputProperty(t *testing.T) {
 				text := rapid.StringN(1, 100, 1000).Draw(rt, "text")
 				p.add(initd.Stdout, []byte(text))
 				added = append(added, text)
-				size += keptChunk + len(text)
+				size += initd.Chunk{Data: []byte(text)}.Cost()
 			},
 			"ack": func(rt *rapid.T) {
 				to := rapid.IntRange(0, len(added)+2).Draw(rt, "to")
 				p.ack(uint64(to))
 				for acked < min(to, len(added)) {
-					size -= keptChunk + len(added[acked])
+					size -= initd.Chunk{Data: []byte(added[acked])}.Cost()
 					acked++
 				}
 			},
@@ -101,7 +101,7 @@ func TestAddWaitsForRoom(t *testing.T) {
 			}
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if p.size > maxUnacked+2*keptChunk {
+			if p.size > maxUnacked+2*(initd.Chunk{}).Cost() {
 				t.Errorf("it keeps %d bytes", p.size)
 			}
 		})
