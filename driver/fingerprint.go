@@ -11,9 +11,9 @@ import (
 	shared "github.com/hashicorp/nomad/plugins/shared/structs/proto"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/doctor"
 )
 
 // fingerprintEvery is how often the node is looked at; Nomad is told when that changes
@@ -59,9 +59,9 @@ func sameFingerprint(a, b *drivers.FingerprintResponse) bool {
 // fingerprint looks at the node.
 func (d *Driver) fingerprint(ctx context.Context) *drivers.FingerprintResponse {
 	attributes := map[string]*shared.Attribute{}
-	for _, f := range executor.Doctor(ctx) {
+	for _, f := range doctor.Examine(ctx) {
 		attributes["driver.yurt.doctor."+attributeName(f.Mechanism)] = text(string(f.State))
-		if f.Required && f.State == executor.StateMissing {
+		if f.Required && f.State == doctor.Missing {
 			return &drivers.FingerprintResponse{
 				Health:            drivers.FingerprintResponse_UNDETECTED,
 				HealthDescription: fmt.Sprintf("%s: %s; %s", f.Mechanism, f.Detail, f.Consequence),

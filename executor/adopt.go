@@ -12,12 +12,9 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
-
-// errNewer says that a newer version wrote a record, which may mean what this one does
-// not know.
-var errNewer = errors.New("it was made by a newer version of Yurt")
 
 // adoptAll takes over the sandboxes that an earlier executor left, and removes
 // what was half made or is dead. When something is a newer version's it fails, and
@@ -37,7 +34,7 @@ func (e *Executor) adoptAll(ctx context.Context) error {
 			return fmt.Errorf("taking over sandboxes: %w", err)
 		}
 		err := e.adopt(context.WithoutCancel(ctx), entry.Name())
-		if errors.Is(err, errNewer) {
+		if errors.Is(err, records.ErrNewer) {
 			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", entry.Name(), e.config.StateDir, err)
 		}
 		if err != nil {
@@ -55,11 +52,11 @@ func (e *Executor) adoptAll(ctx context.Context) error {
 // adopt takes over one sandbox, or says why it cannot.
 func (e *Executor) adopt(ctx context.Context, id string) error {
 	path := filepath.Join(e.config.StateDir, "sandboxes", id, recordFile)
-	if err := checkVersion(path); err != nil {
+	if err := records.CheckVersion(path); err != nil {
 		return err
 	}
 	var record sandboxRecord
-	if err := readRecord(path, &record); err != nil {
+	if err := records.Read(path, &record); err != nil {
 		return err
 	}
 	in, err := e.slots.of(record)
@@ -68,24 +65,10 @@ func (e *Executor) adopt(ctx context.Context, id string) error {
 	}
 	s := e.newSandbox(record, e.cgroups.Open(id), in)
 	if err := e.takeBack(ctx, s); err != nil {
-		if in != nil && in.spec.Once && !record.Warm && !errors.Is(err, errNewer) {
+		if in != nil && in.spec.Once && !record.Warm && !errors.Is(err, records.ErrNewer) {
 			e.endSlot(in, "its sandbox was lost: "+err.Error(), false)
 		}
 		return err
-	}
-	return nil
-}
-
-// checkVersion refuses a record that a newer version wrote, whatever else is in it.
-func checkVersion(path string) error {
-	var head struct {
-		Version int `json:"version"`
-	}
-	if err := readRecord(path, &head); err != nil {
-		return err
-	}
-	if head.Version > recordVersion {
-		return fmt.Errorf("%w (record %d, this one knows %d)", errNewer, head.Version, recordVersion)
 	}
 	return nil
 }
@@ -95,7 +78,7 @@ func (e *Executor) takeBack(ctx context.Context, s *sandbox) error {
 	switch {
 	case s.record.Spec.ID != s.id:
 		return errors.New("its record is another's")
-	case !s.record.Init.alive():
+	case !s.record.Init.Alive():
 		return errors.New("its init process has ended")
 	case s.record.Installs:
 		return errors.New("it installed packages for an executor that is gone")
@@ -104,7 +87,7 @@ func (e *Executor) takeBack(ctx context.Context, s *sandbox) error {
 		s.release()
 		return err
 	}
-	e.ids.keep(s.record.IDBase)
+	e.ids.Keep(s.record.IDBase)
 	return nil
 }
 
@@ -153,7 +136,7 @@ func (e *Executor) keep(s *sandbox) error {
 	if s.record.Warm {
 		e.reserves.put(s)
 	}
-	e.bells.ring(s.slotID())
+	e.bells.Ring(s.slotID())
 	e.wait.Go(func() { e.watchInit(s) })
 	return nil
 }
@@ -195,7 +178,7 @@ func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
 	traces := newKernelTraces()
 	for _, entry := range entries {
 		err := e.adoptRun(ctx, s, entry.Name(), traces)
-		if errors.Is(err, errNewer) {
+		if errors.Is(err, records.ErrNewer) {
 			return err
 		}
 		if err != nil {
@@ -242,8 +225,8 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 	}
 	var record runRecord
 	switch err := json.Unmarshal(history.first.Data, &record); {
-	case err == nil && record.Version > recordVersion:
-		return errors.Join(fmt.Errorf("%w (execution %s, record %d, this one knows %d)", errNewer, id, record.Version, recordVersion), log.Close())
+	case err == nil && record.Version > records.Version:
+		return errors.Join(fmt.Errorf("%w (execution %s, record %d, this one knows %d)", records.ErrNewer, id, record.Version, records.Version), log.Close())
 	case err != nil || record.ID != id:
 		return errors.Join(errors.New("its log does not begin with its record"), err, log.Close())
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // kernelTraces is what the logs of executions say about kernels.
@@ -102,10 +103,10 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, trace
 		return errors.New("its record is not named after one")
 	}
 	var record kernelRecord
-	if err := readRecord(s.kernelPath(id), &record); err != nil {
+	if err := records.Read(s.kernelPath(id), &record); err != nil {
 		return err
 	}
-	if record.ID != id || record.Version > recordVersion {
+	if record.ID != id || record.Version > records.Version {
 		return errors.New("its record is another's, or a newer version's")
 	}
 	if record.Function {

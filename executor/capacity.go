@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/bells"
 	"github.com/yurtrun/yurt/executor/disk"
 )
 
@@ -153,7 +154,7 @@ func countSlot(of yurt.TemplateCapacity, view yurt.Slot) yurt.TemplateCapacity {
 // has changed, until ctx is done or each returns an error.
 func (e *Executor) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error {
 	var told *yurt.Capacity
-	return e.watchNode(ctx, anySlot, func() error {
+	return e.watchNode(ctx, bells.Any, func() error {
 		now, err := e.Capacity(ctx)
 		if err != nil || told != nil && sameCapacity(*told, now) {
 			return err

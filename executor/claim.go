@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // ClaimSandbox hands out a sandbox that is ready: with the environment, the labels and
@@ -46,7 +47,7 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 	if !yurt.ValidSlotID(slotID) {
 		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)
 	}
-	rung, leave := e.bells.listen(slotID)
+	rung, leave := e.bells.Listen(slotID)
 	defer leave()
 	for {
 		if err := e.admitClaim(ctx, spec); err != nil {
@@ -140,7 +141,7 @@ func (s *sandbox) admits(spec yurt.SandboxSpec) error {
 
 // handOver gives a sandbox that was taken to whom it is for.
 func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (yurt.Sandbox, error) {
-	e.bells.ring(s.slotID())
+	e.bells.Ring(s.slotID())
 	phases.mark("take")
 	if err := s.bind(spec, phases); err != nil {
 		err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.id, err)
@@ -182,7 +183,7 @@ func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
 		record.Spec.Labels = yurt.LabelsIn(s.slot.spec.Labels, spec.Labels)
 	}
 	record.Phases = phases.done()
-	if err := writeRecord(s.path(recordFile), record); err != nil {
+	if err := records.Write(s.path(recordFile), record); err != nil {
 		return err
 	}
 	phases.mark("record")

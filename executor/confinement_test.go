@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/doctor"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -98,12 +98,12 @@ func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 	if onUnified() {
 		want = "on cgroup v2"
 	}
-	for _, f := range executor.Doctor(t.Context()) {
+	for _, f := range doctor.Examine(t.Context()) {
 		found[f.Mechanism] = true
-		if f.Detail == "" || (f.State != executor.StateInForce) != (f.Consequence != "") {
+		if f.Detail == "" || (f.State != doctor.InForce) != (f.Consequence != "") {
 			t.Errorf("what its absence means is said if it is absent, and only then: %+v", f)
 		}
-		if f.Required && f.State != executor.StateInForce {
+		if f.Required && f.State != doctor.InForce {
 			t.Errorf("a sandbox was made, and %s is said to be %s: %s", f.Mechanism, f.State, f.Detail)
 		}
 		if f.Mechanism == "cgroup limits" && !strings.Contains(f.Detail, want) {

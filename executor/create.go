@@ -14,6 +14,8 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/procid"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
@@ -74,12 +76,12 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		}
 	}()
 
-	base, err := e.ids.take()
+	base, err := e.ids.Take()
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
-	undo.add(func() error { e.ids.free(base); return nil })
-	record := sandboxRecord{Version: recordVersion, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: to.warm, Installs: to.installs}
+	undo.add(func() error { e.ids.Free(base); return nil })
+	record := sandboxRecord{Version: records.Version, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: to.warm, Installs: to.installs}
 	if to.slot != nil {
 		record.Slot = to.slot.spec.ID
 	}
@@ -209,7 +211,7 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Lay
 	}
 	phases.add(reply.Phases)
 	phases.mark("launch")
-	if s.record.Init, err = identify(reply.PID); err != nil {
+	if s.record.Init, err = procid.Of(reply.PID); err != nil {
 		return fmt.Errorf("%w: %s", err, s.lastWords())
 	}
 	if err := s.group.Settle(reply.PID); err != nil {
@@ -275,7 +277,7 @@ func closeAll(files []*os.File) {
 // register makes a new sandbox known, on disk first.
 func (e *Executor) register(s *sandbox, phases *phases) error {
 	s.record.Phases = phases.done()
-	if err := writeRecord(s.path(recordFile), s.record); err != nil {
+	if err := records.Write(s.path(recordFile), s.record); err != nil {
 		return err
 	}
 	return e.keep(s)

@@ -94,7 +94,7 @@ func (e *Executor) remove(s *sandbox) error {
 	e.mu.Lock()
 	delete(e.sandboxes, s.id)
 	e.mu.Unlock()
-	e.ids.free(s.record.IDBase)
+	e.ids.Free(s.record.IDBase)
 	return nil
 }
 

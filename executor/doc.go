@@ -14,5 +14,6 @@
 // The parts below it: launch starts sandboxes in a separate process, libcontainer
 // is that process; oci and rootfs say what a sandbox is made of; cgroup limits,
 // measures and kills; initd talks to its first process; runlog keeps the output;
-// workspace is its files.
+// workspace is its files; records is what must outlive this process. docs/ARCHITECTURE.md
+// has them all, by subject.
 package executor

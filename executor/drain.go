@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/bells"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // drainFile is there, in the state directory, while the node drains.
@@ -31,7 +33,7 @@ func (e *Executor) SetDraining(ctx context.Context, draining bool) error {
 	path := filepath.Join(e.config.StateDir, drainFile)
 	switch was := e.draining.Load(); {
 	case draining && !was:
-		if err := writeRecord(path, drainRecord{Version: recordVersion, Since: time.Now()}); err != nil {
+		if err := records.Write(path, drainRecord{Version: records.Version, Since: time.Now()}); err != nil {
 			return fmt.Errorf("recording that the node drains: %w", err)
 		}
 	case !draining:
@@ -40,7 +42,7 @@ func (e *Executor) SetDraining(ctx context.Context, draining bool) error {
 		}
 	}
 	e.draining.Store(draining)
-	e.bells.ring(anySlot)
+	e.bells.Ring(bells.Any)
 	return nil
 }
 
@@ -59,7 +61,7 @@ func (e *Executor) readDraining() error {
 
 // awaitUndrained returns when the node does not drain.
 func (e *Executor) awaitUndrained(ctx context.Context) error {
-	rung, leave := e.bells.listen(anySlot)
+	rung, leave := e.bells.Listen(bells.Any)
 	defer leave()
 	for e.draining.Load() {
 		select {

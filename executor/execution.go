@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
@@ -94,7 +95,7 @@ func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
 // addRun makes the run known and its log, before anything happens inside.
 func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, error) {
 	r := newRun(s, runRecord{
-		Version: recordVersion, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
+		Version: records.Version, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
 		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell, Layer: j.layer,
 		Endless: spec.Endless, Logs: spec.Logs,
 	})

@@ -13,10 +13,14 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/bells"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/flock"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/turns"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -61,10 +65,10 @@ type Executor struct {
 	lock     *os.File
 	sockets  string   // directory of those of the runtimes
 	filter   *os.File // the compiled seccomp filter
-	ids      *idRanges
+	ids      *idrange.Ranges
 	layers   *layers.Store
 
-	creates   *turns        // to make a sandbox
+	creates   *turns.Turns  // to make a sandbox
 	teardowns chan struct{} // holds one for each sandbox that is being removed
 	installs  chan struct{} // holds one for each installation of packages that goes on
 
@@ -78,8 +82,8 @@ type Executor struct {
 
 	reserves *reserves
 	slots    *slots
-	bells    *bells      // ring under the id of the slot that changes, or for the whole node
-	draining atomic.Bool // nothing new comes here
+	bells    *bells.Bells // ring under the id of the slot that changes, or for the whole node
+	draining atomic.Bool  // nothing new comes here
 	tally    *tally
 	begun    time.Time
 
@@ -108,7 +112,7 @@ func New(config Config) (*Executor, error) {
 			return nil, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
 		}
 	}
-	if err := checkLabels(config.AppArmorProfile, config.SELinuxLabel); err != nil {
+	if err := lsm.CheckLabels(config.AppArmorProfile, config.SELinuxLabel); err != nil {
 		return nil, err
 	}
 	state, err := filepath.Abs(config.StateDir)
@@ -135,7 +139,7 @@ func New(config Config) (*Executor, error) {
 	}
 	e := &Executor{
 		layers: store, installs: make(chan struct{}, config.Packages.MaxInstalls), installing: make(map[string]*installation),
-		config: config, logger: config.Logger, cgroups: groups, lock: lock, sockets: sockets, ids: newIDRanges(),
+		config: config, logger: config.Logger, cgroups: groups, lock: lock, sockets: sockets, ids: idrange.New(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(sockets),
 			plugins.WithStartTimeout(cmp.Or(config.RuntimeStart, plugins.DefaultStartTimeout)),
@@ -143,9 +147,9 @@ func New(config Config) (*Executor, error) {
 		sandboxes: make(map[string]*sandbox),
 		making:    make(map[string]purpose),
 		ahead:     make(map[string]layerPlans),
-		creates:   newTurns(config.MaxCreates),
+		creates:   turns.New(config.MaxCreates),
 		reserves:  newReserves(), slots: newSlots(filepath.Join(state, "slots")),
-		bells: newBells(), tally: newTally(), begun: time.Now(),
+		bells: bells.New(), tally: newTally(), begun: time.Now(),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/lambda"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 )
 
@@ -153,7 +154,7 @@ func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.
 			p.Close()
 		}
 	}()
-	record := kernelRecord{Version: recordVersion, ID: p.id, Function: true, Context: spec.ContextName}
+	record := kernelRecord{Version: records.Version, ID: p.id, Function: true, Context: spec.ContextName}
 	if err := s.writeKernelRecord(record); err != nil {
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func (s *sandbox) listenInside() (*insideListener, error) {
 		return nil, fmt.Errorf("finding the network of a sandbox: %w", err)
 	}
 	defer namespace.Close()
-	if !s.record.Init.alive() { // the number might be another's
+	if !s.record.Init.Alive() { // the number might be another's
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", s.id)
 	}
 	listener, err := lambda.Listen(namespace)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
@@ -99,7 +100,7 @@ func (e *Executor) mountLayer(s *sandbox, l *layerPlan) error {
 	if !slices.Contains(s.record.Layers, l.digest) {
 		record := s.record
 		record.Layers = append(slices.Clone(record.Layers), l.digest)
-		if err := writeRecord(s.path(recordFile), record); err != nil {
+		if err := records.Write(s.path(recordFile), record); err != nil {
 			return err
 		}
 		s.record = record

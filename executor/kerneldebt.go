@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // debtRecord says that a kernel of a context is gone, and that no execution has said so yet.
@@ -42,7 +43,7 @@ func (s *sandbox) writeDebt(key contextKey, created time.Time, owed bool) error 
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("writing a record: %w", err)
 	}
-	return writeRecord(path, debtRecord{Version: recordVersion, Language: key.language, Context: key.name, CreatedAt: created})
+	return records.Write(path, debtRecord{Version: records.Version, Language: key.language, Context: key.name, CreatedAt: created})
 }
 
 // debtPath is where the record of a context's debt is. Names of contexts are their users'.
@@ -60,7 +61,7 @@ func (e *Executor) adoptDebts(s *sandbox) error {
 	}
 	for _, entry := range entries {
 		var record debtRecord
-		if err := readRecord(filepath.Join(s.path(debtsDir), entry.Name()), &record); err != nil {
+		if err := records.Read(filepath.Join(s.path(debtsDir), entry.Name()), &record); err != nil {
 			return err
 		}
 		s.debts[contextKey{record.Language, record.Context}] = record.CreatedAt

@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -88,7 +89,7 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
 		return nil, err
 	}
-	record := kernelRecord{Version: recordVersion, ID: p.id, Language: c.key.language, Context: c.key.name, CreatedAt: c.created}
+	record := kernelRecord{Version: records.Version, ID: p.id, Language: c.key.language, Context: c.key.name, CreatedAt: c.created}
 	if err := s.writeKernelRecord(record); err != nil {
 		return nil, err
 	}
@@ -266,7 +267,7 @@ func (s *sandbox) writeKernelRecord(record kernelRecord) error {
 	if err := os.Mkdir(s.path(kernelsDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("writing a record: %w", err)
 	}
-	return writeRecord(s.kernelPath(record.ID), record)
+	return records.Write(s.kernelPath(record.ID), record)
 }
 
 // kernelPath is where the record of a kernel is.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // freezeTimeout bounds how long the processes of a sandbox may take to stop.
@@ -76,7 +77,7 @@ func (s *sandbox) notePause(at *time.Time, lasted time.Duration) error {
 	s.record.PausedAt, s.record.PausedFor = at, s.record.PausedFor+lasted
 	record := s.record
 	s.mu.Unlock()
-	return writeRecord(s.path(recordFile), record)
+	return records.Write(s.path(recordFile), record)
 }
 
 func (s *sandbox) paused() bool {

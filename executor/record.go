@@ -3,23 +3,12 @@ package executor
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/procid"
 	"github.com/yurtrun/yurt/plugins"
 )
-
-// recordVersion is the version of what is written. An executor reads its own and
-// older ones, and refuses to begin where one is newer. Since version 2 there are slots, and executions
-// without an end.
-const recordVersion = 2
 
 // sandboxRecord is what is kept of a sandbox on disk, from the moment it is ready to
 // the one it is destroyed.
@@ -28,7 +17,7 @@ type sandboxRecord struct {
 	Spec      yurt.SandboxSpec   `json:"spec"`
 	IDBase    uint32             `json:"id_base"`
 	CreatedAt time.Time          `json:"created_at"`
-	Init      processIdentity    `json:"init"`
+	Init      procid.ID          `json:"init"`
 	Warm      bool               `json:"warm,omitempty"` // in the reserve: nobody's yet
 	Slot      string             `json:"slot,omitempty"` // that it is in
 	Phases    map[string]float64 `json:"phases_ms"`
@@ -68,71 +57,6 @@ type planRecord struct {
 	Compiles  int                  `json:"compiles,omitempty"` // steps before the run
 	Root      string               `json:"root,omitempty"`
 	Entry     string               `json:"entry,omitempty"`
-}
-
-// processIdentity names a process for good: its number is used again after it, the
-// moment at which it began in this boot is not.
-type processIdentity struct {
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"` // clock ticks since boot
-	Boot  string `json:"boot"`
-}
-
-func identify(pid int) (processIdentity, error) {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return processIdentity{}, fmt.Errorf("identifying the boot: %w", err)
-	}
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return processIdentity{}, fmt.Errorf("identifying process %d: %w", pid, err)
-	}
-	// The command, in parentheses, may hold anything; the start is field 22, the
-	// 20th after it.
-	_, after, ok := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')'):]), ") ")
-	fields := strings.Fields(after)
-	if !ok || len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
-		return processIdentity{}, fmt.Errorf("identifying process %d: it has ended", pid)
-	}
-	start, err := strconv.ParseUint(fields[19], 10, 64)
-	if err != nil {
-		return processIdentity{}, fmt.Errorf("identifying process %d: %w", pid, err)
-	}
-	return processIdentity{PID: pid, Start: start, Boot: strings.TrimSpace(string(boot))}, nil
-}
-
-// alive reports whether the process of this identity is there.
-func (p processIdentity) alive() bool {
-	now, err := identify(p.PID)
-	return err == nil && now == p
-}
-
-// writeRecord replaces the file at path; readers see the old record or the new one.
-func writeRecord(path string, record any) error {
-	data, err := json.Marshal(record)
-	if err != nil {
-		return fmt.Errorf("writing a record: %w", err)
-	}
-	temp := path + ".new"
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
-		_ = os.Remove(temp) // a part of it on a full disk
-		return fmt.Errorf("writing a record: %w", err)
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return errors.Join(fmt.Errorf("writing a record: %w", err), os.Remove(temp))
-	}
-	return nil
-}
-
-func readRecord(path string, record any) error {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading a record: %w", err)
-	}
-	if err := json.Unmarshal(data, record); err != nil {
-		return fmt.Errorf("reading a record: %w", err)
-	}
-	return nil
 }
 
 // CgroupName names the directory, in each cgroup hierarchy, of the executor on the

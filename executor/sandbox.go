@@ -127,7 +127,7 @@ func (s *sandbox) openProcess() error {
 	if err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "watching sandbox %s: %w", s.id, err)
 	}
-	if !s.record.Init.alive() {
+	if !s.record.Init.Alive() {
 		file.Close()
 		return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s ended at once: %s", s.id, s.lastWords())
 	}

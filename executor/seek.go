@@ -89,7 +89,7 @@ func (e *Executor) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 	}
 	if err := e.admitClaim(ctx, spec); err != nil { // the node may drain by now
 		e.reserves.putBack(s)
-		e.bells.ring(s.slotID())
+		e.bells.Ring(s.slotID())
 		return yurt.Sandbox{}, err
 	}
 	e.tally.add(digest, spec.Template.Name, claimed)

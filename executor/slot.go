@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/bells"
 )
 
 // slot is the live handle of a slot; what must last is in its record. Its keeper makes
@@ -151,7 +152,7 @@ func (e *Executor) slot(id string) *slot {
 func (e *Executor) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
 	slot, err := e.openSlot(ctx, spec)
 	if e.slots.refusals.note(spec.ID, err, time.Now()) {
-		e.bells.ring(spec.ID)
+		e.bells.Ring(spec.ID)
 	}
 	return slot, err
 }
@@ -183,7 +184,7 @@ func (e *Executor) openSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot,
 		return yurt.Slot{}, errors.Join(err, e.slots.remove(spec.ID))
 	}
 	e.slots.byID[spec.ID] = sl
-	e.bells.ring(spec.ID)
+	e.bells.Ring(spec.ID)
 	return sl.view(), nil
 }
 
@@ -270,7 +271,7 @@ const watchPause = 50 * time.Millisecond
 // be open yet, it tells of that alone.
 func (e *Executor) WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error {
 	return e.watchNode(ctx, id, func() error {
-		if id != anySlot {
+		if id != bells.Any {
 			return each(e.viewOf(id))
 		}
 		list, err := e.Slots(ctx)
@@ -293,7 +294,7 @@ func (e *Executor) viewOf(id string) []yurt.Slot {
 // watchNode calls look, and again when something about the slot of that id, or anything
 // on the node, has changed.
 func (e *Executor) watchNode(ctx context.Context, id string, look func() error) error {
-	rung, leave := e.bells.listen(id)
+	rung, leave := e.bells.Listen(id)
 	defer leave()
 	for {
 		if err := look(); err != nil {

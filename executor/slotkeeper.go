@@ -36,7 +36,7 @@ func (e *Executor) keepSlot(sl *slot) {
 			return // which is no failure, and must not end the slot
 		}
 		sl.clear(why)
-		e.bells.ring(sl.spec.ID)
+		e.bells.Ring(sl.spec.ID)
 		if failures++; failures >= slotFailures {
 			e.endSlot(sl, why, true)
 			return
@@ -81,7 +81,7 @@ func (e *Executor) hold(sl *slot) (why string) {
 	e.reserves.drop(s) // from here on it is taken, or never will be
 	if s.taken.Load() {
 		sl.clear("")
-		e.bells.ring(sl.spec.ID)
+		e.bells.Ring(sl.spec.ID)
 		return ""
 	}
 	why = s.view("").Reason
@@ -123,7 +123,7 @@ func (e *Executor) endSlot(sl *slot, why string, failed bool) {
 		e.logger.Error("recording that a slot ended", "slot", sl.spec.ID, "error", err)
 	}
 	e.logger.Info("slot ended", "slot", sl.spec.ID, "reason", why)
-	e.bells.ring(sl.spec.ID)
+	e.bells.Ring(sl.spec.ID)
 }
 
 // shut closes a slot: no next executor knows it, nothing more is made in it, and its
@@ -166,7 +166,7 @@ func (e *Executor) closeView(sl *slot) {
 		close(sl.over)
 	}
 	sl.mu.Unlock()
-	e.bells.ring(sl.spec.ID)
+	e.bells.Ring(sl.spec.ID)
 }
 
 func (e *Executor) forgetSlot(sl *slot) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // endedKept is how long a slot that has ended is known if nobody closes it.
@@ -31,13 +32,13 @@ func (l *slots) path(id string) string { return filepath.Join(l.dir, id+slotSuff
 
 // write records the slot as it is.
 func (l *slots) write(sl *slot) error {
-	record := slotRecord{Version: recordVersion, Spec: sl.spec}
+	record := slotRecord{Version: records.Version, Spec: sl.spec}
 	sl.mu.Lock()
 	if ended := sl.ended; !ended.IsZero() {
 		record.Ended, record.Failed, record.Reason = &ended, sl.failed, sl.reason
 	}
 	sl.mu.Unlock()
-	return writeRecord(l.path(sl.spec.ID), record)
+	return records.Write(l.path(sl.spec.ID), record)
 }
 
 // remove removes the record of the slot.
@@ -93,7 +94,7 @@ func (e *Executor) loadSlots() error {
 			continue // not ours, or half written
 		}
 		err := e.loadSlot(id)
-		if errors.Is(err, errNewer) {
+		if errors.Is(err, records.ErrNewer) {
 			return yurt.Errorf(yurt.CodeUnavailable, "slot %s in %s cannot be taken over: %w; it is left as it is, start that version again", id, e.config.StateDir, err)
 		}
 		if err != nil {
@@ -108,11 +109,11 @@ func (e *Executor) loadSlots() error {
 
 // loadSlot reads one slot, or says why it cannot.
 func (e *Executor) loadSlot(id string) error {
-	if err := checkVersion(e.slots.path(id)); err != nil {
+	if err := records.CheckVersion(e.slots.path(id)); err != nil {
 		return err
 	}
 	var record slotRecord
-	if err := readRecord(e.slots.path(id), &record); err != nil {
+	if err := records.Read(e.slots.path(id), &record); err != nil {
 		return err
 	}
 	if record.Spec.ID != id {

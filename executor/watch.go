@@ -94,7 +94,7 @@ func (e *Executor) leave(s *sandbox, why string) {
 	if s.slot != nil && s.slot.spec.Once && s.taken.Load() {
 		e.endSlot(s.slot, why, false) // before its record is gone, or the next executor would make another
 	}
-	e.bells.ring(s.slotID())
+	e.bells.Ring(s.slotID())
 }
 
 // tellDeath tells the watchers of a sandbox that is gone though its owner did not ask.

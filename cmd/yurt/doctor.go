@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/doctor"
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
@@ -18,18 +18,18 @@ Exit code 1 means that something is missing without which no sandbox can be made
 		GroupID: groupHost,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.printFindings(executor.Doctor(cmd.Context()))
+			return a.printFindings(doctor.Examine(cmd.Context()))
 		},
 	}
 }
 
 // printFindings shows the findings, worst consequences spelled out below the table.
-func (a *app) printFindings(findings []executor.Finding) error {
+func (a *app) printFindings(findings []doctor.Finding) error {
 	missing := 0
 	rows := make([][]string, len(findings))
 	for i, f := range findings {
 		rows[i] = []string{f.Mechanism, string(f.State), f.Detail}
-		if f.State == executor.StateMissing && f.Required {
+		if f.State == doctor.Missing && f.Required {
 			missing++
 		}
 	}
@@ -40,7 +40,7 @@ func (a *app) printFindings(findings []executor.Finding) error {
 	} else {
 		a.printTable([]string{"mechanism", "state", "detail"}, rows)
 		for _, f := range findings {
-			if f.State != executor.StateInForce && f.Consequence != "" {
+			if f.State != doctor.InForce && f.Consequence != "" {
 				a.printf("\n%s is %s: %s\n", f.Mechanism, f.State, f.Consequence)
 			}
 		}

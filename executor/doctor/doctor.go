@@ -1,4 +1,8 @@
-package executor
+// Package doctor says of each mechanism that keeps sandboxes apart whether it is in force on
+// this host, and what follows where it is not. The command yurt doctor prints that, and
+// Nomad's driver has it in the node's attributes. It looks and changes nothing, makes no
+// sandbox, and needs no executor; what the layers are for is in docs/SECURITY.md.
+package doctor
 
 import (
 	"context"
@@ -12,28 +16,28 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 )
 
-// FindingState says whether a mechanism protects sandboxes on this host.
-type FindingState string
+// State says whether a mechanism protects sandboxes on this host.
+type State string
 
 // The states of a finding.
 const (
-	StateInForce  FindingState = "in_force"
-	StateDegraded FindingState = "degraded" // in force, less well than it could be
-	StateMissing  FindingState = "missing"
+	InForce  State = "in_force"
+	Degraded State = "degraded" // in force, less well than it could be
+	Missing  State = "missing"
 )
 
 // Finding says of one mechanism whether it is in force here, and what follows.
 type Finding struct {
-	Mechanism   string       `json:"mechanism"`
-	State       FindingState `json:"state"`
-	Detail      string       `json:"detail"`
-	Consequence string       `json:"consequence,omitempty"` // of its not being in force
-	Required    bool         `json:"required"`              // no sandbox is made without it
+	Mechanism   string `json:"mechanism"`
+	State       State  `json:"state"`
+	Detail      string `json:"detail"`
+	Consequence string `json:"consequence,omitempty"` // of its not being in force
+	Required    bool   `json:"required"`              // no sandbox is made without it
 }
 
-// Doctor looks at what this host can and cannot do to isolate sandboxes. It changes
+// Examine looks at what this host can and cannot do to isolate sandboxes. It changes
 // nothing.
-func Doctor(context.Context) []Finding {
+func Examine(context.Context) []Finding {
 	findings := []Finding{checkRoot()}
 	findings = append(findings, checkNamespaces()...)
 	findings = append(findings, checkSeccomp(), checkCgroups(), checkSwap(), checkIO())
@@ -44,9 +48,9 @@ func Doctor(context.Context) []Finding {
 
 func finding(mechanism string, ok bool, detail, consequence string) Finding {
 	if ok {
-		return Finding{Mechanism: mechanism, State: StateInForce, Detail: detail}
+		return Finding{Mechanism: mechanism, State: InForce, Detail: detail}
 	}
-	return Finding{Mechanism: mechanism, State: StateMissing, Detail: detail, Consequence: consequence}
+	return Finding{Mechanism: mechanism, State: Missing, Detail: detail, Consequence: consequence}
 }
 
 func checkRoot() Finding {
@@ -98,29 +102,29 @@ func checkCgroups() Finding {
 	manager, err := cgroup.Open("yurt-doctor")
 	f := Finding{Mechanism: "cgroup limits", Required: true}
 	if err != nil {
-		f.State, f.Detail, f.Consequence = StateMissing, err.Error(), "no sandbox is made: its memory, CPU and processes could not be limited"
+		f.State, f.Detail, f.Consequence = Missing, err.Error(), "no sandbox is made: its memory, CPU and processes could not be limited"
 		return f
 	}
 	layout := "version 1, processes born in their run's groups by threads that enter them"
 	if manager.Version() == 2 {
 		layout = "version 2, processes born in their run's group by clone3"
 	}
-	f.State, f.Detail = StateInForce, fmt.Sprintf("memory, cpu and pids on cgroup v%d: %s", manager.Version(), layout)
+	f.State, f.Detail = InForce, fmt.Sprintf("memory, cpu and pids on cgroup v%d: %s", manager.Version(), layout)
 	return f
 }
 
 func checkSwap() Finding {
 	swaps, err := os.ReadFile("/proc/swaps")
 	if err == nil && strings.Count(string(swaps), "\n") <= 1 {
-		return Finding{Mechanism: "swap limit", State: StateInForce, Detail: "the host has no swap"}
+		return Finding{Mechanism: "swap limit", State: InForce, Detail: "the host has no swap"}
 	}
 	for _, pattern := range []string{"/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", "/sys/fs/cgroup/*/memory.swap.max"} {
 		if files, err := filepath.Glob(pattern); err == nil && len(files) > 0 {
-			return Finding{Mechanism: "swap limit", State: StateInForce, Detail: "swap counts towards the memory limit"}
+			return Finding{Mechanism: "swap limit", State: InForce, Detail: "swap counts towards the memory limit"}
 		}
 	}
 	return Finding{
-		Mechanism: "swap limit", State: StateDegraded, Detail: "the kernel does not account for swap",
+		Mechanism: "swap limit", State: Degraded, Detail: "the kernel does not account for swap",
 		Consequence: "sandboxes are asked not to swap, which the kernel may disregard under pressure; boot with swapaccount=1",
 	}
 }
@@ -142,15 +146,15 @@ func checkLandlock() Finding {
 	}
 	f := finding("landlock", errno == 0 && abi >= 2, detail,
 		"file access is confined by mounts and permissions alone, without this further layer; it takes Linux 5.19 with landlock among its security modules")
-	if f.State == StateInForce && abi < 6 {
-		f.State, f.Consequence = StateDegraded, "an older kernel's landlock confines less: devices' ioctls from ABI 5 on, signals from ABI 6 on"
+	if f.State == InForce && abi < 6 {
+		f.State, f.Consequence = Degraded, "an older kernel's landlock confines less: devices' ioctls from ABI 5 on, signals from ABI 6 on"
 	}
 	return f
 }
 
 func checkGVisor() Finding {
 	return Finding{
-		Mechanism: "gVisor", State: StateMissing, Detail: "this version of Yurt has no level gvisor",
+		Mechanism: "gVisor", State: Missing, Detail: "this version of Yurt has no level gvisor",
 		Consequence: "sandboxes share the host's kernel: a flaw in the kernel can let code out",
 	}
 }

@@ -1,4 +1,4 @@
-package executor
+package doctor
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/disk"
+	"github.com/yurtrun/yurt/executor/lsm"
 )
 
 // checkIO is about shares of disks' time, for templates that ask for one.
@@ -19,13 +20,13 @@ func checkIO() Finding {
 		err = manager.CheckIO()
 	}
 	if err != nil {
-		return Finding{Mechanism: "io weight", State: StateMissing, Detail: firstLine(err), Consequence: none}
+		return Finding{Mechanism: "io weight", State: Missing, Detail: firstLine(err), Consequence: none}
 	}
 	if disks := weighingDisks(); len(disks) > 0 {
-		return Finding{Mechanism: "io weight", State: StateInForce, Detail: "scheduler bfq on " + strings.Join(disks, ", ")}
+		return Finding{Mechanism: "io weight", State: InForce, Detail: "scheduler bfq on " + strings.Join(disks, ", ")}
 	}
 	return Finding{
-		Mechanism: "io weight", State: StateDegraded, Detail: "the controller is there, and no disk's scheduler is bfq",
+		Mechanism: "io weight", State: Degraded, Detail: "the controller is there, and no disk's scheduler is bfq",
 		Consequence: "weights are set and only count for disks that have a cost model (io.cost.qos); set the scheduler of a disk to bfq in /sys/block/DISK/queue/scheduler",
 	}
 }
@@ -46,15 +47,15 @@ func weighingDisks() []string {
 // checkDisks says what bounds what a sandbox writes.
 func checkDisks() []Finding {
 	findings := []Finding{{
-		Mechanism: "disk limit in memory", State: StateInForce,
+		Mechanism: "disk limit in memory", State: InForce,
 		Detail: "disk_kind memory, the default: sized file systems in memory, which count towards the memory limit and end with the host's power",
 	}}
-	images := Finding{Mechanism: "disk limit by image", State: StateInForce, Detail: "disk_kind image: a file system in a file of the node's disk"}
+	images := Finding{Mechanism: "disk limit by image", State: InForce, Detail: "disk_kind image: a file system in a file of the node's disk"}
 	if err := disk.Check(); err != nil {
-		images.State, images.Detail, images.Consequence = StateMissing, firstLine(err), "templates with disk_kind \"image\" are refused; no workspace can be larger than memory"
+		images.State, images.Detail, images.Consequence = Missing, firstLine(err), "templates with disk_kind \"image\" are refused; no workspace can be larger than memory"
 	}
 	return append(findings, images, Finding{
-		Mechanism: "project quota", State: StateMissing, Detail: "not used, whether the host has it or not; images take its place",
+		Mechanism: "project quota", State: Missing, Detail: "not used, whether the host has it or not; images take its place",
 		Consequence: "none while images are in force",
 	})
 }
@@ -62,14 +63,14 @@ func checkDisks() []Finding {
 func checkKeyrings() Finding {
 	_, err := os.Stat("/proc/sys/kernel/keys")
 	if err != nil {
-		return Finding{Mechanism: "keyring", State: StateInForce, Detail: "the kernel has no keyrings to share"}
+		return Finding{Mechanism: "keyring", State: InForce, Detail: "the kernel has no keyrings to share"}
 	}
-	return Finding{Mechanism: "keyring", State: StateInForce, Detail: "a session keyring for each sandbox, and no call to use any"}
+	return Finding{Mechanism: "keyring", State: InForce, Detail: "a session keyring for each sandbox, and no call to use any"}
 }
 
 // checkCoreDumps says who would be handed the memory of a crashed process.
 func checkCoreDumps() Finding {
-	f := Finding{Mechanism: "core dumps", State: StateInForce, Detail: "none are made"}
+	f := Finding{Mechanism: "core dumps", State: InForce, Detail: "none are made"}
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
 	if err == nil && strings.HasPrefix(string(pattern), "|") {
 		f.Detail = "none are made: the host's handler (" + strings.TrimSpace(string(pattern[1:])) + ") is not started for sandboxes"
@@ -80,13 +81,13 @@ func checkCoreDumps() Finding {
 // checkLSM says what labels this host could enforce; which are, the operator chooses.
 func checkLSM() Finding {
 	f := Finding{
-		Mechanism: "mandatory access control", State: StateMissing, Detail: "the host has neither AppArmor nor SELinux",
+		Mechanism: "mandatory access control", State: Missing, Detail: "the host has neither AppArmor nor SELinux",
 		Consequence: "a flaw in another layer is not caught by a label",
 	}
 	switch {
-	case hasAppArmor():
+	case lsm.HasAppArmor():
 		f.Detail = "the host has AppArmor; yurt executor --apparmor-profile names the profile for sandboxes"
-	case hasSELinux():
+	case lsm.HasSELinux():
 		f.Detail = "the host has SELinux; yurt executor --selinux-label names the label for sandboxes"
 	}
 	return f
@@ -100,7 +101,7 @@ func checkLayer() Finding {
 	if err := unix.Uname(&name); err == nil {
 		detail += ", on Linux " + unix.ByteSliceToString(name.Release[:])
 	}
-	return Finding{Mechanism: "second layer", State: StateInForce, Detail: detail}
+	return Finding{Mechanism: "second layer", State: InForce, Detail: detail}
 }
 
 // firstLine is what an error tells, for a table.

@@ -1,22 +1,24 @@
-package executor
+package turns_test
 
 import (
 	"context"
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"github.com/yurtrun/yurt/executor/turns"
 )
 
 // TestUrgentTurnsComeFirst: who is waited for finds a turn free whatever the others do,
 // and goes before them; a turn that nobody wants any more is the next one's.
 func TestUrgentTurnsComeFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(4)
+		queue := turns.New(4)
 		var order []string
 		came := make(chan string, 10)
 		want := func(name string, ctx context.Context, urgent bool) {
 			go func() {
-				if err := turns.take(ctx, urgent, nil); err != nil {
+				if err := queue.Take(ctx, urgent, nil); err != nil {
 					name += ": " + err.Error()
 				}
 				came <- name
@@ -55,15 +57,15 @@ func TestUrgentTurnsComeFirst(t *testing.T) {
 		check("when all are taken")
 		cancel(errors.New("left"))
 		check("of who left", "u3: context canceled")
-		turns.give()
+		queue.Give()
 		check("after one was given", "u4")
-		turns.give()
-		turns.give()
+		queue.Give()
+		queue.Give()
 		check("as long as the urgent may come")
-		turns.give()
+		queue.Give()
 		check("after that", "p3")
-		turns.give()
-		turns.give()
+		queue.Give()
+		queue.Give()
 		check("in the end", "p4")
 	})
 }
@@ -71,12 +73,12 @@ func TestUrgentTurnsComeFirst(t *testing.T) {
 // TestWhoIsHurriedIsUrgent: who was patient goes before others who are, once somebody waits.
 func TestWhoIsHurriedIsUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		turns := newTurns(2)
+		queue := turns.New(2)
 		came := make(chan string, 4)
 		hurry := make(chan struct{})
 		take := func(name string, hurry <-chan struct{}) {
 			go func() {
-				if err := turns.take(t.Context(), false, hurry); err != nil {
+				if err := queue.Take(t.Context(), false, hurry); err != nil {
 					t.Error(err)
 				}
 				came <- name
@@ -94,8 +96,8 @@ func TestWhoIsHurriedIsUrgent(t *testing.T) {
 		if name := <-came; name != "third" {
 			t.Errorf("it was the turn of the %s", name)
 		}
-		turns.give()
-		turns.give()
+		queue.Give()
+		queue.Give()
 		if name := <-came; name != "second" {
 			t.Errorf("then it was the turn of the %s", name)
 		}
@@ -104,10 +106,10 @@ func TestWhoIsHurriedIsUrgent(t *testing.T) {
 
 // TestThePatientAreServed although there is always somebody urgent.
 func TestThePatientAreServed(t *testing.T) {
-	turns := newTurns(2)
+	queue := turns.New(2)
 	served := make(chan struct{})
 	for range 2 {
-		if err := turns.take(t.Context(), true, nil); err != nil {
+		if err := queue.Take(t.Context(), true, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,7 +118,7 @@ func TestThePatientAreServed(t *testing.T) {
 	go func() {
 		defer close(served)
 		close(waiting)
-		if err := turns.take(t.Context(), false, nil); err != nil {
+		if err := queue.Take(t.Context(), false, nil); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -126,16 +128,16 @@ func TestThePatientAreServed(t *testing.T) {
 		asked = append(asked, came)
 		go func() {
 			defer close(came)
-			if err := turns.take(t.Context(), true, nil); err != nil {
+			if err := queue.Take(t.Context(), true, nil); err != nil {
 				t.Error(err)
 			}
 		}()
-		turns.give()
+		queue.Give()
 		select {
 		case <-came:
 		case <-served:
 			for range asked { // let those in that wait still
-				turns.give()
+				queue.Give()
 			}
 			for _, came := range asked {
 				<-came

@@ -1,4 +1,8 @@
-package executor
+// Package lsm says what the host has of mandatory access control, and refuses labels that
+// it would not enforce. Its callers are the executor, as it starts, and the doctor. It reads
+// what the kernel says and changes nothing; that a label is put on a process is the
+// launcher's doing.
+package lsm
 
 import (
 	"os"
@@ -14,10 +18,10 @@ const (
 	seLinuxEnforce   = "/sys/fs/selinux/enforce"
 )
 
-// checkLabels refuses labels that this host would not enforce.
-func checkLabels(profile, label string) error {
+// CheckLabels refuses labels that this host would not enforce.
+func CheckLabels(profile, label string) error {
 	if profile != "" {
-		if !hasAppArmor() {
+		if !HasAppArmor() {
 			return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "profile %q was given, and AppArmor is not enabled on this host; leave it out, or boot with apparmor=1", profile)
 		}
 		loaded, err := os.ReadFile(appArmorProfiles)
@@ -25,18 +29,20 @@ func checkLabels(profile, label string) error {
 			return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "there is no profile %q loaded on this host; load it with apparmor_parser", profile)
 		}
 	}
-	if label != "" && !hasSELinux() {
+	if label != "" && !HasSELinux() {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is not enabled on this host; leave it out, or boot with selinux=1", label)
 	}
 	return nil
 }
 
-func hasAppArmor() bool {
+// HasAppArmor reports whether AppArmor is enabled on this host.
+func HasAppArmor() bool {
 	enabled, err := os.ReadFile(appArmorEnabled)
 	return err == nil && strings.TrimSpace(string(enabled)) == "Y"
 }
 
-func hasSELinux() bool {
+// HasSELinux reports whether SELinux is enabled on this host.
+func HasSELinux() bool {
 	_, err := os.Stat(seLinuxEnforce)
 	return err == nil
 }

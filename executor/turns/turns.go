@@ -1,4 +1,7 @@
-package executor
+// Package turns lets so many callers at once do what takes much of the node, such as making a
+// sandbox: who is waited for goes first, and who is not is served all the same. A turn is the
+// caller's until it is given back; the package knows nothing of what it is taken for.
+package turns
 
 import (
 	"context"
@@ -10,9 +13,9 @@ import (
 // is never refilled has ever more ask for it urgently.
 const patienceOf = 8
 
-// turns lets so many do something at once. Who is waited for goes first; the others
+// Turns lets so many do something at once. Who is waited for goes first; the others
 // leave some turns free, so that who comes then need not wait for them.
-type turns struct {
+type Turns struct {
 	mu      sync.Mutex
 	free    int
 	spare   int // that only the urgent take
@@ -21,11 +24,12 @@ type turns struct {
 	patient []chan struct{} // each is closed when its turn has come
 }
 
-func newTurns(count int) *turns { return &turns{free: count, spare: count / 2} }
+// New returns so many turns.
+func New(count int) *Turns { return &Turns{free: count, spare: count / 2} }
 
-// take returns when it is the caller's turn, who then calls give. One who is patient is
+// Take returns when it is the caller's turn, who then calls [Turns.Give]. One who is patient is
 // urgent from when hurry is closed.
-func (t *turns) take(ctx context.Context, urgent bool, hurry <-chan struct{}) error {
+func (t *Turns) Take(ctx context.Context, urgent bool, hurry <-chan struct{}) error {
 	queue := &t.patient
 	if urgent {
 		queue = &t.urgent
@@ -57,7 +61,7 @@ func (t *turns) take(ctx context.Context, urgent bool, hurry <-chan struct{}) er
 }
 
 // promote moves who waits in a queue to the end of that of the urgent, which it returns.
-func (t *turns) promote(from *[]chan struct{}, mine chan struct{}) *[]chan struct{} {
+func (t *Turns) promote(from *[]chan struct{}, mine chan struct{}) *[]chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if i := slices.Index(*from, mine); i >= 0 && from != &t.urgent {
@@ -68,8 +72,8 @@ func (t *turns) promote(from *[]chan struct{}, mine chan struct{}) *[]chan struc
 	return &t.urgent
 }
 
-// give ends the caller's turn.
-func (t *turns) give() {
+// Give ends the caller's turn.
+func (t *Turns) Give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.free++
@@ -77,7 +81,7 @@ func (t *turns) give() {
 }
 
 // next hands out what turns there are. The lock is held.
-func (t *turns) next() {
+func (t *Turns) next() {
 	for t.free > 0 {
 		switch patient, urgent := len(t.patient) > 0, len(t.urgent) > 0; {
 		case patient && (t.free > t.spare && !urgent || t.passed >= patienceOf):
@@ -95,7 +99,7 @@ func (t *turns) next() {
 }
 
 // let tells the first of the queue that it is its turn.
-func (t *turns) let(queue *[]chan struct{}) {
+func (t *Turns) let(queue *[]chan struct{}) {
 	close((*queue)[0])
 	*queue = slices.Delete(*queue, 0, 1)
 	t.free--

@@ -1,4 +1,4 @@
-package executor
+package idrange
 
 import (
 	"sync"
@@ -13,30 +13,30 @@ import (
 // TestIDRangesProperty: no two sandboxes share an id, and none has one of the host's.
 func TestIDRangesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ranges := newIDRanges()
+		ranges := New()
 		used := map[uint32]bool{}
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
-				base, err := ranges.take()
+				base, err := ranges.Take()
 				if err != nil {
 					t.Fatal(err)
 				}
 				if used[base] {
 					t.Fatalf("%d was handed out twice", base)
 				}
-				if base < firstID || (base-firstID)%oci.IDRange != 0 || uint64(base)+oci.IDRange > 1<<31 {
+				if base < First || (base-First)%oci.IDRange != 0 || uint64(base)+oci.IDRange > 1<<31 {
 					t.Fatalf("%d is not the beginning of a range", base)
 				}
 				used[base] = true
 			},
 			"keep": func(t *rapid.T) { // of a sandbox that was taken over
-				base := uint32(firstID + rapid.IntRange(0, maxRanges-1).Draw(t, "range")*oci.IDRange)
-				ranges.keep(base)
+				base := uint32(First + rapid.IntRange(0, count-1).Draw(t, "range")*oci.IDRange)
+				ranges.Keep(base)
 				used[base] = true
 			},
 			"free": func(*rapid.T) {
 				for base := range used {
-					ranges.free(base)
+					ranges.Free(base)
 					delete(used, base)
 					break
 				}
@@ -46,13 +46,13 @@ func TestIDRangesProperty(t *testing.T) {
 }
 
 func TestIDRangesComeToAnEnd(t *testing.T) {
-	ranges := newIDRanges()
+	ranges := New()
 	var group sync.WaitGroup
-	seen := make(chan uint32, maxRanges)
+	seen := make(chan uint32, count)
 	for range 4 {
 		group.Go(func() {
-			for range maxRanges / 4 {
-				base, err := ranges.take()
+			for range count / 4 {
+				base, err := ranges.Take()
 				if err != nil {
 					t.Error(err)
 					return
@@ -69,14 +69,14 @@ func TestIDRangesComeToAnEnd(t *testing.T) {
 		distinct[base] = true
 		last = base
 	}
-	if len(distinct) != maxRanges {
-		t.Errorf("%d ranges are distinct of %d", len(distinct), maxRanges)
+	if len(distinct) != count {
+		t.Errorf("%d ranges are distinct of %d", len(distinct), count)
 	}
-	if _, err := ranges.take(); yurt.CodeOf(err) != yurt.CodeOverloaded {
+	if _, err := ranges.Take(); yurt.CodeOf(err) != yurt.CodeOverloaded {
 		t.Errorf("one too many: %v", err)
 	}
-	ranges.free(last)
-	if base, err := ranges.take(); err != nil || base != last {
+	ranges.Free(last)
+	if base, err := ranges.Take(); err != nil || base != last {
 		t.Errorf("the one that is free is %d, got %d, %v", last, base, err)
 	}
 }

@@ -1,0 +1,64 @@
+// Package records keeps on the disk what an executor must remember: small files of JSON, each
+// of which is written whole or not at all. The next executor on the state directory reads
+// them, which may be another build: each says in which version it was written, and what a
+// newer one wrote is refused and not touched. What is in a record, who writes it knows.
+package records
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// Version is the version of what is written. An executor reads its own and older ones,
+// and refuses to begin where one is newer. Since version 2 there are slots, and executions
+// without an end.
+const Version = 2
+
+// ErrNewer says that a newer version wrote a record, which may mean what this one does
+// not know.
+var ErrNewer = errors.New("it was made by a newer version of Yurt")
+
+// Write replaces the file at path; readers see the old record or the new one.
+func Write(path string, record any) error {
+	data, err := json.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	temp := path + ".new"
+	if err := os.WriteFile(temp, data, 0o600); err != nil {
+		_ = os.Remove(temp) // a part of it on a full disk
+		return fmt.Errorf("writing a record: %w", err)
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return errors.Join(fmt.Errorf("writing a record: %w", err), os.Remove(temp))
+	}
+	return nil
+}
+
+// Read reads the file at path, whole or not at all.
+func Read(path string, record any) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	if err := json.Unmarshal(data, record); err != nil {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	return nil
+}
+
+// CheckVersion refuses a record that a newer version wrote, whatever else is in it.
+func CheckVersion(path string) error {
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := Read(path, &head); err != nil {
+		return err
+	}
+	if head.Version > Version {
+		return fmt.Errorf("%w (record %d, this one knows %d)", ErrNewer, head.Version, Version)
+	}
+	return nil
+}
