@@ -134,7 +134,7 @@ func (e *Executor) keep(s *sandbox) error {
 		s.slot.fill(s)
 	}
 	if s.record.Warm {
-		e.reserves.put(s)
+		e.reserves.Put(s)
 	}
 	e.bells.Ring(s.slotID())
 	e.wait.Go(func() { e.watchInit(s) })

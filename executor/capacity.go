@@ -111,7 +111,7 @@ func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 		}
 	}
 	for _, s := range e.list() {
-		if s.isGone() {
+		if s.IsGone() {
 			continue
 		}
 		c.Sandboxes++
@@ -119,7 +119,7 @@ func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 			promise(s.resources())
 		}
 	}
-	for _, s := range e.reserves.list() {
+	for _, s := range e.reserves.List() {
 		if s.slot == nil {
 			of := c.Templates[s.digest]
 			of.Template = s.template

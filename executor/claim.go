@@ -24,7 +24,7 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 		return yurt.Sandbox{}, false, err
 	}
 	digest := spec.Template.Digest()
-	s := e.reserves.take(digest, func(s *sandbox) bool { return s.admits(spec) == nil })
+	s := e.reserves.Take(digest, func(s *sandbox) bool { return s.admits(spec) == nil })
 	if s == nil {
 		e.tally.add(digest, spec.Template.Name, refusal)
 		return yurt.Sandbox{}, false, nil
@@ -89,7 +89,7 @@ func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, err
 	if err := sl.admits(spec); err != nil {
 		return nil, err
 	}
-	if s := e.reserves.take(sl.digest, func(s *sandbox) bool { return s.slot == sl }); s != nil {
+	if s := e.reserves.Take(sl.digest, func(s *sandbox) bool { return s.slot == sl }); s != nil {
 		return s, nil
 	}
 	switch now := sl.view(); now.State {

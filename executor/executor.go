@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/reserve"
 	"github.com/yurtrun/yurt/executor/turns"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -80,7 +81,7 @@ type Executor struct {
 	ahead      map[string]layerPlans          // of templates whose packages were installed, by digest
 	closed     bool
 
-	reserves *reserves
+	reserves *reserve.Reserve[*sandbox]
 	slots    *slots
 	bells    *bells.Bells // ring under the id of the slot that changes, or for the whole node
 	draining atomic.Bool  // nothing new comes here
@@ -148,7 +149,7 @@ func New(config Config) (*Executor, error) {
 		making:    make(map[string]purpose),
 		ahead:     make(map[string]layerPlans),
 		creates:   turns.New(config.MaxCreates),
-		reserves:  newReserves(), slots: newSlots(filepath.Join(state, "slots")),
+		reserves:  reserve.New[*sandbox](), slots: newSlots(filepath.Join(state, "slots")),
 		bells: bells.New(), tally: newTally(), begun: time.Now(),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),

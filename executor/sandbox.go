@@ -87,8 +87,8 @@ func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group, in *slot
 	return s
 }
 
-// isGone reports whether the sandbox has died or is being destroyed.
-func (s *sandbox) isGone() bool {
+// IsGone reports whether the sandbox has died or is being destroyed.
+func (s *sandbox) IsGone() bool {
 	select {
 	case <-s.gone:
 		return true
@@ -96,6 +96,15 @@ func (s *sandbox) isGone() bool {
 		return false
 	}
 }
+
+// Digest is that of its template.
+func (s *sandbox) Digest() string { return s.digest }
+
+// SetTaken says that it is somebody's, or nobody's again.
+func (s *sandbox) SetTaken(taken bool) { s.taken.Store(taken) }
+
+// IsTaken reports whether it is somebody's, or about to be.
+func (s *sandbox) IsTaken() bool { return s.taken.Load() }
 
 // slotID returns the id of the slot that it is in, "" for none.
 func (s *sandbox) slotID() string {
@@ -169,7 +178,7 @@ func (s *sandbox) usable() error {
 
 // lives is usable for what this executor itself starts, in a sandbox that nobody has too.
 func (s *sandbox) lives() error {
-	if s.isGone() {
+	if s.IsGone() {
 		return yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is gone", s.id)
 	}
 	return nil

@@ -110,7 +110,7 @@ func (sl *slot) view() yurt.Slot {
 	case sl.sandbox == nil:
 	default:
 		view.SandboxID, view.State = sl.sandbox.id, yurt.SlotReady
-		if sl.sandbox.taken.Load() {
+		if sl.sandbox.IsTaken() {
 			view.State = yurt.SlotClaimed
 		}
 	}

@@ -78,8 +78,8 @@ func (e *Executor) hold(sl *slot) (why string) {
 	case <-sl.ctx.Done():
 		return sl.ctx.Err().Error()
 	}
-	e.reserves.drop(s) // from here on it is taken, or never will be
-	if s.taken.Load() {
+	e.reserves.Drop(s) // from here on it is taken, or never will be
+	if s.IsTaken() {
 		sl.clear("")
 		e.bells.Ring(sl.spec.ID)
 		return ""
@@ -137,7 +137,7 @@ func (e *Executor) shut(sl *slot) {
 		if err := e.DestroySandbox(context.WithoutCancel(e.ctx), s.id); err != nil {
 			e.logger.Error("destroying the sandbox of a slot", "slot", sl.spec.ID, "sandbox", s.id, "error", err)
 		}
-		if s.taken.Load() {
+		if s.IsTaken() {
 			view := s.view(e.config.Node)
 			view.State, view.Reason = yurt.SandboxDead, sl.whyClosed()
 			e.tellDeath(view)

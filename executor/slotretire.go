@@ -13,7 +13,7 @@ import (
 func (e *Executor) RetireSlots(ctx context.Context, digest string, most int) ([]string, error) {
 	var ids []string
 	for len(ids) < most && ctx.Err() == nil {
-		s := e.reserves.take(digest, func(s *sandbox) bool { return s.slot != nil && s.slot.spec.For == "" })
+		s := e.reserves.Take(digest, func(s *sandbox) bool { return s.slot != nil && s.slot.spec.For == "" })
 		if s == nil {
 			break
 		}

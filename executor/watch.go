@@ -90,8 +90,8 @@ func (e *Executor) leave(s *sandbox, why string) {
 	default:
 	}
 	close(s.gone)
-	e.reserves.drop(s)
-	if s.slot != nil && s.slot.spec.Once && s.taken.Load() {
+	e.reserves.Drop(s)
+	if s.slot != nil && s.slot.spec.Once && s.IsTaken() {
 		e.endSlot(s.slot, why, false) // before its record is gone, or the next executor would make another
 	}
 	e.bells.Ring(s.slotID())

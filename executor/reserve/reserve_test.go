@@ -1,40 +1,52 @@
-package executor
+package reserve_test
 
 import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/yurtrun/yurt/executor/reserve"
 )
+
+// thing is what the reserve holds.
+type thing struct {
+	digest      string
+	taken, gone bool
+}
+
+func (s *thing) Digest() string      { return s.digest }
+func (s *thing) IsGone() bool        { return s.gone }
+func (s *thing) SetTaken(taken bool) { s.taken = taken }
 
 // TestReserveHandsOutOnce plays with the reserves of two templates: what is put in
 // comes out once at the most, oldest first, and never after it died or was destroyed.
 // Who is in line has the next one, in their order, unless they leave.
 func TestReserveHandsOutOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		e := &Executor{reserves: newReserves()}
+		r := reserve.New[*thing]()
 		digests := []string{"a", "b"}
-		want := map[string][]*sandbox{} // by digest, what must come out
-		line := map[string][]*seeker{}  // by digest, who waits
-		anything := func(*sandbox) bool { return true }
+		want := map[string][]*thing{}                  // by digest, what must come out
+		line := map[string][]*reserve.Seeker[*thing]{} // by digest, who waits
+		anything := func(*thing) bool { return true }
 		draw := func(t *rapid.T) string { return rapid.SampledFrom(digests).Draw(t, "digest") }
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				digest := draw(t)
-				s := &sandbox{digest: digest, template: digest, gone: make(chan struct{})}
-				e.reserves.put(s)
+				s := &thing{digest: digest}
+				r.Put(s)
 				if len(line[digest]) == 0 {
 					want[digest] = append(want[digest], s)
 					return
 				}
 				first := line[digest][0]
 				line[digest] = line[digest][1:]
-				if given := e.reserves.leave(first); given != s || !s.taken.Load() {
+				if given := r.Leave(first); given != s || !s.taken {
 					t.Fatalf("who waited first was given %p, not %p", given, s)
 				}
 			},
 			"seek": func(t *rapid.T) {
 				digest := draw(t)
-				s, in := e.reserves.seek(digest, anything)
+				s, in := r.Seek(digest, anything)
 				switch list := want[digest]; {
 				case len(list) == 0 && s == nil:
 					line[digest] = append(line[digest], in)
@@ -51,20 +63,38 @@ func TestReserveHandsOutOnce(t *testing.T) {
 					return
 				}
 				i := rapid.IntRange(0, len(waiting)-1).Draw(t, "which")
-				if s := e.reserves.leave(waiting[i]); s != nil {
+				if s := r.Leave(waiting[i]); s != nil {
 					t.Fatalf("who left was given %p", s)
 				}
 				line[digest] = append(waiting[:i:i], waiting[i+1:]...)
 			},
 			"take": func(t *rapid.T) {
 				digest := draw(t)
-				var next *sandbox
+				var next *thing
 				if list := want[digest]; len(list) > 0 {
 					next, want[digest] = list[0], list[1:]
 				}
-				s := e.reserves.take(digest, anything)
-				if s != next || s != nil && !s.taken.Load() {
+				s := r.Take(digest, anything)
+				if s != next || s != nil && !s.taken {
 					t.Fatalf("out came %p, not %p", s, next)
+				}
+			},
+			"put back": func(t *rapid.T) { // it is the last one, whatever it was
+				digest := draw(t)
+				s := r.Take(digest, anything)
+				if s == nil {
+					return
+				}
+				want[digest] = want[digest][1:]
+				if rapid.Bool().Draw(t, "gone meanwhile") {
+					s.gone = true
+				}
+				r.PutBack(s)
+				if !s.gone {
+					want[digest] = append(want[digest], s)
+				}
+				if s.taken != s.gone {
+					t.Fatalf("it is taken: %v, and gone: %v", s.taken, s.gone)
 				}
 			},
 			"lose": func(t *rapid.T) {
@@ -74,20 +104,16 @@ func TestReserveHandsOutOnce(t *testing.T) {
 					return
 				}
 				i := rapid.IntRange(0, len(list)-1).Draw(t, "which")
-				close(list[i].gone)
+				list[i].gone = true
 				if rapid.Bool().Draw(t, "noticed") {
-					e.reserves.drop(list[i])
+					r.Drop(list[i])
 				}
 				want[digest] = append(list[:i:i], list[i+1:]...)
 			},
 			"": func(t *rapid.T) {
 				counts := map[string]int{}
-				list, err := e.Reserves(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, r := range list {
-					counts[r.Digest] = r.Ready
+				for _, s := range r.List() {
+					counts[s.digest]++
 				}
 				for _, digest := range digests {
 					if counts[digest] != len(want[digest]) {
