@@ -59,14 +59,14 @@ func (e *Executor) adopt(ctx context.Context, id string) error {
 	if err := records.Read(path, &record); err != nil {
 		return err
 	}
-	in, err := e.slots.of(record)
+	in, err := e.slots.Of(record.Slot)
 	if err != nil {
 		return err
 	}
 	s := e.newSandbox(record, e.cgroups.Open(id), in)
 	if err := e.takeBack(ctx, s); err != nil {
-		if in != nil && in.spec.Once && !record.Warm && !errors.Is(err, records.ErrNewer) {
-			e.endSlot(in, "its sandbox was lost: "+err.Error(), false)
+		if in != nil && in.Spec.Once && !record.Warm && !errors.Is(err, records.ErrNewer) {
+			e.slots.End(in, "its sandbox was lost: "+err.Error(), false)
 		}
 		return err
 	}
@@ -131,7 +131,7 @@ func (e *Executor) keep(s *sandbox) error {
 	}
 	e.sandboxes[s.id] = s
 	if s.slot != nil {
-		s.slot.fill(s)
+		s.slot.Fill(s)
 	}
 	if s.record.Warm {
 		e.reserves.Put(s)

@@ -104,10 +104,10 @@ func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 		promised.CPU = max(0, promised.CPU-r.CPU)
 		promised.Memory = max(0, promised.Memory-r.Memory)
 	}
-	for _, sl := range e.slots.list() {
-		if view := sl.view(); view.State != yurt.SlotEnded {
-			promise(sl.spec.Resources)
-			c.Templates[sl.digest] = countSlot(c.Templates[sl.digest], view)
+	for _, sl := range e.slots.List() {
+		if view := sl.View(); view.State != yurt.SlotEnded {
+			promise(sl.Spec.Resources)
+			c.Templates[sl.Digest] = countSlot(c.Templates[sl.Digest], view)
 		}
 	}
 	for _, s := range e.list() {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -79,24 +78,24 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 // takeFrom takes the sandbox of the slot; nil if it is not there yet. It may be the
 // caller's already.
 func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, error) {
-	sl := e.slot(slotID)
+	sl := e.slots.Get(slotID)
 	if sl == nil {
-		return nil, e.slots.refusals.of(slotID, time.Now())
+		return nil, e.slots.Refusal(slotID)
 	}
-	if spec.Template.Digest() != sl.digest {
+	if spec.Template.Digest() != sl.Digest {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "template", "slot %s is of another template, or another version of it", slotID)
 	}
-	if err := sl.admits(spec); err != nil {
+	if err := sl.Admits(spec); err != nil {
 		return nil, err
 	}
-	if s := e.reserves.Take(sl.digest, func(s *sandbox) bool { return s.slot == sl }); s != nil {
+	if s := e.reserves.Take(sl.Digest, func(s *sandbox) bool { return s.slot == sl }); s != nil {
 		return s, nil
 	}
-	switch now := sl.view(); now.State {
+	switch now := sl.View(); now.State {
 	case yurt.SlotEnded:
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "slot %s has ended: %s", slotID, now.Reason)
 	case yurt.SlotClaimed:
-		if s := sl.current(); sl.spec.For != "" && s != nil && s.isOf(spec) {
+		if s := sl.Current(); sl.Spec.For != "" && s != nil && s.isOf(spec) {
 			return s, nil
 		}
 		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "slot", "what slot %s has is claimed already", slotID)
@@ -111,7 +110,7 @@ func (s *sandbox) isOf(spec yurt.SandboxSpec) bool {
 	defer s.mu.Unlock()
 	had := s.record.Spec
 	return !s.record.Warm && had.Resources == spec.Resources && maps.Equal(had.Env, spec.Env) &&
-		maps.Equal(had.Labels, yurt.LabelsIn(s.slot.spec.Labels, spec.Labels))
+		maps.Equal(had.Labels, yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels))
 }
 
 // admitClaim refuses claims that no sandbox of this node could meet, or none may now.
@@ -136,7 +135,7 @@ func (s *sandbox) admits(spec yurt.SandboxSpec) error {
 	if s.slot == nil {
 		return nil
 	}
-	return s.slot.admits(spec)
+	return s.slot.Admits(spec)
 }
 
 // handOver gives a sandbox that was taken to whom it is for.
@@ -180,7 +179,7 @@ func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
 	record.Spec, record.Warm = spec, false
 	record.Spec.ID = s.id
 	if s.slot != nil {
-		record.Spec.Labels = yurt.LabelsIn(s.slot.spec.Labels, spec.Labels)
+		record.Spec.Labels = yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels)
 	}
 	record.Phases = phases.done()
 	if err := records.Write(s.path(recordFile), record); err != nil {

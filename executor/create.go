@@ -42,7 +42,7 @@ type purpose struct {
 }
 
 // urgent reports whether somebody waits for the sandbox.
-func (p purpose) urgent() bool { return p.slot == nil || p.slot.spec.For != "" }
+func (p purpose) urgent() bool { return p.slot == nil || p.slot.Spec.For != "" }
 
 // hurried returns a channel that is closed when somebody waits for it after all; nil if
 // that is never so.
@@ -50,7 +50,7 @@ func (p purpose) hurried() <-chan struct{} {
 	if p.slot == nil {
 		return nil
 	}
-	return p.slot.hurrying()
+	return p.slot.Hurrying()
 }
 
 // make makes a sandbox.
@@ -83,7 +83,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	undo.add(func() error { e.ids.Free(base); return nil })
 	record := sandboxRecord{Version: records.Version, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: to.warm, Installs: to.installs}
 	if to.slot != nil {
-		record.Slot = to.slot.spec.ID
+		record.Slot = to.slot.Spec.ID
 	}
 	s := e.newSandbox(record, nil, to.slot)
 	if err := s.makeDir(); err != nil {

@@ -102,8 +102,8 @@ func (e *Executor) remove(s *sandbox) error {
 // are removed.
 func (e *Executor) DestroyAll(ctx context.Context) error {
 	var closing errgroup.Group
-	for _, sl := range e.slots.list() {
-		closing.Go(func() error { return e.CloseSlot(ctx, sl.spec.ID) })
+	for _, sl := range e.slots.List() {
+		closing.Go(func() error { return e.CloseSlot(ctx, sl.Spec.ID) })
 	}
 	errs := []error{closing.Wait()}
 	list := e.list()

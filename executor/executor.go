@@ -21,6 +21,7 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/reserve"
+	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/executor/turns"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -82,7 +83,7 @@ type Executor struct {
 	closed     bool
 
 	reserves *reserve.Reserve[*sandbox]
-	slots    *slots
+	slots    *slots.Set[*sandbox]
 	bells    *bells.Bells // ring under the id of the slot that changes, or for the whole node
 	draining atomic.Bool  // nothing new comes here
 	tally    *tally
@@ -149,12 +150,13 @@ func New(config Config) (*Executor, error) {
 		making:    make(map[string]purpose),
 		ahead:     make(map[string]layerPlans),
 		creates:   turns.New(config.MaxCreates),
-		reserves:  reserve.New[*sandbox](), slots: newSlots(filepath.Join(state, "slots")),
-		bells: bells.New(), tally: newTally(), begun: time.Now(),
+		reserves:  reserve.New[*sandbox](),
+		bells:     bells.New(), tally: newTally(), begun: time.Now(),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, config.Logger)
 	return e, nil
 }
 
@@ -226,13 +228,13 @@ func (e *Executor) Start(ctx context.Context) error {
 	if err := e.readDraining(); err != nil {
 		return err
 	}
-	if err := e.loadSlots(); err != nil {
+	if err := e.slots.Load(); err != nil {
 		return err
 	}
 	if err := e.adoptAll(ctx); err != nil {
 		return err
 	}
-	return e.startSlots()
+	return e.slots.Start()
 }
 
 // Close lets go of everything and leaves the sandboxes running, unless they are

@@ -16,5 +16,5 @@ func BeginClose(e *Executor, slot string) (left <-chan struct{}, undo func()) {
 		e.closed = closed
 	}
 	set(true)
-	return e.slot(slot).kept, func() { set(false) }
+	return e.slots.Get(slot).Kept(), func() { set(false) }
 }

@@ -97,6 +97,9 @@ func (s *sandbox) IsGone() bool {
 	}
 }
 
+// ID is its id.
+func (s *sandbox) ID() string { return s.id }
+
 // Digest is that of its template.
 func (s *sandbox) Digest() string { return s.digest }
 
@@ -111,7 +114,7 @@ func (s *sandbox) slotID() string {
 	if s.slot == nil {
 		return ""
 	}
-	return s.slot.spec.ID
+	return s.slot.Spec.ID
 }
 
 func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }

@@ -53,39 +53,11 @@ func (e *Executor) inLine(ctx context.Context, in *reserve.Seeker[*sandbox], spe
 
 // hurry has a slot that makes a sandbox for nobody yet make it now.
 func (e *Executor) hurry(digest string, spec yurt.SandboxSpec) error {
-	for _, sl := range e.slots.list() {
-		if sl.digest == digest && sl.spec.For == "" && sl.admits(spec) == nil && sl.beHurried() {
+	for _, sl := range e.slots.List() {
+		if sl.Digest == digest && sl.Spec.For == "" && sl.Admits(spec) == nil && sl.BeHurried() {
 			return nil
 		}
 	}
 	e.tally.add(digest, spec.Template.Name, refusal)
 	return yurt.Errorf(yurt.CodeNotFound, "no sandbox of that template is about to be ready here")
-}
-
-// beHurried has the slot's next sandbox made without delay, unless it has one, cannot make
-// any, or was asked before.
-func (sl *slot) beHurried() bool {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	left := sl.sandbox == nil || !sl.spec.Once && sl.sandbox.IsTaken() && sl.sandbox.IsGone()
-	if !left || sl.hurried || !sl.ended.IsZero() || sl.reason != "" || sl.ctx.Err() != nil {
-		return false
-	}
-	sl.hurried = true
-	close(sl.hurry)
-	return true
-}
-
-// calm says that nobody waits for the slot's next sandbox. The lock is held.
-func (sl *slot) calm() {
-	if sl.hurried {
-		sl.hurried, sl.hurry = false, make(chan struct{})
-	}
-}
-
-// hurrying returns a channel that is closed when somebody waits for the slot's next sandbox.
-func (sl *slot) hurrying() <-chan struct{} {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	return sl.hurry
 }

@@ -2,156 +2,73 @@ package executor
 
 import (
 	"context"
-	"errors"
-	"maps"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/bells"
+	"github.com/yurtrun/yurt/executor/slots"
 )
 
-// slot is the live handle of a slot; what must last is in its record. Its keeper makes
-// its sandboxes, one after the other.
-type slot struct {
-	spec   yurt.SlotSpec
-	digest string // of its template
+// slot is room for one sandbox at a time, which package slots keeps filled.
+type slot = slots.Slot[*sandbox]
 
-	ctx    context.Context //nolint:containedctx // it is the slot's life: done when it is closed, or the executor is
-	stop   context.CancelFunc
-	kept   chan struct{} // closed when the keeper has left
-	over   chan struct{} // closed when it has ended
-	closed chan struct{} // closed when nothing is left of it
-	once   sync.Once     // to close it
+// slotNode is what slots need of the executor.
+type slotNode struct{ *Executor }
 
-	mu      sync.Mutex
-	sandbox *sandbox // that it has now; nil while there is none
-	ended   time.Time
-	failed  bool
-	reason  string        // that it ended, or that its sandbox is not there yet
-	hurry   chan struct{} // closed when somebody waits for its next sandbox
-	hurried bool          // somebody does
-}
-
-// newSlot returns the handle of a slot that has no keeper yet.
-func (e *Executor) newSlot(spec yurt.SlotSpec) *slot {
-	sl := &slot{
-		spec: spec, digest: spec.Template.Digest(),
-		kept: make(chan struct{}), over: make(chan struct{}), closed: make(chan struct{}), hurry: make(chan struct{}),
+// Make implements [slots.Node].
+func (n slotNode) Make(ctx context.Context, sl *slot) error {
+	if err := n.awaitUndrained(ctx); err != nil {
+		return err
 	}
-	sl.ctx, sl.stop = context.WithCancel(e.ctx)
-	return sl
-}
-
-// admits reports why who asks for that, of the slot's template, cannot have its sandbox.
-func (sl *slot) admits(spec yurt.SandboxSpec) error {
-	room := sl.spec.Resources
-	switch {
-	case !spec.Claimable(sl.spec.For):
-		return yurt.FieldErrorf(yurt.CodeForbidden, "slot", "slot %s is another session's", sl.spec.ID)
-	case !spec.Rebindable(room):
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "the sandbox of slot %s was made with limits that cannot be changed to these any more", sl.spec.ID)
-	case !spec.Resources.Fits(room):
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "more was asked for than slot %s has room for, which is cpu %v, memory %s, disk %s, pids %d",
-			sl.spec.ID, room.CPU, room.Memory, room.Disk, room.PIDs)
-	}
-	return nil
-}
-
-// fill gives the slot its sandbox.
-func (sl *slot) fill(s *sandbox) {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	sl.sandbox, sl.reason = s, ""
-	sl.calm()
-}
-
-// current returns the sandbox that it has, nil for none.
-func (sl *slot) current() *sandbox {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	return sl.sandbox
-}
-
-// clear takes the sandbox out and says why there is none, unless the slot has ended.
-func (sl *slot) clear(why string) {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	if sl.ended.IsZero() {
-		sl.sandbox, sl.reason = nil, why
-	}
-	if why != "" { // who waits for it would wait for long
-		sl.calm()
-	}
-}
-
-// isOver reports whether it has ended.
-func (sl *slot) isOver() bool {
-	select {
-	case <-sl.over:
-		return true
-	default:
-		return false
-	}
-}
-
-// view is what the node says of it.
-func (sl *slot) view() yurt.Slot {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	view := yurt.Slot{
-		ID: sl.spec.ID, Template: sl.spec.Template.Name, Digest: sl.digest, For: sl.spec.For, Once: sl.spec.Once,
-		State: yurt.SlotMaking, Reason: sl.reason, Failed: sl.failed, Labels: sl.spec.Labels,
-	}
-	switch {
-	case !sl.ended.IsZero():
-		view.State = yurt.SlotEnded
-	case sl.sandbox == nil:
-	default:
-		view.SandboxID, view.State = sl.sandbox.id, yurt.SlotReady
-		if sl.sandbox.IsTaken() {
-			view.State = yurt.SlotClaimed
+	if sl.Spec.For == "" { // a session that waits has its own executions wait
+		if err := n.installAhead(ctx, sl.Spec.Template); err != nil {
+			return err
 		}
 	}
-	return view
+	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: sl.Spec.Template, Resources: sl.Spec.Resources, Labels: sl.Spec.Labels}
+	_, err := n.make(ctx, spec, purpose{warm: true, slot: sl})
+	return err
 }
 
-// slots are the slots of the node.
-type slots struct {
-	dir      string // of their records
-	refusals refusals
-
-	mu   sync.Mutex
-	byID map[string]*slot
-}
-
-func newSlots(dir string) *slots { return &slots{dir: dir, byID: make(map[string]*slot)} }
-
-// list returns them by id.
-func (l *slots) list() []*slot {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	list := make([]*slot, 0, len(l.byID))
-	for _, id := range slices.Sorted(maps.Keys(l.byID)) {
-		list = append(list, l.byID[id])
+// Await implements [slots.Node].
+func (n slotNode) Await(ctx context.Context, s *sandbox) (why string, err error) {
+	select {
+	case <-s.gone:
+	case <-ctx.Done():
+		return "", ctx.Err()
 	}
-	return list
+	n.reserves.Drop(s) // from here on it is taken, or never will be
+	if s.IsTaken() {
+		return "", nil
+	}
+	return s.view("").Reason, nil
 }
 
-// slot returns the slot of that id, nil for none.
-func (e *Executor) slot(id string) *slot {
-	e.slots.mu.Lock()
-	defer e.slots.mu.Unlock()
-	return e.slots.byID[id]
+// Destroy implements [slots.Node].
+func (n slotNode) Destroy(ctx context.Context, s *sandbox) error { return n.DestroySandbox(ctx, s.id) }
+
+// Bereave implements [slots.Node].
+func (n slotNode) Bereave(s *sandbox, why string) {
+	view := s.view(n.config.Node)
+	view.State, view.Reason = yurt.SandboxDead, why
+	n.tellDeath(view)
 }
+
+// Serve implements [slots.Node].
+func (n slotNode) Serve(do func()) error { return n.serve(do) }
+
+// IsClosed implements [slots.Node].
+func (n slotNode) IsClosed() bool { return n.isClosed() }
+
+// Changed implements [slots.Node].
+func (n slotNode) Changed(id string) { n.bells.Ring(id) }
 
 // OpenSlot opens a slot: from here on the node keeps one sandbox ready in it, also after
 // it was started again, until the slot is closed or ends. It returns once that is
 // recorded, with the sandbox being made. Opening what is open already changes nothing.
 func (e *Executor) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
 	slot, err := e.openSlot(ctx, spec)
-	if e.slots.refusals.note(spec.ID, err, time.Now()) {
+	if e.slots.NoteRefusal(spec.ID, err) {
 		e.bells.Ring(spec.ID)
 	}
 	return slot, err
@@ -164,28 +81,15 @@ func (e *Executor) openSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot,
 	if err := ctx.Err(); err != nil {
 		return yurt.Slot{}, err
 	}
-	e.slots.mu.Lock()
-	defer e.slots.mu.Unlock()
-	if sl := e.slots.byID[spec.ID]; sl != nil {
-		return sl.again(spec)
-	}
-	if e.draining.Load() {
-		return yurt.Slot{}, errDraining()
-	}
-	e.slots.forgetEnded(time.Now())
-	if open := len(e.slots.byID); open >= e.config.MaxSandboxes {
-		return yurt.Slot{}, overloaded(retrySandboxes, "this node has %d slots, as many as it may; try again when some have ended", open)
-	}
-	sl := e.newSlot(spec)
-	if err := e.slots.write(sl); err != nil {
-		return yurt.Slot{}, err
-	}
-	if err := e.serve(func() { e.keepSlot(sl) }); err != nil {
-		return yurt.Slot{}, errors.Join(err, e.slots.remove(spec.ID))
-	}
-	e.slots.byID[spec.ID] = sl
-	e.bells.Ring(spec.ID)
-	return sl.view(), nil
+	return e.slots.Open(spec, func(open int) error {
+		switch {
+		case e.draining.Load():
+			return errDraining()
+		case open >= e.config.MaxSandboxes:
+			return overloaded(retrySandboxes, "this node has %d slots, as many as it may; try again when some have ended", open)
+		}
+		return nil
+	})
 }
 
 // admitSlot refuses slots in which this node could make no sandbox.
@@ -201,64 +105,22 @@ func (e *Executor) admitSlot(spec yurt.SlotSpec) error {
 	return err
 }
 
-// again answers who opens a slot that is there.
-func (sl *slot) again(spec yurt.SlotSpec) (yurt.Slot, error) {
-	had := sl.spec
-	same := spec.Template.Digest() == sl.digest && spec.Resources == had.Resources && spec.For == had.For && spec.Once == had.Once && maps.Equal(spec.Labels, had.Labels)
-	if !same {
-		return yurt.Slot{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "slot %s is open already, and asks for something else; close it, or give another id", spec.ID)
-	}
-	if sl.ctx.Err() != nil && !sl.isOver() {
-		return yurt.Slot{}, yurt.Errorf(yurt.CodeUnavailable, "slot %s is being closed; open it again in a moment", spec.ID)
-	}
-	return sl.view(), nil
-}
-
 // CloseSlot ends a slot and destroys the sandbox that it has, whoever has claimed it. It
 // returns when the slot is forgotten. A slot that is not known is no error.
-func (e *Executor) CloseSlot(ctx context.Context, id string) error {
-	sl := e.slot(id)
-	if sl == nil {
-		return nil
-	}
-	var err error
-	sl.once.Do(func() { err = e.serve(func() { e.shut(sl) }) })
-	if err != nil {
-		return err
-	}
-	select {
-	case <-sl.closed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err() // it goes on
-	case <-e.ctx.Done():
-		return errShuttingDown()
-	}
-}
+func (e *Executor) CloseSlot(ctx context.Context, id string) error { return e.slots.Close(ctx, id) }
 
 // WaitSlot returns once the slot has ended, with the reason.
 func (e *Executor) WaitSlot(ctx context.Context, id string) (yurt.Slot, error) {
-	sl := e.slot(id)
-	if sl == nil {
-		return yurt.Slot{}, yurt.FieldErrorf(yurt.CodeNotFound, "id", "this node has no slot %q", id)
-	}
-	select {
-	case <-sl.over:
-		return sl.view(), nil
-	case <-ctx.Done():
-		return yurt.Slot{}, ctx.Err()
-	case <-e.ctx.Done():
-		return yurt.Slot{}, errShuttingDown()
-	}
+	return e.slots.Wait(ctx, id)
 }
 
 // Slots lists every slot of this node by its id, those that have ended and were not
 // closed yet included.
 func (e *Executor) Slots(context.Context) ([]yurt.Slot, error) {
-	list := e.slots.list()
+	list := e.slots.List()
 	views := make([]yurt.Slot, len(list))
 	for i, sl := range list {
-		views[i] = sl.view()
+		views[i] = sl.View()
 	}
 	return views, nil
 }
@@ -284,11 +146,11 @@ func (e *Executor) WatchSlots(ctx context.Context, id string, each func([]yurt.S
 
 // viewOf is what the node says of one slot, and nothing if it has none of that id.
 func (e *Executor) viewOf(id string) []yurt.Slot {
-	sl := e.slot(id)
+	sl := e.slots.Get(id)
 	if sl == nil {
 		return nil
 	}
-	return []yurt.Slot{sl.view()}
+	return []yurt.Slot{sl.View()}
 }
 
 // watchNode calls look, and again when something about the slot of that id, or anything
@@ -325,51 +187,4 @@ func (e *Executor) pause(ctx context.Context, d time.Duration) error {
 	case <-e.ctx.Done():
 		return errShuttingDown()
 	}
-}
-
-const (
-	// refusalKept is how long it is remembered that a slot was refused.
-	refusalKept = time.Minute
-	maxRefusals = 256
-)
-
-// refusals are the slots that were not opened lately, by id: who waits for one of them is
-// told why. The zero value is ready to use.
-type refusals struct {
-	mu   sync.Mutex
-	byID map[string]refused
-}
-
-type refused struct {
-	at  time.Time
-	err error
-}
-
-// note keeps what came of opening a slot, and reports whether it was refused.
-func (r *refusals) note(id string, err error, now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.byID, id)
-	if err == nil {
-		return false
-	}
-	maps.DeleteFunc(r.byID, func(_ string, was refused) bool { return now.Sub(was.at) > refusalKept })
-	if r.byID == nil {
-		r.byID = make(map[string]refused)
-	}
-	if len(r.byID) < maxRefusals {
-		r.byID[id] = refused{now, err}
-	}
-	return true
-}
-
-// of returns why the slot was refused, nil if it was not, or long ago.
-func (r *refusals) of(id string, now time.Time) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	was, ok := r.byID[id]
-	if !ok || now.Sub(was.at) > refusalKept {
-		return nil
-	}
-	return was.err
 }

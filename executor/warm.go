@@ -11,7 +11,7 @@ import (
 // warmNow warms a sandbox up that nobody knows yet and is for nobody in particular: nobody waits
 // for it, and nobody can claim it meanwhile.
 func (e *Executor) warmNow(ctx context.Context, s *sandbox, to purpose, phases *phases) {
-	if to.warm && (to.slot == nil || to.slot.spec.For == "") {
+	if to.warm && (to.slot == nil || to.slot.Spec.For == "") {
 		e.warmUp(ctx, s)
 		phases.mark("interpreter")
 	}

@@ -91,8 +91,8 @@ func (e *Executor) leave(s *sandbox, why string) {
 	}
 	close(s.gone)
 	e.reserves.Drop(s)
-	if s.slot != nil && s.slot.spec.Once && s.IsTaken() {
-		e.endSlot(s.slot, why, false) // before its record is gone, or the next executor would make another
+	if s.slot != nil && s.slot.Spec.Once && s.IsTaken() {
+		e.slots.End(s.slot, why, false) // before its record is gone, or the next executor would make another
 	}
 	e.bells.Ring(s.slotID())
 }

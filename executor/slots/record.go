@@ -1,4 +1,4 @@
-package executor
+package slots
 
 import (
 	"errors"
@@ -28,21 +28,19 @@ type slotRecord struct {
 
 const slotSuffix = ".json"
 
-func (l *slots) path(id string) string { return filepath.Join(l.dir, id+slotSuffix) }
+func (l *Set[S]) path(id string) string { return filepath.Join(l.dir, id+slotSuffix) }
 
-// write records the slot as it is.
-func (l *slots) write(sl *slot) error {
-	record := slotRecord{Version: records.Version, Spec: sl.spec}
-	sl.mu.Lock()
+// write records the slot as it is. Its lock is held, or nobody else knows it.
+func (l *Set[S]) write(sl *Slot[S]) error {
+	record := slotRecord{Version: records.Version, Spec: sl.Spec}
 	if ended := sl.ended; !ended.IsZero() {
 		record.Ended, record.Failed, record.Reason = &ended, sl.failed, sl.reason
 	}
-	sl.mu.Unlock()
-	return records.Write(l.path(sl.spec.ID), record)
+	return records.Write(l.path(sl.Spec.ID), record)
 }
 
 // remove removes the record of the slot.
-func (l *slots) remove(id string) error {
+func (l *Set[S]) remove(id string) error {
 	if err := os.Remove(l.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the record of slot %s: %w", id, err)
 	}
@@ -50,7 +48,7 @@ func (l *slots) remove(id string) error {
 }
 
 // forgetEnded drops what ended long ago and nobody closed. The lock is held.
-func (l *slots) forgetEnded(now time.Time) {
+func (l *Set[S]) forgetEnded(now time.Time) {
 	for id, sl := range l.byID {
 		sl.mu.Lock()
 		forget := !sl.ended.IsZero() && now.Sub(sl.ended) > endedKept
@@ -61,30 +59,31 @@ func (l *slots) forgetEnded(now time.Time) {
 	}
 }
 
-// of returns the slot that a sandbox is in, nil for none. That the slot is closed, or has
+// Of returns the slot with the id that a sandbox says it is in, nil for none. That the slot is closed, or has
 // ended, is an error: so has the sandbox.
-func (l *slots) of(record sandboxRecord) (*slot, error) {
-	if record.Slot == "" {
+func (l *Set[S]) Of(id string) (*Slot[S], error) {
+	if id == "" {
 		return nil, nil //nolint:nilnil // there is none, and that is no error
 	}
+	var none S
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	sl := l.byID[record.Slot]
+	sl := l.byID[id]
 	switch {
 	case sl == nil:
-		return nil, fmt.Errorf("its slot %s was closed", record.Slot)
-	case sl.isOver():
-		return nil, fmt.Errorf("its slot %s has ended", record.Slot)
-	case sl.current() != nil:
-		return nil, fmt.Errorf("its slot %s has another sandbox", record.Slot)
+		return nil, fmt.Errorf("its slot %s was closed", id)
+	case sl.IsOver():
+		return nil, fmt.Errorf("its slot %s has ended", id)
+	case sl.Current() != none:
+		return nil, fmt.Errorf("its slot %s has another sandbox", id)
 	}
 	return sl, nil
 }
 
-// loadSlots reads the slots that an earlier executor left. When one is a newer version's
+// Load reads the slots that an earlier executor left. When one is a newer version's
 // it fails, and leaves that as it is. It runs before anything else does.
-func (e *Executor) loadSlots() error {
-	entries, err := os.ReadDir(e.slots.dir)
+func (l *Set[S]) Load() error {
+	entries, err := os.ReadDir(l.dir)
 	if err != nil {
 		return fmt.Errorf("looking for slots: %w", err)
 	}
@@ -93,13 +92,13 @@ func (e *Executor) loadSlots() error {
 		if !ok || !yurt.ValidSlotID(id) {
 			continue // not ours, or half written
 		}
-		err := e.loadSlot(id)
+		err := l.load(id)
 		if errors.Is(err, records.ErrNewer) {
-			return yurt.Errorf(yurt.CodeUnavailable, "slot %s in %s cannot be taken over: %w; it is left as it is, start that version again", id, e.config.StateDir, err)
+			return yurt.Errorf(yurt.CodeUnavailable, "slot %s in %s cannot be taken over: %w; it is left as it is, start that version again", id, l.dir, err)
 		}
 		if err != nil {
-			e.logger.Warn("slot not taken over, closing it", "slot", id, "reason", err)
-			if err := e.slots.remove(id); err != nil {
+			l.logger.Warn("slot not taken over, closing it", "slot", id, "reason", err)
+			if err := l.remove(id); err != nil {
 				return err
 			}
 		}
@@ -107,34 +106,34 @@ func (e *Executor) loadSlots() error {
 	return nil
 }
 
-// loadSlot reads one slot, or says why it cannot.
-func (e *Executor) loadSlot(id string) error {
-	if err := records.CheckVersion(e.slots.path(id)); err != nil {
+// load reads one slot, or says why it cannot.
+func (l *Set[S]) load(id string) error {
+	if err := records.CheckVersion(l.path(id)); err != nil {
 		return err
 	}
 	var record slotRecord
-	if err := records.Read(e.slots.path(id), &record); err != nil {
+	if err := records.Read(l.path(id), &record); err != nil {
 		return err
 	}
 	if record.Spec.ID != id {
 		return errors.New("its record is another's")
 	}
-	sl := e.newSlot(record.Spec)
+	sl := l.newSlot(record.Spec)
 	if record.Ended != nil {
 		sl.ended, sl.failed, sl.reason = *record.Ended, record.Failed, record.Reason
 		close(sl.over)
 	}
-	e.slots.byID[id] = sl
+	l.byID[id] = sl
 	return nil
 }
 
-// startSlots goes on with the slots that were read, when their sandboxes are known.
-func (e *Executor) startSlots() error {
-	e.slots.mu.Lock()
-	e.slots.forgetEnded(time.Now())
-	e.slots.mu.Unlock()
-	for _, sl := range e.slots.list() {
-		if err := e.serve(func() { e.keepSlot(sl) }); err != nil {
+// Start goes on with the slots that were read, when their sandboxes are known.
+func (l *Set[S]) Start() error {
+	l.mu.Lock()
+	l.forgetEnded(time.Now())
+	l.mu.Unlock()
+	for _, sl := range l.List() {
+		if err := l.node.Serve(func() { l.keep(sl) }); err != nil {
 			return err
 		}
 	}
