@@ -8,5 +8,7 @@
 // few may be lost, but the file stays consistent.
 //
 // The file holds the environments of sessions, which may be secret: it is created
-// readable by its owner alone. One controller at a time uses it.
+// readable by its owner alone. One controller at a time uses it: a lock of the file's
+// name and .lock sees to that, so that live sessions can be kept in memory as they were
+// last committed.
 package sqlite

@@ -19,18 +19,24 @@ const (
 
 // BeginExecution implements controller.ExecutionStore.
 func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change controller.SessionChange) (yurt.Session, error) {
-	var session yurt.Session
-	err := s.transact(ctx, func(tx *transaction) (err error) {
-		if session, err = changeSession(ctx, tx, e.SessionID, 1, change); err != nil {
+	var after kept
+	err := s.write.transact(ctx, func(tx *transaction) (err error) {
+		if after, _, err = s.load(tx, e.SessionID); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, insertExecutionText, record.ExecutionValues(e)...)
-		if err != nil {
+		after.running++
+		if err := after.step(tx, change); err != nil {
+			return err
+		}
+		if _, err = tx.exec(insertExecutionText, record.ExecutionValues(e)...); err != nil {
 			return fmt.Errorf("adding an execution: %w", err)
 		}
 		return nil
-	})
-	return session, err
+	}, s.keep(&after))
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	return after.session, nil
 }
 
 // EndExecution implements controller.ExecutionStore.
@@ -39,28 +45,33 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 	if err != nil {
 		return yurt.Session{}, false, err
 	}
-	var (
-		session yurt.Session
-		ended   bool
-	)
-	err = s.transact(ctx, func(tx *transaction) error {
-		sessionID, err := storeResult(ctx, tx, id, values)
+	var after kept
+	err = s.write.transact(ctx, func(tx *transaction) error {
+		sessionID, err := storeResult(tx, id, values)
 		if err != nil || sessionID == "" {
 			return err
 		}
-		ended = true
-		session, err = changeSession(ctx, tx, sessionID, 0, change)
-		return err
-	})
-	return session, ended && err == nil, err
+		var cached bool
+		if after, cached, err = s.load(tx, sessionID); err != nil {
+			return err
+		}
+		if cached { // the file counts it no longer
+			after.running--
+		}
+		return after.step(tx, change)
+	}, s.keep(&after))
+	if err != nil {
+		return yurt.Session{}, false, err
+	}
+	return after.session, after.session.ID != "", nil
 }
 
 // storeResult stores the first result of an execution and returns its session, or
 // "" when there is a result already.
-func storeResult(ctx context.Context, tx *transaction, id string, values []any) (sessionID string, err error) {
-	err = tx.QueryRowContext(ctx, endExecutionText, append(values, id)...).Scan(&sessionID)
+func storeResult(tx *transaction, id string, values []any) (sessionID string, err error) {
+	err = tx.row(endExecutionText, append(values, id)...).Scan(&sessionID)
 	if errors.Is(err, sql.ErrNoRows) {
-		err = tx.QueryRowContext(ctx, "SELECT '' FROM executions WHERE id = ?", id).Scan(&sessionID)
+		err = tx.row("SELECT '' FROM executions WHERE id = ?", id).Scan(&sessionID)
 		if errors.Is(err, sql.ErrNoRows) {
 			return "", record.ExecutionNotFound(id)
 		}
@@ -128,7 +139,7 @@ func (s *Store) queryExecutions(ctx context.Context, tail string, args ...any) (
 
 // OwnExecution implements controller.ExecutionStore.
 func (s *Store) OwnExecution(ctx context.Context, id, from, to string) (bool, error) {
-	result, err := s.write.ExecContext(ctx, "UPDATE executions SET owner = ? WHERE id = ? AND owner = ? AND result IS NULL", to, id, from)
+	result, err := s.write.exec(ctx, "UPDATE executions SET owner = ? WHERE id = ? AND owner = ? AND result IS NULL", to, id, from)
 	if err != nil {
 		return false, fmt.Errorf("giving an execution another owner: %w", err)
 	}

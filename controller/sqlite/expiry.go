@@ -31,14 +31,10 @@ func (s *Store) NextExpiry(ctx context.Context) (time.Time, error) {
 
 // PurgeSessions implements controller.ExpiryStore.
 func (s *Store) PurgeSessions(ctx context.Context, endedBefore time.Time) (int, error) {
-	var purged int64
-	err := s.transact(ctx, func(tx *transaction) error {
-		result, err := tx.ExecContext(ctx, "DELETE FROM sessions WHERE ended_at < ?", endedBefore.UnixNano())
-		if err != nil {
-			return fmt.Errorf("purging sessions: %w", err)
-		}
-		purged, err = result.RowsAffected()
-		return err
-	})
+	result, err := s.write.exec(ctx, "DELETE FROM sessions WHERE ended_at < ?", endedBefore.UnixNano())
+	if err != nil {
+		return 0, fmt.Errorf("purging sessions: %w", err)
+	}
+	purged, err := result.RowsAffected() // none of which is kept in memory
 	return int(purged), err
 }

@@ -17,66 +17,70 @@ const (
 	selectSessionAndRunning = "SELECT " + record.SessionColumns + ", (SELECT count(*) FROM executions WHERE session_id = sessions.id AND result IS NULL) FROM sessions WHERE id = ?"
 	updateSessionText       = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
 		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, expires_at = ? WHERE id = ?`
-	insertTransitionText = "INSERT INTO transitions (session_id, from_state, to_state, reason, at) VALUES (?, ?, ?, ?, ?)"
+	insertTransitionText = `INSERT INTO transitions (session_id, number, from_state, to_state, reason, at)
+		VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM transitions WHERE session_id = ?1), ?2, ?3, ?4, ?5)`
+	countSessionsText = `SELECT state, count(*) FROM sessions WHERE ended_at IS NULL GROUP BY state
+		UNION ALL SELECT state, count(*) FROM sessions WHERE ended_at IS NOT NULL GROUP BY state`
+	selectKey = "SELECT request_hash, session_id FROM idempotency_keys WHERE key = ?"
 )
 
 // CreateSession implements controller.SessionStore.
 func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first yurt.Transition, key *controller.IdempotencyKey) error {
-	return s.transact(ctx, func(tx *transaction) error {
+	return s.write.transact(ctx, func(tx *transaction) error {
 		if key != nil {
-			if _, taken, err := sessionByKey(ctx, tx, key.Key); err != nil {
+			if _, taken, err := scanKey(key.Key, tx.row(selectKey, key.Key)); err != nil {
 				return err
 			} else if taken {
 				return controller.ErrKeyTaken
 			}
 		}
 		if session.ReuseKey != "" {
-			if taken, err := reuseTaken(ctx, tx, session.ReuseKey); err != nil {
+			if taken, err := reuseTaken(tx, session.ReuseKey); err != nil {
 				return err
 			} else if taken {
 				return controller.ErrReuseTaken
 			}
 		}
-		if err := insertSession(ctx, tx, session); err != nil {
+		if err := insertSession(tx, session); err != nil {
 			return err
 		}
 		if key != nil {
-			_, err := tx.ExecContext(ctx, "INSERT INTO idempotency_keys (key, request_hash, session_id) VALUES (?, ?, ?)", key.Key, key.RequestHash, session.ID)
+			_, err := tx.exec("INSERT INTO idempotency_keys (key, request_hash, session_id) VALUES (?, ?, ?)", key.Key, key.RequestHash, session.ID)
 			if err != nil {
 				return fmt.Errorf("adding an idempotency key: %w", err)
 			}
 		}
-		return insertTransitions(ctx, tx, session.ID, []yurt.Transition{first})
-	})
+		return insertTransitions(tx, session.ID, []yurt.Transition{first})
+	}, s.keep(&kept{session: session}))
 }
 
-func insertSession(ctx context.Context, tx *transaction, s yurt.Session) error {
+func insertSession(tx *transaction, s yurt.Session) error {
 	values, err := record.SessionValues(s)
 	if err != nil {
 		return err
 	}
 	marks := strings.Repeat(", ?", len(values))[2:]
-	if _, err := tx.ExecContext(ctx, "INSERT INTO sessions ("+record.SessionColumns+", expires_at) VALUES ("+marks+")", values...); err != nil {
+	if _, err := tx.exec("INSERT INTO sessions ("+record.SessionColumns+", expires_at) VALUES ("+marks+")", values...); err != nil {
 		return fmt.Errorf("adding a session: %w", err)
 	}
 	return nil
 }
 
 // updateSession writes what a step of a session's life can change.
-func updateSession(ctx context.Context, tx *transaction, s yurt.Session) error {
+func updateSession(tx *transaction, s yurt.Session) error {
 	values, err := record.SessionChanges(s)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, updateSessionText, append(values, s.ID)...); err != nil {
+	if _, err := tx.exec(updateSessionText, append(values, s.ID)...); err != nil {
 		return fmt.Errorf("changing a session: %w", err)
 	}
 	return nil
 }
 
-func insertTransitions(ctx context.Context, tx *transaction, sessionID string, list []yurt.Transition) error {
+func insertTransitions(tx *transaction, sessionID string, list []yurt.Transition) error {
 	for _, t := range list {
-		_, err := tx.ExecContext(ctx, insertTransitionText, sessionID, t.From, t.To, t.Reason, t.At.UnixNano())
+		_, err := tx.exec(insertTransitionText, sessionID, t.From, t.To, t.Reason, t.At.UnixNano())
 		if err != nil {
 			return fmt.Errorf("adding a transition: %w", err)
 		}
@@ -84,19 +88,14 @@ func insertTransitions(ctx context.Context, tx *transaction, sessionID string, l
 	return nil
 }
 
-// queryer is what a transaction and a database have in common.
-type queryer interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // SessionByKey implements controller.SessionStore.
 func (s *Store) SessionByKey(ctx context.Context, key string) (controller.IdempotencyKey, bool, error) {
-	return sessionByKey(ctx, s.read, key)
+	return scanKey(key, s.read.QueryRowContext(ctx, selectKey, key))
 }
 
-func sessionByKey(ctx context.Context, from queryer, key string) (controller.IdempotencyKey, bool, error) {
+func scanKey(key string, row record.Row) (controller.IdempotencyKey, bool, error) {
 	found := controller.IdempotencyKey{Key: key}
-	err := from.QueryRowContext(ctx, "SELECT request_hash, session_id FROM idempotency_keys WHERE key = ?", key).Scan(&found.RequestHash, &found.SessionID)
+	err := row.Scan(&found.RequestHash, &found.SessionID)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return controller.IdempotencyKey{}, false, nil
@@ -106,8 +105,8 @@ func sessionByKey(ctx context.Context, from queryer, key string) (controller.Ide
 	return found, true, nil
 }
 
-func reuseTaken(ctx context.Context, from queryer, key string) (taken bool, _ error) {
-	err := from.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM sessions WHERE reuse_key = ? AND reuse_key <> '' AND ended_at IS NULL)", key).Scan(&taken)
+func reuseTaken(tx *transaction, key string) (taken bool, _ error) {
+	err := tx.row("SELECT EXISTS (SELECT 1 FROM sessions WHERE reuse_key = ? AND reuse_key <> '' AND ended_at IS NULL)", key).Scan(&taken)
 	if err != nil {
 		return false, fmt.Errorf("looking for a session to reuse: %w", err)
 	}
@@ -116,11 +115,10 @@ func reuseTaken(ctx context.Context, from queryer, key string) (taken bool, _ er
 
 // Session implements controller.SessionStore.
 func (s *Store) Session(ctx context.Context, id string) (yurt.Session, error) {
-	return readSession(ctx, s.read, id)
-}
-
-func readSession(ctx context.Context, from queryer, id string) (yurt.Session, error) {
-	session, err := record.ScanSession(from.QueryRowContext(ctx, selectSession, id))
+	if found, ok := s.cache.get(id); ok {
+		return found.session, nil
+	}
+	session, err := record.ScanSession(s.read.QueryRowContext(ctx, selectSession, id))
 	return session, foundSession(id, err)
 }
 
@@ -161,30 +159,51 @@ func (s *Store) querySessions(ctx context.Context, tail string, args ...any) ([]
 
 // ChangeSession implements controller.SessionStore.
 func (s *Store) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
-	var after yurt.Session
-	err := s.transact(ctx, func(tx *transaction) (err error) {
-		after, err = changeSession(ctx, tx, id, 0, change)
-		return err
-	})
-	return after, err
+	var after kept
+	err := s.write.transact(ctx, func(tx *transaction) (err error) {
+		if after, _, err = s.load(tx, id); err != nil {
+			return err
+		}
+		return after.step(tx, change)
+	}, s.keep(&after))
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	return after.session, nil
 }
 
-// changeSession applies change within a transaction. It shows it so many executions
-// more than there are.
-func changeSession(ctx context.Context, tx *transaction, id string, more int, change controller.SessionChange) (yurt.Session, error) {
-	var running int
-	session, err := record.ScanSession(tx.QueryRowContext(ctx, selectSessionAndRunning, id), &running)
+// load returns a session as it is in the transaction, which has not changed it yet; the
+// executions are those of the last transaction if it was cached.
+func (s *Store) load(tx *transaction, id string) (found kept, cached bool, err error) {
+	if found, ok := s.cache.get(id); ok {
+		return found, true, nil
+	}
+	found.session, err = record.ScanSession(tx.row(selectSessionAndRunning, id), &found.running)
+	return found, false, foundSession(id, err)
+}
+
+// keep returns what keeps a session once it is committed.
+func (s *Store) keep(k *kept) (ended func(committed bool)) {
+	return func(committed bool) {
+		switch {
+		case !committed:
+			s.cache.drop(k.session.ID)
+		case k.session.ID != "": // else nothing was changed
+			s.cache.put(*k)
+		}
+	}
+}
+
+// step applies a change to the session, and stores it.
+func (k *kept) step(tx *transaction, change controller.SessionChange) error {
+	transitions, err := change(&k.session, k.running)
 	if err != nil {
-		return yurt.Session{}, foundSession(id, err)
+		return err
 	}
-	transitions, err := change(&session, running+more)
-	if err != nil {
-		return yurt.Session{}, err
+	if err := updateSession(tx, k.session); err != nil {
+		return err
 	}
-	if err := updateSession(ctx, tx, session); err != nil {
-		return yurt.Session{}, err
-	}
-	return session, insertTransitions(ctx, tx, id, transitions)
+	return insertTransitions(tx, k.session.ID, transitions)
 }
 
 // Transitions implements controller.SessionStore.
@@ -211,7 +230,7 @@ func (s *Store) Transitions(ctx context.Context, id string) ([]yurt.Transition, 
 
 // CountSessions implements controller.SessionStore.
 func (s *Store) CountSessions(ctx context.Context) (map[yurt.SessionState]int, error) {
-	rows, err := s.read.QueryContext(ctx, "SELECT state, count(*) FROM sessions GROUP BY state")
+	rows, err := s.read.QueryContext(ctx, countSessionsText)
 	if err != nil {
 		return nil, fmt.Errorf("counting sessions: %w", err)
 	}

@@ -8,58 +8,84 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"net/url"
 	"os"
 	"runtime"
+	"time"
 
 	"github.com/pressly/goose/v3"
+	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // registers the driver
 
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/executor/flock"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// lockPatience is how long Open waits for the process that had the file before: one that
+// was killed may have a child left between its fork and its exec.
+const lockPatience = time.Second
+
 // Store is a controller.Store in a SQLite file. It is safe for concurrent use.
 type Store struct {
-	write *database // one connection: SQLite has one writer
-	read  *database
+	lock  *os.File
+	write *writer
+	read  *reader
+	cache *cache
+	pools poolSizes
 }
 
 var _ controller.Store = (*Store)(nil)
 
 // Open opens the file at path, makes it when it is not there, and brings its
-// schema up to date. The caller closes the store.
-func Open(ctx context.Context, path string) (*Store, error) {
-	if err := createPrivate(path); err != nil {
+// schema up to date. The caller closes the store. It fails when another process has the
+// file open, since what one keeps in memory the other would change.
+func Open(ctx context.Context, path string) (_ *Store, err error) {
+	s := &Store{cache: newCache()}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.lock, err = lock(path); err != nil {
 		return nil, err
 	}
-	write, err := openDatabase(ctx, dsn(path, "immediate"), 1, func(db *sql.DB) error { return migrate(ctx, db) })
+	db, err := openDatabase(dsn(path)+"&_txlock=immediate", 1)
 	if err != nil {
 		return nil, err
 	}
-	readers := max(4, runtime.GOMAXPROCS(0))
-	read, err := openDatabase(ctx, dsn(path, "deferred")+"&_pragma=query_only(1)", readers, nil)
-	if err != nil {
-		return nil, errors.Join(err, write.Close())
+	if err := migrate(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{write: write, read: read}, nil
+	if s.write, err = newWriter(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if s.read, err = newReader(ctx, path, max(4, runtime.GOMAXPROCS(0))); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-// createPrivate makes the file, so that SQLite does not make it readable by all.
-func createPrivate(path string) error {
+// lock makes the file at path, so that SQLite does not make it readable by all, and locks
+// one beside it: closing any descriptor of the file itself would end the locks that SQLite
+// has of it.
+func lock(path string) (*os.File, error) {
+	beside, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	if err := flock.Take(beside, lockPatience); err != nil {
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = errors.New("another process has it open; end that one, or give this one a file of its own")
+		}
+		return nil, errors.Join(fmt.Errorf("opening the store %s: %w", path, err), beside.Close())
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return fmt.Errorf("opening the store: %w", err)
+		return beside, fmt.Errorf("opening the store: %w", err)
 	}
-	return file.Close()
-}
-
-func dsn(path, lock string) string {
-	location := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
-	return location.String() + "?_txlock=" + lock +
-		"&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)"
+	return beside, file.Close()
 }
 
 func migrate(ctx context.Context, db *sql.DB) error {
@@ -78,32 +104,25 @@ func migrate(ctx context.Context, db *sql.DB) error {
 }
 
 // Close closes the file.
-func (s *Store) Close() error { return errors.Join(s.read.Close(), s.write.Close()) }
+func (s *Store) Close() error {
+	var errs []error
+	if s.read != nil {
+		errs = append(errs, s.read.Close())
+	}
+	if s.write != nil {
+		errs = append(errs, s.write.Close())
+	}
+	if s.lock != nil { // last
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
 
 // Ping implements controller.Store.
 func (s *Store) Ping(ctx context.Context) error {
 	var one int
 	if err := s.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
 		return fmt.Errorf("asking the store: %w", err)
-	}
-	return nil
-}
-
-// transact runs work in a transaction of the writing connection. The lock is taken
-// at its begin, so that what it reads stays true until it commits.
-func (s *Store) transact(ctx context.Context, work func(tx *transaction) error) error {
-	tx, err := s.write.begin(ctx)
-	if err != nil {
-		return fmt.Errorf("beginning a transaction: %w", err)
-	}
-	if err := work(tx); err != nil {
-		if rollback := tx.Rollback(); rollback != nil && !errors.Is(rollback, sql.ErrTxDone) {
-			return errors.Join(err, fmt.Errorf("rolling back: %w", rollback))
-		}
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("committing: %w", err)
 	}
 	return nil
 }

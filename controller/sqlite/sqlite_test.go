@@ -1,9 +1,13 @@
 package sqlite_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
@@ -11,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt/controller/storetest"
 )
 
-func open(t *testing.T, path string) *sqlite.Store {
+func open(t testing.TB, path string) *sqlite.Store {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), path)
 	if err != nil {
@@ -25,19 +29,128 @@ func open(t *testing.T, path string) *sqlite.Store {
 	return store
 }
 
+func someSession() yurt.Session {
+	now := time.Now()
+	return yurt.Session{
+		ID: yurt.NewSessionID(), TemplateID: "python-basic", Mode: yurt.ModePersistent, State: yurt.SessionReady,
+		Reason: "its sandbox is ready", Resources: yurt.DefaultResources(), Timeout: yurt.Duration(yurt.DefaultLifetime),
+		IdleTimeout: yurt.Duration(yurt.DefaultIdleTimeout), SandboxID: yurt.NewSandboxID(),
+		Placement: yurt.Placement{Kind: yurt.PlacementWarm, Node: "local"}, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
+	}
+}
+
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) controller.Store { return open(t, filepath.Join(t.TempDir(), "yurt.db")) })
 }
 
+// TestReopen opens a copy of the files that a store has open: what a kill leaves.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?#% name.db")
 	first := open(t, path)
 	if err := first.CreateTemplate(t.Context(), yurt.Template{Name: "kept"}); err != nil {
 		t.Fatal(err)
 	}
-	second := open(t, path) // the first is still open, as after a kill
+	left := t.TempDir()
+	if err := os.CopyFS(left, os.DirFS(filepath.Dir(path))); err != nil {
+		t.Fatal(err)
+	}
+	second := open(t, filepath.Join(left, filepath.Base(path)))
 	if _, err := second.Template(t.Context(), "kept"); err != nil {
 		t.Error("after opening again:", err)
+	}
+}
+
+func TestOneProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "yurt.db")
+	first, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(t.Context(), path); err == nil || !strings.Contains(err.Error(), "another process has it open") {
+		t.Errorf("a file that is open was opened again: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open(t, path)
+}
+
+// TestCallerLeaves is about a caller who leaves while it waits for its turn, and one who
+// does while its transaction is carried out.
+func TestCallerLeaves(t *testing.T) {
+	store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
+	s := someSession()
+	if err := store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, At: s.CreatedAt}, nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	_, err := store.ChangeSession(ctx, s.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		leave()
+		if _, err := store.ChangeSession(ctx, s.ID, nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("who left before its turn was told %v", err)
+		}
+		s.Reason = "changed"
+		return nil, nil
+	})
+	if err != nil {
+		t.Errorf("who left while it was carried out was told %v", err)
+	}
+	if after, err := store.Session(t.Context(), s.ID); err != nil || after.Reason != "changed" {
+		t.Errorf("the change was not stored: %q, %v", after.Reason, err)
+	}
+}
+
+// TestWhatIsHandedOutIsACopy changes what the store handed out, and what it was given.
+func TestWhatIsHandedOutIsACopy(t *testing.T) {
+	store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
+	s := someSession()
+	s.Env = map[string]string{"A": "a"}
+	if err := store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, At: s.CreatedAt}, nil); err != nil {
+		t.Fatal(err)
+	}
+	s.Env["A"] = "of the caller"
+	refusal := errors.New("refused")
+	_, err := store.ChangeSession(t.Context(), s.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		s.Env["A"], s.Reason = "of the change", "of the change"
+		return nil, refusal
+	})
+	if !errors.Is(err, refusal) {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := store.Session(t.Context(), s.ID)
+		if err != nil || got.Env["A"] != "a" || got.Reason != s.Reason {
+			t.Errorf("the session became %v, %q: %v", got.Env, got.Reason, err)
+		}
+		got.Env["A"] = "of a reader"
+	}
+}
+
+// TestMoreThanIsKept has more sessions than are kept in memory.
+func TestMoreThanIsKept(t *testing.T) {
+	store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
+	var ids []string
+	for range 1100 {
+		s := someSession()
+		if err := store.CreateSession(t.Context(), s, yurt.Transition{To: s.State, At: s.CreatedAt}, nil); err != nil {
+			t.Fatal(err)
+		}
+		e := yurt.Execution{ID: yurt.NewExecutionID(), SessionID: s.ID, Kind: yurt.KindCommand, State: yurt.ExecutionRunning, CreatedAt: s.CreatedAt}
+		if _, err := store.BeginExecution(t.Context(), e, func(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil }); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, s.ID)
+	}
+	for _, id := range ids {
+		_, err := store.ChangeSession(t.Context(), id, func(_ *yurt.Session, running int) ([]yurt.Transition, error) {
+			if running != 1 {
+				t.Errorf("%d executions run, want 1", running)
+			}
+			return nil, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ func (s *Store) CreateTemplate(ctx context.Context, t yurt.Template) error {
 	if err != nil {
 		return err
 	}
-	result, err := s.write.ExecContext(ctx, "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+	result, err := s.write.exec(ctx, "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
 		t.Name, body, time.Now().UnixNano())
 	if err != nil {
 		return fmt.Errorf("adding a template: %w", err)

@@ -34,6 +34,11 @@ func (c *Conditions) Sessions(query controller.SessionQuery) {
 	}
 	if query.State != "" {
 		c.Add("state = ?", string(query.State))
+		if query.State.Ended() { // as the indexes say it
+			c.Add("ended_at IS NOT NULL")
+		} else {
+			c.Add("ended_at IS NULL")
+		}
 	}
 	if query.Live {
 		c.Add("ended_at IS NULL")

@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+)
+
+// readTexts are the statements that reads of one row need often. Parsing them each time
+// would take longer than they do.
+func readTexts() []string { return []string{selectSession, selectExecution, selectTemplate} }
+
+// reader is a pool of connections that read, with statements that are prepared once.
+type reader struct {
+	*sql.DB
+	prepared map[string]*sql.Stmt // by text; never changed once open
+}
+
+func newReader(ctx context.Context, path string, n int) (*reader, error) {
+	db, err := openDatabase(dsn(path)+"&_txlock=deferred&_pragma=query_only(1)", n)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{DB: db, prepared: map[string]*sql.Stmt{}}
+	for _, text := range readTexts() {
+		statement, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close does
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("preparing the store's statements: %w", err), r.Close())
+		}
+		r.prepared[text] = statement
+	}
+	return r, nil
+}
+
+// openDatabase opens a pool of at most n connections.
+func openDatabase(name string, n int) (*sql.DB, error) {
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	db.SetMaxOpenConns(n)
+	db.SetMaxIdleConns(n)
+	return db, nil
+}
+
+// dsn names the file, and how it is opened. Only a checkpoint waits for the disk, and whoever
+// commits then with it: it is made every 16 MiB of log, in place of SQLite's 4.
+func dsn(path string) string {
+	location := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
+	return location.String() +
+		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4096)"
+}
+
+// QueryRowContext is that of sql.DB, with a prepared statement where there is one.
+func (r *reader) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	if statement, ok := r.prepared[text]; ok {
+		return statement.QueryRowContext(ctx, args...)
+	}
+	return r.DB.QueryRowContext(ctx, text, args...)
+}
+
+// Close closes the statements and the connections.
+func (r *reader) Close() error {
+	var errs []error
+	for _, statement := range r.prepared {
+		errs = append(errs, statement.Close())
+	}
+	return errors.Join(append(errs, r.DB.Close())...)
+}

@@ -1,0 +1,145 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/yurtrun/yurt/controller/internal/record"
+)
+
+// writer is the one connection that writes: SQLite has one writer. It has neither the
+// transactions of database/sql nor contexts that can end, since both start goroutines,
+// one for each transaction and one for each statement, which take longer than what they
+// wait for. A transaction here takes a fraction of a millisecond and waits for nobody.
+type writer struct {
+	db         *sql.DB
+	conn       *sql.Conn
+	turn       chan struct{}        // has a token while nobody writes
+	statements map[string]*sql.Stmt // by text; of whoever has the turn
+}
+
+// newWriter takes the only connection of db.
+func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("opening the store: %w", err)
+	}
+	w := &writer{db: db, conn: conn, turn: make(chan struct{}, 1), statements: map[string]*sql.Stmt{}}
+	w.turn <- struct{}{}
+	return w, nil
+}
+
+// transact runs work in a transaction. The lock is taken at its begin, so that what it
+// reads stays true until it commits. It waits for its turn no longer than ctx lasts, and
+// is then carried out. Once it is committed ended is called, before another begins; when the
+// commit fails, so that nobody knows, it is called too.
+func (w *writer) transact(ctx context.Context, work func(tx *transaction) error, ended func(committed bool)) error {
+	done, err := w.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	tx := &transaction{w: w, ctx: context.WithoutCancel(ctx)}
+	open := true
+	defer func() {
+		if open { // also when work panics
+			tx.rollback()
+		}
+	}()
+	if _, err := tx.exec("BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("beginning a transaction: %w", err)
+	}
+	if err := work(tx); err != nil {
+		return err
+	}
+	if _, err := tx.exec("COMMIT"); err != nil {
+		ended(false)
+		return fmt.Errorf("committing: %w", err)
+	}
+	open = false
+	ended(true)
+	return nil
+}
+
+// exec runs one statement that is its own transaction.
+func (w *writer) exec(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	done, err := w.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	tx := transaction{w: w, ctx: context.WithoutCancel(ctx)}
+	return tx.exec(text, args...)
+}
+
+// take waits for the turn to write, which done ends.
+func (w *writer) take(ctx context.Context) (done func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("beginning a transaction: %w", err)
+	}
+	select {
+	case <-w.turn:
+		return func() { w.turn <- struct{}{} }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("beginning a transaction: %w", ctx.Err())
+	}
+}
+
+// statement returns the statement of a text, which is prepared once: parsing takes
+// longer than most of them.
+func (w *writer) statement(ctx context.Context, text string) (*sql.Stmt, error) {
+	if statement, ok := w.statements[text]; ok {
+		return statement, nil
+	}
+	statement, err := w.conn.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close does
+	if err != nil {
+		return nil, fmt.Errorf("preparing a statement: %w", err)
+	}
+	w.statements[text] = statement
+	return statement, nil
+}
+
+// Close closes the connection once nobody writes.
+func (w *writer) Close() error {
+	<-w.turn
+	var errs []error
+	for _, statement := range w.statements {
+		errs = append(errs, statement.Close())
+	}
+	return errors.Join(append(errs, w.conn.Close(), w.db.Close())...)
+}
+
+// transaction is what runs statements while it is the one that writes. Their texts are
+// few, and never made of values.
+type transaction struct {
+	w   *writer
+	ctx context.Context //nolint:containedctx // of all that the transaction does; it never ends
+}
+
+func (t *transaction) exec(text string, args ...any) (sql.Result, error) {
+	statement, err := t.w.statement(t.ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	return statement.ExecContext(t.ctx, args...)
+}
+
+// row runs a statement that gives one row; it is [sql.ErrNoRows] to scan when there is none.
+func (t *transaction) row(text string, args ...any) record.Row {
+	statement, err := t.w.statement(t.ctx, text)
+	if err != nil {
+		return failedRow{err}
+	}
+	return statement.QueryRowContext(t.ctx, args...)
+}
+
+// failedRow is the row of a statement that could not be prepared.
+type failedRow struct{ err error }
+
+func (r failedRow) Scan(...any) error { return r.err }
+
+// rollback leaves the transaction. What SQLite says to it does not matter: it rolls back
+// itself when the disk is full, and is asked again at the next begin if it did not now.
+func (t *transaction) rollback() { _, _ = t.exec("ROLLBACK") }
