@@ -120,6 +120,9 @@ func (s *Store) removeRemains() error {
 // Tree returns where the files of a layer are.
 func (s *Store) Tree(digest string) string { return filepath.Join(s.dir, digest, treeDir) }
 
+// Path returns where something is that is kept beside them.
+func (s *Store) Path(digest, name string) string { return filepath.Join(s.dir, digest, name) }
+
 // Use returns whether there is the layer, and keeps it for the user until [Store.Release].
 // A user may use several, and one more than once.
 func (s *Store) Use(digest, user string) (bool, error) {
@@ -196,7 +199,21 @@ func (s *Store) Release(user string) {
 
 // Add makes a layer of what comes out of a tar archive, for everybody to read, and then
 // makes room. A layer that is there already stays as it is.
-func (s *Store) Add(ctx context.Context, digest string, archive io.Reader) (err error) {
+func (s *Store) Add(ctx context.Context, digest string, archive io.Reader) error {
+	return s.Make(digest, func(dir string) (Made, error) {
+		return s.unpack(ctx, filepath.Join(dir, treeDir), archive)
+	})
+}
+
+// Made is what a layer came to.
+type Made struct {
+	Bytes   int64
+	Entries int
+}
+
+// Make makes a layer as Add does, of what fill puts into the directory "tree" in dir. What
+// else fill puts into dir is kept beside it, to be found by [Store.Path].
+func (s *Store) Make(digest string, fill func(dir string) (Made, error)) (err error) {
 	if err := checkDigest(digest); err != nil {
 		return err
 	}
@@ -212,11 +229,11 @@ func (s *Store) Add(ctx context.Context, digest string, archive io.Reader) (err 
 		return errors.Join(err, os.RemoveAll(path))
 	}
 	defer func() { err = errors.Join(err, lock.Close(), os.RemoveAll(path)) }() // unless it was renamed
-	m, err := s.unpack(ctx, filepath.Join(path, treeDir), archive)
+	made, err := fill(path)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(m)
+	data, err := json.Marshal(meta{Version: metaVersion, Bytes: made.Bytes, Entries: made.Entries, MadeAt: time.Now()})
 	if err != nil {
 		return fmt.Errorf("making a layer: %w", err)
 	}
@@ -259,17 +276,17 @@ func checkDigest(digest string) error {
 }
 
 // unpack reads the archive, which is hostile, within bounds and never out of dir.
-func (s *Store) unpack(ctx context.Context, dir string, archive io.Reader) (meta, error) {
+func (s *Store) unpack(ctx context.Context, dir string, archive io.Reader) (Made, error) {
 	tree, err := workspace.Open(os.Getpid(), dir, 0, 0)
 	if err != nil {
-		return meta{}, err
+		return Made{}, err
 	}
 	defer tree.Close()
 	done, err := tree.Unpack(ctx, ".", archive, workspace.Limits{Entries: s.limits.LayerEntries, Bytes: s.limits.LayerBytes})
 	if err != nil {
-		return meta{}, fmt.Errorf("making a layer: %w", err)
+		return Made{}, fmt.Errorf("making a layer: %w", err)
 	}
-	return meta{Version: metaVersion, Bytes: done.Bytes, Entries: done.Entries, MadeAt: time.Now()}, readable(dir)
+	return Made{Bytes: done.Bytes, Entries: done.Entries}, readable(dir)
 }
 
 // readable lets everybody read what is in dir: in a sandbox the files belong to nobody.

@@ -122,6 +122,7 @@ func Reservations() []Reserved {
 	return []Reserved{
 		{"github.com/opencontainers/runc/...", []string{"executor/libcontainer/..."}, "libcontainer needs cgo, takes over the process at start and weighs 8 MB; it lives behind one package"},
 		{"github.com/hashicorp/consul/api", []string{"executor/announce", "controller/consul", "test/..."}, "what is in Consul is written by one package and read by one; everything else works without it"},
+		{"github.com/google/go-containerregistry/...", []string{"executor/images", "test/..."}, "what a registry says is believed by one package, which checks it"},
 		{Module + "/executor/libcontainer", []string{"cmd/yurt-launcher", "executor/libcontainer/..."}, "whoever imports it links runc; only the small launcher may, so that yurt itself stays pure Go"},
 		{Module + "/executor/api/proto", []string{"executor/api/..."}, "the wire form of the executor's API is one package's to speak; others use its client"},
 		{Module + "/cmd/...", []string{"cmd/..."}, "a command is an end, not a library"},

@@ -1,0 +1,63 @@
+package images
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+
+	"github.com/yurtrun/yurt"
+)
+
+// credentials reads what to say to registries: the "auths" of a file like Docker's
+// config.json. It is read for each pull, so that a changed one needs no restart. Helpers,
+// which are programs, are none of this process's to run: what such a file says of them is
+// an error where there is nothing else for the registry.
+type credentials struct{ path string }
+
+// Resolve implements [authn.Keychain].
+func (c credentials) Resolve(to authn.Resource) (authn.Authenticator, error) {
+	if c.path == "" {
+		return authn.Anonymous, nil
+	}
+	data, err := os.ReadFile(c.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, yurt.Errorf(yurt.CodeUnavailable, "the file of the credentials for registries is not at %s", c.path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the credentials for registries: %w", err)
+	}
+	var file struct {
+		Auths       map[string]authn.AuthConfig `json:"auths"`
+		CredHelpers map[string]string           `json:"credHelpers"`
+		CredsStore  string                      `json:"credsStore"`
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		// What is wrong with it may hold some of it.
+		return nil, yurt.Errorf(yurt.CodeUnavailable, "the credentials for registries in %s cannot be read: it is not as Docker's config.json", c.path)
+	}
+	host := registryName(to.RegistryStr())
+	for name, config := range file.Auths {
+		if registryName(authHost(name)) == host && config != (authn.AuthConfig{}) {
+			return authn.FromConfig(config), nil
+		}
+	}
+	if file.CredHelpers[to.RegistryStr()] != "" || file.CredsStore != "" {
+		return nil, yurt.Errorf(yurt.CodeNotSupported, "the credentials for %s are with a credential helper, and Yurt runs none; give %s an entry in \"auths\" with them", host, c.path)
+	}
+	return authn.Anonymous, nil
+}
+
+// authHost is the registry that an entry of the file is about, such as
+// "https://index.docker.io/v1/".
+func authHost(name string) string {
+	if _, rest, ok := strings.Cut(name, "://"); ok {
+		name = rest
+	}
+	host, _, _ := strings.Cut(name, "/")
+	return host
+}

@@ -1,0 +1,289 @@
+package images
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/layers"
+)
+
+// pull is one that goes on, for all who wait for it. It goes on without them, too: who
+// asks again finds it, or what it brought.
+type pull struct {
+	done chan struct{} // closed when key or err is there
+
+	mu      sync.Mutex
+	said    string
+	changed chan struct{} // closed when something was said after that
+
+	key string
+	err error
+}
+
+// say tells all who wait how it goes; who is slow hears the last word alone.
+func (p *pull) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = fmt.Sprintf(format, args...)
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *pull) word() (string, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.said, p.changed
+}
+
+// await pulls the image, or waits for who does.
+func (s *Store) await(ctx context.Context, r reference, tell func(string) error) (string, error) {
+	s.mu.Lock()
+	p := s.pulls[r.text]
+	if p == nil {
+		if s.ctx.Err() != nil {
+			s.mu.Unlock()
+			return "", yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+		}
+		p = &pull{done: make(chan struct{}), changed: make(chan struct{})}
+		s.pulls[r.text] = p
+		s.wait.Go(func() { s.carryOut(p, r) })
+	}
+	s.mu.Unlock()
+	told := ""
+	for {
+		said, changed := p.word()
+		if said != told {
+			told = said
+			if err := tell(said); err != nil {
+				return "", err
+			}
+		}
+		select {
+		case <-changed:
+		case <-p.done:
+			return p.key, p.err
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+}
+
+// carryOut is the goroutine of a pull.
+func (s *Store) carryOut(p *pull, r reference) {
+	ctx, cancel := context.WithTimeout(s.ctx, s.config.Timeout)
+	defer cancel()
+	began := time.Now()
+	p.key, p.err = s.pull(ctx, p, r)
+	if p.err != nil {
+		s.config.Logger.Warn("image not pulled", "image", r.text, "error", p.err)
+	} else {
+		s.config.Logger.Info("image pulled", "image", r.text, "seconds", time.Since(began).Seconds())
+	}
+	s.mu.Lock()
+	delete(s.pulls, r.text)
+	s.mu.Unlock()
+	close(p.done)
+}
+
+func (s *Store) pull(ctx context.Context, p *pull, r reference) (string, error) {
+	select {
+	case s.turns <- struct{}{}:
+	case <-ctx.Done():
+		return "", explain(r, ctx.Err())
+	}
+	defer func() { <-s.turns }()
+	f, err := s.find(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	key := keyOf(f.digest.String())
+	user := "pull of " + r.text
+	defer s.layers.Release(user)
+	there, err := s.layers.Use(key, user)
+	if err == nil && !there {
+		err = s.layers.Make(key, func(dir string) (layers.Made, error) { return s.fill(ctx, p, r, f, dir) })
+	}
+	if err != nil {
+		return "", err
+	}
+	return key, s.remember(r, f.digest.String())
+}
+
+// fill downloads the image and unpacks it into a directory.
+func (s *Store) fill(ctx context.Context, p *pull, r reference, f found, dir string) (layers.Made, error) {
+	blobs := filepath.Join(dir, "blobs")
+	if err := os.Mkdir(blobs, 0o700); err != nil {
+		return layers.Made{}, fmt.Errorf("pulling an image: %w", err)
+	}
+	if err := s.download(ctx, p, r, f, blobs); err != nil {
+		return layers.Made{}, explain(r, err)
+	}
+	p.say("Unpacking image %s", r.text)
+	t, err := openTree(filepath.Join(dir, "tree"))
+	if err != nil {
+		return layers.Made{}, err
+	}
+	defer t.close()
+	left := room{bytes: min(s.limits.bytes, max(s.limits.free, s.limits.ratio*f.bytes)), entries: s.limits.entries}
+	for i := range f.manifest.Layers {
+		if err := applyFile(ctx, t, filepath.Join(blobs, strconv.Itoa(i)), &left); err != nil {
+			return layers.Made{}, refuseLayer(ctx, r, i, err)
+		}
+	}
+	if err := t.settle(); err != nil {
+		return layers.Made{}, refuse(r, err)
+	}
+	made := layers.Made{Bytes: left.made, Entries: s.limits.entries - left.entries}
+	info, err := t.describe(r, f, made)
+	if err != nil {
+		return layers.Made{}, refuse(r, err)
+	}
+	data, err := json.Marshal(info)
+	if err != nil {
+		return layers.Made{}, fmt.Errorf("pulling an image: %w", err)
+	}
+	p.say("Image %s is there: %d files, %s", r.text, made.Entries, yurt.Size(made.Bytes))
+	return made, errors.Join(os.WriteFile(filepath.Join(dir, infoFile), data, 0o600), os.RemoveAll(blobs))
+}
+
+// refuseLayer says what is wrong with a layer, or with this node if it is not the layer.
+func refuseLayer(ctx context.Context, r reference, i int, err error) error {
+	if ctx.Err() != nil {
+		return explain(r, ctx.Err())
+	}
+	return yurt.FieldErrorf(yurt.CodeOf(err), field, "image %s: layer %d: %w", r.text, i+1, err)
+}
+
+func applyFile(ctx context.Context, t tree, path string, left *room) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := t.apply(ctx, file, left); err != nil {
+		return err
+	}
+	return os.Remove(path) // no more room than is needed
+}
+
+// describe is what is known of an image that is unpacked.
+func (t tree) describe(r reference, f found, made layers.Made) (yurt.ImageInfo, error) {
+	c := f.config.Config
+	info := yurt.ImageInfo{
+		Reference: r.pinned(f.digest.String()), Digest: f.digest.String(), Bytes: yurt.Size(made.Bytes), Entries: made.Entries,
+		Env: make(map[string]string, len(c.Env)), Entrypoint: c.Entrypoint, Command: c.Cmd, WorkingDir: c.WorkingDir, User: c.User,
+	}
+	for _, pair := range c.Env {
+		name, value, _ := strings.Cut(pair, "=")
+		info.Env[name] = value
+	}
+	return info, yurt.ValidateEnv("image", info.Env)
+}
+
+// downloads is how many layers come at once, and tries how often one is begun.
+const (
+	downloads = 3
+	tries     = 3
+	tryPause  = time.Second
+	sayEvery  = 2 * time.Second
+)
+
+// download brings the layers, each into a file of its number.
+func (s *Store) download(ctx context.Context, p *pull, r reference, f found, dir string) error {
+	p.say("Downloading image %s: %d layers, %s", r.text, len(f.manifest.Layers), yurt.Size(f.bytes))
+	var came atomic.Int64
+	stop := make(chan struct{})
+	var teller sync.WaitGroup
+	teller.Go(func() {
+		ticker := time.NewTicker(sayEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				p.say("Downloading image %s: %s of %s", r.text, yurt.Size(came.Load()), yurt.Size(f.bytes))
+			case <-stop:
+				return
+			}
+		}
+	})
+	defer teller.Wait()
+	defer close(stop)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(downloads)
+	for i, desc := range f.manifest.Layers {
+		group.Go(func() error {
+			return downloadLayer(ctx, f.image, desc, filepath.Join(dir, strconv.Itoa(i)), &came)
+		})
+	}
+	return group.Wait()
+}
+
+// downloadLayer tries a few times: a connection that breaks is nothing out of the ordinary.
+func downloadLayer(ctx context.Context, image v1.Image, desc v1.Descriptor, path string, came *atomic.Int64) error {
+	for try := 1; ; try++ {
+		count := int64(0)
+		err := copyLayer(ctx, image, desc, path, func(n int64) { count += n; came.Add(n) })
+		if err == nil || try == tries || ctx.Err() != nil {
+			return err
+		}
+		came.Add(-count)
+		select {
+		case <-time.After(time.Duration(try) * tryPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// copyLayer writes a layer to a file, if it is what its digest says.
+func copyLayer(ctx context.Context, image v1.Image, desc v1.Descriptor, path string, came func(int64)) error {
+	layer, err := image.LayerByDigest(desc.Digest)
+	if err != nil {
+		return err
+	}
+	source, err := layer.Compressed()
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	unhook := context.AfterFunc(ctx, func() { source.Close() }) // a file or a server may never end
+	defer unhook()
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	size, err := io.Copy(io.MultiWriter(file, hash, counter(came)), io.LimitReader(source, desc.Size+1))
+	if err != nil {
+		return err
+	}
+	if size != desc.Size || hex.EncodeToString(hash.Sum(nil)) != desc.Digest.Hex {
+		return yurt.Errorf(yurt.CodeArchiveInvalid, "the layer %s is not what its digest says", desc.Digest)
+	}
+	return file.Close()
+}
+
+// counter counts what is written to it.
+type counter func(int64)
+
+func (c counter) Write(p []byte) (int, error) {
+	c(int64(len(p)))
+	return len(p), nil
+}

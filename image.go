@@ -1,0 +1,18 @@
+package yurt
+
+// ImageInfo is a container image that a node has: what it is, and what it says of how to
+// run it.
+type ImageInfo struct {
+	Reference string `json:"reference"` // that finds this very image again
+	Digest    string `json:"digest"`    // of its manifest for the node's platform
+	Bytes     Size   `json:"bytes"`     // of its files
+	Entries   int    `json:"entries"`   // files, directories and links
+
+	Env        map[string]string `json:"env,omitempty"`
+	Entrypoint []string          `json:"entrypoint,omitempty"`
+	Command    []string          `json:"command,omitempty"`
+	WorkingDir string            `json:"working_dir,omitempty"`
+	User       string            `json:"user,omitempty"` // as the image has it: by name or number
+	// RunAs is who that is; nil for root, whom no sandbox has, and for nobody in particular.
+	RunAs *User `json:"run_as,omitempty"`
+}
