@@ -42,8 +42,8 @@ type Controller struct {
 	reaper    *reaper
 	id        string // of this life, which owns what it makes and follows
 	members   *members
-	suspects  map[string]bool // sandboxes that the last sweep found without a session; Run's alone
-	guard     nodeGuard       // likewise
+	suspects  map[string]time.Time // sandboxes that the last sweep found without a session; Run's alone
+	guard     nodeGuard            // likewise
 
 	ctx       context.Context // of everything that outlives a request
 	stop      context.CancelFunc

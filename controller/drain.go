@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -55,17 +57,20 @@ func (c *Controller) UndrainNode(ctx context.Context, name string) (yurt.Drain, 
 	if err := node.SetDraining(ctx, false); err != nil {
 		return yurt.Drain{}, err
 	}
-	told, err := c.takeBack(ctx, name)
+	told, err := c.takeBack(ctx, name, nil)
 	c.log.Info("node drains no more", "node", name, "sessions", told)
 	return yurt.Drain{Node: name, Sessions: told}, err
 }
 
-// takeBack tells the sessions on a node that it drains no more, and returns how many.
-func (c *Controller) takeBack(ctx context.Context, name string) (int, error) {
+// takeBack tells those sessions on a node that which picks, of those that were told when
+// they end, that it drains no more, and returns how many. A nil which picks all.
+func (c *Controller) takeBack(ctx context.Context, name string, which func(*yurt.Session) bool) (int, error) {
 	return c.tell(ctx, name, func(s *yurt.Session) (reason string, tell bool) {
-		tell = s.EndsBy != nil
+		if s.EndsBy == nil || which != nil && !which(s) {
+			return "", false
+		}
 		s.EndsBy = nil
-		return "its node " + name + " is not drained any more", tell
+		return "its node " + name + " is not drained any more", true
 	})
 }
 
@@ -172,10 +177,47 @@ func (c *Controller) checkUndrained(ctx context.Context, name string) {
 	if !c.guard.drained[name] {
 		return
 	}
-	if _, err := c.takeBack(ctx, name); err != nil {
+	if _, err := c.takeBack(ctx, name, nil); err != nil {
 		c.log.Error("telling the sessions of a node that drains no more", "node", name, "error", err)
 		return
 	}
 	delete(c.guard.drained, name)
 	delete(c.guard.noticed, name)
+}
+
+// checkNotices takes back what sessions were told whose node does not drain, of which this
+// leader need not have seen that it did. A node that is about to drain has its sessions
+// told first, so that has to be so for a while.
+func (c *Controller) checkNotices(ctx context.Context, sessions []yurt.Session) error {
+	before, now := c.guard.untrue, c.clock.Now()
+	c.guard.untrue = map[string]time.Time{}
+	lister, ok := c.placer.(NodeLister)
+	told := slices.ContainsFunc(sessions, func(s yurt.Session) bool { return s.EndsBy != nil })
+	if !ok || !told {
+		return nil
+	}
+	nodes, err := lister.NodeList(ctx)
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	stays := map[string]bool{} // by node
+	for _, node := range nodes {
+		stays[node.Name] = !node.Draining
+	}
+	late := map[string]bool{} // nodes with sessions that are to be told
+	for _, s := range sessions {
+		switch {
+		case s.EndsBy == nil || !stays[s.Placement.Node]:
+		case longSince(before, s.ID, now):
+			late[s.Placement.Node] = true
+		default:
+			c.guard.untrue[s.ID] = firstSeen(before, s.ID, now)
+		}
+	}
+	for name := range late {
+		if _, err := c.takeBack(ctx, name, func(s *yurt.Session) bool { return longSince(before, s.ID, now) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

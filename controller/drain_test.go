@@ -200,12 +200,10 @@ func TestNodeIsLost(t *testing.T) {
 	if got := w.session(other.ID); got.State != yurt.SessionReady {
 		t.Errorf("the session is %s: %s", got.State, got.Reason)
 	}
+	w.eventually("the controller waits", w.clock.waitedFor)
 	nodes.set(func() { nodes.lost["a"] = false }) // it was only cut off
-	w.eventually("what was on it is destroyed", func() bool {
-		w.clock.advance(time.Minute)
-		time.Sleep(time.Millisecond)
-		return nodes.nodes["a"].Count() == 0
-	})
+	w.clock.advance(3 * time.Second)              // long before the next sweep
+	w.eventually("what was on it is destroyed", func() bool { return nodes.nodes["a"].Count() == 0 })
 }
 
 // TestNodeIsLostBeforeAStart: an execution that the node never acknowledged is started
@@ -255,4 +253,58 @@ func TestEngineDrains(t *testing.T) {
 		return w.session(s.ID).EndsBy == nil
 	})
 	w.wantRemark(s.ID, "not drained any more")
+}
+
+// TestDrainIsCalledOffUnseen: a drain that ends while nobody leads is taken back by who leads
+// next, and one that goes on is not.
+func TestDrainIsCalledOffUnseen(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	let := w.create(yurt.ModePersistent)
+	nodes.set(func() { nodes.at = "b" })
+	kept := w.create(yurt.ModePersistent)
+	by := w.clock.Now().Add(time.Hour)
+	w.eventually("the controller has looked at its nodes, and waits", w.clock.waitedFor)
+	nodes.set(func() { nodes.drain["a"], nodes.drain["b"], nodes.endsBy = true, true, &by })
+	w.clock.advance(3 * time.Second)
+	w.wantRemark(let.ID, "its node a is drained")
+	w.wantRemark(kept.ID, "its node b is drained")
+	w.restart(func() { nodes.set(func() { nodes.drain["a"] = false }) })
+	w.eventually("the session is told", func() bool {
+		w.clock.advance(time.Second)
+		return w.session(let.ID).EndsBy == nil
+	})
+	w.wantRemark(let.ID, "not drained any more")
+	if got := w.session(kept.ID).EndsBy; got == nil || !got.Equal(by) {
+		t.Errorf("the session whose node is still drained ends by %v, want %v", got, by)
+	}
+}
+
+// TestNoticeBeforeTheNode: sessions that were told of a drain a moment before their node shows
+// that it drains are not told otherwise.
+func TestNoticeBeforeTheNode(t *testing.T) {
+	nodes, use := useCluster()
+	w := testWorld(t, use)
+	s := w.create(yurt.ModePersistent)
+	grace := yurt.Duration(time.Hour)
+	if _, err := w.DrainNode(t.Context(), "a", &grace); err != nil {
+		t.Fatal(err)
+	}
+	for range 9 { // seconds, in which each look finds a node again that was away
+		nodes.set(func() { nodes.lost["b"] = !nodes.lost["b"] })
+		w.eventually("the controller waits", w.clock.waitedFor)
+		w.clock.advance(time.Second)
+	}
+	w.eventually("the controller waits", w.clock.waitedFor)
+	if w.session(s.ID).EndsBy == nil {
+		t.Fatal("the notice was taken back")
+	}
+	nodes.set(func() { nodes.drain["a"] = true })
+	w.clock.advance(time.Minute)
+	w.eventually("the controller waits", w.clock.waitedFor)
+	w.clock.advance(time.Minute)
+	w.eventually("the controller waits", w.clock.waitedFor)
+	if w.session(s.ID).EndsBy == nil {
+		t.Error("the notice was taken back, though the node drains")
+	}
 }

@@ -19,13 +19,15 @@ const (
 // nodeGuard is what the leader remembers of nodes between two looks. It is Run's alone.
 type nodeGuard struct {
 	known   map[string]bool      // nodes that sessions may be on
+	there   map[string]bool      // those that were there when they were last looked at
 	lost    map[string]time.Time // those of them that are lost, since when
 	noticed map[string]bool      // nodes that drain, whose sessions were told since the last sweep
 	drained map[string]bool      // nodes that drained when they were last looked at
+	untrue  map[string]time.Time // sessions that were told to end though their node does not drain, since when
 }
 
 func newNodeGuard() nodeGuard {
-	return nodeGuard{known: map[string]bool{}, lost: map[string]time.Time{}, noticed: map[string]bool{}, drained: map[string]bool{}}
+	return nodeGuard{known: map[string]bool{}, there: map[string]bool{}, lost: map[string]time.Time{}, noticed: map[string]bool{}, drained: map[string]bool{}}
 }
 
 // note has the guard look after a node.
@@ -43,10 +45,15 @@ func (c *Controller) checkNodes(ctx context.Context) {
 		c.log.Error("listing nodes", "error", err)
 		return
 	}
+	there := make(map[string]bool, len(nodes))
 	for name := range nodes {
 		c.guard.note(name)
 		delete(c.guard.lost, name)
+		if there[name] = true; !c.guard.there[name] {
+			c.reaper.sweepSoon() // it may have what nobody could end while it was away
+		}
 	}
+	c.guard.there = there
 	for name := range c.guard.known {
 		if _, there := nodes[name]; !there {
 			c.checkMissing(ctx, name)

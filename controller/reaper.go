@@ -119,7 +119,7 @@ func (r *reaper) working() {
 // reap does what falls due until ctx is done. Of several controllers, one ends sessions
 // and sweeps; each has the nodes forget what it followed.
 func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
-	sweepAt := c.clock.Now().Add(sweepInterval)
+	sweepAt := c.nextSweep(c.clock.Now())
 	for ctx.Err() == nil {
 		c.reaper.working()
 		now := c.clock.Now()
@@ -133,10 +133,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 			c.sweep(ctx, now)
 			watchers.refresh(ctx)
 			c.guard.forget()
-			sweepAt = now.Add(sweepInterval)
-			if len(c.suspects) > 0 {
-				sweepAt = now.Add(suspectGrace)
-			}
+			sweepAt = c.nextSweep(now)
 		}
 		if next.IsZero() || sweepAt.Before(next) {
 			next = sweepAt
@@ -147,6 +144,15 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 		}
 		c.waitUntil(ctx, next)
 	}
+}
+
+// nextSweep says when is swept next: soon, where the last one found what may only be about
+// to change.
+func (c *Controller) nextSweep(now time.Time) time.Time {
+	if len(c.suspects) > 0 || len(c.guard.untrue) > 0 {
+		return now.Add(suspectGrace)
+	}
+	return now.Add(sweepInterval)
 }
 
 // poll is how often is looked at what others change: the other controllers, or the nodes.

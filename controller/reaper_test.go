@@ -118,7 +118,7 @@ func TestForgetEarly(t *testing.T) {
 func TestSweepDestroysStrays(t *testing.T) {
 	w := testWorld(t)
 	s := w.create(yurt.ModePersistent)
-	w.node.Fail("DestroySandbox", yurt.Errorf(yurt.CodeUnavailable, "busy"))
+	w.node.Fail("DestroySandbox", yurt.Errorf(yurt.CodeInternal, "busy"))
 	if _, err := w.EndSession(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -133,4 +133,19 @@ func TestSweepDestroysStrays(t *testing.T) {
 	if _, ok := w.node.Spec("sbx_other"); !ok {
 		t.Error("a sandbox of somebody else was destroyed")
 	}
+}
+
+// TestNodeIsAskedAgain: a node that does not answer when a sandbox is to be destroyed is
+// asked again, and nobody waits for the sweep.
+func TestNodeIsAskedAgain(t *testing.T) {
+	w := testWorld(t)
+	s := w.create(yurt.ModePersistent)
+	w.node.Fail("DestroySandbox", yurt.Errorf(yurt.CodeUnavailable, "it is being started again"))
+	if _, err := w.EndSession(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.eventually("the sandbox is gone, though the clock stands still", func() bool {
+		_, there := w.node.Spec(s.SandboxID)
+		return !there
+	})
 }

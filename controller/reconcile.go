@@ -62,18 +62,18 @@ func (c *Controller) reconcile(ctx context.Context) error {
 	}
 	c.judgeSandboxes(ctx, nodes, listed)
 	c.judgeKept(ctx)
-	return nil
+	return c.checkNotices(ctx, sessions)
 }
 
 // judgeSandboxes destroys sandboxes that belong to no session.
 func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, listed map[string]map[string]yurt.Sandbox) {
-	suspects := map[string]bool{}
+	suspects, now := map[string]time.Time{}, c.clock.Now()
 	for name, sandboxes := range listed {
 		for _, sandbox := range sandboxes {
 			orphan, err := c.isOrphan(ctx, sandbox)
 			switch {
-			case err == nil && orphan && c.members.shared() && !c.suspects[sandbox.ID]:
-				suspects[sandbox.ID] = true // another controller may be about to destroy it
+			case err == nil && orphan && c.members.shared() && !longSince(c.suspects, sandbox.ID, now):
+				suspects[sandbox.ID] = firstSeen(c.suspects, sandbox.ID, now) // another controller may be about to destroy it
 			case err == nil && orphan:
 				err = c.destroyOrphan(ctx, name, nodes[name], sandbox)
 			}
@@ -83,6 +83,21 @@ func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, 
 		}
 	}
 	c.suspects = suspects
+}
+
+// firstSeen is when something was first seen to be wrong that still is; now at the latest.
+func firstSeen(seen map[string]time.Time, id string, now time.Time) time.Time {
+	if at, known := seen[id]; known {
+		return at
+	}
+	return now
+}
+
+// longSince reports whether something was seen to be wrong long enough ago for whoever was
+// about to set it right.
+func longSince(seen map[string]time.Time, id string, now time.Time) bool {
+	at, known := seen[id]
+	return known && now.Sub(at) >= suspectGrace
 }
 
 // listSandboxes returns the sandboxes by id, for each node that answers.

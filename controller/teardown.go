@@ -48,20 +48,46 @@ func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
 	})
 }
 
-// destroySandbox asks the node to destroy the session's sandbox. A failure is left
-// to the sweep, which finds a sandbox whose session has ended.
+// destroySandbox asks the node to destroy the session's sandbox, and goes on to ask one
+// that does not answer. Any other failure is left to the sweep, which finds a sandbox whose
+// session has ended.
 func (c *Controller) destroySandbox(ctx context.Context, session yurt.Session) {
-	node, err := c.placer.Node(ctx, session.Placement.Node)
-	if err == nil {
-		err = node.DestroySandbox(ctx, session.SandboxID)
-	}
-	if err != nil {
+	if err := c.destroyAtNode(ctx, session); err != nil {
 		c.log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
+		if unanswered(err) {
+			c.background(func(ctx context.Context) { c.destroyLater(ctx, session) })
+		}
 	}
 	if releaser, ok := c.placer.(Releaser); ok {
 		if err := releaser.Release(ctx, session); err != nil {
 			c.log.Error("ending what was kept for a session", "session", session.ID, "error", err)
 		}
+	}
+}
+
+func (c *Controller) destroyAtNode(ctx context.Context, session yurt.Session) error {
+	node, err := c.placer.Node(ctx, session.Placement.Node)
+	if err != nil {
+		return err
+	}
+	return node.DestroySandbox(ctx, session.SandboxID)
+}
+
+// destroyLater asks a node again that did not answer, such as one whose executor is being
+// started again, until it does or the sweep's time has come.
+func (c *Controller) destroyLater(ctx context.Context, session yurt.Session) {
+	ctx, cancel := context.WithTimeout(ctx, sweepInterval)
+	defer cancel()
+	for ctx.Err() == nil {
+		sleep(ctx, nodeRetry)
+		err := c.destroyAtNode(ctx, session)
+		if unanswered(err) {
+			continue
+		}
+		if err != nil {
+			c.log.Error("destroying a sandbox", "session", session.ID, "sandbox", session.SandboxID, "error", err)
+		}
+		return
 	}
 }
 

@@ -66,8 +66,8 @@ func errorFromWire(ctx context.Context, err error) error {
 		return yurt.Errorf(yurt.CodeNotSupported, "the executor is of a version that does not know this call: %s", st.Message())
 	case codes.ResourceExhausted:
 		return yurt.Errorf(yurt.CodeBodyTooLarge, "the request or its answer is larger than a message may be: %s", st.Message())
-	case codes.Canceled:
-		return yurt.Errorf(yurt.CodeCanceled, "the executor gave the call up: %s", st.Message())
+	case codes.Canceled: // by the end of the connection: the caller waits on
+		return yurt.Errorf(yurt.CodeUnavailable, "the call to the executor was given up: %s", st.Message())
 	default:
 		return yurt.Errorf(yurt.CodeInternal, "calling the executor: %s", st.Message())
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
@@ -47,6 +49,10 @@ func TestErrorsThatHaveNoCode(t *testing.T) {
 		if got := yurt.CodeOf(errorFromWire(t.Context(), errorToWire(tt.err))); got != tt.want {
 			t.Errorf("%.40q came as %q, want %q", tt.err, got, tt.want)
 		}
+	}
+	closing := status.Error(codes.Canceled, "grpc: the client connection is closing")
+	if err := errorFromWire(t.Context(), closing); yurt.CodeOf(err) != yurt.CodeUnavailable {
+		t.Errorf("that the connection was closed came as %v", err)
 	}
 	newer := decodeError(&proto.Error{Code: "of_tomorrow", Message: "m"})
 	if yurt.CodeOf(newer) != yurt.CodeInternal || newer.Error() != "m" {
