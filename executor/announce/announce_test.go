@@ -244,7 +244,7 @@ func TestTwoNodesOfOneName(t *testing.T) {
 	n, _, _ := w.run("n1", "192.0.2.7:8701")
 	n <- yurt.Capacity{Sandboxes: 1}
 	w.untilSandboxes("n1", 1)
-	other := &world{t: t, ttl: w.ttl, agent: cluster.Consul(t, cluster.ConsulOptions{Join: w.agent.IP})}
+	other := &world{t: t, ttl: w.ttl, agent: cluster.Consul(t, cluster.ConsulOptions{Join: []string{w.agent.IP}})}
 	m, log, _ := other.run("n1", "192.0.2.8:8701")
 	m <- yurt.Capacity{Sandboxes: 2}
 	rig.Eventually(t, "the log says that the name is taken", func() bool { return log.has("another executor goes by the name n1") })

@@ -29,10 +29,12 @@ type Options struct {
 	// ${dir} in it is a directory that an agent has for itself, ${ip} its address, and
 	// ${node} the name of its node.
 	Config, ClientConfig string
-	Consul               string // address of an agent of Consul for all, or empty
+	Consul               string // address of an agent of Consul for all, or empty; ${ip} in it is the agent's own
 	Prefer               string // the loopback address for the first agent, if it is free
-	// Network gives every agent a host of its own there.
+	// Network gives every agent a host of its own there, unless Hosts are given: those of
+	// the servers, and then of the clients.
 	Network *Network
+	Hosts   []*Host
 }
 
 // NomadCluster is a running cluster.
@@ -109,12 +111,9 @@ func (c *NomadCluster) start(ctx context.Context, options Options) error {
 			agent.Config += "\n" + options.ClientConfig
 			agent.DiskSize = options.DiskSize
 		}
-		if options.Network != nil {
-			host, err := options.Network.Host(ctx)
-			if err != nil {
-				return err
-			}
-			agent.Host = host
+		var err error
+		if agent.Host, err = options.host(ctx, i); err != nil {
+			return err
 		}
 		started, err := c.add(ctx, agent)
 		if err != nil {
@@ -126,6 +125,17 @@ func (c *NomadCluster) start(ctx context.Context, options Options) error {
 	}
 	c.API = c.Servers[0].API
 	return c.ready(ctx)
+}
+
+// host returns that of the agent, counted from 0; nil for this machine.
+func (o *Options) host(ctx context.Context, agent int) (*Host, error) {
+	switch {
+	case agent < len(o.Hosts):
+		return o.Hosts[agent], nil
+	case o.Network != nil:
+		return o.Network.Host(ctx)
+	}
+	return nil, nil
 }
 
 func (c *NomadCluster) ready(ctx context.Context) error {

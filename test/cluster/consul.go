@@ -13,16 +13,23 @@ import (
 	consul "github.com/hashicorp/consul/api"
 )
 
-// consulHTTP is where every Consul of this package has its API.
-const consulHTTP = 8500
+// The ports of every Consul of this package: of its API, and where agents find one another.
+const (
+	consulHTTP = 8500
+	consulRPC  = 8300
+	consulSerf = 8301
+)
 
 // ConsulOptions say what an agent of Consul is to be. The zero value is a server of its
 // own on this machine.
 type ConsulOptions struct {
 	Host   *Host
 	Prefer string // the loopback address to listen on, if it is free
-	// Join is the address of a server that the agent is then a client of.
-	Join string
+	// Servers is how many servers there will be, of which this is one, and which have to be
+	// told of one another by Join.
+	Servers int
+	// Join are the addresses of servers. With Servers 0 the agent is a client of theirs.
+	Join []string
 	// Config is HCL beside the harness's own.
 	Config string
 }
@@ -57,11 +64,50 @@ func Consul(t testing.TB, options ConsulOptions) *ConsulAgent {
 
 // StartConsul starts an agent and waits until it can be used. The caller calls Close.
 func StartConsul(ctx context.Context, options ConsulOptions) (*ConsulAgent, error) {
+	agent, err := newConsul(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := agent.Ready(ctx); err != nil {
+		return nil, errors.Join(err, agent.Close())
+	}
+	return agent, nil
+}
+
+// StartConsulServers starts servers that elect a leader among them, one on each host, and
+// waits until they can be used. The caller calls Close of each.
+func StartConsulServers(ctx context.Context, hosts []*Host) (_ []*ConsulAgent, err error) {
+	agents := make([]*ConsulAgent, 0, len(hosts))
+	defer func() {
+		if err != nil {
+			for _, agent := range agents {
+				err = errors.Join(err, agent.Close())
+			}
+		}
+	}()
+	var join []string
+	for _, host := range hosts {
+		agent, err := newConsul(ctx, ConsulOptions{Host: host, Servers: len(hosts), Join: join})
+		if err != nil {
+			return nil, err
+		}
+		agents, join = append(agents, agent), append(join, agent.IP)
+	}
+	for _, agent := range agents {
+		if err := agent.Ready(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return agents, nil
+}
+
+// newConsul starts an agent, which may not have a leader yet.
+func newConsul(ctx context.Context, options ConsulOptions) (*ConsulAgent, error) {
 	program, err := engineConsul.find(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ip, err := place(options.Host, options.Prefer, consulHTTP, 8300, 8301)
+	ip, err := place(options.Host, options.Prefer, consulHTTP, consulRPC, consulSerf)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +120,13 @@ func StartConsul(ctx context.Context, options ConsulOptions) (*ConsulAgent, erro
 		name: "Consul", dir: dir, host: options.Host,
 		args: []string{program, "agent", "-config-dir", filepath.Join(dir, "config")},
 	}
-	if err := agent.begin(ctx, options); err != nil {
+	if err := agent.begin(options); err != nil {
 		return nil, errors.Join(err, agent.Close())
 	}
 	return agent, nil
 }
 
-func (a *ConsulAgent) begin(ctx context.Context, options ConsulOptions) error {
+func (a *ConsulAgent) begin(options ConsulOptions) error {
 	config := filepath.Join(a.dir, "config")
 	if err := writeConfigs(config, a.config(options), options.Config); err != nil {
 		return err
@@ -90,14 +136,17 @@ func (a *ConsulAgent) begin(ctx context.Context, options ConsulOptions) error {
 		return fmt.Errorf("making a client of Consul: %w", err)
 	}
 	a.Client = client
-	return a.Start(ctx)
+	return a.start()
 }
 
 // config is what every agent has. A single server elects itself at once.
 func (a *ConsulAgent) config(options ConsulOptions) string {
-	role := "server = true\nbootstrap_expect = 1\n"
-	if options.Join != "" {
-		role = fmt.Sprintf("retry_join = [%q]\nretry_interval = \"1s\"\n", options.Join)
+	role := ""
+	if options.Servers > 0 || len(options.Join) == 0 {
+		role = fmt.Sprintf("server = true\nbootstrap_expect = %d\n", max(1, options.Servers))
+	}
+	if len(options.Join) > 0 {
+		role += fmt.Sprintf("retry_join = %s\nretry_interval = \"1s\"\n", hclList(options.Join, consulSerf))
 	}
 	return role + fmt.Sprintf(`
 node_name = %q
@@ -126,6 +175,11 @@ func (a *ConsulAgent) Start(ctx context.Context) error {
 	if err := a.start(); err != nil {
 		return err
 	}
+	return a.Ready(ctx)
+}
+
+// Ready waits until the servers have a leader that answers the agent.
+func (a *ConsulAgent) Ready(ctx context.Context) error {
 	return a.ready(ctx, func(ctx context.Context) error {
 		leader, err := a.Client.Status().LeaderWithQueryOptions((&consul.QueryOptions{}).WithContext(ctx))
 		if err != nil {

@@ -39,7 +39,8 @@ type NomadOptions struct {
 	// Config is HCL beside the harness's own. ${dir} in it is a directory that the agent
 	// has for itself, which goes when the agent goes, ${ip} its address, ${node} its name.
 	Config string
-	// Consul is the address of an agent of Consul that it is to use, or empty.
+	// Consul is the address of an agent of Consul that it is to use, or empty. ${ip} in it
+	// stands for the agent's address.
 	Consul string
 }
 
@@ -126,7 +127,7 @@ limits { http_max_conns_per_client = 0 }
 		parts = append(parts, fmt.Sprintf("plugin_dir = %q\n", o.PluginDir))
 	}
 	if o.Consul != "" {
-		parts = append(parts, fmt.Sprintf("consul { address = %q }\n", o.Consul))
+		parts = append(parts, fmt.Sprintf("consul { address = %q }\n", strings.ReplaceAll(o.Consul, "${ip}", a.IP)))
 	} else {
 		parts = append(parts, "consul {\n  auto_advertise = false\n  server_auto_join = false\n  client_auto_join = false\n}\n")
 	}

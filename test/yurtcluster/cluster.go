@@ -19,10 +19,14 @@ import (
 
 // Options say what cluster it is to be. The driver, with its programs, is needed.
 type Options struct {
-	Driver  cluster.Driver
-	Servers int // agents of Nomad that are servers and nothing else; 0 is 1
+	Driver cluster.Driver
+	// Servers is how many servers Nomad has, and Consul; 0 is 1. With more, which need a
+	// Network, nodes and controllers ask agents of their own, which find the servers.
+	Servers int
 	Nodes   int // 0 is 1
-	Network *cluster.Network
+	// MemoryMB is what each node has as far as Nomad knows; 0 is more than any test needs.
+	MemoryMB int
+	Network  *cluster.Network
 	// DiskSize is that of each node's disk for its executor's state, such as "64m"; "" is none of its own.
 	DiskSize string
 	// Store is where controllers keep sessions; "" is an SQLite database of their own.
@@ -37,13 +41,17 @@ type Options struct {
 
 // Cluster is a running cluster.
 type Cluster struct {
-	Consul      *cluster.ConsulAgent
-	Nomad       *cluster.NomadCluster
-	Controllers []*devserver.Server
-	Dir         string // certificates, and the controllers' state
+	Consul        *cluster.ConsulAgent // that the controllers ask
+	ConsulServers []*cluster.ConsulAgent
+	Nomad         *cluster.NomadCluster
+	NomadAddress  string // of the agent that the controllers ask
+	Controllers   []*devserver.Server
+	Dir           string // certificates, and the controllers' state
 
 	options   Options
 	authority *identity.Authority
+	consuls   []*cluster.ConsulAgent // that are no servers
+	ownNomad  *cluster.NomadAgent    // the controllers', which is no server; nil where they ask one
 }
 
 // certificateLife is longer than any test.
@@ -66,20 +74,7 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	consul := cluster.ConsulOptions{}
-	if c.options.Network != nil {
-		if consul.Host, err = c.options.Network.Host(ctx); err != nil {
-			return err
-		}
-	}
-	if c.Consul, err = cluster.StartConsul(ctx, consul); err != nil {
-		return err
-	}
-	c.Nomad, err = cluster.StartCluster(ctx, cluster.Options{
-		Servers: c.options.Servers, Clients: len(names), Nodes: names, Network: c.options.Network, DiskSize: c.options.DiskSize,
-		PluginDir: c.options.Driver.PluginDir, ClientConfig: c.clientConfig(), Consul: c.Consul.Address,
-	})
-	if err != nil {
+	if err := c.startEngines(ctx, names); err != nil {
 		return err
 	}
 	for _, client := range c.Nomad.Clients {
@@ -127,8 +122,8 @@ func (c *Cluster) pair(name string) (certificate, key string) {
 
 func (c *Cluster) trusted() string { return filepath.Join(c.Dir, "ca", identity.AuthorityFile) }
 
-// clientConfig is the driver's on every node.
-func (c *Cluster) clientConfig() string {
+// clientConfig is the driver's on every node, whose executor announces itself to that Consul.
+func (c *Cluster) clientConfig(consul string) string {
 	certificate, key := c.pair("${node}")
 	return c.options.Driver.Config(fmt.Sprintf(`settings {
       listen-tls = "${ip}:%s"
@@ -137,7 +132,8 @@ func (c *Cluster) clientConfig() string {
       tls-key    = %q
       consul     = %q
       %s
-    }`, cmp.Or(c.options.Port, "8701"), c.trusted(), certificate, key, c.Consul.Address, c.options.Settings)) + "client { memory_total_mb = 200000 }\n"
+    }`, cmp.Or(c.options.Port, "8701"), c.trusted(), certificate, key, consul, c.options.Settings)) +
+		fmt.Sprintf("client { memory_total_mb = %d }\n", cmp.Or(c.options.MemoryMB, 200_000))
 }
 
 // StartController starts one more controller and waits until it serves.
@@ -171,7 +167,7 @@ func (c *Cluster) runController(ctx context.Context, number int, args ...string)
 	name := controllerName(number)
 	certificate, key := c.pair(name)
 	all := []string{
-		"controller", "--listen", "127.0.0.1:0", "--consul", c.Consul.Address, "--nomad", c.Nomad.Servers[0].Address,
+		"controller", "--listen", "127.0.0.1:0", "--consul", c.Consul.Address, "--nomad", c.NomadAddress,
 		"--tls-ca", c.trusted(), "--tls-cert", certificate, "--tls-key", key,
 		"--nomad-mhz-per-core", "10", // there is room for many on a small machine
 	}
@@ -196,12 +192,7 @@ func (c *Cluster) Close(ctx context.Context) error {
 			errs = append(errs, controller.Stop())
 		}
 	}
-	if c.Nomad != nil {
-		errs = append(errs, c.Nomad.Close(ctx))
-	}
-	if c.Consul != nil {
-		errs = append(errs, c.Consul.Close())
-	}
+	errs = append(errs, c.closeEngines(ctx))
 	return errors.Join(append(errs, os.RemoveAll(c.Dir))...)
 }
 

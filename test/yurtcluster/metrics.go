@@ -11,6 +11,12 @@ import (
 // Leads reports whether a controller, by its place in Controllers, says that it leads.
 func (c *Cluster) Leads(t *testing.T, n int) bool {
 	t.Helper()
+	return c.Tells(t, n, "yurt_controller_leads 1")
+}
+
+// Tells reports whether that line is among a controller's metrics.
+func (c *Cluster) Tells(t *testing.T, n int, line string) bool {
+	t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, c.Controllers[n].URL+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -24,5 +30,5 @@ func (c *Cluster) Leads(t *testing.T, n int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Contains(string(text), "\nyurt_controller_leads 1\n")
+	return strings.Contains(string(text), "\n"+line+"\n")
 }

@@ -6,9 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
@@ -34,8 +37,10 @@ func faults() []fault {
 		{name: "kill -9 of an executor", happen: executorKilled},
 		{name: "kill -9 of the driver", happen: driverKilled},
 		{name: "kill -9 of a Nomad client", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Nomad.Clients[0]) }},
-		{name: "kill -9 of the Nomad server", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Nomad.Servers[0]) }},
-		{name: "kill -9 of the Consul server", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Consul) }},
+		{name: "kill -9 of the leading Nomad server", happen: nomadLeaderKilled},
+		{name: "kill -9 of all Nomad servers", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.Nomad.Servers...) }},
+		{name: "kill -9 of the leading Consul server", happen: consulLeaderKilled},
+		{name: "kill -9 of all Consul servers", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.ConsulServers...) }},
 		{name: "kill -9 of PostgreSQL", happen: storeKilled},
 		{name: "a slow network", happen: slowNetwork},
 		{name: "a full disk at an executor", happen: fullDisk, codes: []yurt.Code{yurt.CodeSandboxFailed}},
@@ -95,13 +100,81 @@ type agent interface {
 	Start(context.Context) error
 }
 
-func restart(t *testing.T, a agent) {
+// restart kills agents at once and starts them again, also at once: servers are ready when
+// enough of them are there.
+func restart[A agent](t *testing.T, agents ...A) {
 	t.Helper()
-	if err := a.Kill(); err != nil {
-		t.Fatal(err)
+	for _, a := range agents {
+		if err := a.Kill(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	time.Sleep(away)
-	if err := a.Start(context.WithoutCancel(t.Context())); err != nil {
+	var starting errgroup.Group
+	for _, a := range agents {
+		starting.Go(func() error { return a.Start(context.WithoutCancel(t.Context())) })
+	}
+	if err := starting.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// warmMeanwhile is how many sessions have to be placed warm while a leading server is dead.
+const warmMeanwhile = 5
+
+// nomadLeaderKilled: while it is dead, sessions are placed warm all along, and cold once
+// the other servers have a leader.
+func nomadLeaderKilled(t *testing.T, a *arena, l *load) {
+	address, err := a.Nomad.API.Status().Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := slices.IndexFunc(a.Nomad.Servers, func(s *cluster.NomadAgent) bool { return s.RPC == address })
+	if n < 0 {
+		t.Fatalf("no server of Nomad is the leader, %q", address)
+	}
+	leader := a.Nomad.Servers[n]
+	if err := leader.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	l.wantPlaced(template, yurt.PlacementWarm, warmMeanwhile)
+	l.wantPlaced(unpooled, yurt.PlacementCold, 1)
+	if err := leader.Start(context.WithoutCancel(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// consulLeaderKilled: while it is dead, sessions are placed as ever, and once the other
+// servers have a leader, controllers hear of nodes again.
+func consulLeaderKilled(t *testing.T, a *arena, l *load) {
+	address, err := a.Consul.Client.Status().Leader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := slices.IndexFunc(a.ConsulServers, func(s *cluster.ConsulAgent) bool { return strings.HasPrefix(address, s.IP+":") })
+	if n < 0 {
+		t.Fatalf("no server of Consul is the leader, %q", address)
+	}
+	leader := a.ConsulServers[n]
+	if err := leader.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	l.wantPlaced(template, yurt.PlacementWarm, warmMeanwhile)
+	l.wantPlaced(unpooled, yurt.PlacementCold, 1)
+	for i, client := range a.Nomad.Clients {
+		since := uint64(0)
+		rig.Eventually(t, "what the node announces is written", func() bool {
+			pair, _, err := a.Consul.Client.KV().Get("yurt/capacity/"+client.Node, nil)
+			if err != nil || pair == nil {
+				return false
+			}
+			before := since
+			since = pair.ModifyIndex
+			return before > 0 && since > before
+		})
+		rig.Eventually(t, "the controller hears of nodes", func() bool { return a.Tells(t, i, "yurt_view_live 1") })
+	}
+	if err := leader.Start(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 }

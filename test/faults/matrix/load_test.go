@@ -123,7 +123,7 @@ type session struct {
 var errLost = errors.New("the session was lost with its node")
 
 // create makes a session. The key makes sure that however often it is asked for there is one.
-func (l *load) create() (*session, error) {
+func (l *load) create(template string) (*session, error) {
 	req := yurtclient.CreateSessionRequest{TemplateID: template, Mode: yurt.ModePersistent, IdempotencyKey: yurt.NewSessionID()}
 	s := &session{maybe: map[string]bool{}}
 	for {
@@ -276,10 +276,35 @@ func (l *load) end(s *session) {
 
 // cycle is the whole life of a session.
 func (l *load) cycle() error {
-	s, err := l.create()
+	s, err := l.create(template)
 	if err != nil {
 		return err
 	}
+	return l.use(s)
+}
+
+// wantPlaced creates sessions, beside what the other callers do, until so many of them were
+// placed like that, and uses each.
+func (l *load) wantPlaced(template string, kind yurt.PlacementKind, count int) {
+	l.t.Helper()
+	for deadline := time.Now().Add(patience); count > 0; {
+		s, err := l.create(template)
+		if err == nil {
+			err = l.use(s)
+		}
+		if err == nil && s.Placement.Kind == kind {
+			count--
+			continue
+		}
+		if time.Now().After(deadline) {
+			l.t.Fatalf("not within %s: a session of %s placed %s: %v", patience, template, kind, err)
+		}
+	}
+}
+
+// use has a session do what callers have sessions for, and ends it.
+func (l *load) use(s *session) error {
+	var err error
 	for range 2 {
 		if failed := l.execute(s, "echo %[1]s >> ran; echo %[1]s"); failed != nil {
 			err = failed

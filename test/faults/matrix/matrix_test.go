@@ -25,6 +25,9 @@ import (
 // template is what the sessions are made from: it needs no toolchain.
 const template = "shell-basic"
 
+// unpooled is one that no node keeps sandboxes of.
+const unpooled = "bash-basic"
+
 const (
 	churners = 4 // callers that create, use and end sessions
 	keptEach = 2 // sessions that live through all faults, on each node
@@ -76,7 +79,7 @@ func start(t *testing.T) *arena {
 	store := pgserver.Start(t)
 	a := &arena{store: store, balancer: &balancer{}}
 	a.Cluster = yurtcluster.Test(t, yurtcluster.Options{
-		Store: store.Database(), Servers: 1, Nodes: 2, Network: cluster.TestNetwork(t), DiskSize: "64m",
+		Store: store.Database(), Servers: 3, Nodes: 2, Network: cluster.TestNetwork(t), DiskSize: "64m",
 	})
 	if _, err := a.StartController(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
@@ -110,7 +113,7 @@ func (a *arena) fill(l *load) {
 		have[s.Placement.Node]++
 	}
 	for deadline := time.Now().Add(patience); len(a.kept) < keptEach*len(a.Nomad.Clients); {
-		s, err := l.create()
+		s, err := l.create(template)
 		if err != nil {
 			l.t.Fatal(err)
 		}
