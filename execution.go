@@ -205,6 +205,9 @@ const (
 	EventStdout  EventType = "stdout"
 	EventStderr  EventType = "stderr"
 	EventDisplay EventType = "display" // among the output, of an execution in a context
+	// EventResponse is a piece of the response that a Lambda function streams, as it comes.
+	// The result has all of it.
+	EventResponse EventType = "response"
 	// EventProgress comes before all output, while the packages that an execution needs are
 	// installed: what the package manager prints.
 	EventProgress EventType = "progress"
@@ -217,7 +220,7 @@ type Event struct {
 	Seq     uint64        `json:"seq"`
 	Type    EventType     `json:"type"`
 	At      time.Time     `json:"at"`
-	Data    []byte        `json:"-"`                 // output; never cut inside a UTF-8 character unless the output is not UTF-8
+	Data    []byte        `json:"-"`                 // output or response; never cut inside a UTF-8 character unless the output is not UTF-8
 	Display *DisplayEvent `json:"display,omitempty"` // of display
 	Result  *Result       `json:"result,omitempty"`  // of ended
 }

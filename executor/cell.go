@@ -236,28 +236,34 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %v", what, err)}
 }
 
-// displayReader reads what an execution in a context shows out of its log; of another
-// kind of execution, nothing.
-type displayReader struct {
-	id    string // "" for another kind
-	lines kernel.Lines
+// messageReader reads what an execution in a context shows and responds out of its log;
+// of another kind of execution, nothing.
+type messageReader struct {
+	id       string // "" for another kind
+	function bool   // nothing else has a response in pieces
+	lines    kernel.Lines
 }
 
-func (r *run) displayReader() *displayReader {
+func (r *run) messageReader() *messageReader {
 	if r.record.Cell == nil {
-		return &displayReader{}
+		return &messageReader{}
 	}
-	return &displayReader{id: r.record.ID}
+	return &messageReader{id: r.record.ID, function: isFunction(*r.record.Cell)}
 }
 
-func (d *displayReader) each(entry runlog.Entry, show func(*yurt.DisplayEvent) error) error {
+// each calls show with the events that an entry is.
+func (d *messageReader) each(entry runlog.Entry, show func(yurt.Event) error) error {
 	if d.id == "" {
 		return nil
 	}
 	var failed error
 	broken := d.lines.Take(entry.Data, func(m kernel.Message) {
-		if m.Display != nil && m.ID == d.id && failed == nil {
-			failed = show(m.Display)
+		switch {
+		case m.ID != d.id || failed != nil:
+		case m.Display != nil:
+			failed = show(yurt.Event{Type: yurt.EventDisplay, At: entry.At, Display: m.Display})
+		case len(m.Response) > 0 && d.function:
+			failed = show(yurt.Event{Type: yurt.EventResponse, At: entry.At, Data: m.Response})
 		}
 	})
 	if broken != nil {

@@ -144,7 +144,7 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 		return err
 	}
 	seq := uint64(0)
-	displays := r.displayReader()
+	messages := r.messageReader()
 	err = r.log.Follow(ctx, func(entry runlog.Entry) error {
 		event := yurt.Event{At: entry.At}
 		switch entry.Kind {
@@ -166,11 +166,12 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 			}
 			event.Type, event.Result = yurt.EventEnded, result
 		case runlog.Control:
-			return displays.each(entry, func(shown *yurt.DisplayEvent) error {
+			return messages.each(entry, func(event yurt.Event) error {
 				if seq++; seq <= after {
 					return nil
 				}
-				return each(yurt.Event{Seq: seq, Type: yurt.EventDisplay, At: entry.At, Display: shown})
+				event.Seq = seq
+				return each(event)
 			})
 		default:
 			return nil // not for watchers, and not counted

@@ -59,7 +59,7 @@ var _ kernel.Process = (*functionProcess)(nil)
 
 func newFunctionProcess(p *kernelProcess) *functionProcess {
 	f := &functionProcess{kernelProcess: p, chunks: make(chan initd.Chunk), done: make(chan struct{}), over: make(chan struct{})}
-	f.api = lambda.New(f.answered)
+	f.api = lambda.New(lambda.Told{Answer: f.answered, Piece: f.streamed})
 	return f
 }
 
@@ -144,6 +144,24 @@ func (p *functionProcess) answered(answer lambda.Answer) {
 			_, _ = pipe.marks.WriteString(kernel.Mark(answer.ID))
 		}
 	}
+	p.say(line)
+}
+
+// streamed passes on a piece of a response, as it comes.
+func (p *functionProcess) streamed(piece lambda.Piece) {
+	line, err := json.Marshal(struct {
+		ID       string `json:"id"`
+		Response []byte `json:"response"`
+	}{piece.ID, piece.Data})
+	if err != nil {
+		p.executor.logger.Warn("a piece of a function's response is lost", "sandbox", p.sandbox.id, "error", err)
+		return
+	}
+	p.say(append(line, '\n'))
+}
+
+// say passes on a message, as a kernel would write it.
+func (p *functionProcess) say(line []byte) {
 	select {
 	case p.chunks <- initd.Chunk{Stream: initd.Control, Data: line}:
 	case <-p.done:

@@ -21,11 +21,13 @@ const (
 	maxTypeLen = 128 // bytes
 )
 
-// Message is what a kernel says of an execution: that it shows something, or that it is done.
+// Message is what a kernel says of an execution: that it shows something, that this is a
+// piece of its response, or that it is done.
 type Message struct {
-	ID      string
-	Display *yurt.DisplayEvent
-	Done    *Done
+	ID       string
+	Display  *yurt.DisplayEvent
+	Response []byte // of a function that streams; not empty
+	Done     *Done
 }
 
 // Done says how an execution ended.
@@ -77,7 +79,8 @@ type wireMessage struct {
 		ID     string                     `json:"display_id"`
 		Update bool                       `json:"update"`
 	} `json:"display"`
-	Done *struct {
+	Response []byte `json:"response"` // in base64
+	Done     *struct {
 		ExitCode int             `json:"exit_code"`
 		Envelope json.RawMessage `json:"envelope"`
 		Exiting  bool            `json:"exiting"`
@@ -92,10 +95,19 @@ func decode(line []byte) (Message, error) {
 	if err := json.Unmarshal(line, &wire); err != nil {
 		return Message{}, fmt.Errorf("a message is not what it should be: %w", err)
 	}
-	if !yurt.ValidID(yurt.ExecutionIDPrefix, wire.ID) || (wire.Display == nil) == (wire.Done == nil) {
+	kinds := 0
+	for _, is := range []bool{wire.Display != nil, wire.Done != nil, len(wire.Response) > 0} {
+		if is {
+			kinds++
+		}
+	}
+	if !yurt.ValidID(yurt.ExecutionIDPrefix, wire.ID) || kinds != 1 {
 		return Message{}, errors.New("a message is about no execution, or not of one kind")
 	}
-	message := Message{ID: wire.ID}
+	message := Message{ID: wire.ID, Response: wire.Response}
+	if len(message.Response) > 0 {
+		return message, nil
+	}
 	if d := wire.Display; d != nil {
 		if err := checkDisplay(d.Data, d.ID); err != nil {
 			return Message{}, err

@@ -2,10 +2,8 @@ package lambda
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
@@ -55,20 +53,6 @@ func decodeResult(body []byte) (json.RawMessage, *yurt.ExecutionError) {
 	return result, nil
 }
 
-// streamError returns the error that a streamed response ended with, which comes in
-// trailers, or nil.
-func streamError(r *http.Request) *yurt.ExecutionError {
-	kind, encoded := r.Trailer.Get(errorTypeHeader), r.Trailer.Get(errorBodyHeader)
-	if kind == "" && encoded == "" {
-		return nil
-	}
-	body, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		body = nil
-	}
-	return decodeError(body, kind)
-}
-
 // decodeError reads Lambda's shape of an error. Whatever is wrong with it, there is one.
 func decodeError(body []byte, kind string) *yurt.ExecutionError {
 	var wire struct {
@@ -112,6 +96,14 @@ func stackLine(data json.RawMessage) string {
 		return fmt.Sprintf("%s:%d %s", frame.Path, frame.Line, frame.Label)
 	}
 	return string(data)
+}
+
+// responseTooLarge is Lambda's error for a response beyond its bound.
+func responseTooLarge() *yurt.ExecutionError {
+	return &yurt.ExecutionError{
+		Type:    "Function.ResponseSizeTooLarge",
+		Message: fmt.Sprintf("the response has more than %d bytes, as many as are allowed", MaxBody), Stacktrace: []string{},
+	}
 }
 
 // cut shortens text to at most limit bytes, and makes UTF-8 of it.

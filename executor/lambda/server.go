@@ -46,24 +46,35 @@ type Answer struct {
 	Init bool
 }
 
+// Told are the calls by which a server says what the function answers. They may be made
+// from any goroutine, those of one invocation in order.
+type Told struct {
+	// Answer is called with the answer to each invocation, before the function learns
+	// that it was taken.
+	Answer func(Answer)
+	// Piece is called with each piece of a streamed response as it comes, before the answer,
+	// which has all of it.
+	Piece func(Piece)
+}
+
 // Server is the Runtime API of one function. Its methods may be called concurrently.
 type Server struct {
 	http     *http.Server
 	handling sync.WaitGroup
 	closed   chan struct{}
 	close    sync.Once
-	answered func(Answer)
+	told     Told
 
-	mu      sync.Mutex
-	next    chan Invocation // holds the one that nobody has asked for yet
-	current string          // id of the invocation that has no answer; "" for none
-	failed  *yurt.ExecutionError
+	mu        sync.Mutex
+	next      chan Invocation // holds the one that nobody has asked for yet
+	current   string          // id of the invocation that has no answer; "" for none
+	streaming string          // id of the invocation whose response was last passed on in pieces
+	failed    *yurt.ExecutionError
 }
 
-// New returns a server that calls answered with the answer to each invocation, before
-// the function learns that it was taken.
-func New(answered func(Answer)) *Server {
-	s := &Server{answered: answered, closed: make(chan struct{}), next: make(chan Invocation, 1)}
+// New returns a server that has no invocation yet.
+func New(told Told) *Server {
+	s := &Server{told: told, closed: make(chan struct{}), next: make(chan Invocation, 1)}
 	mux := http.NewServeMux()
 	const root = "/2018-06-01/runtime/"
 	mux.HandleFunc("GET "+root+"invocation/next", s.giveNext)
@@ -118,7 +129,7 @@ func (s *Server) Invoke(invocation Invocation) error {
 		return fmt.Errorf("invocation %s has no answer yet", s.current)
 	}
 	if failed := s.failed; failed != nil {
-		s.handling.Go(func() { s.answered(Answer{ID: invocation.ID, Error: failed, Init: true}) })
+		s.handling.Go(func() { s.told.Answer(Answer{ID: invocation.ID, Error: failed, Init: true}) })
 		return nil
 	}
 	s.current = invocation.ID
@@ -158,6 +169,10 @@ func (s *Server) giveNext(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) takeResponse(w http.ResponseWriter, r *http.Request) {
+	if isStreamed(r) {
+		s.takeStream(w, r)
+		return
+	}
 	s.take(w, r, func(body []byte) Answer {
 		if failed := streamError(r); failed != nil {
 			return Answer{Error: failed}
@@ -189,22 +204,24 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, decode func([]byte
 	var answer Answer
 	switch {
 	case errors.As(err, &tooLarge):
-		answer = Answer{Error: &yurt.ExecutionError{
-			Type:    "Function.ResponseSizeTooLarge",
-			Message: fmt.Sprintf("the response has more than %d bytes, as many as are allowed", MaxBody), Stacktrace: []string{},
-		}}
+		answer = Answer{Error: responseTooLarge()}
 	case err != nil: // it went away in the middle, and may try again
 		return
 	default:
 		answer = decode(body)
 	}
+	s.answer(w, id, answer, tooLarge != nil)
+}
+
+// answer passes on the answer to an invocation, unless that has one already.
+func (s *Server) answer(w http.ResponseWriter, id string, answer Answer, tooLarge bool) {
 	if !s.claim(id) {
 		refuse(w, http.StatusBadRequest, "InvalidRequestID", "the invocation has an answer already")
 		return
 	}
 	answer.ID = id
-	s.answered(answer)
-	if tooLarge != nil {
+	s.told.Answer(answer)
+	if tooLarge {
 		refuse(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", answer.Error.Message)
 		return
 	}
@@ -230,7 +247,7 @@ func (s *Server) takeInitError(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Unlock()
 	if id != "" {
-		s.answered(Answer{ID: id, Error: failed, Init: true})
+		s.told.Answer(Answer{ID: id, Error: failed, Init: true})
 	}
 	accept(w)
 }

@@ -14,22 +14,33 @@ import (
 	"github.com/yurtrun/yurt/executor/lambda"
 )
 
+// maxPieces is more than any response of the tests has.
+const maxPieces = 1 << 10
+
 // client speaks to a server as a function would.
 type client struct {
 	t       *testing.T
 	server  *lambda.Server
 	addr    string
 	answers chan lambda.Answer
+	pieces  chan lambda.Piece
 }
 
 func newClient(t *testing.T) *client {
+	t.Helper()
+	answers, pieces := make(chan lambda.Answer, 1), make(chan lambda.Piece, maxPieces)
+	c := newClientTold(t, lambda.Told{Answer: func(a lambda.Answer) { answers <- a }, Piece: func(p lambda.Piece) { pieces <- p }})
+	c.answers, c.pieces = answers, pieces
+	return c
+}
+
+func newClientTold(t *testing.T, told lambda.Told) *client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{t: t, addr: listener.Addr().String(), answers: make(chan lambda.Answer, 1)}
-	c.server = lambda.New(func(a lambda.Answer) { c.answers <- a })
+	c := &client{t: t, addr: listener.Addr().String(), server: lambda.New(told)}
 	served := make(chan error, 1)
 	go func() { served <- c.server.Serve(listener) }()
 	t.Cleanup(func() {

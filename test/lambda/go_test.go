@@ -18,7 +18,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-lambda-go/lambdacontext"
@@ -42,14 +44,44 @@ func handle(ctx context.Context, event map[string]string) (map[string]any, error
 	return map[string]any{"count": count, "limited": limited, "id": lc.AwsRequestID[:4], "name": lambdacontext.FunctionName}, nil
 }
 
-func main() { lambda.Start(handle) }
+// stream is the response of a function that streams: what it reads at last is the event's.
+type stream struct {
+	begun bool
+	do    string
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	if !s.begun {
+		s.begun = true
+		return copy(p, "one"), nil
+	}
+	for {
+		if _, err := os.Stat("/workspace/go-on"); err == nil {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if s.do == "fail" {
+		return 0, errors.New("half way")
+	}
+	return copy(p, "two"), io.EOF
+}
+
+func handleStream(event map[string]string) (io.Reader, error) { return &stream{do: event["do"]}, nil }
+
+func main() {
+	if os.Getenv("_HANDLER") == "stream" {
+		lambda.Start(handleStream)
+	}
+	lambda.Start(handle)
+}
 `
 
 // goFunction returns a compiled function, and the sandbox that has it.
 func goFunction(t *testing.T) (*sandbox, function) {
 	t.Helper()
 	rig.NeedsSandboxes(t)
-	built := cached(t, "aws-lambda-go-"+awsLambdaGo, func(dir string) {
+	built := cached(t, "aws-lambda-go-streams-"+awsLambdaGo, func(dir string) {
 		source := t.TempDir()
 		if err := os.WriteFile(filepath.Join(source, "main.go"), []byte(goApp), 0o644); err != nil {
 			t.Fatal(err)
@@ -86,5 +118,19 @@ func TestGoClient(t *testing.T) {
 	s.wantError(t, f, `{"do":"exit"}`, "Runtime.ExitError")
 	if r := s.want(t, f, `{}`, `{"count":1,"id":"exe_","limited":true,"name":"bootstrap"}`, "call 1\n"); !r.KernelRestarted {
 		t.Error("the invocation after the end of the process is not told that it is another")
+	}
+}
+
+func TestGoClientStreamsLive(t *testing.T) {
+	t.Parallel()
+	s, f := goFunction(t)
+	f.handler = "stream"
+	pieces, r := s.watch(t, f, `{}`)
+	if got := strings.Join(pieces, "|"); got != "one|two" || string(r.Result) != `"onetwo"` || r.Error != nil {
+		t.Errorf("pieces %q, result %s, error %+v, stderr %q", got, r.Result, r.Error, r.Stderr)
+	}
+	pieces, r = s.watch(t, f, `{"do":"fail"}`)
+	if len(pieces) == 0 || pieces[0] != "one" || r.Error == nil || r.Error.Message != "half way" {
+		t.Errorf("pieces %q, error %+v, stderr %q", pieces, r.Error, r.Stderr)
 	}
 }

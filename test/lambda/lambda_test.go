@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,38 @@ func (s *sandbox) run(t *testing.T, spec yurt.ExecutionSpec) *yurt.Result {
 		t.Fatal(err)
 	}
 	return result
+}
+
+// watch invokes a function that streams its response, and waits in it for a file that is
+// written when the first piece has come. It returns the pieces with the result.
+func (s *sandbox) watch(t *testing.T, f function, event string) ([]string, *yurt.Result) {
+	t.Helper()
+	const path = "/workspace/go-on"
+	spec := f.invocation(event)
+	if err := s.e.StartExecution(t.Context(), s.id, spec); err != nil {
+		t.Fatal(err)
+	}
+	var pieces []string
+	var result *yurt.Result
+	err := s.e.WatchExecution(t.Context(), s.id, spec.ID, 0, func(e yurt.Event) error {
+		switch e.Type {
+		case yurt.EventResponse:
+			if pieces = append(pieces, string(e.Data)); len(pieces) == 1 {
+				_, err := s.e.WriteFile(t.Context(), s.id, path, strings.NewReader(""), yurt.WriteOptions{})
+				return err
+			}
+		case yurt.EventEnded:
+			result = e.Result
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.e.RemoveFile(t.Context(), s.id, path, false); err != nil {
+		t.Fatal(err)
+	}
+	return pieces, result
 }
 
 // want invokes a function that has to return this and to print that.

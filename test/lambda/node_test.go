@@ -13,6 +13,7 @@ import (
 const awsLambdaRIC = "4.0.2"
 
 const nodeApp = `
+import fs from "node:fs"
 let count = 0
 export const handler = async (event, context) => {
   count += 1
@@ -21,6 +22,14 @@ export const handler = async (event, context) => {
   if (event.do === "exit") process.exit(3)
   return { count, event, id: context.awsRequestId.startsWith("exe_"), name: context.functionName }
 }
+
+export const live = awslambda.streamifyResponse(async (event, out, context) => {
+  out.write("ö1")
+  while (!fs.existsSync("/workspace/go-on")) await new Promise((resolve) => setTimeout(resolve, 5))
+  if (event.do === "fail") throw new TypeError("half way")
+  if (event.do === "exit") process.exit(3)
+  out.end("2")
+})
 
 export const stream = awslambda.streamifyResponse(async (event, out, context) => {
   out.write("one ")
@@ -87,6 +96,28 @@ func TestNodeClientStreams(t *testing.T) {
 	}
 	if r := s.invoke(t, f, `{}`); string(r.Result) != `"one two"` {
 		t.Errorf("after that: result %s, error %+v", r.Result, r.Error)
+	}
+}
+
+// TestNodeClientStreamsLive has a function wait, between two pieces of its response, for
+// what the test does once it was told of the first.
+func TestNodeClientStreamsLive(t *testing.T) {
+	t.Parallel()
+	s, f := nodeFunction(t, "index.live")
+	for _, tt := range []struct{ event, pieces, result, kind string }{
+		{`{}`, "ö1|2", `"ö12"`, ""},
+		{`{"do":"fail"}`, "ö1", "null", "TypeError"},
+		{`{}`, "ö1|2", `"ö12"`, ""},
+		{`{"do":"exit"}`, "ö1", "null", "Runtime.ExitError"},
+	} {
+		pieces, r := s.watch(t, f, tt.event)
+		kind := ""
+		if r.Error != nil {
+			kind = r.Error.Type
+		}
+		if got := strings.Join(pieces, "|"); got != tt.pieces || string(r.Result) != tt.result || kind != tt.kind {
+			t.Errorf("%s: pieces %q, result %s, error %+v; want %+v (stderr %q)", tt.event, got, r.Result, r.Error, tt, r.Stderr)
+		}
 	}
 }
 

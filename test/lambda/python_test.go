@@ -126,6 +126,18 @@ func TestPythonInitError(t *testing.T) {
 			t.Errorf("%+v, state lost: %t", r.Error, r.StateLost)
 		}
 	}
+	// Mended, with the same file of the session's, it loads in the next process.
+	f.files = nil
+	if _, err := s.e.WriteFile(t.Context(), s.id, "/workspace/app.py", strings.NewReader("import none"), yurt.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.wantError(t, f, `{}`, "Runtime.ImportModuleError")
+	if _, err := s.e.WriteFile(t.Context(), s.id, "/workspace/app.py", strings.NewReader("def handler(event, context): return 1"), yurt.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.want(t, f, `{}`, "1", ""); !r.KernelRestarted {
+		t.Error("the invocation after one whose process failed to load is not told that it is another")
+	}
 	f.command = []string{"/usr/bin/nothing-of-the-kind"}
 	s.wantError(t, f, `{}`, yurt.ErrorTypeCommandNotFound)
 	f.command = []string{"/bin/true"}
