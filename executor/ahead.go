@@ -74,12 +74,12 @@ func (e *Executor) installAhead(ctx context.Context, template yurt.Template) err
 func (e *Executor) furnish(ctx context.Context, s *sandbox) {
 	needs, err := e.templateLayers(ctx, s)
 	for _, l := range needs {
-		there, useErr := e.layers.Use(l.digest, s.id)
+		there, useErr := e.layers.Use(l.Digest, s.id)
 		if useErr != nil || !there {
 			err = errors.Join(err, useErr)
 			continue
 		}
-		s.record.Layers = append(s.record.Layers, l.digest) // written with the rest of the record
+		s.record.Layers = append(s.record.Layers, l.Digest) // written with the rest of the record
 		err = errors.Join(err, e.mountLayer(s, l))
 	}
 	if err != nil {

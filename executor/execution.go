@@ -47,12 +47,12 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	if err != nil {
 		return err
 	}
-	st := start{spec: needs.addTo(spec), ownEnv: len(spec.Env) > 0, stateful: stateful, stdio: stdio, phases: phases}
+	st := start{spec: needs.AddTo(spec), ownEnv: len(spec.Env) > 0, stateful: stateful, stdio: stdio, phases: phases}
 	if len(needs) == 0 {
 		return e.startNow(ctx, s, st)
 	}
 	if !isFunction(spec) && spec.Kind != yurt.KindCommand {
-		st.layer = needs.mount()
+		st.layer = needs.Mount()
 	}
 	return e.startWithLayers(ctx, s, needs, st)
 }

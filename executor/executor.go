@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/reserve"
 	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/executor/turns"
@@ -53,34 +54,33 @@ type Config struct {
 	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
 	MaxQueue      int // sandboxes that wait to be made; 256
 	MaxExecutions int // that have not ended, on the node; 10,000
-	Packages      PackageConfig
+	Packages      packages.Config
 	Logger        *slog.Logger `json:"-"`
 }
 
 // Executor is the owner of a node's sandboxes.
 type Executor struct {
-	config   Config
-	logger   *slog.Logger
-	launcher *launch.Launcher
-	cgroups  *cgroup.Manager
-	runtimes *plugins.Host
-	lock     *os.File
-	sockets  string   // directory of those of the runtimes
-	filter   *os.File // the compiled seccomp filter
-	ids      *idrange.Ranges
-	layers   *layers.Store
+	config    Config
+	logger    *slog.Logger
+	launcher  *launch.Launcher
+	cgroups   *cgroup.Manager
+	runtimes  *plugins.Host
+	lock      *os.File
+	sockets   string   // directory of those of the runtimes
+	filter    *os.File // the compiled seccomp filter
+	ids       *idrange.Ranges
+	layers    *layers.Store
+	installer *packages.Installer
 
 	creates   *turns.Turns  // to make a sandbox
 	teardowns chan struct{} // holds one for each sandbox that is being removed
-	installs  chan struct{} // holds one for each installation of packages that goes on
 
-	mu         sync.Mutex
-	sandboxes  map[string]*sandbox
-	making     map[string]purpose             // sandboxes that are being made, or wait for that
-	deaths     map[chan yurt.Sandbox]struct{} // watchers
-	installing map[string]*installation       // by digest of the layer
-	ahead      map[string]layerPlans          // of templates whose packages were installed, by digest
-	closed     bool
+	mu        sync.Mutex
+	sandboxes map[string]*sandbox
+	making    map[string]purpose             // sandboxes that are being made, or wait for that
+	deaths    map[chan yurt.Sandbox]struct{} // watchers
+	ahead     map[string]packages.Layers     // of templates whose packages were installed, by digest
+	closed    bool
 
 	reserves *reserve.Reserve[*sandbox]
 	slots    *slots.Set[*sandbox]
@@ -122,7 +122,7 @@ func New(config Config) (*Executor, error) {
 		return nil, fmt.Errorf("finding the state directory: %w", err)
 	}
 	config.StateDir = state
-	config.Packages = config.Packages.complete(state)
+	config.Packages = config.Packages.Complete(state)
 	groups, err := cgroup.Open(CgroupName(state))
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := openLayers(config)
+	store, err := config.Packages.OpenStore()
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
@@ -140,7 +140,7 @@ func New(config Config) (*Executor, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	e := &Executor{
-		layers: store, installs: make(chan struct{}, config.Packages.MaxInstalls), installing: make(map[string]*installation),
+		layers: store,
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, sockets: sockets, ids: idrange.New(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(sockets),
@@ -148,7 +148,7 @@ func New(config Config) (*Executor, error) {
 			plugins.WithCallTimeout(cmp.Or(config.RuntimeCall, plugins.DefaultCallTimeout))),
 		sandboxes: make(map[string]*sandbox),
 		making:    make(map[string]purpose),
-		ahead:     make(map[string]layerPlans),
+		ahead:     make(map[string]packages.Layers),
 		creates:   turns.New(config.MaxCreates),
 		reserves:  reserve.New[*sandbox](),
 		bells:     bells.New(), tally: newTally(), begun: time.Now(),
@@ -156,6 +156,7 @@ func New(config Config) (*Executor, error) {
 		teardowns: make(chan struct{}, teardowns),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.installer = packages.NewInstaller(e.ctx, config.Packages, store, e.serve, e.carryOut)
 	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, config.Logger)
 	return e, nil
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
-	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
@@ -27,7 +27,7 @@ const (
 
 // startWithLayers starts an execution that needs layers: at once when they are there, and
 // else once they are made, which the execution waits for in the background.
-func (e *Executor) startWithLayers(ctx context.Context, s *sandbox, needs layerPlans, st start) error {
+func (e *Executor) startWithLayers(ctx context.Context, s *sandbox, needs packages.Layers, st start) error {
 	defer e.layers.Release(st.spec.ID) // the sandbox has them by then
 	missing, err := e.missingLayers(needs, st.spec.ID)
 	if err != nil {
@@ -50,9 +50,9 @@ func (e *Executor) startWithLayers(ctx context.Context, s *sandbox, needs layerP
 }
 
 // missingLayers returns those that are not there, and keeps the others for the user.
-func (e *Executor) missingLayers(needs layerPlans, user string) (missing layerPlans, err error) {
+func (e *Executor) missingLayers(needs packages.Layers, user string) (missing packages.Layers, err error) {
 	for _, l := range needs {
-		there, err := e.layers.Use(l.digest, user)
+		there, err := e.layers.Use(l.Digest, user)
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (e *Executor) missingLayers(needs layerPlans, user string) (missing layerPl
 }
 
 // giveLayers gives the sandbox the layers, unless it is paused.
-func (e *Executor) giveLayers(s *sandbox, needs layerPlans) error {
+func (e *Executor) giveLayers(s *sandbox, needs packages.Layers) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if err := s.running(); err != nil {
@@ -74,7 +74,7 @@ func (e *Executor) giveLayers(s *sandbox, needs layerPlans) error {
 }
 
 // mountLayers is mountLayer for each.
-func (e *Executor) mountLayers(s *sandbox, needs layerPlans) error {
+func (e *Executor) mountLayers(s *sandbox, needs packages.Layers) error {
 	for _, l := range needs {
 		if err := e.mountLayer(s, l); err != nil {
 			return err
@@ -85,27 +85,27 @@ func (e *Executor) mountLayers(s *sandbox, needs layerPlans) error {
 
 // mountLayer mounts the layer in the sandbox, if it is not. The caller has the gate. That
 // the sandbox uses the layer is on the disk first: a next executor is to hold it too.
-func (e *Executor) mountLayer(s *sandbox, l *layerPlan) error {
+func (e *Executor) mountLayer(s *sandbox, l *packages.Layer) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, mounted := s.mounted[l.digest]; mounted {
+	if _, mounted := s.mounted[l.Digest]; mounted {
 		return nil
 	}
 	if len(s.mounted) >= maxLayers {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "dependencies", "the session has used %d different lists of packages, as many as it may; put what it needs into one list, or use another session", maxLayers)
 	}
-	if there, err := e.layers.Use(l.digest, s.id); err != nil || !there {
-		return errors.Join(yurt.Errorf(yurt.CodeUnavailable, "the packages were removed to make room for others; try again"), err)
+	if there, err := e.layers.Use(l.Digest, s.id); err != nil || !there {
+		return errors.Join(packages.Removed(), err)
 	}
-	if !slices.Contains(s.record.Layers, l.digest) {
+	if !slices.Contains(s.record.Layers, l.Digest) {
 		record := s.record
-		record.Layers = append(slices.Clone(record.Layers), l.digest)
+		record.Layers = append(slices.Clone(record.Layers), l.Digest)
 		if err := records.Write(s.path(recordFile), record); err != nil {
 			return err
 		}
 		s.record = record
 	}
-	if _, _, err := s.plans.MakeDir(path.Join("layers", l.digest), 0o755); err != nil {
+	if _, _, err := s.plans.MakeDir(path.Join("layers", l.Digest), 0o755); err != nil {
 		return fmt.Errorf("making the place of a layer: %w", err)
 	}
 	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.record.Init.PID))
@@ -113,10 +113,10 @@ func (e *Executor) mountLayer(s *sandbox, l *layerPlan) error {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
 	}
 	defer namespace.Close()
-	if err := layers.Mount(e.layers.Tree(l.digest), namespace, l.mount()); err != nil {
+	if err := layers.Mount(e.layers.Tree(l.Digest), namespace, l.Mount()); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
 	}
-	s.noteMounted(l.digest)
+	s.noteMounted(l.Digest)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (e *Executor) adoptLayers(s *sandbox) error {
 			return err
 		}
 		var inside, outside unix.Stat_t
-		dir := fmt.Sprintf("/proc/%d/root%s", s.record.Init.PID, path.Join(layersDir, digest))
+		dir := fmt.Sprintf("/proc/%d/root%s", s.record.Init.PID, path.Join(packages.LayersDir, digest))
 		if err := unix.Lstat(dir, &inside); err != nil || !there {
 			continue
 		}
@@ -148,13 +148,18 @@ func (e *Executor) adoptLayers(s *sandbox) error {
 	return nil
 }
 
+// install returns when the sandbox has the use of the layer, or why there is none.
+func (e *Executor) install(ctx context.Context, s *sandbox, l *packages.Layer, tell func(string) error) error {
+	return e.installer.Install(ctx, packages.Request{User: s.id, Template: s.record.Spec.Template, Layer: l, Quota: &s.installs}, tell)
+}
+
 // startWaiting records the execution, and starts it when its packages are installed.
-func (e *Executor) startWaiting(ctx context.Context, s *sandbox, needs layerPlans, st start) error {
+func (e *Executor) startWaiting(ctx context.Context, s *sandbox, needs packages.Layers, st start) error {
 	j, err := e.planWaiting(ctx, s, &st)
 	if err != nil {
 		return err
 	}
-	j.layer = needs[0].digest
+	j.layer = needs[0].Digest
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if err := s.running(); err != nil {
@@ -191,7 +196,7 @@ func (e *Executor) planWaiting(ctx context.Context, s *sandbox, st *start) (j jo
 
 // startInstalled waits for the layers, and starts the execution or ends it. It leaves it as
 // it is when the executor is closed: the next one ends it.
-func (e *Executor) startInstalled(ctx context.Context, r *run, needs layerPlans, j job) {
+func (e *Executor) startInstalled(ctx context.Context, r *run, needs packages.Layers, j job) {
 	s := r.sandbox
 	defer func() { (*r.cancel.Swap(nil))() }()
 	waiting, stop := context.WithCancel(ctx)
@@ -232,7 +237,7 @@ func (e *Executor) startInstalled(ctx context.Context, r *run, needs layerPlans,
 }
 
 // installAll installs the layers that are not there, and returns when the sandbox uses all.
-func (e *Executor) installAll(ctx context.Context, s *sandbox, needs layerPlans, tell func(string) error) error {
+func (e *Executor) installAll(ctx context.Context, s *sandbox, needs packages.Layers, tell func(string) error) error {
 	missing, err := e.missingLayers(needs, s.id)
 	if err != nil {
 		return err
@@ -246,7 +251,7 @@ func (e *Executor) installAll(ctx context.Context, s *sandbox, needs layerPlans,
 }
 
 // startPrepared starts an execution whose layers are there. It waits while the sandbox is paused.
-func (e *Executor) startPrepared(r *run, needs layerPlans, j job) (*yurt.Result, error) {
+func (e *Executor) startPrepared(r *run, needs packages.Layers, j job) (*yurt.Result, error) {
 	s := r.sandbox
 	if err := e.untilStartable(s); err != nil {
 		return nil, err
@@ -301,30 +306,3 @@ func (s *sandbox) endUninstalled(r *run) error {
 	}})
 	return nil
 }
-
-// installResources are those of a sandbox that installs packages: more than most code
-// needs, and never more than half of the host's memory.
-func installResources(of yurt.Resources) yurt.Resources {
-	const memory, disk, pids = 2 << 30, 3 << 30, 512
-	half := yurt.Size(disk)
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) == nil {
-		half = yurt.Size(info.Totalram) * yurt.Size(info.Unit) / 2
-	}
-	of.Memory = min(max(of.Memory, memory+disk), half)
-	of.Disk = min(max(of.Disk, disk), half)
-	of.PIDs = max(of.PIDs, pids)
-	return of
-}
-
-// installSpec is the specification of the sandbox that installs packages for a sandbox of
-// the template: the same tools, nothing of its owner's.
-func installSpec(template yurt.Template) yurt.SandboxSpec {
-	template.Isolation.PerExecution, template.Dependencies = false, nil
-	template.Resources.DiskKind = ""
-	template.Resources = installResources(template.Resources.Or(yurt.DefaultResources()))
-	return yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources}
-}
-
-// caPath is where an installation finds the certificates of its registries.
-const caPath = rootfs.RunDir + "/ca.pem"

@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pidfd"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/workspace"
@@ -37,7 +38,7 @@ type sandbox struct {
 	gone    chan struct{} // closed when it has died or is being destroyed
 	removed chan struct{} // closed when nothing is left of it
 
-	installs installQuota // for the holder of Executor.mu
+	installs packages.Quota
 
 	taken atomic.Bool // it is somebody's, or about to be
 
@@ -53,7 +54,7 @@ type sandbox struct {
 	ending   bool                         // destroyed: nothing new is started, what is left is being removed
 	found    map[string]map[string]string // paths of tools, by runtime and name
 	mounted  map[string]struct{}          // layers, by digest
-	planned  layerPlans                   // of its template; nil before they were asked for
+	planned  packages.Layers              // of its template; nil before they were asked for
 }
 
 // initProcess is the sandbox's init, as the host sees it.

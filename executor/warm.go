@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -61,11 +62,11 @@ func (s *sandbox) preload(language string) []string {
 
 // templateLayer returns the packages of the template for code in the language, as far as they
 // were asked for in the sandbox: one layer, or none.
-func (s *sandbox) templateLayer(language string) layerPlans {
+func (s *sandbox) templateLayer(language string) packages.Layers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, l := range s.planned {
-		if l.runtime == language {
+		if l.Runtime == language {
 			return s.planned[i : i+1]
 		}
 	}
@@ -73,11 +74,11 @@ func (s *sandbox) templateLayer(language string) layerPlans {
 }
 
 // hasLayers reports whether the layers are in the sandbox.
-func (s *sandbox) hasLayers(layers layerPlans) bool {
+func (s *sandbox) hasLayers(layers packages.Layers) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(layers, func(l *layerPlan) bool {
-		_, mounted := s.mounted[l.digest]
+	return !slices.ContainsFunc(layers, func(l *packages.Layer) bool {
+		_, mounted := s.mounted[l.Digest]
 		return !mounted
 	})
 }

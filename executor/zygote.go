@@ -129,7 +129,7 @@ func (z *zygotes) answered(language string, forked bool) bool {
 func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) string {
 	spec := st.spec
 	switch {
-	case !e.forks(s, info), j.plan.Compiles > 0, st.ownEnv, st.layer != s.templateLayer(info.Name).mount():
+	case !e.forks(s, info), j.plan.Compiles > 0, st.ownEnv, st.layer != s.templateLayer(info.Name).Mount():
 	case len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.stdio.files()) > 0:
 	case len(s.record.Spec.Template.Preload) > 0 && path.Dir(spec.Entry) != ".": // a zygote looks for files of the same names in the directory alone
 	default:
@@ -292,7 +292,7 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	// Nothing that user code can write is a home or a working directory to it.
 	home := map[string]string{"HOME": "/nonexistent"}
 	out, _, err = s.init.Start(ctx, initd.StartRequest{
-		ID: id, Argv: plan.Argv, Env: environment(s.record.Spec.Template.Env, plan.Env, s.record.Spec.Env, layer.addTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
+		ID: id, Argv: plan.Argv, Env: environment(s.record.Spec.Template.Env, plan.Env, s.record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
 		UID: rootfs.UserID, GID: rootfs.GroupID, Zygote: true, OutputLimit: maxZygoteOutput,
 	}, files)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/egress"
+	"github.com/yurtrun/yurt/executor/packages"
 )
 
 // packageFlags are the settings of the installation of packages that code needs.
@@ -26,8 +26,8 @@ func (f *packageFlags) add(flags *pflag.FlagSet) {
 }
 
 // config returns the settings, with what the environment says of mirrors.
-func (f *packageFlags) config(a *app) (executor.PackageConfig, error) {
-	config := executor.PackageConfig{CAFile: a.env("SSL_CERT_FILE", ""), Off: f.from == noPackages}
+func (f *packageFlags) config(a *app) (packages.Config, error) {
+	config := packages.Config{CAFile: a.env("SSL_CERT_FILE", ""), Off: f.from == noPackages}
 	if f.keep != "" {
 		size, err := yurt.ParseSize(f.keep)
 		if err != nil || size <= 0 {
@@ -40,7 +40,7 @@ func (f *packageFlags) config(a *app) (executor.PackageConfig, error) {
 	}
 	for name := range strings.SplitSeq(cmp.Or(f.from, publicPackages), ",") {
 		if name = strings.TrimSpace(name); name == publicPackages {
-			config.Hosts = append(config.Hosts, executor.PublicRegistries()...)
+			config.Hosts = append(config.Hosts, packages.PublicRegistries()...)
 			continue
 		}
 		host, err := egress.ParseHost(name)
@@ -63,7 +63,7 @@ func mirrors() map[string]string {
 }
 
 // addMirrors passes on what the environment says of mirrors, and lets them be reached.
-func (a *app) addMirrors(config *executor.PackageConfig) error {
+func (a *app) addMirrors(config *packages.Config) error {
 	config.Env = make(map[string]string)
 	for name, between := range mirrors() {
 		value := a.env(name, "")
@@ -91,7 +91,7 @@ func (a *app) addMirrors(config *executor.PackageConfig) error {
 }
 
 // sharedPackages are the settings of yurt run: what one installs, the next one has.
-func (a *app) sharedPackages() (executor.PackageConfig, error) {
+func (a *app) sharedPackages() (packages.Config, error) {
 	flags := packageFlags{from: a.env("YURT_PACKAGES_FROM", ""), keep: a.env("YURT_PACKAGES_KEEP", "")}
 	config, err := flags.config(a)
 	config.Dir = a.env("YURT_PACKAGES_DIR", sharedLayersDir)

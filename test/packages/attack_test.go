@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/egress"
+	"github.com/yurtrun/yurt/executor/packages"
 )
 
 // mirror is an operator's own registry, at a private address, with the packages of an
@@ -41,7 +42,7 @@ func mirror(t *testing.T, setups map[string]string) (*httptest.Server, func(*exe
 		t.Fatal(err)
 	}
 	return server, func(c *executor.Config) {
-		c.Packages.Hosts = append(executor.PublicRegistries(), host)
+		c.Packages.Hosts = append(packages.PublicRegistries(), host)
 		c.Packages.Env = map[string]string{"PIP_INDEX_URL": server.URL + "/simple"}
 	}
 }

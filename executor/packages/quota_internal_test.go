@@ -1,4 +1,4 @@
-package executor
+package packages
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestInstallQuota: a sandbox that fails over and over waits ever longer, one that does not
+// TestQuota: a sandbox that fails over and over waits ever longer, one that does not
 // never, and none has many at once.
-func TestInstallQuota(t *testing.T) {
+func TestQuota(t *testing.T) {
 	now, failure := time.Unix(1000, 0), errors.New("no such package")
-	var q installQuota
+	var q Quota
 	attempt := func(err error) error {
 		refused := q.begin(now)
 		if refused == nil {

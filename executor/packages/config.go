@@ -1,4 +1,4 @@
-package executor
+package packages
 
 import (
 	"cmp"
@@ -10,9 +10,9 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 )
 
-// PackageConfig says how packages are installed that code needs. The zero value installs
+// Config says how packages are installed that code needs. The zero value installs
 // from the public registries.
-type PackageConfig struct {
+type Config struct {
 	Off   bool          // none are
 	Hosts []egress.Host // what an installation may reach; nil means [PublicRegistries]
 	// Env is added to the environment of every installation, such as PIP_INDEX_URL for a
@@ -51,7 +51,8 @@ func PublicRegistries() []egress.Host {
 	return hosts
 }
 
-func (c PackageConfig) complete(stateDir string) PackageConfig {
+// Complete returns it with what it leaves open, for an executor on the state directory.
+func (c Config) Complete(stateDir string) Config {
 	if c.Hosts == nil {
 		c.Hosts = PublicRegistries()
 	}
@@ -63,8 +64,9 @@ func (c PackageConfig) complete(stateDir string) PackageConfig {
 	return c
 }
 
-func openLayers(config Config) (*layers.Store, error) {
-	return layers.Open(config.Packages.Dir, layers.Limits{
-		Bytes: config.Packages.KeepBytes, LayerBytes: min(maxLayerBytes, config.Packages.KeepBytes), LayerEntries: maxLayerEntries,
+// OpenStore opens what keeps the layers.
+func (c Config) OpenStore() (*layers.Store, error) {
+	return layers.Open(c.Dir, layers.Limits{
+		Bytes: c.KeepBytes, LayerBytes: min(maxLayerBytes, c.KeepBytes), LayerEntries: maxLayerEntries,
 	})
 }

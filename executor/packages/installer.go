@@ -1,0 +1,226 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/layers"
+)
+
+const (
+	// MaxOutput bounds what is kept of what a package manager prints, in bytes.
+	MaxOutput = 1 << 20
+	// failureTail is how much of the end of that becomes the message of an error.
+	failureTail = 3000
+)
+
+// Installer has layers made that are not there: each once, for all who wait for it, and so
+// many at once. Its methods may be called concurrently.
+type Installer struct {
+	ctx     context.Context //nolint:containedctx // it is the node's life
+	store   *layers.Store
+	timeout time.Duration
+	serve   func(do func()) error
+	carry   func(context.Context, *Installation) error
+	turns   chan struct{} // holds one for each installation that goes on
+
+	mu    sync.Mutex
+	going map[string]*Installation // by digest of the layer
+}
+
+// NewInstaller returns an installer. It has carry carry out an installation, which adds the
+// layer to the store, and runs that by serve, until ctx is done.
+func NewInstaller(ctx context.Context, config Config, store *layers.Store, serve func(func()) error, carry func(context.Context, *Installation) error) *Installer {
+	return &Installer{
+		ctx: ctx, store: store, timeout: config.Timeout, serve: serve, carry: carry,
+		turns: make(chan struct{}, config.MaxInstalls), going: make(map[string]*Installation),
+	}
+}
+
+// Request is who wants a layer: a sandbox, of a template in whose file system it is made.
+type Request struct {
+	User     string // as which it has the layer
+	Template yurt.Template
+	Layer    *Layer
+	Quota    *Quota
+}
+
+// Installation is the making of a layer, for all who wait for it.
+type Installation struct {
+	Layer    *Layer
+	Template yurt.Template
+
+	cancel  context.CancelFunc
+	waiting int // for the holder of Installer.mu
+
+	mu   sync.Mutex
+	said []byte
+	more chan struct{} // closed, and replaced, when there is more or it is over
+	over bool
+	err  error
+}
+
+// Install returns when the layer is there, or why it is not. It has it made, unless that goes
+// on already, and tells what is said meanwhile. When all who wait have left, it is given
+// up. The layer is kept from being removed: the user has it.
+func (m *Installer) Install(ctx context.Context, r Request, tell func(string) error) error {
+	in, err := m.join(r)
+	if err != nil {
+		return err
+	}
+	defer m.leave(in, r.Quota)
+	for seen := 0; ; {
+		in.mu.Lock()
+		text, more, over, err := string(in.said[seen:]), in.more, in.over, in.err
+		in.mu.Unlock()
+		seen += len(text)
+		if err := tell(text); err != nil {
+			return err
+		}
+		if over {
+			r.Quota.note(err, time.Now())
+			if err != nil {
+				return err
+			}
+			return m.take(r)
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// take has the user use the layer while the installation still does.
+func (m *Installer) take(r Request) error {
+	there, err := m.store.Use(r.Layer.Digest, r.User)
+	if err == nil && !there {
+		err = Removed()
+	}
+	return err
+}
+
+// Removed says that a layer was made, and is not there any more.
+func Removed() error {
+	return yurt.Errorf(yurt.CodeUnavailable, "the packages were removed to make room for others; try again")
+}
+
+// join returns the installation of the layer that goes on, or begins one.
+func (m *Installer) join(r Request) (*Installation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.ctx.Err(); err != nil {
+		return nil, yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+	}
+	if err := r.Quota.begin(time.Now()); err != nil {
+		return nil, err
+	}
+	if in := m.going[r.Layer.Digest]; in != nil {
+		in.waiting++
+		return in, nil
+	}
+	ctx, cancel := context.WithTimeout(m.ctx, m.timeout)
+	in := &Installation{Layer: r.Layer, Template: r.Template, cancel: cancel, waiting: 1, more: make(chan struct{})}
+	err := m.serve(func() {
+		defer cancel()
+		err := m.carryOut(ctx, in)
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			err = fmt.Errorf("the installation took longer than %s and was ended:\n%s", m.timeout, in.Tail())
+		}
+		m.finish(in, err)
+	})
+	if err != nil {
+		cancel()
+		r.Quota.end()
+		return nil, err
+	}
+	m.going[r.Layer.Digest] = in
+	return in, nil
+}
+
+// leave ends the wait of one. What nobody waits for is given up, and whoever asks for it
+// next begins again.
+func (m *Installer) leave(in *Installation, quota *Quota) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	quota.end()
+	if in.waiting--; in.waiting > 0 {
+		return
+	}
+	in.cancel()
+	if m.going[in.Layer.Digest] == in {
+		delete(m.going, in.Layer.Digest)
+	}
+	m.store.Release(in.user())
+}
+
+// user is what the installation is called as a user of its layer.
+func (in *Installation) user() string { return fmt.Sprintf("installation %p", in) }
+
+// carryOut makes the layer when its turn has come, unless it is there by then.
+func (m *Installer) carryOut(ctx context.Context, in *Installation) error {
+	select {
+	case m.turns <- struct{}{}:
+	default:
+		in.Say("waiting for other installations on this node\n")
+		select {
+		case m.turns <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	defer func() { <-m.turns }()
+	if there, err := m.store.Use(in.Layer.Digest, in.user()); err != nil || there {
+		return err // it was made between the look and this
+	}
+	return m.carry(ctx, in)
+}
+
+// finish tells those who wait how it ended.
+func (m *Installer) finish(in *Installation, err error) {
+	m.mu.Lock()
+	if err == nil && in.waiting > 0 {
+		_, err = m.store.Use(in.Layer.Digest, in.user())
+	}
+	if m.going[in.Layer.Digest] == in {
+		delete(m.going, in.Layer.Digest)
+	}
+	m.mu.Unlock()
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.over, in.err = true, err
+	close(in.more)
+}
+
+// Say passes on what the package manager prints.
+func (in *Installation) Say(text string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.said)+len(text) > MaxOutput {
+		return
+	}
+	in.said = append(in.said, text...)
+	close(in.more)
+	in.more = make(chan struct{})
+}
+
+// Tail is the end of what it printed.
+func (in *Installation) Tail() string {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	said := in.said
+	if len(said) > failureTail {
+		said = said[len(said)-failureTail:]
+		for len(said) > 0 && !utf8.RuneStart(said[0]) {
+			said = said[1:]
+		}
+	}
+	return strings.TrimSpace(strings.ToValidUTF8(string(said), "�"))
+}
