@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestSlackenMonitor wants one thread to have slack, and that one to be the monitor: the
+// only one that sleeps for a while in a process that has something to do.
+func TestSlackenMonitor(t *testing.T) {
+	if err := slackenMonitor(); err != nil {
+		t.Fatal(err)
+	}
+	var slack []string
+	threads, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, thread := range threads {
+		if data, err := os.ReadFile(filepath.Join("/proc", thread.Name(), "timerslack_ns")); err == nil && string(data) == "1000000\n" {
+			slack = append(slack, thread.Name())
+		}
+	}
+	if len(slack) != 1 {
+		t.Fatalf("threads %v have slack", slack)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	nanosleep, asleep, waiting := fmt.Sprint(unix.SYS_NANOSLEEP, " "), 0, 0
+	for waiting < 100 {
+		data, err := os.ReadFile(filepath.Join("/proc", slack[0], "syscall"))
+		switch {
+		case err != nil || ctx.Err() != nil:
+			t.Fatalf("looking at thread %s: %v, after it waited %d times", slack[0], err, waiting)
+		case strings.HasPrefix(string(data), nanosleep):
+			asleep++
+			waiting++
+		case string(data) != "running\n":
+			waiting++
+		}
+	}
+	if asleep < 50 {
+		t.Errorf("thread %s slept %d times of %d when it waited, not as the monitor does", slack[0], asleep, waiting)
+	}
+}
