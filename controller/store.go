@@ -94,7 +94,8 @@ type ExpiryStore interface {
 	// nor ended) and whose [yurt.Session.Expiry] is not after now, soonest first.
 	ExpiredSessions(ctx context.Context, now time.Time, limit int) ([]yurt.Session, error)
 	// NextExpiry returns the soonest expiry of all sessions that have a sandbox, or
-	// the zero time.
+	// the zero time. It may be too soon for a session that was used, until
+	// ExpiredSessions has looked at it.
 	NextExpiry(ctx context.Context) (time.Time, error)
 	// PurgeSessions removes sessions that ended before the given time, with all
 	// that belongs to them, and returns how many.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"maps"
 	"sync"
 	"time"
@@ -16,7 +17,8 @@ const (
 // kept is a session as it was last committed.
 type kept struct {
 	session yurt.Session
-	running int // executions without a result
+	running int             // executions without a result
+	due     sql.Null[int64] // what is in the column expires_at, see [kept.step]
 }
 
 // cache keeps the live sessions that were written last, so that a step of a session's

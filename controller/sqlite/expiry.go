@@ -11,12 +11,63 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
-// ExpiredSessions implements controller.ExpiryStore.
+const selectDue = "SELECT " + record.SessionColumns + ", expires_at FROM sessions WHERE expires_at <= ? ORDER BY expires_at"
+
+// ExpiredSessions implements controller.ExpiryStore. It brings the column up to date for
+// sessions that were used since it was written: one write for each in its idle timeout.
 func (s *Store) ExpiredSessions(ctx context.Context, now time.Time, n int) ([]yurt.Session, error) {
-	return s.querySessions(ctx, " WHERE expires_at <= ? ORDER BY expires_at"+record.Limit(n), now.UnixNano())
+	for {
+		expired, stale, err := s.due(ctx, now, n)
+		if err != nil || len(stale) == 0 {
+			return expired, err
+		}
+		for _, id := range stale {
+			if err := s.refreshExpiry(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+	}
 }
 
-// NextExpiry implements controller.ExpiryStore.
+// due returns the sessions that have expired as the column says, and the ids of those that
+// expire later than it says.
+func (s *Store) due(ctx context.Context, now time.Time, n int) (expired []yurt.Session, stale []string, _ error) {
+	rows, err := s.read.QueryContext(ctx, selectDue+record.Limit(n), now.UnixNano())
+	if err != nil {
+		return nil, nil, fmt.Errorf("listing expired sessions: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var due sql.Null[int64]
+		session, err := record.ScanSession(rows, &due)
+		if err != nil {
+			return nil, nil, err
+		}
+		if record.ExpiresAt(session) != due {
+			stale = append(stale, session.ID)
+		}
+		expired = append(expired, session)
+	}
+	return expired, stale, rows.Err()
+}
+
+// refreshExpiry writes when a session expires. One that is gone is none's business.
+func (s *Store) refreshExpiry(ctx context.Context, id string) error {
+	var after kept
+	err := s.write.transact(ctx, func(tx *transaction) (err error) {
+		if after, _, err = s.load(tx, id); err != nil {
+			return err
+		}
+		after.due = record.ExpiresAt(after.session)
+		return updateSession(tx, after.session)
+	}, s.keep(&after))
+	if yurt.CodeOf(err) == yurt.CodeSessionNotFound {
+		return nil
+	}
+	return err
+}
+
+// NextExpiry implements controller.ExpiryStore. It is what the column says.
 func (s *Store) NextExpiry(ctx context.Context) (time.Time, error) {
 	var at int64
 	err := s.read.QueryRowContext(ctx, "SELECT expires_at FROM sessions WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1").Scan(&at)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/yurtrun/yurt"
@@ -14,9 +15,10 @@ import (
 
 const (
 	selectSession           = "SELECT " + record.SessionColumns + " FROM sessions WHERE id = ?"
-	selectSessionAndRunning = "SELECT " + record.SessionColumns + ", (SELECT count(*) FROM executions WHERE session_id = sessions.id AND result IS NULL) FROM sessions WHERE id = ?"
+	selectSessionAndRunning = "SELECT " + record.SessionColumns + ", expires_at, (SELECT count(*) FROM executions WHERE session_id = sessions.id AND result IS NULL) FROM sessions WHERE id = ?"
 	updateSessionText       = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
 		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, expires_at = ? WHERE id = ?`
+	updateActivityText   = "UPDATE sessions SET state = ?, reason = ?, updated_at = ?, active_at = ? WHERE id = ?"
 	insertTransitionText = `INSERT INTO transitions (session_id, number, from_state, to_state, reason, at)
 		VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM transitions WHERE session_id = ?1), ?2, ?3, ?4, ?5)`
 	countSessionsText = `SELECT state, count(*) FROM sessions WHERE ended_at IS NULL GROUP BY state
@@ -51,7 +53,7 @@ func (s *Store) CreateSession(ctx context.Context, session yurt.Session, first y
 			}
 		}
 		return insertTransitions(tx, session.ID, []yurt.Transition{first})
-	}, s.keep(&kept{session: session}))
+	}, s.keep(&kept{session: session, due: record.ExpiresAt(session)}))
 }
 
 func insertSession(tx *transaction, s yurt.Session) error {
@@ -76,6 +78,21 @@ func updateSession(tx *transaction, s yurt.Session) error {
 		return fmt.Errorf("changing a session: %w", err)
 	}
 	return nil
+}
+
+// updateActivity writes that a session was used, which is in no index.
+func updateActivity(tx *transaction, s yurt.Session) error {
+	_, err := tx.exec(updateActivityText, string(s.State), s.Reason, s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), s.ID)
+	if err != nil {
+		return fmt.Errorf("changing a session: %w", err)
+	}
+	return nil
+}
+
+// usedOnly reports whether a session differs in nothing but what [updateActivity] writes.
+func usedOnly(before, after yurt.Session) bool {
+	before.State, before.Reason, before.UpdatedAt, before.ActiveAt = after.State, after.Reason, after.UpdatedAt, after.ActiveAt
+	return reflect.DeepEqual(before, after)
 }
 
 func insertTransitions(tx *transaction, sessionID string, list []yurt.Transition) error {
@@ -178,7 +195,7 @@ func (s *Store) load(tx *transaction, id string) (found kept, cached bool, err e
 	if found, ok := s.cache.get(id); ok {
 		return found, true, nil
 	}
-	found.session, err = record.ScanSession(tx.row(selectSessionAndRunning, id), &found.running)
+	found.session, err = record.ScanSession(tx.row(selectSessionAndRunning, id), &found.due, &found.running)
 	return found, false, foundSession(id, err)
 }
 
@@ -194,13 +211,23 @@ func (s *Store) keep(k *kept) (ended func(committed bool)) {
 	}
 }
 
-// step applies a change to the session, and stores it.
+// step applies a change to the session, and stores it. One that was only used expires no
+// sooner for it: when it does is left as it was in the column, and so in its index, until
+// [Store.ExpiredSessions] comes upon it.
 func (k *kept) step(tx *transaction, change controller.SessionChange) error {
+	before := clone(k.session)
 	transitions, err := change(&k.session, k.running)
 	if err != nil {
 		return err
 	}
-	if err := updateSession(tx, k.session); err != nil {
+	due := record.ExpiresAt(k.session)
+	if k.due.Valid && due.Valid && due.V >= k.due.V && usedOnly(before, k.session) {
+		err = updateActivity(tx, k.session)
+	} else {
+		err = updateSession(tx, k.session)
+		k.due = due
+	}
+	if err != nil {
 		return err
 	}
 	return insertTransitions(tx, k.session.ID, transitions)

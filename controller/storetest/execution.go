@@ -184,6 +184,23 @@ func testExpiry(t *testing.T, store controller.Store) {
 		t.Fatal(err)
 	}
 	wantEqual(t, "expired after a use", expired(epoch().Add(time.Hour), 9), []string{first.ID})
+	wantEqual(t, "expired long after it", expired(epoch().Add(9*time.Hour), 9), []string{first.ID, second.ID})
+	if _, err := store.ChangeSession(ctx, second.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		s.IdleTimeout = yurt.Duration(time.Second)
+		return nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.ChangeSession(ctx, first.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		change, err := s.Transition(yurt.SessionTerminated, "done", epoch())
+		return []yurt.Transition{change}, err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	soonest = second.ActiveAt.Add(time.Hour + time.Second)
+	if next, err := store.NextExpiry(ctx); !next.Equal(soonest) || err != nil {
+		t.Errorf("the next expiry is %v, want %v, error %v", next, soonest, err)
+	}
 }
 
 func testPurge(t *testing.T, store controller.Store) {

@@ -35,7 +35,7 @@ func SessionValues(s yurt.Session) ([]any, error) {
 		s.ID, s.TemplateID, string(s.Mode), string(s.State), s.Reason, s.AgentID, text[0], text[1],
 		s.Resources.CPU, int64(s.Resources.Memory), int64(s.Resources.Disk), s.Resources.PIDs,
 		int64(s.Timeout), int64(s.IdleTimeout), text[2], s.SandboxID,
-		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, text[3], expiresAt(s),
+		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, text[3], ExpiresAt(s),
 	}, nil
 }
 
@@ -58,7 +58,7 @@ func SessionChanges(s yurt.Session) ([]any, error) {
 	}
 	return []any{
 		string(s.State), s.Reason, int64(s.Timeout), int64(s.IdleTimeout), string(placement), s.SandboxID,
-		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, expiresAt(s),
+		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, ExpiresAt(s),
 	}, nil
 }
 
@@ -84,8 +84,9 @@ func fromNull(n sql.Null[int64]) *time.Time {
 	return &at
 }
 
-// expiresAt is what the reaper looks for: null while there is no sandbox to end.
-func expiresAt(s yurt.Session) sql.Null[int64] {
+// ExpiresAt is what the reaper looks for, the column expires_at: null while there is no
+// sandbox to end.
+func ExpiresAt(s yurt.Session) sql.Null[int64] {
 	if s.State.Ended() || s.State == yurt.SessionCreating {
 		return sql.Null[int64]{}
 	}
