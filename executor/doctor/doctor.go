@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +41,9 @@ type Finding struct {
 func Examine(context.Context) []Finding {
 	findings := []Finding{checkRoot()}
 	findings = append(findings, checkNamespaces()...)
+	findings = append(findings, checkIdentity())
+	findings = append(findings, checkFiles()...)
+	findings = append(findings, checkPrivileges()...)
 	findings = append(findings, checkSeccomp(), checkCgroups(), checkSwap(), checkIO())
 	findings = append(findings, checkDisks()...)
 	findings = append(findings, checkTimeNamespace(), checkKeyrings(), checkCoreDumps(), checkLandlock(), checkLSM(), checkLayer(), checkGVisor())
@@ -57,7 +61,23 @@ func checkRoot() Finding {
 	f := finding("root", os.Geteuid() == 0, fmt.Sprintf("running as uid %d", os.Geteuid()),
 		"sandboxes cannot be set up; run yurt as root (user code inside never is)")
 	f.Required = true
+	if status, err := os.ReadFile("/proc/self/status"); f.State == InForce && (err != nil || !mayMount(string(status))) {
+		f.State, f.Detail = Missing, "running as uid 0 without the capability CAP_SYS_ADMIN"
+		f.Consequence = "sandboxes cannot be set up; run yurt outside of containers, or with all capabilities"
+	}
 	return f
+}
+
+// mayMount reports whether the effective capabilities in the text of /proc/PID/status hold
+// that by which namespaces and mounts are made.
+func mayMount(status string) bool {
+	for line := range strings.Lines(status) {
+		if set, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			bits, err := strconv.ParseUint(strings.TrimSpace(set), 16, 64)
+			return err == nil && bits&(1<<unix.CAP_SYS_ADMIN) != 0
+		}
+	}
+	return false
 }
 
 func checkNamespaces() []Finding {

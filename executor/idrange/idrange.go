@@ -16,8 +16,10 @@ import (
 // (systemd's UIDS-GIDS documents 1879048192 to 2147483647 as unused), one part of
 // it for each sandbox, so that no two share an identity.
 const (
-	First = 1879048192
-	count = (1<<31 - First) / oci.IDRange
+	First = 1879048192 // of the first one
+	End   = 1 << 31    // is after the last of the last one
+
+	count = (End - First) / oci.IDRange
 )
 
 // Ranges hands out the parts. Its methods may be called concurrently.
