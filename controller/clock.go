@@ -1,6 +1,11 @@
 package controller
 
-import "time"
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
 
 // Clock tells the time and waits. Tests replace it.
 type Clock interface {
@@ -10,14 +15,54 @@ type Clock interface {
 	Until(at time.Time) (fired <-chan time.Time, stop func())
 }
 
-// SystemClock is the time of the machine.
-type SystemClock struct{}
+// catchUp bounds how fast a steady clock follows the machine's: it goes faster or slower
+// than time passes by one part in so many.
+const catchUp = 10
 
-// Now implements [Clock].
-func (SystemClock) Now() time.Time { return time.Now() }
+// steadyClock is the machine's clock without its jumps. Sessions end by the difference of
+// two of its readings, so one that jumped two hours ahead would end all that are idle. It
+// starts with what the machine's clock says, goes as time passes, and is led towards the
+// machine's clock again where that was set. Its methods are safe for concurrent use.
+type steadyClock struct {
+	machine func() time.Time
+	// passed is how long ago something was that does not move, whatever clocks are set to.
+	// It counts on while the machine is suspended.
+	passed func() time.Duration
+
+	mu   sync.Mutex
+	now  time.Time
+	read time.Duration // what passed said then
+}
+
+func newSteadyClock(machine func() time.Time, passed func() time.Duration) *steadyClock {
+	return &steadyClock{machine: machine, passed: passed, now: machine().Round(0), read: passed()}
+}
+
+// systemClock is the steady clock of this machine.
+func systemClock() *steadyClock { return newSteadyClock(time.Now, sinceBoot) }
+
+// sinceBoot is how long this machine has run, or was suspended.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every Linux has it
+	return time.Duration(t.Nano())
+}
+
+// Now implements [Clock]. It never goes back.
+func (c *steadyClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	read := c.passed()
+	passed := read - c.read
+	most := passed / catchUp
+	behind := c.machine().Round(0).Sub(c.now) - passed
+	c.now = c.now.Add(passed + min(max(behind, -most), most))
+	c.read = read
+	return c.now
+}
 
 // Until implements [Clock].
-func (SystemClock) Until(at time.Time) (<-chan time.Time, func()) {
-	timer := time.NewTimer(time.Until(at))
+func (c *steadyClock) Until(at time.Time) (<-chan time.Time, func()) {
+	timer := time.NewTimer(at.Sub(c.Now()))
 	return timer.C, func() { timer.Stop() }
 }

@@ -66,7 +66,7 @@ func New(config Config) (*Controller, error) {
 		return nil, errors.New("making a controller: it needs a store and a placer")
 	}
 	if config.Clock == nil {
-		config.Clock = SystemClock{}
+		config.Clock = systemClock()
 	}
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)

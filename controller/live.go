@@ -253,6 +253,9 @@ func notStarted(err error, now time.Time) *yurt.Result {
 }
 
 func failedResult(errorType, message string, started, ended time.Time) *yurt.Result {
+	if ended.Before(started) { // by the clock of an earlier life
+		ended = started
+	}
 	return &yurt.Result{
 		ExitCode:  yurt.ExecutionExitSignal + 9, // as if killed, which it was
 		Error:     &yurt.ExecutionError{Type: errorType, Message: message, Stacktrace: []string{}},

@@ -56,9 +56,10 @@ func (c *cell) StartClock(expired func()) {
 	s.mu.Lock()
 	paused, pausedFor := s.record.PausedAt != nil, s.record.PausedFor-c.run.record.PausedBefore
 	s.mu.Unlock()
-	left := c.run.record.Timeout.Std()
+	timeout := c.run.record.Timeout.Std()
+	left := timeout
 	if c.adopted {
-		left += pausedFor - time.Since(c.begunAt)
+		left = min(timeout, timeout+pausedFor-time.Since(c.begunAt))
 	}
 	c.run.clock.start(left, !paused, expired)
 }

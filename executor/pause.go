@@ -112,15 +112,16 @@ func (s *sandbox) allRuns() []*run {
 	return runs
 }
 
-// timeLeft returns how much of a run's timeout is left, not counting pauses.
+// timeLeft returns how much of a run's timeout is left, not counting pauses. It is never more
+// than all of it: the clock may have been set back.
 func (s *sandbox) timeLeft(record runRecord) (left time.Duration, running bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	deadline := record.Deadline.Add(s.record.PausedFor - record.PausedBefore)
 	if at := s.record.PausedAt; at != nil {
-		return deadline.Sub(*at), false
+		return min(deadline.Sub(*at), record.Timeout.Std()), false
 	}
-	return time.Until(deadline), true
+	return min(time.Until(deadline), record.Timeout.Std()), true
 }
 
 // clock measures the timeout of a run.

@@ -17,8 +17,10 @@ import (
 
 // end keeps the result, and lets those who wait have it.
 func (r *run) end(result *yurt.Result) {
-	result.StartedAt, result.EndedAt = r.startedAt, time.Now()
-	result.Metrics.DurationMS = millis(result.EndedAt.Sub(result.StartedAt))
+	// The end is as long after the start as time has passed: the clock may have been set.
+	took := max(0, time.Since(r.startedAt))
+	result.StartedAt, result.EndedAt = r.startedAt, r.startedAt.Add(took)
+	result.Metrics.DurationMS = millis(took)
 	if r.phases != nil {
 		result.Metrics.Phases = r.phases.done()
 	}

@@ -56,31 +56,12 @@ const testsEnv = "YURT_VM_TESTS"
 const patience = 20 * time.Minute
 
 func TestExecutorOnCgroupV2(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a virtual machine; run without -short")
-	}
-	m := prepare(t, t.TempDir())
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var output strings.Builder
-	passed := make(map[string]bool)
-	started, booted := time.Now(), time.Time{}
-	status, err := m.run(ctx, func(line string) {
-		if booted.IsZero() {
-			booted = time.Now()
-		}
-		output.WriteString(line + "\n")
-		if fields := strings.Fields(line); len(fields) > 2 && strings.HasPrefix(line, "--- PASS: ") {
-			passed[fields[2]] = true
-			t.Log(line)
-		}
-	})
-	t.Logf("%s, booted in %s, tested in %s", m.accelerator.name, booted.Sub(started).Round(time.Millisecond), time.Since(booted).Round(time.Millisecond))
-	if err != nil || status != 0 {
-		t.Errorf("in the virtual machine the tests exited with %d, %v\n%s\nits kernel said:\n%s", status, err, output.String(), m.messages())
-	}
+	m := prepare(t)
+	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor")
+	m.command(t, "/run/vm/executor.test", "-test.v", "-test.timeout="+patience.String(), "-test.run="+pattern())
+	passed, output := m.test(t)
 	if os.Getenv(testsEnv) != "" {
-		t.Log(output.String())
+		t.Log(output)
 		return
 	}
 	for _, name := range ownTests() {
@@ -90,9 +71,47 @@ func TestExecutorOnCgroupV2(t *testing.T) {
 	}
 }
 
-// prepare builds what the machine is made of, in dir.
-func prepare(t *testing.T, dir string) machine {
+// TestClockJumps sets the clock of a machine ahead and back while sessions are served there.
+func TestClockJumps(t *testing.T) {
+	m := prepare(t)
+	copyPrograms(t, rig.BuildYurt(t, "yurt", "test"), filepath.Join(m.work, "bin", "yurt"))
+	goTool(t, "build", "-o", filepath.Join(m.work, "jump"), "./test/vm/jump")
+	m.command(t, "/run/vm/jump")
+	m.test(t)
+}
+
+// test runs the machine, and returns which tests passed and what they printed.
+func (m machine) test(t *testing.T) (passed map[string]bool, output string) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var text strings.Builder
+	passed = make(map[string]bool)
+	started, booted := time.Now(), time.Time{}
+	status, err := m.run(ctx, func(line string) {
+		if booted.IsZero() {
+			booted = time.Now()
+		}
+		text.WriteString(line + "\n")
+		if fields := strings.Fields(line); len(fields) > 2 && strings.HasPrefix(line, "--- PASS: ") {
+			passed[fields[2]] = true
+			t.Log(line)
+		}
+	})
+	t.Logf("%s, booted in %s, tested in %s", m.accelerator.name, booted.Sub(started).Round(time.Millisecond), time.Since(booted).Round(time.Millisecond))
+	if err != nil || status != 0 {
+		t.Errorf("in the virtual machine the tests exited with %d, %v\n%s\nits kernel said:\n%s", status, err, text.String(), m.messages())
+	}
+	return passed, text.String()
+}
+
+// prepare builds what a machine is made of, with Yurt's programs in it.
+func prepare(t *testing.T) machine {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a virtual machine; run without -short")
+	}
+	dir := t.TempDir()
 	m := machine{
 		kernel: getKernel(t), accelerator: chooseAccelerator(),
 		initrd: filepath.Join(dir, "initrd"), work: filepath.Join(dir, "work"), console: filepath.Join(dir, "console"),
@@ -113,14 +132,16 @@ func prepare(t *testing.T, dir string) machine {
 	for _, source := range []string{b.Init, b.Launcher, b.PluginDir} {
 		copyPrograms(t, source, filepath.Join(bin, filepath.Base(source)))
 	}
-	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor")
 	writeFile(t, filepath.Join(m.work, "environment"), strings.Join([]string{
 		"YURT_TEST_BIN=/run/vm/bin", "YURT_TEST_SLOWNESS=" + m.accelerator.slowness,
 	}, "\n"))
-	writeFile(t, filepath.Join(m.work, "command"), strings.Join([]string{
-		"/run/vm/executor.test", "-test.v", "-test.timeout=" + patience.String(), "-test.run=" + pattern(),
-	}, "\n"))
 	return m
+}
+
+// command says what runs in the machine.
+func (m machine) command(t *testing.T, words ...string) {
+	t.Helper()
+	writeFile(t, filepath.Join(m.work, "command"), strings.Join(words, "\n"))
 }
 
 func pattern() string {
