@@ -6,12 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/rundir"
 )
 
 // abandonedAfter is how old a state directory must be to be taken for abandoned: one
@@ -26,7 +26,7 @@ func RemoveAbandoned(stateDir string) error {
 		return fmt.Errorf("looking at %s: %w", stateDir, err)
 	}
 	// Such directories lie among everybody's: another user's is not ours to touch.
-	if owner, ok := dir.Sys().(*syscall.Stat_t); !ok || !dir.IsDir() || int(owner.Uid) != os.Geteuid() {
+	if !rundir.IsOurs(dir) {
 		return nil
 	}
 	lock, err := os.OpenFile(filepath.Join(stateDir, "lock"), os.O_RDWR, 0)
@@ -58,7 +58,7 @@ func RemoveAbandoned(stateDir string) error {
 		}
 	}
 	groups.RemoveParent()
-	if err := errors.Join(os.RemoveAll(socketsOf(stateDir)), os.RemoveAll(stateDir)); err != nil {
+	if err := errors.Join(rundir.RemoveAll(stateDir, CgroupName(stateDir)), os.RemoveAll(stateDir)); err != nil {
 		return fmt.Errorf("removing %s: %w", stateDir, err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
@@ -21,37 +22,53 @@ import (
 // leaves that as it is. When ctx ends it fails too, with a sandbox taken over whole or
 // not touched: one that a caller gives up in the middle would be taken for dead.
 func (e *Executor) adoptAll(ctx context.Context) error {
-	entries, err := os.ReadDir(filepath.Join(e.config.StateDir, "sandboxes"))
+	ids, err := e.leftSandboxes()
 	if err != nil {
-		return fmt.Errorf("looking for sandboxes: %w", err)
+		return err
 	}
 	var known []string
-	for _, entry := range entries {
-		if !yurt.ValidID(yurt.SandboxIDPrefix, entry.Name()) {
-			continue // not ours
-		}
+	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("taking over sandboxes: %w", err)
 		}
-		err := e.adopt(context.WithoutCancel(ctx), entry.Name())
+		err := e.adopt(context.WithoutCancel(ctx), id)
 		if errors.Is(err, records.ErrNewer) {
-			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", entry.Name(), e.config.StateDir, err)
+			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", id, e.config.StateDir, err)
 		}
 		if err != nil {
-			e.logger.Warn("sandbox not taken over, removing it", "sandbox", entry.Name(), "reason", err)
-			if err := e.removeRemains(entry.Name()); err != nil {
+			e.logger.Warn("sandbox not taken over, removing it", "sandbox", id, "reason", err)
+			if err := e.removeRemains(id); err != nil {
 				return err
 			}
 			continue
 		}
-		known = append(known, entry.Name())
+		known = append(known, id)
 	}
 	return e.removeStrayGroups(known)
 }
 
+// leftSandboxes returns the ids of all sandboxes that there is something of: after a reboot
+// it may be on disk alone.
+func (e *Executor) leftSandboxes() ([]string, error) {
+	var ids []string
+	for _, dir := range []string{e.runDir, e.config.StateDir} {
+		entries, err := os.ReadDir(filepath.Join(dir, rundir.Sandboxes))
+		if err != nil {
+			return nil, fmt.Errorf("looking for sandboxes: %w", err)
+		}
+		for _, entry := range entries {
+			if yurt.ValidID(yurt.SandboxIDPrefix, entry.Name()) { // else it is not ours
+				ids = append(ids, entry.Name())
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
 // adopt takes over one sandbox, or says why it cannot.
 func (e *Executor) adopt(ctx context.Context, id string) error {
-	path := filepath.Join(e.config.StateDir, "sandboxes", id, recordFile)
+	path := filepath.Join(e.dirOf(id), recordFile)
 	if err := records.CheckVersion(path); err != nil {
 		return err
 	}
@@ -146,7 +163,7 @@ func (e *Executor) removeRemains(id string) error {
 	if err := destroyGroup(e.cgroups.Open(id)); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
-	if err := os.RemoveAll(filepath.Join(e.config.StateDir, "sandboxes", id)); err != nil {
+	if err := errors.Join(os.RemoveAll(e.storeOf(id)), os.RemoveAll(filepath.Join(e.runDir, rundir.Sandboxes, id))); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
 	return nil
@@ -183,7 +200,7 @@ func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
 		}
 		if err != nil {
 			e.logger.Warn("execution not taken over", "sandbox", s.id, "execution", entry.Name(), "error", err)
-			os.Remove(filepath.Join(s.path(runsDir), entry.Name()))
+			_ = runlog.Remove(s.logPlace(entry.Name())) // it goes with the sandbox
 		}
 	}
 	e.adoptKernels(ctx, s, traces)
@@ -219,7 +236,7 @@ func (h *runHistory) note(entry runlog.Entry) {
 // adoptRun goes on with one execution where its log ends.
 func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *kernelTraces) error {
 	var history runHistory
-	log, err := runlog.Open(filepath.Join(s.path(runsDir), id), history.note)
+	log, err := runlog.Open(s.logPlace(id), history.note)
 	if err != nil {
 		return err
 	}

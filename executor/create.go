@@ -89,7 +89,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := s.makeDir(); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	undo.add(func() error { return os.RemoveAll(s.dir) })
+	undo.add(s.removeDirs)
 	s.group, err = e.cgroups.Create(s.id, limitsOf(spec))
 	if err != nil {
 		return yurt.Sandbox{}, err

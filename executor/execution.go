@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -127,11 +126,11 @@ func (r *run) openLog() error {
 	if err != nil {
 		return err
 	}
-	if r.log, err = runlog.Create(r.path); err != nil {
+	if r.log, err = runlog.Create(r.place()); err != nil {
 		return err
 	}
 	if err := r.log.Append(runlog.Entry{Kind: runlog.Started, At: r.startedAt, Data: record}); err != nil {
-		return errors.Join(err, r.log.Close(), os.Remove(r.path))
+		return errors.Join(err, r.log.Close(), runlog.Remove(r.place()))
 	}
 	return nil
 }

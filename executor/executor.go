@@ -22,6 +22,8 @@ import (
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/reserve"
+	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/executor/turns"
 	"github.com/yurtrun/yurt/plugins"
@@ -30,6 +32,7 @@ import (
 // Config is what an [Executor] needs.
 type Config struct {
 	StateDir     string // one executor at a time; made if it is not there
+	RunDir       string // see [RunDir]; "" for [rundir.Default]
 	Node         string // name of this node
 	InitPath     string // the binary yurt-init
 	LauncherPath string // the binary yurt-launcher
@@ -66,8 +69,9 @@ type Executor struct {
 	cgroups   *cgroup.Manager
 	runtimes  *plugins.Host
 	lock      *os.File
-	sockets   string   // directory of those of the runtimes
-	filter    *os.File // the compiled seccomp filter
+	runDir    string         // see [RunDir]
+	filter    *os.File       // the compiled seccomp filter
+	memory    *runlog.Memory // for the logs of executions
 	ids       *idrange.Ranges
 	layers    *layers.Store
 	installer *packages.Installer
@@ -123,27 +127,27 @@ func New(config Config) (*Executor, error) {
 	}
 	config.StateDir = state
 	config.Packages = config.Packages.Complete(state)
+	runDir, err := rundir.Path(config.RunDir, CgroupName(state))
+	if err != nil {
+		return nil, err
+	}
 	groups, err := cgroup.Open(CgroupName(state))
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockState(state)
+	lock, err := takeDirs(state, runDir)
 	if err != nil {
 		return nil, err
 	}
 	store, err := config.Packages.OpenStore()
 	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	sockets, err := pluginSockets(state)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
 	}
 	e := &Executor{
 		layers: store,
-		config: config, logger: config.Logger, cgroups: groups, lock: lock, sockets: sockets, ids: idrange.New(),
+		config: config, logger: config.Logger, cgroups: groups, lock: lock, runDir: runDir, memory: runlog.NewMemory(maxLogMemory), ids: idrange.New(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
-		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(sockets),
+		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
 			plugins.WithStartTimeout(cmp.Or(config.RuntimeStart, plugins.DefaultStartTimeout)),
 			plugins.WithCallTimeout(cmp.Or(config.RuntimeCall, plugins.DefaultCallTimeout))),
 		sandboxes: make(map[string]*sandbox),
@@ -161,12 +165,27 @@ func New(config Config) (*Executor, error) {
 	return e, nil
 }
 
+// maxLogMemory is how many bytes of the logs of executions are in memory, of all together.
+const maxLogMemory = 64 << 20
+
+// takeDirs makes the directories of an executor and makes sure that they are ours alone.
+func takeDirs(state, runDir string) (*os.File, error) {
+	lock, err := lockState(state)
+	if err != nil {
+		return nil, err
+	}
+	if err := rundir.Make(runDir, state); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
 // lockState makes the state directory and makes sure that it is ours alone.
 func lockState(dir string) (*os.File, error) {
 	if os.Geteuid() != 0 {
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
 	}
-	for _, name := range []string{"sandboxes", "slots"} {
+	for _, name := range []string{rundir.Sandboxes, "slots"} {
 		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
 			return nil, fmt.Errorf("making the state directory: %w", err)
 		}
@@ -180,34 +199,6 @@ func lockState(dir string) (*os.File, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
-}
-
-// maxPluginSocket is the most that a runtime adds to the path of the directory in which
-// its socket is, and maxSocketPath the most that Linux takes.
-const (
-	maxPluginSocket = len("/plugin-dir1234567890/plugin1234567890")
-	maxSocketPath   = 107
-)
-
-// socketsOf is the directory in which the runtimes of an executor on the state directory
-// have their sockets until they are connected. Where its path would be too long for a
-// socket, it is one of the executor's own among what does not outlive the boot.
-func socketsOf(state string) string {
-	dir := filepath.Join(state, "plugins")
-	if len(dir)+maxPluginSocket > maxSocketPath {
-		return filepath.Join("/run", CgroupName(state))
-	}
-	return dir
-}
-
-// pluginSockets makes that directory, and removes what is left there of an executor that
-// was killed.
-func pluginSockets(state string) (string, error) {
-	dir := socketsOf(state)
-	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
-		return "", fmt.Errorf("making a directory for the sockets of language runtimes: %w", err)
-	}
-	return dir, nil
 }
 
 // lockPatience is how long an executor that was killed may take to be gone.
@@ -255,7 +246,7 @@ func (e *Executor) Close() error {
 		err = errors.Join(err, e.filter.Close())
 	}
 	e.cgroups.RemoveParent()
-	return errors.Join(err, os.RemoveAll(e.sockets), e.layers.Close(), e.lock.Close())
+	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.lock.Close())
 }
 
 // isClosed reports whether Close has begun. It has before e.ctx is done, and that is before

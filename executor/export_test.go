@@ -1,5 +1,7 @@
 package executor
 
+import "github.com/yurtrun/yurt/executor/runlog"
+
 // Watchers counts those who watch for sandboxes that die.
 func Watchers(e *Executor) int {
 	e.mu.Lock()
@@ -17,4 +19,11 @@ func BeginClose(e *Executor, slot string) (left <-chan struct{}, undo func()) {
 	}
 	set(true)
 	return e.slots.Get(slot).Kept(), func() { set(false) }
+}
+
+// SetLogMemory bounds the memory for logs of executions in sandboxes that are there.
+func SetLogMemory(e *Executor, limit int64) {
+	for _, s := range e.list() {
+		s.memory = runlog.NewMemory(limit)
+	}
 }

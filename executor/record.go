@@ -1,12 +1,15 @@
 package executor
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"path/filepath"
 	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/procid"
+	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -57,6 +60,12 @@ type planRecord struct {
 	Compiles  int                  `json:"compiles,omitempty"` // steps before the run
 	Root      string               `json:"root,omitempty"`
 	Entry     string               `json:"entry,omitempty"`
+}
+
+// RunDir returns the runtime directory of the executor on the state directory, an absolute
+// path. base is [Config].RunDir.
+func RunDir(base, stateDir string) string {
+	return filepath.Join(cmp.Or(base, rundir.Default), CgroupName(stateDir))
 }
 
 // CgroupName names the directory, in each cgroup hierarchy, of the executor on the

@@ -146,7 +146,7 @@ func TestWhatIsDeadOrHalfMadeIsRemoved(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	sandboxID, _ := killMidway(t, config)
-	path := config.StateDir + "/sandboxes/" + sandboxID + "/sandbox.json"
+	path := filepath.Join(executor.RunDir("", config.StateDir), "sandboxes", sandboxID, "sandbox.json")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 type run struct {
 	sandbox   *sandbox
 	record    runRecord
-	path      string // of its log
 	log       *runlog.Log
 	leaf      cgroup.Leaf
 	startedAt time.Time
@@ -42,7 +40,7 @@ type run struct {
 
 func newRun(s *sandbox, record runRecord) *run {
 	return &run{
-		sandbox: s, record: record, path: filepath.Join(s.path(runsDir), record.ID),
+		sandbox: s, record: record,
 		leaf: s.group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
 		writing: make(chan struct{}, 1),
 	}

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"path/filepath"
 
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/logfiles"
+	"github.com/yurtrun/yurt/executor/runlog"
 )
 
 // journalPrefix begins the name, in a sandbox's directory, of what says how far the
@@ -29,6 +31,17 @@ func (r *run) outputLimit() int64 {
 		return math.MaxInt64
 	}
 }
+
+// logPlace is where the log of an execution is. All of it is on disk where the sandbox is.
+func (s *sandbox) logPlace(id string) runlog.Place {
+	place := runlog.Place{Path: filepath.Join(s.path(runsDir), id)}
+	if s.store != s.dir {
+		place.Overflow, place.Memory = filepath.Join(s.store, runsDir, id), s.memory
+	}
+	return place
+}
+
+func (r *run) place() runlog.Place { return r.sandbox.logPlace(r.record.ID) }
 
 // openLogs opens the log files of a run that has some, where they end.
 func (r *run) openLogs(logger *slog.Logger) (err error) {
@@ -71,12 +84,17 @@ func (r *run) keep(chunk initd.Chunk) error {
 
 // removeLog removes what is kept of the run's output.
 func (r *run) removeLog() error {
-	err := os.Remove(r.path)
+	err := runlog.Remove(r.place())
 	if r.record.Logs != nil {
-		err = errors.Join(err, os.Remove(r.journal()))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = errors.Join(err, removeFile(r.journal()))
 	}
 	return err
+}
+
+// removeFile removes the file, if it is there.
+func removeFile(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,13 +15,16 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pidfd"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/workspace"
 )
 
 // sandbox is the live handle of a sandbox; what must last is in its record.
 type sandbox struct {
 	id       string
-	dir      string // of its files on the host
+	dir      string // of what is known of it, in memory
+	store    string // of what is too large for that, on disk; made when there is something
 	template string // the name of its template, and the digest
 	digest   string
 	slot     *slot // that it is in; nil for none
@@ -31,7 +35,8 @@ type sandbox struct {
 	temp     *workspace.Dir // /tmp, likewise
 	plans    *workspace.Dir // where executions' own files go, as the sandbox's root
 
-	executions    *atomic.Int64 // of the node, that have not ended
+	memory        *runlog.Memory // of the node, for logs
+	executions    *atomic.Int64  // likewise, that have not ended
 	maxExecutions int64
 
 	process initProcess
@@ -63,7 +68,7 @@ type initProcess struct {
 	gone chan struct{} // closed when it has ended
 }
 
-// Names of files in a sandbox's directory.
+// Names of files in a sandbox's directories.
 const (
 	recordFile = "sandbox.json"
 	socketFile = "init.sock"
@@ -75,11 +80,11 @@ const (
 
 func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group, in *slot) *sandbox {
 	id := record.Spec.ID
-	dir := filepath.Join(e.config.StateDir, "sandboxes", id)
+	dir := e.dirOf(id)
 	s := &sandbox{
 		template: record.Spec.Template.Name, digest: record.Spec.Template.Digest(), slot: in,
-		executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
-		id: id, dir: dir, record: record, group: group, runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext),
+		memory: e.memory, executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
+		id: id, dir: dir, store: e.storeOf(id), record: record, group: group, runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext),
 		debts:   make(map[contextKey]time.Time),
 		init:    initd.NewClient(filepath.Join(dir, socketFile)),
 		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}), gone: make(chan struct{}),
@@ -119,6 +124,25 @@ func (s *sandbox) slotID() string {
 }
 
 func (s *sandbox) path(name string) string { return filepath.Join(s.dir, name) }
+
+// storeOf returns the directory that a sandbox has on disk.
+func (e *Executor) storeOf(id string) string {
+	return filepath.Join(e.config.StateDir, rundir.Sandboxes, id)
+}
+
+// dirOf returns the directory of what is known of a sandbox. Versions without a runtime
+// directory had it on disk, and there it stays.
+func (e *Executor) dirOf(id string) string {
+	if _, err := os.Stat(filepath.Join(e.storeOf(id), recordFile)); err == nil {
+		return e.storeOf(id)
+	}
+	return filepath.Join(e.runDir, rundir.Sandboxes, id)
+}
+
+// removeDirs removes the directories of a sandbox. The one that its record was in goes last.
+func (s *sandbox) removeDirs() error {
+	return errors.Join(os.RemoveAll(s.store), os.RemoveAll(s.dir))
+}
 
 // open opens the directories inside, once init is there.
 func (s *sandbox) open() (err error) {

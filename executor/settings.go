@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -61,7 +63,7 @@ func (e *Executor) admitDisk(r yurt.Resources) error {
 	return nil
 }
 
-// imageFile is the name, in a sandbox's directory, of what its workspace is held in.
+// imageFile is the name, in a sandbox's directory on disk, of what its workspace is held in.
 const imageFile = "workspace.img"
 
 // makeDisk makes what the sandbox's workspace is held in, and returns its path; "" if
@@ -70,7 +72,10 @@ func (s *sandbox) makeDisk(ctx context.Context) (string, error) {
 	if !s.record.Spec.Limits().OnImage() {
 		return "", nil
 	}
-	path, base := s.path(imageFile), s.record.IDBase
+	if err := os.MkdirAll(s.store, 0o700); err != nil {
+		return "", fmt.Errorf("making the sandbox's directory: %w", err)
+	}
+	path, base := filepath.Join(s.store, imageFile), s.record.IDBase
 	return path, disk.Make(ctx, path, s.record.Spec.Resources.Disk, base+rootfs.UserID, base+rootfs.GroupID)
 }
 

@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,22 +52,25 @@ func TestUserCodeCannotEndItsSlot(t *testing.T) {
 	}
 }
 
-// TestFullDiskAtTheExecutor: slots wait for room and say so, what runs goes on, and a
+// TestFullDiskAtTheExecutor, and a full runtime directory: slots wait for room and say so, what runs goes on, and a
 // claim that cannot be recorded is none.
 func TestFullDiskAtTheExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.Transient = true
-	disk := config.StateDir
+	disk, err := os.MkdirTemp("", "yurt-disk-") // a short path, as sockets are below it
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
+		if err := errors.Join(unix.Unmount(disk, unix.MNT_DETACH), os.Remove(disk)); err != nil {
 			t.Error(err)
 		}
 	})
-	config.StateDir = filepath.Join(disk, "state")
+	config.StateDir, config.RunDir = filepath.Join(disk, "state"), disk
 	e := rig.Start(t, config)
 	for _, id := range []string{"a", "b"} {
 		open(t, e, room(id))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/rundir"
 )
 
 // settingsHelp ends the help of the commands whose flags are settings.
@@ -34,7 +35,7 @@ func (a *app) readSettings(flags *pflag.FlagSet) error {
 
 // nodeFlags are the settings of whatever owns sandboxes, in every command the same.
 type nodeFlags struct {
-	stateDir, logFormat                         string
+	stateDir, runDir, logFormat                 string
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
 	checksums                                   string
 	appArmor, seLinux                           string
@@ -42,7 +43,8 @@ type nodeFlags struct {
 }
 
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep the sandboxes and what is known of them (default: /var/lib/yurt for root)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what is to last and what is large: slots, packages, workspaces on disk (default: /var/lib/yurt for root)")
+	flags.StringVar(&f.runDir, "run-dir", "", "where, best in memory, to have a directory of what need not outlive a boot: what is known of sandboxes, and the beginnings of logs (default: "+rundir.Default+")")
 	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
 	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once (default: 1000)")
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
@@ -83,7 +85,7 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 		return nil, err
 	}
 	return newExecutor(f.stateDir, logger, func(c *executor.Config) {
-		c.Packages = packages
+		c.Packages, c.RunDir = packages, f.runDir
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 		c.RuntimeChecksums = checksums
 		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux

@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/rundir"
 )
 
 // checkIO is about shares of disks' time, for templates that ask for one.
@@ -42,6 +43,16 @@ func weighingDisks() []string {
 		}
 	}
 	return disks
+}
+
+// checkRunDir says whether what is known of sandboxes costs writes to a disk.
+func checkRunDir() Finding {
+	f := Finding{Mechanism: "runtime directory", State: InForce, Detail: rundir.Default + " is in memory"}
+	if !rundir.InMemory(rundir.Default) {
+		f.State, f.Detail = Degraded, rundir.Default+" is on a disk"
+		f.Consequence = "sandboxes and executions take longer to start; give yurt executor --run-dir a directory in memory, as /dev/shm, or mount a tmpfs on " + rundir.Default
+	}
+	return f
 }
 
 // checkDisks says what bounds what a sandbox writes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"time"
@@ -44,47 +45,78 @@ const (
 
 // Log is the log of one execution. Append is for one goroutine, the rest for any.
 type Log struct {
-	file *os.File
+	place Place
 
 	mu    sync.Mutex
+	held  int64         // bytes of the place's memory
+	file  *os.File      // at place.Path
+	rest  *os.File      // at place.Overflow; nil while all of it is in file
+	split int64         // where rest begins
 	size  int64         // bytes that readers may read
 	ended bool          // the last entry is there
 	more  chan struct{} // closed, and replaced, when there is more or it is closed
 	gone  bool
 }
 
-// Create makes the log at path, which must not exist.
-func Create(path string) (*Log, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+// Create makes the log at the place, where there must be none.
+func Create(place Place) (*Log, error) {
+	file, err := os.OpenFile(place.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("making a log: %w", err)
 	}
-	return &Log{file: file, more: make(chan struct{})}, nil
+	return &Log{place: place, file: file, more: make(chan struct{})}, nil
 }
 
-// Open opens the log at path again and cuts off an entry that was not written whole.
+// Open opens the log at the place again and cuts off an entry that was not written whole.
 // It calls each with every entry that is there.
-func Open(path string, each func(Entry)) (*Log, error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, fmt.Errorf("opening a log: %w", err)
+func Open(place Place, each func(Entry)) (*Log, error) {
+	l := &Log{place: place, more: make(chan struct{})}
+	if err := l.open(each); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	l := &Log{file: file, more: make(chan struct{})}
+	return l, nil
+}
+
+func (l *Log) open(each func(Entry)) (err error) {
+	if l.file, err = os.OpenFile(l.place.Path, os.O_RDWR, 0); err != nil {
+		return fmt.Errorf("opening a log: %w", err)
+	}
+	if err := l.mend(l.file, each); err != nil {
+		return err
+	}
+	l.hold(l.size)
+	if l.place.Overflow == "" {
+		return nil
+	}
+	rest, err := os.OpenFile(l.place.Overflow, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening a log: %w", err)
+	}
+	l.rest, l.split = rest, l.size
+	return l.mend(rest, each)
+}
+
+// mend reads the file, in which the log goes on, and cuts it off after its last entry.
+func (l *Log) mend(file *os.File, each func(Entry)) error {
+	begin := l.size
 	for {
 		entry, next, err := l.read(l.size, -1)
 		if errors.Is(err, errNotWhole) {
 			break
 		}
 		if err != nil {
-			return nil, errors.Join(err, file.Close()) // it may be whole all the same
+			return err // it may be whole all the same
 		}
 		l.size, l.ended = next, entry.Kind == Ended
 		each(entry)
 	}
-	if err := file.Truncate(l.size); err != nil {
-		return nil, errors.Join(fmt.Errorf("mending a log: %w", err), file.Close())
+	if err := file.Truncate(l.size - begin); err != nil {
+		return fmt.Errorf("mending a log: %w", err)
 	}
-	return l, nil
+	return nil
 }
 
 // Append adds an entry, which is complete in the file when it returns.
@@ -97,7 +129,7 @@ func (l *Log) Append(e Entry) error {
 	buf = binary.BigEndian.AppendUint64(buf, uint64(e.At.UnixNano()))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(e.Data)))
 	buf = append(buf, e.Data...)
-	if _, err := l.file.WriteAt(buf, l.size); err != nil {
+	if err := l.write(buf); err != nil {
 		return fmt.Errorf("writing a log: %w", err)
 	}
 	l.mu.Lock()
@@ -112,7 +144,8 @@ func (l *Log) Append(e Entry) error {
 	return nil
 }
 
-// Close ends every reader that waits for more. The file stays.
+// Close ends every reader that waits for more. What was written stays; it does not count
+// as memory any more, since who closes a log removes it, or ends.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +154,14 @@ func (l *Log) Close() error {
 	}
 	l.gone = true
 	close(l.more)
-	return l.file.Close()
+	l.place.Memory.give(l.held)
+	var errs []error
+	for _, file := range []*os.File{l.file, l.rest} {
+		if file != nil {
+			errs = append(errs, file.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // ErrClosed says that the log was closed before its last entry came.
@@ -184,11 +224,12 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 		return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 	}
 	if size < 0 { // the length is not known to be true yet, and costs memory
-		info, err := l.file.Stat()
+		file, begin := l.fileAt(at)
+		info, err := file.Stat()
 		if err != nil {
 			return Entry{}, 0, fmt.Errorf("reading a log: %w", err)
 		}
-		if next > info.Size() {
+		if next-begin > info.Size() {
 			return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 		}
 	}
@@ -202,7 +243,8 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 
 // readAt fills buf from the offset.
 func (l *Log) readAt(buf []byte, at int64) error {
-	n, err := l.file.ReadAt(buf, at)
+	file, begin := l.fileAt(at)
+	n, err := file.ReadAt(buf, at-begin)
 	switch {
 	case n == len(buf):
 		return nil

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func create(t testing.TB) (*Log, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "log")
-	l, err := Create(path)
+	l, err := Create(Place{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +87,7 @@ func TestEntriesComeBackAsTheyWereWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var opened []Entry
-	again, err := Open(path, func(e Entry) { opened = append(opened, e) })
+	again, err := Open(Place{Path: path}, func(e Entry) { opened = append(opened, e) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +102,11 @@ func TestEntriesComeBackAsTheyWereWritten(t *testing.T) {
 
 func TestCreateRefusesAnExistingFile(t *testing.T) {
 	_, path := create(t)
-	if l, err := Create(path); err == nil {
+	if l, err := Create(Place{Path: path}); err == nil {
 		l.Close()
 		t.Error("a log was made over another")
 	}
-	if _, err := Open(path+"none", func(Entry) {}); !errors.Is(err, os.ErrNotExist) {
+	if _, err := Open(Place{Path: path + "none"}, func(Entry) {}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a log that is not there: %v", err)
 	}
 }
@@ -148,7 +147,7 @@ func TestTornTail(t *testing.T) {
 			}
 		}
 		var got []Entry
-		log, err := Open(torn, func(e Entry) { got = append(got, e) })
+		log, err := Open(Place{Path: torn}, func(e Entry) { got = append(got, e) })
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
@@ -173,11 +172,11 @@ func TestOpenSaysWhatItCannotRead(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, func(Entry) {}); err == nil {
+	if _, err := Open(Place{Path: dir}, func(Entry) {}); err == nil {
 		t.Error("a directory was opened as a log")
 	}
 	// The memory of a process can be opened and not be read at 0.
-	if _, err := Open("/proc/self/mem", func(Entry) {}); err == nil || errors.Is(err, errNotWhole) {
+	if _, err := Open(Place{Path: "/proc/self/mem"}, func(Entry) {}); err == nil || errors.Is(err, errNotWhole) {
 		t.Errorf("what fails to be read was taken for torn: %v", err)
 	}
 	if seen, err := follow(t.Context(), l); err != nil || len(seen) != len(story()) {
@@ -283,110 +282,4 @@ func TestCloseWhileItIsWritten(t *testing.T) {
 		l.Close() // twice is fine
 		group.Wait()
 	}
-}
-
-func TestLogProperty(t *testing.T) {
-	dir := t.TempDir()
-	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		path := filepath.Join(dir, fmt.Sprint(n))
-		l, err := Create(path)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		var want []Entry
-		rt.Repeat(map[string]func(*rapid.T){
-			"append": func(rt *rapid.T) {
-				e := Entry{
-					Kind: rapid.SampledFrom([]Kind{Started, Stdout, Stderr, Control}).Draw(rt, "kind"),
-					At:   time.Unix(0, rapid.Int64().Draw(rt, "at")),
-					Data: rapid.SliceOfN(rapid.Byte(), 0, 50).Draw(rt, "data"),
-				}
-				add(t, l, e)
-				want = append(want, e)
-			},
-			"reopen": func(rt *rapid.T) {
-				l.Close()
-				if l, err = Open(path, func(Entry) {}); err != nil {
-					rt.Fatal(err)
-				}
-			},
-			"crash": func(rt *rapid.T) { // in the middle of a write
-				l.Close()
-				file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-				if err != nil {
-					rt.Fatal(err)
-				}
-				file.Write([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xffx")[:rapid.IntRange(1, 13).Draw(rt, "written")])
-				file.Close()
-				if l, err = Open(path, func(Entry) {}); err != nil {
-					rt.Fatal(err)
-				}
-			},
-			"": func(rt *rapid.T) {
-				seen, _ := follow(done(), l)
-				if d := diff(want, seen); d != "" {
-					rt.Fatal(d)
-				}
-			},
-		})
-		l.Close()
-		os.Remove(path)
-	})
-}
-
-// FuzzOpen opens whatever a file may hold: what comes out was in it, at a cost in
-// proportion to the file, and it can be written to again.
-func FuzzOpen(f *testing.F) {
-	l, path := create(f)
-	add(f, l, story()...)
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole)
-	f.Add(whole[:len(whole)-1])
-	f.Add(append(bytes.Clone(whole), "garbage"...))
-	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"))
-	f.Add([]byte("\x02\x00\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x00")) // 128 MiB, the bound
-	f.Add([]byte("\x06\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
-	f.Add([]byte{})
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := os.CreateTemp(dir, "log")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.Remove(file.Name())
-		file.Write(data)
-		file.Close()
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		var entries []Entry
-		total := 0
-		l, err := Open(file.Name(), func(e Entry) {
-			entries = append(entries, e)
-			total += entryHeader + len(e.Data)
-		})
-		runtime.ReadMemStats(&after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		if total > len(data) {
-			t.Fatalf("%d bytes came out of %d", total, len(data))
-		}
-		if cost := after.TotalAlloc - before.TotalAlloc; cost > uint64(1<<20+100*len(data)) {
-			t.Fatalf("opening %d bytes took %d bytes of memory", len(data), cost)
-		}
-		more := Entry{Ended, time.Unix(1, 2), []byte("more")}
-		if err := l.Append(more); err != nil {
-			t.Fatal(err)
-		}
-		seen, err := follow(t.Context(), l)
-		if d := diff(append(entries, more), seen); err != nil || d != "" {
-			t.Fatalf("%v\n%s", err, d)
-		}
-	})
 }

@@ -38,7 +38,10 @@ func startCluster(p *place, warm int) (*onCluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, err := yurtcluster.Start(p.ctx, yurtcluster.Options{Driver: cluster.Driver{Program: filepath.Join(bin, "yurt"), PluginDir: filepath.Join(bin, "nomad")}})
+	running, err := yurtcluster.Start(p.ctx, yurtcluster.Options{
+		Driver:   cluster.Driver{Program: filepath.Join(bin, "yurt"), PluginDir: filepath.Join(bin, "nomad")},
+		Settings: fmt.Sprintf("run-dir = %q", p.runDir),
+	})
 	if err != nil {
 		return nil, err
 	}

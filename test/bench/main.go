@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"syscall"
+
+	"github.com/yurtrun/yurt/executor/rundir"
 )
 
 func main() {
@@ -73,7 +75,12 @@ func measureOne(ctx context.Context, bench bench, bin string) (row Row, err erro
 		return Row{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	place := &place{ctx: ctx, bin: bin, dir: dir}
+	runDir, err := os.MkdirTemp(memoryDir(), "yurt-bench-")
+	if err != nil {
+		return Row{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(runDir)) }()
+	place := &place{ctx: ctx, bin: bin, dir: dir, runDir: runDir}
 	defer func() { err = errors.Join(err, place.clean()) }()
 	if row, err = bench.in(place); err != nil {
 		return Row{}, err
@@ -81,6 +88,17 @@ func measureOne(ctx context.Context, bench bench, bin string) (row Row, err erro
 	row.Name, row.Goal, row.Phases = bench.name, bench.goal.text, place.medians()
 	row.Met = bench.goal.met == nil || bench.goal.met(row)
 	return row, nil
+}
+
+// memoryDir is where runtime directories are to be, Yurt's and those of its peers: in memory,
+// also in a container whose /run is not.
+func memoryDir() string {
+	for _, dir := range []string{rundir.Default, "/dev/shm"} {
+		if rundir.InMemory(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // in measures the row in its place.

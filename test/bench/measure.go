@@ -57,6 +57,7 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 type place struct {
 	ctx      context.Context
 	bin, dir string
+	runDir   string // in memory
 	cleanups []func() error
 
 	mu     sync.Mutex

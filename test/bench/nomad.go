@@ -89,7 +89,7 @@ func startNomad(p *place) (*onNomad, error) {
 		return nil, err
 	}
 	driver := cluster.Driver{Program: filepath.Join(bin, "yurt"), PluginDir: filepath.Join(bin, "nomad")}
-	running, err := cluster.StartCluster(p.ctx, cluster.Options{PluginDir: driver.PluginDir, ClientConfig: driver.Config("") + smallChroot})
+	running, err := cluster.StartCluster(p.ctx, cluster.Options{PluginDir: driver.PluginDir, ClientConfig: driver.Config(fmt.Sprintf("settings {\n      run-dir = %q\n    }", p.runDir)) + smallChroot})
 	if err != nil {
 		return nil, err
 	}

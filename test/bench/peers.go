@@ -67,7 +67,7 @@ func newRunc(p *place) (*runc, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &runc{root: filepath.Join(p.dir, "runc"), bundle: filepath.Join(p.dir, "bundle")}
+	r := &runc{root: filepath.Join(p.runDir, "runc"), bundle: filepath.Join(p.dir, "bundle")}
 	root := filepath.Join(r.bundle, "rootfs")
 	if err := furnish(root, l); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func restSessionOf(p *place, template string) (*yurtclient.Client, string, error
 
 // restServer starts a server of its own.
 func restServer(p *place) (*yurtclient.Client, error) {
-	server, err := devserver.Start(p.ctx, filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server"), "127.0.0.1:0")
+	server, err := devserver.Run(p.ctx, filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server"), "dev", "--listen", "127.0.0.1:0", "--run-dir", p.runDir)
 	if err != nil {
 		return nil, err
 	}

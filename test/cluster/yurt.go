@@ -58,10 +58,10 @@ plugin %q {
 `, DriverPlugin, d.Program, stateDir, more)
 }
 
-// stateDir is that of the node's executor, in the agent's directory, and disk what that is on.
+// stateDir is that of the node's executor, in the agent's directory, and Disk what that is on.
 const (
-	disk     = "disk"
-	stateDir = disk + "/yurt"
+	Disk     = "disk"
+	stateDir = Disk + "/yurt"
 )
 
 // Yurt starts a cluster whose clients run tasks of Yurt, and waits until they do.
@@ -84,7 +84,7 @@ func Yurt(t testing.TB, options Options, config string) *NomadCluster {
 func (a *NomadAgent) StateDir() string { return filepath.Join(a.Dir, stateDir) }
 
 // DiskDir is what the state directory is on, see [NomadOptions].DiskSize.
-func (a *NomadAgent) DiskDir() string { return filepath.Join(a.Dir, disk) }
+func (a *NomadAgent) DiskDir() string { return filepath.Join(a.Dir, Disk) }
 
 // makeDisk makes what the executor's state is on. The agent's end unmounts it.
 func (a *NomadAgent) makeDisk() error {

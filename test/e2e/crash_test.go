@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -109,7 +111,7 @@ func start(t *testing.T, stateDir string) *devserver.Server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := server.Kill(); err != nil {
+		if err := errors.Join(server.Kill(), os.RemoveAll(leftovers.RunDir(stateDir))); err != nil {
 			t.Error(err)
 		}
 		if t.Failed() {

@@ -90,6 +90,9 @@ func TestKilledRunEndsItsSandbox(t *testing.T) {
 		}
 	}
 	removeCgroups(t, stateDir)
+	if err := os.RemoveAll(leftovers.RunDir(stateDir)); err != nil {
+		t.Error(err)
+	}
 }
 
 // removeCgroups removes what kill -9 had to leave, so that this test leaves nothing. A

@@ -56,7 +56,7 @@ func TestRecordsOfANewerVersionAreLeftAlone(t *testing.T) {
 		t.Fatal("there is no sandbox")
 	}
 	d.stop(syscall.SIGKILL)
-	path := filepath.Join(d.stateDir, "sandboxes", s.ID, "sandbox.json")
+	path := filepath.Join(d.stateDir, "run", "sandboxes", s.ID, "sandbox.json")
 	known, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

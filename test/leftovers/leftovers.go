@@ -23,7 +23,7 @@ type Inventory struct {
 	Processes   []Process
 	Mounts      []string // lines of mountinfo
 	Cgroups     []string // directories
-	Directories []string // of sandboxes, in the state directory
+	Directories []string // of sandboxes, in the state directory and the runtime directory
 }
 
 // Process is one process.
@@ -62,8 +62,7 @@ func Of(stateDir string) (Inventory, error) {
 		i   Inventory
 		err error
 	)
-	sum := sha256.Sum256([]byte(stateDir))
-	group := "yurt-" + hex.EncodeToString(sum[:6]) // as package executor names it
+	group := groupOf(stateDir)
 	if i.Processes, err = processes(stateDir, group); err != nil {
 		return i, err
 	}
@@ -71,8 +70,35 @@ func Of(stateDir string) (Inventory, error) {
 		return i, err
 	}
 	i.Cgroups = cgroups(group)
-	i.Directories, err = filepath.Glob(filepath.Join(stateDir, "sandboxes", "*"))
+	i.Directories, err = directories(stateDir)
 	return i, err
+}
+
+// RunDir returns the runtime directory of the server on stateDir.
+func RunDir(stateDir string) string {
+	if dir, err := os.Readlink(filepath.Join(stateDir, "run")); err == nil {
+		return dir
+	}
+	return filepath.Join("/run", groupOf(stateDir)) // where it is unless the server was told
+}
+
+// groupOf names the server's cgroup, and its runtime directory, as package executor does.
+func groupOf(stateDir string) string {
+	sum := sha256.Sum256([]byte(stateDir))
+	return "yurt-" + hex.EncodeToString(sum[:6])
+}
+
+// directories finds those of sandboxes.
+func directories(stateDir string) ([]string, error) {
+	var found []string
+	for _, dir := range []string{stateDir, RunDir(stateDir)} {
+		some, err := filepath.Glob(filepath.Join(dir, "sandboxes", "*"))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+	return found, nil
 }
 
 // Gone waits until nothing is left of the server on stateDir, or returns what is

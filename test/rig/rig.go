@@ -191,14 +191,14 @@ func Open(t testing.TB, config executor.Config) *executor.Executor {
 }
 
 // CheckNothingLeft fails the test if the executor on the state directory left a
-// cgroup, a mount or a sandbox's files behind. A process it left would be in one of
+// cgroup, a mount, a sandbox's files or its runtime directory behind. A process it left would be in one of
 // its cgroups, which would still be there.
 func CheckNothingLeft(t testing.TB, stateDir string) {
 	t.Helper()
 	for _, pattern := range []string{
 		"/sys/fs/cgroup/" + executor.CgroupName(stateDir), "/sys/fs/cgroup/*/" + executor.CgroupName(stateDir),
 		"/sys/fs/cgroup/sbx_*", "/sys/fs/cgroup/*/sbx_*", // where libcontainer would put them
-		filepath.Join(stateDir, "sandboxes", "*"),
+		filepath.Join(stateDir, "sandboxes", "*"), executor.RunDir("", stateDir),
 	} {
 		left, err := filepath.Glob(pattern)
 		if err != nil || len(left) > 0 {

@@ -125,6 +125,10 @@ func (c *Cluster) trusted() string { return filepath.Join(c.Dir, "ca", identity.
 // clientConfig is the driver's on every node, whose executor announces itself to that Consul.
 func (c *Cluster) clientConfig(consul string) string {
 	certificate, key := c.pair("${node}")
+	settings := c.options.Settings
+	if c.options.DiskSize != "" { // for all that is recorded, lest only a part of it fails when it is full
+		settings += "\nrun-dir = \"${dir}/" + cluster.Disk + "\""
+	}
 	return c.options.Driver.Config(fmt.Sprintf(`settings {
       listen-tls = "${ip}:%s"
       tls-ca     = %q
@@ -132,7 +136,7 @@ func (c *Cluster) clientConfig(consul string) string {
       tls-key    = %q
       consul     = %q
       %s
-    }`, cmp.Or(c.options.Port, "8701"), c.trusted(), certificate, key, consul, c.options.Settings)) +
+    }`, cmp.Or(c.options.Port, "8701"), c.trusted(), certificate, key, consul, settings)) +
 		fmt.Sprintf("client { memory_total_mb = %d }\n", cmp.Or(c.options.MemoryMB, 200_000))
 }
 

@@ -1,0 +1,136 @@
+package rundir
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Default is where executors have their runtime directories unless they are told.
+const Default = "/run"
+
+// What there is in a runtime directory.
+const (
+	Sandboxes = "sandboxes" // a directory for each
+	Plugins   = "plugins"   // sockets of language runtimes
+)
+
+// link, in the state directory, leads to the runtime directory.
+const link = "run"
+
+// maxPluginSocket is the most that a runtime adds to the path of the directory in which
+// its socket is, and maxSocketPath the most that Linux takes.
+const (
+	maxPluginSocket = len("/plugin-dir1234567890/plugin1234567890")
+	maxSocketPath   = 107
+)
+
+// Path returns the runtime directory of the executor of the name, which is its own alone, below
+// base, [Default] if that is "".
+func Path(base, name string) (string, error) {
+	base, err := filepath.Abs(cmp.Or(base, Default))
+	if err != nil {
+		return "", fmt.Errorf("finding the runtime directory: %w", err)
+	}
+	dir := filepath.Join(base, name)
+	if room := maxSocketPath - maxPluginSocket - len(Plugins) - 1; len(dir) > room {
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "run-dir", "%q is %d bytes too long for the sockets below it; give a shorter path, as %s", base, len(dir)-room, Default)
+	}
+	return dir, nil
+}
+
+// Make makes the runtime directory of the executor that has the state directory, with
+// a link to it there, and removes the sockets of one that was killed.
+func Make(dir, state string) error {
+	if err := leaveOther(dir, state); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return fmt.Errorf("making the runtime directory: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("making the runtime directory: %w", err)
+	}
+	// It may lie among everybody's, as in /dev/shm.
+	if info, err := os.Lstat(dir); err != nil || !IsOurs(info) || info.Mode().Perm()&0o077 != 0 {
+		return errors.Join(yurt.Errorf(yurt.CodeUnavailable, "the runtime directory %s is not a directory that is this user's alone; remove it, or give another --run-dir", dir), err)
+	}
+	plugins := filepath.Join(dir, Plugins)
+	if err := errors.Join(os.RemoveAll(plugins), os.Mkdir(plugins, 0o700), os.MkdirAll(filepath.Join(dir, Sandboxes), 0o700)); err != nil {
+		return fmt.Errorf("making the runtime directory: %w", err)
+	}
+	there := filepath.Join(state, link)
+	if err := errors.Join(ignoreAbsent(os.Remove(there)), os.Symlink(dir, there)); err != nil {
+		return fmt.Errorf("linking to the runtime directory: %w", err)
+	}
+	return nil
+}
+
+// IsOurs reports whether it is a directory of the user's that this process runs as.
+func IsOurs(info fs.FileInfo) bool {
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.IsDir() && int(owner.Uid) == os.Geteuid()
+}
+
+// leaveOther refuses to begin where an earlier executor had another runtime directory
+// and left sandboxes there: without what is known of them, they would be removed.
+func leaveOther(dir, state string) error {
+	earlier, err := os.Readlink(filepath.Join(state, link))
+	if err != nil || earlier == dir {
+		return ignoreAbsent(err)
+	}
+	left, err := os.ReadDir(filepath.Join(earlier, Sandboxes))
+	if err != nil {
+		return ignoreAbsent(err)
+	}
+	if len(left) > 0 {
+		return yurt.FieldErrorf(yurt.CodeUnavailable, "run-dir", "the sandboxes of %s are in %s; give --run-dir %s, or end them first", state, earlier, filepath.Dir(earlier))
+	}
+	return Remove(earlier)
+}
+
+// Remove removes what nobody needs any more of a runtime directory: all of it, if
+// there are no sandboxes.
+func Remove(dir string) error {
+	err := os.RemoveAll(filepath.Join(dir, Plugins))
+	for _, path := range []string{filepath.Join(dir, Sandboxes), dir} {
+		if removal := os.Remove(path); !errors.Is(removal, unix.ENOTEMPTY) {
+			err = errors.Join(err, ignoreAbsent(removal))
+		}
+	}
+	return err
+}
+
+// RemoveAll removes the runtime directory of the name that the state directory leads to, with
+// all that is in it.
+func RemoveAll(state, name string) error {
+	dir, err := os.Readlink(filepath.Join(state, link))
+	if err != nil || filepath.Base(dir) != name {
+		return ignoreAbsent(err)
+	}
+	return os.RemoveAll(dir)
+}
+
+// InMemory reports whether the directory is on a file system in memory.
+func InMemory(dir string) bool {
+	var info unix.Statfs_t
+	if unix.Statfs(dir, &info) != nil {
+		return false
+	}
+	return info.Type == unix.TMPFS_MAGIC || info.Type == unix.RAMFS_MAGIC
+}
+
+func ignoreAbsent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

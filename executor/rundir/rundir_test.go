@@ -1,0 +1,138 @@
+package rundir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+)
+
+// dirs returns a base, and a state directory with its runtime directory there.
+func dirs(t *testing.T) (base, state, runDir string) {
+	t.Helper()
+	base, state = t.TempDir(), t.TempDir()
+	return base, state, filepath.Join(base, "yurt-0123456789ab")
+}
+
+// TestSocketsOfRuntimesAreSwept: what an executor that was killed left is gone when the
+// next one starts on its state directory.
+func TestSocketsOfRuntimesAreSwept(t *testing.T) {
+	_, state, dir := dirs(t)
+	for range 2 {
+		if err := Make(dir, state); err != nil {
+			t.Fatal(err)
+		}
+		sockets := filepath.Join(dir, Plugins)
+		if left, err := os.ReadDir(sockets); err != nil || len(left) != 0 {
+			t.Errorf("left are %v, %v", left, err)
+		}
+		if _, err := os.MkdirTemp(sockets, "plugin-dir"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRemoveAll: what the state directory leads to is removed if it is of that name.
+func TestRemoveAll(t *testing.T) {
+	base, state, dir := dirs(t)
+	for range 2 { // that there is none is fine
+		if err := RemoveAll(state, filepath.Base(dir)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Make(dir, state); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, Sandboxes, "sbx_1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveAll(state, "another"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Errorf("one of another name was removed: %v", err)
+	}
+	if err := RemoveAll(state, filepath.Base(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(base); err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// TestItIsOursAlone: where everybody can write, somebody may have been there first.
+func TestItIsOursAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("gives a directory to another user, which needs root; run without -short")
+	}
+	for name, occupy := range map[string]func(dir, elsewhere string) error{
+		"a file":                 func(dir, _ string) error { return os.WriteFile(dir, nil, 0o600) },
+		"a link":                 func(dir, elsewhere string) error { return os.Symlink(elsewhere, dir) },
+		"open to others":         func(dir, _ string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o750)) },
+		"somebody else's":        func(dir, _ string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, 65534, 65534)) },
+		"a link that leads away": func(dir, elsewhere string) error { return os.Symlink(filepath.Join(elsewhere, "none"), dir) },
+	} {
+		_, state, dir := dirs(t)
+		elsewhere := t.TempDir()
+		if err := occupy(dir, elsewhere); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if err := Make(dir, state); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left, err := os.ReadDir(elsewhere); err != nil || len(left) != 0 {
+			t.Errorf("%s: %v was made elsewhere, %v", name, left, err)
+		}
+	}
+}
+
+// TestSocketsFit below it, and a path that is too long for them is refused.
+func TestSocketsFit(t *testing.T) {
+	for base, fits := range map[string]bool{"": true, "/dev/shm": true, "/run/" + strings.Repeat("x", 38): true, "/run/" + strings.Repeat("x", 39): false} {
+		dir, err := Path(base, "yurt-0123456789ab")
+		if fits && (err != nil || len(dir)+len("/")+len(Plugins)+maxPluginSocket > maxSocketPath) {
+			t.Errorf("%q: %q, %v", base, dir, err)
+		}
+		if !fits && (yurt.CodeOf(err) != yurt.CodeInvalidArgument || !strings.Contains(err.Error(), base)) {
+			t.Errorf("%q: %q, %v", base, dir, err)
+		}
+	}
+}
+
+// TestAnotherBase: an executor does not begin where it would lose what is known of
+// sandboxes, and takes along an empty one.
+func TestAnotherBase(t *testing.T) {
+	first, state, dir := dirs(t)
+	second := t.TempDir()
+	if err := Make(dir, state); err != nil {
+		t.Fatal(err)
+	}
+	known := filepath.Join(dir, Sandboxes, "sbx_1")
+	if err := os.Mkdir(known, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := Make(filepath.Join(second, filepath.Base(dir)), state); yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "--run-dir "+first+",") {
+		t.Errorf("with sandboxes in the first: %v", err)
+	}
+	if err := Make(dir, state); err != nil {
+		t.Errorf("the first again: %v", err)
+	}
+	if err := os.Remove(known); err != nil {
+		t.Fatal(err)
+	}
+	if err := Make(filepath.Join(second, filepath.Base(dir)), state); err != nil {
+		t.Errorf("with no sandboxes in the first: %v", err)
+	}
+	if left, err := os.ReadDir(first); err != nil || len(left) != 0 {
+		t.Errorf("in the first there are %v, %v", left, err)
+	}
+	if err := os.RemoveAll(filepath.Join(second, filepath.Base(dir))); err != nil { // as a reboot does
+		t.Fatal(err)
+	}
+	if err := Make(dir, state); err != nil {
+		t.Errorf("after a reboot: %v", err)
+	}
+}
