@@ -40,7 +40,8 @@ type ExecutionSpec struct {
 	Context  json.RawMessage `json:"context,omitempty"` // fields that override the handler's context
 	// ContextName is the context that code runs in; empty for a fresh interpreter.
 	ContextName string `json:"context_name,omitempty"`
-	// ContextOptional lets a language that keeps no state run the code all the same.
+	// ContextOptional lets a language that keeps no state run the code all the same. Of a
+	// handler it says that its process may stay for the next invocation.
 	ContextOptional bool         `json:"context_optional,omitempty"`
 	Command         []string     `json:"command,omitempty"` // argv
 	Files           []SourceFile `json:"files,omitempty"`   // written to the working directory first

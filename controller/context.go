@@ -14,6 +14,8 @@ func setContext(spec *yurt.ExecutionSpec, session yurt.Session, req ExecuteReque
 		if spec.Kind == yurt.KindCode && session.Mode == yurt.ModePersistent && !program {
 			spec.ContextName, spec.ContextOptional = yurt.DefaultContext, true
 		}
+		// A handler has no name for where its state is, and may find that of its last invocation.
+		spec.ContextOptional = spec.ContextOptional || spec.Kind == yurt.KindHandler && session.Mode == yurt.ModePersistent
 	case *req.ContextName == "":
 	case spec.Kind != yurt.KindCode:
 		spec.ContextName = *req.ContextName // which the validation refuses

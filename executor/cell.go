@@ -219,8 +219,10 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 // notStarted says why no kernel could be asked.
 func (c *cell) notStarted(result *yurt.Result, err error) {
 	what := "the interpreter"
-	if isFunction(*c.run.record.Cell) {
-		what = c.run.record.Cell.Command[0]
+	if cell := *c.run.record.Cell; warmLanguage(cell) != "" {
+		what = "the handler's process"
+	} else if isFunction(cell) {
+		what = cell.Command[0]
 	}
 	if start := failedStart(err, job{argv: []string{what}}); start != nil {
 		result.ExitCode, result.Error = start.ExitCode, start.Error

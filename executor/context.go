@@ -21,7 +21,10 @@ type sessionContext struct {
 	*kernel.Context
 	key     contextKey
 	created time.Time
-	ahead   bool // its kernel was started before anybody asked for it
+	// identity is what the process of a handler that stays warm was started for; "" for others,
+	// and where an executor before this one knew it.
+	identity string
+	ahead    bool // its kernel was started before anybody asked for it
 }
 
 // keepsState reports whether the execution is to run in a context.

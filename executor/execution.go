@@ -73,6 +73,11 @@ func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
 	if st.stateful {
 		return e.startCell(s, st.spec, st.phases)
 	}
+	if info, may := e.staysWarm(ctx, s, st); may {
+		if taken, err := e.startWarm(s, st, info); err != nil || taken {
+			return err
+		}
+	}
 	job, err := e.planJob(ctx, s, st)
 	if err != nil {
 		return err

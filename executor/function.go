@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/plugins"
 )
 
 // functionLanguage is what contexts say that hold a Lambda function's runtime client
@@ -27,9 +28,9 @@ import (
 const functionLanguage = "lambda"
 
 // isFunction reports whether an execution is the invocation of a function whose process
-// asks the Lambda Runtime API for it.
+// asks the Lambda Runtime API for it: a client's, or that of a handler that stays warm.
 func isFunction(spec yurt.ExecutionSpec) bool {
-	return spec.Kind == yurt.KindHandler && len(spec.Command) > 0
+	return spec.Kind == yurt.KindHandler && (len(spec.Command) > 0 || spec.ContextName != "")
 }
 
 // asFunction gives an invocation the context of its function. What makes two functions
@@ -139,6 +140,16 @@ func functionEnv(s *sandbox, spec yurt.ExecutionSpec, api string) map[string]str
 	}
 }
 
+// functionEnvironment is what the process of a function has: of a client's, what Lambda
+// documents wins; of a handler's, what its owner says.
+func functionEnvironment(s *sandbox, spec yurt.ExecutionSpec, plan plugins.Plan) []string {
+	template := s.record.Spec
+	if warmLanguage(spec) != "" {
+		return environment(template.Template.Env, plan.Env, template.Env, spec.Env)
+	}
+	return environment(template.Template.Env, template.Env, spec.Env, plan.Env)
+}
+
 // startFunction starts the process of a function, and the Runtime API for it.
 func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.Process, err error) {
 	if err := e.untilStartable(s); err != nil {
@@ -161,7 +172,14 @@ func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.
 	if p.listener, err = s.listenInside(); err != nil {
 		return nil, err
 	}
-	if err := p.startFunction(ctx, spec); err != nil {
+	plan, err := e.planFunction(ctx, s, p.id, spec, p.listener.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writeFiles(p.id, plan.Files); err != nil {
+		return nil, err
+	}
+	if err := p.startFunction(ctx, spec, plan); err != nil {
 		return nil, err
 	}
 	p.run()
@@ -187,7 +205,7 @@ func (s *sandbox) listenInside() (*insideListener, error) {
 
 // startFunction has the process started, in a cgroup of its own, with the writing ends of
 // its pipes.
-func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec) error {
+func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, plan plugins.Plan) error {
 	s := p.sandbox
 	if _, err := s.group.NewLeaf(p.id); err != nil {
 		return err
@@ -202,11 +220,9 @@ func (p *functionProcess) startFunction(ctx context.Context, spec yurt.Execution
 	if err != nil {
 		return err
 	}
-	template := s.record.Spec
 	p.out, _, err = s.init.Start(ctx, initd.StartRequest{
-		ID: p.id, Argv: spec.Command, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
-		Env: environment(template.Template.Env, template.Env, spec.Env,
-			functionEnv(s, spec, p.listener.Addr().String())),
+		ID: p.id, Argv: plan.Argv, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
+		Env:       functionEnvironment(s, spec, plan),
 		HasStdout: true, HasStderr: true, OutputLimit: math.MaxInt64,
 	}, slices.Concat(given, files))
 	return err

@@ -94,6 +94,13 @@ const (
 // ResultFD is the descriptor that a run with [ResultEnvelope] writes to.
 const ResultFD = 3
 
+// AbilityWarm is the ability of a runtime whose plan for a handler also serves many
+// invocations of it: started with one more argument, HOST:PORT, its program asks the AWS Lambda
+// Runtime API there for one after the other, and answers there in place of [ResultFD]. The event
+// and the timeout of such a plan mean nothing, the request id in its context is
+// that of no invocation, and it has no compile steps.
+const AbilityWarm = "warm"
+
 // AbilityProject is the ability to run a project; the others are the
 // [yurt.ExecutionKind]s and [AbilityDependencies].
 const AbilityProject = "project"

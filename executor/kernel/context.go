@@ -169,26 +169,6 @@ func (c *Context) note() {
 	}
 }
 
-// Submit queues a cell.
-func (c *Context) Submit(cell Cell) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return yurt.Errorf(yurt.CodeContextNotFound, "the context was removed just now; try again")
-	case len(c.queue) >= MaxQueue:
-		return yurt.Errorf(yurt.CodeOverloaded, "%d executions wait in this context, as many as may; wait for some to end", MaxQueue)
-	}
-	c.queue = append(c.queue, cell)
-	if !c.serving {
-		c.serving = true
-		c.goes(func() { c.serve(nil) })
-		return nil
-	}
-	c.advance()
-	return nil
-}
-
 // Start starts the kernel ahead of its first cell, and returns once it runs or could not be
 // started, as it is again for the cell.
 func (c *Context) Start() {

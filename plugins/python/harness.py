@@ -1,10 +1,12 @@
 """Runs one piece of user code in a sandbox and hands over what came of it.
 
-    python3 harness.py spec.json
+    python3 harness.py spec.json [HOST:PORT]
 
 Beside the specification lie main.py, the user's code, and report.py, which explains
 failures and is read only when there is one. The outcome goes to descriptor 3, once:
-{"result": value} or {"error": {"type", "message", "stacktrace"}}.
+{"result": value} or {"error": {"type", "message", "stacktrace"}}. With HOST:PORT, a handler
+is loaded once and serves the invocations that the AWS Lambda Runtime API there hands out,
+one after the other; the outcomes go there.
 
 Every run pays for what this file imports and for its length, since a script is
 compiled each time. So it imports what the interpreter has loaded anyway, and uses
@@ -116,14 +118,14 @@ class SourceKeeper:
 class Context:
     """The second argument of a handler, with the fields that AWS Lambda documents."""
 
-    def __init__(self, fields, timeout):
+    def __init__(self, fields, deadline):
         self.__dict__.update(fields)
         self.identity = Record(self.identity or {}, IDENTITY)
         if self.client_context is not None:
             self.client_context = Record(self.client_context, CLIENT_CONTEXT)
             if isinstance(self.client_context.client, dict):
                 self.client_context.client = Record(self.client_context.client, CLIENT)
-        self._deadline = STARTED + timeout
+        self._deadline = deadline  # by the monotonic clock
 
     def get_remaining_time_in_millis(self):
         """Milliseconds until the execution is ended, never below zero."""
@@ -248,13 +250,22 @@ def run_code(source, spec):
 
 def run_handler(source, spec):
     """Calls the handler of the source and returns its result in JSON."""
+    return call_handler(load_handler(source, spec), spec, STARTED + spec["timeout"])
+
+
+def load_handler(source, spec):
+    """Runs the source and returns its handler."""
     module = execute(source, HANDLER_MODULE)
     function = getattr(module, spec["handler"].rpartition(".")[2], None)
     if not callable(function):
         raise Failure("HandlerNotFound", load_report().handler_not_found(module, spec["handler"], function))
+    return function
+
+
+def call_handler(function, spec, deadline):
     args = [spec["event"]]
     if takes_context(function):
-        args.append(Context(spec["context"], spec["timeout"]))
+        args.append(Context(spec["context"], deadline))
     result = function(*args)
     if hasattr(type(result), "__await__"):
         result = stdlib("asyncio").run(finish(result))
@@ -393,6 +404,121 @@ def read_source(entry):
         return file.read()
 
 
+class Invocations:
+    """The AWS Lambda Runtime API, as far as it is needed here: http.client costs 20 ms to
+    import. User code may close the connection, or have another file take its number."""
+
+    def __init__(self, address):
+        import _socket
+
+        host, _, port = address.rpartition(":")
+        self.address, self.module, self.host = (host, int(port)), _socket, address
+        self.owner = os.getpid()
+        self.connection = self.file = None
+
+    def ask(self, method, path, body=b""):
+        """Sends a request and returns the header, by lower-case names, and the body of the answer."""
+        head = "%s /2018-06-01/runtime/%s HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n"
+        self.connect()
+        self.connection.sendall((head % (method, path, self.host, len(body))).encode() + body)
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += self.receive()
+        head, _, data = data.partition(b"\r\n\r\n")
+        lines = [line.partition(":") for line in head.decode("latin-1").split("\r\n")[1:]]
+        header = {name.lower(): value.strip() for name, _, value in lines}
+        if header.get("connection") == "close":
+            self.file = None
+        pieces, missing = [data], int(header.get("content-length", 0)) - len(data)
+        while missing > 0:
+            pieces.append(self.receive())
+            missing -= len(pieces[-1])
+        return header, b"".join(pieces)
+
+    def connect(self):
+        try:
+            if self.file is not None and self.stat() == self.file:
+                return
+        except OSError:
+            pass
+        if self.connection is not None:
+            self.connection.detach()  # the number is another's by now
+        self.connection = self.module.socket(self.module.AF_INET, self.module.SOCK_STREAM)
+        self.connection.connect(self.address)
+        self.connection.setsockopt(self.module.IPPROTO_TCP, self.module.TCP_NODELAY, 1)
+        self.file = self.stat()
+
+    def stat(self):
+        stat = os.fstat(self.connection.fileno())
+        return stat.st_dev, stat.st_ino
+
+    def receive(self):
+        data = self.connection.recv(1 << 16)
+        if not data:
+            raise OSError("the runtime API is gone")
+        return data
+
+    def fail(self, path, error):
+        """Tells of an error, in AWS Lambda's words."""
+        fields = decode(explain(error).decode())["error"]
+        flush()
+        body = {"errorType": fields["type"], "errorMessage": fields["message"], "stackTrace": fields["stacktrace"]}
+        self.answer(path, encode(body))
+
+    def answer(self, path, body):
+        """Sends an answer. One that is too large breaks the connection off, and is known to be so."""
+        try:
+            self.ask("POST", path, body)
+        except OSError:
+            self.file = None
+
+
+def serve(api, spec, source):
+    """Loads the handler and serves its invocations for ever."""
+    try:
+        function = load_handler(source, spec)
+    except BaseException as error:
+        api.fail("init/error", left(error))
+        leave(1, True)
+    # What the plan could not know of an invocation is named after this process.
+    process, own_id = os.path.basename(HERE), spec["context"]["aws_request_id"]
+    while True:
+        try:
+            header, event = api.ask("GET", "invocation/next")
+        except OSError:  # whoever asked for this process is gone
+            leave(1, True)
+        name = header["lambda-runtime-aws-request-id"]
+        deadline = time.monotonic() + int(header["lambda-runtime-deadline-ms"]) / 1000 - time.time()
+        try:
+            context = dict(spec["context"], aws_request_id=name if own_id == process else own_id)
+            invocation = dict(spec, event=decode(event.decode()), context=context)
+            result = call_handler(function, invocation, deadline)
+        except BaseException as error:
+            only_here(api)
+            exiting = isinstance(error, (SystemExit, KeyboardInterrupt))
+            api.fail("init/error" if exiting else "invocation/%s/error" % name, left(error))
+            if exiting:
+                leave(1, True)
+            continue
+        only_here(api)
+        flush()
+        api.answer("invocation/%s/response" % name, result)
+
+
+def left(error):
+    """The error, or what it means that the handler exits."""
+    if isinstance(error, SystemExit):
+        return Failure("SystemExit", "the handler exited with code %d instead of returning" % exit_code(error))
+    return error
+
+
+def only_here(api):
+    """Ends a fork that came out of the handler: its parent has the say."""
+    if os.getpid() != api.owner:
+        flush()
+        os._exit(0)
+
+
 def main():
     channel = Channel()
     with open(sys.argv[1], "rb") as file:
@@ -408,8 +534,11 @@ def main():
     except OSError as error:
         channel.send(explain(Failure("FileNotFound", "the entry cannot be read: %s" % error)))
         sys.exit(1)
+    api = sys.argv[2:3]
     sys.argv[:] = [FILENAME] + spec.get("args", [])
     sys.path.insert(0, SOURCES)
+    if api:
+        serve(Invocations(api[0]), spec, source)
     code, envelope = run(spec, source)
     flush()
     channel.send(envelope)

@@ -1,0 +1,39 @@
+package kernel
+
+import "github.com/yurtrun/yurt"
+
+// Submit queues a cell.
+func (c *Context) Submit(cell Cell) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.submit(cell)
+}
+
+// SubmitIdle queues a cell if there is no other, and reports whether it did.
+func (c *Context) SubmitIdle(cell Cell) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.current != nil || len(c.queue) > 0 {
+		return false, nil
+	}
+	err := c.submit(cell)
+	return err == nil, err
+}
+
+// submit is Submit with the lock held.
+func (c *Context) submit(cell Cell) error {
+	switch {
+	case c.closed:
+		return yurt.Errorf(yurt.CodeContextNotFound, "the context was removed just now; try again")
+	case len(c.queue) >= MaxQueue:
+		return yurt.Errorf(yurt.CodeOverloaded, "%d executions wait in this context, as many as may; wait for some to end", MaxQueue)
+	}
+	c.queue = append(c.queue, cell)
+	if !c.serving {
+		c.serving = true
+		c.goes(func() { c.serve(nil) })
+		return nil
+	}
+	c.advance()
+	return nil
+}
