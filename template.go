@@ -34,6 +34,9 @@ type RootFS struct {
 	// the same path, in bwrap's manner. A symbolic link (such as /bin on a merged
 	// /usr) is made again, not followed.
 	HostPaths []string `json:"host_paths"`
+	// Image is the reference of a container image whose files there are instead: in a
+	// registry, or in a directory in the OCI layout ("oci:/srv/images/tool").
+	Image string `json:"image,omitempty"`
 }
 
 // IsolationLevel says what stands between a sandbox and the host.

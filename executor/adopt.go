@@ -127,6 +127,9 @@ func (e *Executor) takeOver(ctx context.Context, s *sandbox) error {
 	if err := e.adoptLayers(s); err != nil {
 		return err
 	}
+	if err := e.adoptImage(s); err != nil {
+		return err
+	}
 	if err := e.endZygotes(ctx, s); err != nil {
 		return err
 	}

@@ -10,10 +10,16 @@ import (
 // maxAhead bounds of how many templates it is remembered which layers they have.
 const maxAhead = 256
 
-// PrepareTemplate installs the packages of the template, so that its sandboxes have them
-// from the beginning, and tells what the package managers print. A package that cannot be
+// PrepareTemplate pulls the image of the template, asking anew what it means, and installs
+// its packages, so that its sandboxes have them from the beginning. It tells how the pull
+// goes and what the package managers print. A package that cannot be
 // installed is an error of the template.
 func (e *Executor) PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error {
+	if image := template.RootFS.Image; image != "" {
+		if _, err := e.PrepareImage(ctx, image, tell); err != nil {
+			return err
+		}
+	}
 	if len(template.Dependencies) == 0 {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/procid"
@@ -53,16 +54,26 @@ func (p purpose) hurried() <-chan struct{} {
 	return p.slot.Hurrying()
 }
 
+// record is what is written of a sandbox that is made for it.
+func (p purpose) record(spec yurt.SandboxSpec, base uint32) sandboxRecord {
+	r := sandboxRecord{Version: records.Version, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: p.warm, Installs: p.installs}
+	if p.slot != nil {
+		r.Slot = p.slot.Spec.ID
+	}
+	return r
+}
+
 // make makes a sandbox.
 func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) (_ yurt.Sandbox, err error) {
 	if err := e.admit(spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	layout, err := e.layout(spec)
+	phases := newPhases()
+	layout, image, letGo, err := e.rootOf(ctx, spec, phases)
+	defer letGo()
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
-	phases := newPhases()
 	done, err := e.begin(ctx, spec.ID, to)
 	if err != nil {
 		return yurt.Sandbox{}, err
@@ -81,15 +92,14 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { e.ids.Free(base); return nil })
-	record := sandboxRecord{Version: records.Version, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: to.warm, Installs: to.installs}
-	if to.slot != nil {
-		record.Slot = to.slot.Spec.ID
-	}
-	s := e.newSandbox(record, nil, to.slot)
+	s := e.newSandbox(to.record(spec, base), nil, to.slot)
 	if err := s.makeDir(); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	undo.add(s.removeDirs)
+	if err := e.giveImage(s, image, undo); err != nil {
+		return yurt.Sandbox{}, err
+	}
 	s.group, err = e.cgroups.Create(s.id, limitsOf(spec))
 	if err != nil {
 		return yurt.Sandbox{}, err
@@ -115,9 +125,23 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	return s.view(e.config.Node), nil
 }
 
+// rootOf says what is in the root of a sandbox that is about to be made, and returns the
+// image that it is of, if it is of one, which is kept until letGo is called.
+func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, phases *phases) (root layout.Layout, image *images.Image, letGo func(), err error) {
+	image, letGo, err = e.imageOf(ctx, spec.Template, phases)
+	if err == nil {
+		root, err = e.layout(spec, image)
+	}
+	return root, image, letGo, err
+}
+
 // layout says what is in the root of a sandbox.
-func (e *Executor) layout(spec yurt.SandboxSpec) (layout.Layout, error) {
-	root, err := rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths)
+func (e *Executor) layout(spec yurt.SandboxSpec, image *images.Image) (root layout.Layout, err error) {
+	if image != nil {
+		root, err = rootfs.FromImage(image.Root)
+	} else {
+		root, err = rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths)
+	}
 	if err != nil || spec.Host == nil {
 		return root, err
 	}

@@ -131,6 +131,9 @@ func (e *Executor) layerDigest(s *sandbox, info yurt.RuntimeInfo, found map[stri
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.id, err)
 	}
+	if s.record.Image != "" {
+		stamps = append(stamps, "image "+s.record.Image)
+	}
 	data, err := json.Marshal([]any{layerVersion, info.Name, info.Version, s.record.Spec.Template.RootFS, stamps, e.config.Packages.Env, plan})
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeInternal, "naming a layer: %w", err)

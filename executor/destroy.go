@@ -88,6 +88,7 @@ func (e *Executor) remove(s *sandbox) error {
 	s.waitRuns(ctx) // their output ends with init, so this is short
 	s.release()
 	e.layers.Release(s.id)
+	e.images.Release(s.id)
 	if err := s.removeDirs(); err != nil {
 		return err
 	}

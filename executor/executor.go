@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/flock"
 	"github.com/yurtrun/yurt/executor/idrange"
+	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
@@ -58,7 +59,8 @@ type Config struct {
 	MaxQueue      int // sandboxes that wait to be made; 256
 	MaxExecutions int // that have not ended, on the node; 10,000
 	Packages      packages.Config
-	Logger        *slog.Logger `json:"-"`
+	Images        images.Config // the zero value takes none; Dir "" means in the state directory
+	Logger        *slog.Logger  `json:"-"`
 }
 
 // Executor is the owner of a node's sandboxes.
@@ -74,6 +76,7 @@ type Executor struct {
 	memory    *runlog.Memory // for the logs of executions
 	ids       *idrange.Ranges
 	layers    *layers.Store
+	images    *images.Store
 	installer *packages.Installer
 
 	creates   *turns.Turns  // to make a sandbox
@@ -139,12 +142,12 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := config.Packages.OpenStore()
+	store, containerImages, err := openStores(config)
 	if err != nil {
 		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
 	}
 	e := &Executor{
-		layers: store,
+		layers: store, images: containerImages,
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, runDir: runDir, memory: runlog.NewMemory(maxLogMemory), ids: idrange.New(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
@@ -246,7 +249,7 @@ func (e *Executor) Close() error {
 		err = errors.Join(err, e.filter.Close())
 	}
 	e.cgroups.RemoveParent()
-	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.lock.Close())
+	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.lock.Close())
 }
 
 // isClosed reports whether Close has begun. It has before e.ctx is done, and that is before

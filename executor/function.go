@@ -145,9 +145,9 @@ func functionEnv(s *sandbox, spec yurt.ExecutionSpec, api string) map[string]str
 func functionEnvironment(s *sandbox, spec yurt.ExecutionSpec, plan plugins.Plan) []string {
 	template := s.record.Spec
 	if warmLanguage(spec) != "" {
-		return environment(template.Template.Env, plan.Env, template.Env, spec.Env)
+		return environment(s.templateEnv(), plan.Env, template.Env, spec.Env)
 	}
-	return environment(template.Template.Env, template.Env, spec.Env, plan.Env)
+	return environment(s.templateEnv(), template.Env, spec.Env, plan.Env)
 }
 
 // startFunction starts the process of a function, and the Runtime API for it.

@@ -44,6 +44,9 @@ func mountPoint(root *layout.Layout, target string, file bool) error {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "host.mounts", "the target %s leads through the link %s; name what is behind it", target, link.Path)
 		}
 	}
+	if link := linkInImage(root.Image, target); link != "" {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "host.mounts", "the target %s leads through %s, which is a link in the image; name what is behind it", target, link)
+	}
 	for _, bind := range root.Binds {
 		if target != bind && !strings.HasPrefix(target, bind+"/") {
 			continue
@@ -60,6 +63,26 @@ func mountPoint(root *layout.Layout, target string, file bool) error {
 		root.Files = append(root.Files, layout.File{Path: target})
 	}
 	return nil
+}
+
+// linkInImage returns the first part of the path that is a link in the image; "" for none. A
+// directory would hide it, with all that is behind it.
+func linkInImage(image, target string) string {
+	if image == "" {
+		return ""
+	}
+	part := ""
+	for name := range strings.SplitSeq(strings.TrimPrefix(filepath.Clean(target), "/"), "/") {
+		part += "/" + name
+		info, err := os.Lstat(image + part)
+		if err != nil {
+			return ""
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return part
+		}
+	}
+	return ""
 }
 
 func addParents(root *layout.Layout, dir string) {

@@ -46,7 +46,7 @@ func (e *Executor) planJob(ctx context.Context, s *sandbox, st start) (job, erro
 		openStdin: spec.StdinOpen, terminal: spec.Terminal, user: userOf(spec),
 	}
 	if spec.Kind == yurt.KindCommand {
-		j.env = environment(terminalEnv(spec), s.record.Spec.Template.Env, s.record.Spec.Env, spec.Env)
+		j.env = environment(terminalEnv(spec), s.templateEnv(), s.record.Spec.Env, spec.Env)
 		return j, nil
 	}
 	runtimes := s.record.Spec.Template.Runtimes
@@ -89,7 +89,7 @@ func userOf(spec yurt.ExecutionSpec) yurt.User {
 
 // carryOut makes j what the plan says.
 func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequest, plan plugins.Plan) error {
-	template := s.record.Spec.Template.Env
+	template := s.templateEnv()
 	j.argv, j.files = plan.Argv, plan.Files
 	j.control = plan.Result == plugins.ResultEnvelope
 	j.env = environment(terminalEnv(spec), template, plan.Env, s.record.Spec.Env, spec.Env)

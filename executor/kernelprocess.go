@@ -145,7 +145,7 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 	defer closeAll(files)
 	spec := p.sandbox.record.Spec
 	p.out, err = p.sandbox.startFrom(ctx, language, initd.StartRequest{
-		ID: p.id, Argv: plan.Argv, Env: environment(spec.Template.Env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
+		ID: p.id, Argv: plan.Argv, Env: environment(p.sandbox.templateEnv(), plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
 		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
 		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own
 	}, files)

@@ -28,6 +28,7 @@ type sandboxRecord struct {
 	PausedFor time.Duration      `json:"paused_for,omitempty"` // by all pauses that ended
 	Layers    []string           `json:"layers,omitempty"`     // that are mounted, or about to be
 	Installs  bool               `json:"installs,omitempty"`   // it is the executor's own, and installs packages
+	Image     string             `json:"image,omitempty"`      // key of the one that its root is; "" for none
 }
 
 // runRecord is what is kept of an execution on disk, as the first entry of its log.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pidfd"
@@ -33,6 +34,7 @@ type sandbox struct {
 	init     *initd.Client
 	files    *workspace.Dir // /workspace, as the sandbox's user
 	temp     *workspace.Dir // /tmp, likewise
+	image    *images.Image  // that its root is; nil for none
 	plans    *workspace.Dir // where executions' own files go, as the sandbox's root
 
 	memory        *runlog.Memory // of the node, for logs

@@ -101,7 +101,10 @@ func (e *Executor) admitSlot(spec yurt.SlotSpec) error {
 	if err := e.admit(probe); err != nil {
 		return err
 	}
-	_, err := e.layout(yurt.SandboxSpec{Template: spec.Template})
+	if image := spec.Template.RootFS.Image; image != "" {
+		return e.images.Check(image) // it is pulled for the sandbox
+	}
+	_, err := e.layout(yurt.SandboxSpec{Template: spec.Template}, nil)
 	return err
 }
 

@@ -152,7 +152,7 @@ func (e *Executor) forkableKernel(s *sandbox, info yurt.RuntimeInfo) string {
 func (e *Executor) forks(s *sandbox, info yurt.RuntimeInfo) bool {
 	template := s.record.Spec.Template
 	return slices.Contains(info.Abilities, plugins.AbilityZygote) && e.cgroups.Version() == 1 && !template.Isolation.PerExecution &&
-		!changesLoading(template.Env, template.RootFS.HostPaths) && !changesLoading(s.record.Spec.Env, nil)
+		!changesLoading(s.templateEnv(), template.RootFS.HostPaths) && !changesLoading(s.record.Spec.Env, nil)
 }
 
 // changesLoading reports whether the environment could make a program that starts load
@@ -292,7 +292,7 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	// Nothing that user code can write is a home or a working directory to it.
 	home := map[string]string{"HOME": "/nonexistent"}
 	out, _, err = s.init.Start(ctx, initd.StartRequest{
-		ID: id, Argv: plan.Argv, Env: environment(s.record.Spec.Template.Env, plan.Env, s.record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
+		ID: id, Argv: plan.Argv, Env: environment(s.templateEnv(), plan.Env, s.record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
 		UID: rootfs.UserID, GID: rootfs.GroupID, Zygote: true, OutputLimit: maxZygoteOutput,
 	}, files)
 	if err != nil {

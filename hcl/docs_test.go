@@ -128,7 +128,7 @@ func TestReferenceError(t *testing.T) {
 // TestReferenceLater: what it lists as not yet built is refused as that.
 func TestReferenceLater(t *testing.T) {
 	for _, body := range []string{
-		"rootfs {\n image = \"x\"\n}", "rootfs {\n image {\n}\n}", "rootfs {\n directory = \"/x\"\n}", "rootfs {\n tarball = \"x\"\n}",
+		"rootfs {\n directory = \"/x\"\n}", "rootfs {\n tarball = \"x\"\n}",
 		"build {\n}", "packages = []", "packages {\n}", "mount {\n}", "mounts = []", "start_command = []", "ready_command = []",
 		"isolation {\n level = \"gvisor\"\n}", "isolation {\n strict = true\n}", "network {\n mode = \"egress\"\n}", "network {\n egress {\n}\n}",
 		"network {\n mode = \"bridge\"\n}", "network {\n mode = \"host\"\n}", "for_each = []", "dynamic \"env\" {\n}",

@@ -32,6 +32,10 @@ func Encode(t yurt.Template) []byte {
 	if len(t.Dependencies) > 0 {
 		body.SetAttributeRaw("dependencies", listTokens(t.Dependencies))
 	}
+	if t.RootFS.Image != "" {
+		body.AppendNewline()
+		body.AppendNewBlock("rootfs", nil).Body().SetAttributeValue("image", cty.StringVal(t.RootFS.Image))
+	}
 	if len(t.RootFS.HostPaths) > 0 {
 		body.AppendNewline()
 		host := body.AppendNewBlock("rootfs", nil).Body().AppendNewBlock("host", nil).Body()

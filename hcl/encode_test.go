@@ -73,7 +73,14 @@ func validTemplate(t *rapid.T) yurt.Template {
 			textWithout(func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }).Filter(func(s string) bool { return s != "" }),
 			textWithout(func(r rune) bool { return r == 0 }), 0, 5,
 		).Draw(t, "env"),
-		RootFS: yurt.RootFS{HostPaths: rapid.SliceOfNDistinct(hostPath(), 0, 4, rapid.ID).Draw(t, "paths")},
+		RootFS: rapid.OneOf(
+			rapid.Custom(func(t *rapid.T) yurt.RootFS {
+				return yurt.RootFS{HostPaths: rapid.SliceOfNDistinct(hostPath(), 0, 4, rapid.ID).Draw(t, "paths")}
+			}),
+			rapid.Custom(func(t *rapid.T) yurt.RootFS {
+				return yurt.RootFS{Image: rapid.StringMatching(`[a-z0-9][a-zA-Z0-9$\{\}"@:./_-]{0,80}`).Draw(t, "image")}
+			}),
+		).Draw(t, "rootfs"),
 		Resources: yurt.Resources{
 			CPU:    orZeroValue(rapid.Float64Range(yurt.MinCPU, yurt.MaxCPU)).Draw(t, "cpu"),
 			Memory: resource("memory", yurt.MinMemory, yurt.MaxMemory),

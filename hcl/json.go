@@ -49,7 +49,7 @@ func templateFields(t *yurt.Template) jsonFields {
 	return jsonFields{
 		"name":        &t.Name,
 		"description": &t.Description,
-		"rootfs":      jsonFields{"host_paths": &t.RootFS.HostPaths},
+		"rootfs":      jsonFields{"host_paths": &t.RootFS.HostPaths, "image": &t.RootFS.Image},
 		"runtimes":    &t.Runtimes,
 		"env":         &t.Env,
 

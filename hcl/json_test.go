@@ -84,7 +84,7 @@ func badJSON() []badJSONCase {
 		{"in another case", `{"Name":"a"}`, unknown, "Name", 1, 2, `Did you mean "name"?`},
 		{"HCL's name", `{"name":"a","rootfs":{"host":{}}}`, unknown, "rootfs.host", 1, 23, "host_paths"},
 		{"later", `{"name":"a","mounts":{}}`, invalid, "mounts", 1, 13, "not supported yet"},
-		{"later below", `{"name":"a","rootfs":{"image":"x"}}`, invalid, "rootfs.image", 1, 23, "not supported yet"},
+		{"later below", `{"name":"a","rootfs":{"tarball":"x"}}`, invalid, "rootfs.tarball", 1, 23, "not supported yet"},
 		{"extends", `{"name":"a","extends":"b"}`, invalid, "extends", 1, 13, "HCL"},
 		{"twice", `{"name":"a","name":"b"}`, invalid, "name", 1, 13, "given twice"},
 		{"twice in env", `{"name":"a","env":{"A":"1","A":"2"}}`, invalid, "env.A", 1, 28, "given twice"},

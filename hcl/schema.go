@@ -61,6 +61,7 @@ const extendsName = "extends"
 
 func rootfsSchema() *block {
 	return &block{
+		attributes: map[string]attribute{"image": {field: "rootfs.image", set: setImage}},
 		blocks: map[string]*block{"host": {
 			attributes: map[string]attribute{
 				"paths": scalar("rootfs.host_paths", toPaths, func(t *yurt.Template) *[]string { return &t.RootFS.HostPaths }),
@@ -68,6 +69,16 @@ func rootfsSchema() *block {
 		}},
 		later: laterInRootFS(),
 	}
+}
+
+// setImage has the image in place of what the template that is extended has of the host.
+// Attributes are read before blocks: paths in the same template are a fault that remains.
+func setImage(t *yurt.Template, v cty.Value) error {
+	image, err := toText(v)
+	if err == nil {
+		t.RootFS = yurt.RootFS{Image: image}
+	}
+	return err
 }
 
 func resourcesSchema() *block {
@@ -149,7 +160,7 @@ func laterInTemplate() map[string]string {
 	return map[string]string{
 		"build": "build steps", "packages": "packages of the system", "package": "packages of the system",
 		"mounts": "mounts", "mount": "mounts", "volume": "mounts", "volumes": "mounts",
-		"image": "OCI images", "mcp": "the MCP proxy", "dynamic": "dynamic blocks",
+		"mcp": "the MCP proxy", "dynamic": "dynamic blocks",
 		"for_each": "templates in series", "count": "templates in series",
 		"ready_command": "start and ready commands", "start_command": "start and ready commands",
 		"ready": "start and ready commands", "start": "start and ready commands",
@@ -158,7 +169,6 @@ func laterInTemplate() map[string]string {
 
 func laterInRootFS() map[string]string {
 	return map[string]string{
-		"image": "OCI images", "oci": "OCI images", "layout": "OCI images", "registry": "OCI images",
 		"directory": "root file systems from a directory", "dir": "root file systems from a directory",
 		"tarball": "root file systems from a tarball", "tar": "root file systems from a tarball",
 	}

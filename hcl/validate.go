@@ -21,7 +21,7 @@ const NamePattern = "^[a-z0-9][a-z0-9-]{0,62}$"
 // and have the same digest. It does not change what t refers to.
 func WithDefaults(t yurt.Template) yurt.Template {
 	t.RootFS.HostPaths = append([]string{}, t.RootFS.HostPaths...)
-	if len(t.RootFS.HostPaths) == 0 {
+	if len(t.RootFS.HostPaths) == 0 && t.RootFS.Image == "" {
 		t.RootFS.HostPaths = yurt.DefaultHostPaths()
 	}
 	t.Runtimes = append([]string{}, t.Runtimes...)
@@ -78,6 +78,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	f.name("name", t.Name, "a template")
 	f.description(t.Description)
 	f.hostPaths(t.RootFS.HostPaths)
+	f.image(t.RootFS)
 	f.runtimes(t.Runtimes)
 	f.env(t.Env)
 	f.dependencies(t)
@@ -137,6 +138,16 @@ func (f *faultList) description(text string) {
 		f.add(yurt.CodeInvalidArgument, "description", "the text is not valid UTF-8")
 	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }):
 		f.add(yurt.CodeInvalidArgument, "description", "the text holds control characters; use printable ones")
+	}
+}
+
+func (f *faultList) image(from yurt.RootFS) {
+	switch {
+	case from.Image == "":
+	case len(from.HostPaths) > 0:
+		f.add(yurt.CodeInvalidArgument, "rootfs.image", "a root file system is an image or paths of the host; leave one of them out")
+	default:
+		f.check("rootfs.image", yurt.ValidateImage("rootfs.image", from.Image))
 	}
 }
 

@@ -44,7 +44,7 @@ func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Co
 		return nil, fmt.Errorf("making a state directory: %w", err)
 	}
 	node, err := newExecutor(stateDir, slog.New(slog.DiscardHandler), func(c *executor.Config) {
-		c.Transient, c.Packages = true, packages
+		c.Transient, c.Packages, c.Images = true, packages, a.ownImages()
 		for _, change := range changes {
 			change(c)
 		}

@@ -77,7 +77,7 @@ func (a *app) testRuntime(ctx context.Context, path string, f runtimeTestFlags) 
 	if target.Execute, err = node.runsIn(ctx, template); err != nil {
 		return initFailure(err)
 	}
-	template.RootFS.HostPaths = []string{"/usr/bin/env"}
+	template.RootFS = yurt.RootFS{HostPaths: []string{"/usr/bin/env"}}
 	if target.ExecuteBare, err = node.runsIn(ctx, template); err != nil {
 		return initFailure(err)
 	}

@@ -40,6 +40,7 @@ type nodeFlags struct {
 	checksums                                   string
 	appArmor, seLinux                           string
 	packages                                    packageFlags
+	images                                      imageFlags
 }
 
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
@@ -53,6 +54,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
 	flags.StringVar(&f.seLinux, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0 (default: none)")
 	f.packages.add(flags)
+	f.images.add(flags)
 	flags.StringVar(&f.checksums, "runtime-checksums", "", "a file with what sha256sum prints of the language runtimes: none but those are started (default: any in the plugin directory)")
 }
 
@@ -84,8 +86,12 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 	if err != nil {
 		return nil, err
 	}
+	containerImages, err := f.images.config()
+	if err != nil {
+		return nil, err
+	}
 	return newExecutor(f.stateDir, logger, func(c *executor.Config) {
-		c.Packages, c.RunDir = packages, f.runDir
+		c.Packages, c.RunDir, c.Images = packages, f.runDir, containerImages
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 		c.RuntimeChecksums = checksums
 		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux

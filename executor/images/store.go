@@ -151,6 +151,12 @@ func (s *Store) Use(key, user string) (*Image, error) {
 // Release ends all use by the user.
 func (s *Store) Release(user string) { s.layers.Release(user) }
 
+// Check refuses a reference that is none, or that the operator does not allow.
+func (s *Store) Check(text string) error {
+	_, err := s.config.parse(text)
+	return err
+}
+
 // Get returns the image that the reference means and keeps it for the user until Release.
 // One that is not there is pulled, once for all who ask; tell hears how that goes. What a
 // reference without a digest means is asked anew if fresh is set: then tell also hears if

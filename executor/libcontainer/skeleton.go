@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -31,7 +32,7 @@ type skeletons struct {
 	initBin []byte
 
 	mu   sync.Mutex
-	made map[string]string // digest → path
+	made map[string]layout.Layout // by digest, which names its directory too
 }
 
 func newSkeletons(initBin string) (*skeletons, error) {
@@ -42,7 +43,7 @@ func newSkeletons(initBin string) (*skeletons, error) {
 	if err := unix.Mount("skeletons", skeletonDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return nil, fmt.Errorf("mounting at %s: %w", skeletonDir, err)
 	}
-	return &skeletons{initBin: data, made: make(map[string]string)}, nil
+	return &skeletons{initBin: data, made: make(map[string]layout.Layout)}, nil
 }
 
 // path returns the root file system for the layout, making it if need be.
@@ -55,20 +56,49 @@ func (s *skeletons) path(root layout.Layout) (string, error) {
 	digest := hex.EncodeToString(sum[:8])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if path, ok := s.made[digest]; ok {
+	path := filepath.Join(skeletonDir, digest)
+	if _, ok := s.made[digest]; ok {
 		return path, nil
 	}
-	path := filepath.Join(skeletonDir, digest)
+	if root.Image != "" {
+		if err := s.discardStale(root); err != nil {
+			return "", fmt.Errorf("laying out the root file system: %w", err)
+		}
+	}
 	if err := s.build(path, root); err != nil {
 		return "", errors.Join(fmt.Errorf("laying out the root file system: %w", err), s.discard(path, root))
 	}
-	s.made[digest] = path
+	s.made[digest] = root
 	return path, nil
+}
+
+// discardStale removes the skeletons of images that were removed, or have come again since.
+// Sandboxes hold the image that they have.
+func (s *skeletons) discardStale(next layout.Layout) error {
+	for digest, root := range s.made {
+		if root.Image == "" {
+			continue
+		}
+		_, err := os.Stat(root.Image)
+		replaced := root.Image == next.Image && root.ImageID != next.ImageID
+		if !replaced && !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		delete(s.made, digest)
+		if err := s.discard(filepath.Join(skeletonDir, digest), root); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // discard removes a skeleton that is not whole.
 func (s *skeletons) discard(path string, root layout.Layout) error {
-	for _, dir := range append([]string{layout.DevDir}, root.Binds...) {
+	mounts := append([]string{layout.DevDir}, root.Binds...)
+	if root.Image != "" {
+		mounts = append(mounts, "/")
+	}
+	for _, dir := range mounts {
 		err := unix.Unmount(filepath.Join(path, dir), unix.MNT_DETACH)
 		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("unmounting %s: %w", dir, err) // and remove nothing: it would be the host's
@@ -101,12 +131,46 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 	if err := writeFile(filepath.Join(path, layout.InitPath), s.initBin, 0o711); err != nil {
 		return err
 	}
+	if root.Image != "" {
+		if err := overlay(path, root.Image); err != nil {
+			return fmt.Errorf("mounting an image: %w", err)
+		}
+	}
 	for _, dir := range root.Binds {
 		if err := bindReadOnly(dir, filepath.Join(path, dir)); err != nil {
 			return fmt.Errorf("binding %s: %w", dir, err)
 		}
 	}
 	return makeDevices(filepath.Join(path, layout.DevDir))
+}
+
+// overlay mounts, at the directory, what is in it above what is in the image. Nothing in
+// it can be written, no device in it opened and no program gains privileges.
+func overlay(path, image string) error {
+	fsfd, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fsfd)
+	// Its path may have colons, which are between directories, and be longer than what the
+	// kernel takes here.
+	files, err := unix.Open(image, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", image, err)
+	}
+	defer unix.Close(files)
+	if err := unix.FsconfigSetString(fsfd, "lowerdir", fmt.Sprintf("%s:/proc/self/fd/%d", path, files)); err != nil {
+		return err
+	}
+	if err := unix.FsconfigCreate(fsfd); err != nil {
+		return err
+	}
+	mount, err := unix.Fsmount(fsfd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(mount)
+	return unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 // bindReadOnly binds the directory, with all that is mounted below it, so that nothing

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
@@ -35,11 +37,35 @@ func FromHost(paths, allowed []string) (layout.Layout, error) {
 			return layout.Layout{}, err
 		}
 	}
-	for _, dir := range []string{"/proc", layout.DevDir, "/tmp", RunDir, yurt.WorkspaceDir} {
+	for _, dir := range ownDirs() {
 		l.dir(dir)
 	}
 	return l.Layout, nil
 }
+
+// FromImage lays out a root file system of the files of an image, which are in dir on the
+// host. What every sandbox has of its own is above them, whatever the image has there; its
+// accounts are the image's.
+func FromImage(dir string) (layout.Layout, error) {
+	var stat unix.Stat_t
+	if err := unix.Stat(dir, &stat); err != nil {
+		return layout.Layout{}, fmt.Errorf("laying out the root file system of an image: %w", err)
+	}
+	l := builder{layout.Layout{Image: dir, ImageID: fmt.Sprint(stat.Dev, " ", stat.Ino, " ", stat.Ctim.Nano())}}
+	l.dir("/etc")
+	for _, file := range etcFiles() {
+		if slices.Contains([]string{"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"}, file.Path) {
+			l.Files = append(l.Files, file)
+		}
+	}
+	for _, own := range ownDirs() {
+		l.dir(own)
+	}
+	return l.Layout, nil
+}
+
+// ownDirs are what every sandbox has of its own.
+func ownDirs() []string { return []string{"/proc", layout.DevDir, "/tmp", RunDir, yurt.WorkspaceDir} }
 
 // builder is a layout that grows.
 type builder struct{ layout.Layout }

@@ -1,12 +1,10 @@
 # What Yurt will have, and this version has not.
 template "later" {
   for_each      = ["a", "b"]
-  image         = "docker.io/library/python:3.12"
   packages      = ["numpy"]
   ready_command = ["true"]
 
   rootfs {
-    image   = "docker.io/library/python:3.12"
     tarball = "/srv/root.tar"
   }
   build {

@@ -13,6 +13,11 @@ type Layout struct {
 	Links []Link   `json:"links"`
 	Files []File   `json:"files"`
 	Binds []string `json:"binds"` // of the host, to the same path, read-only
+
+	// Image is a directory of the host whose files are there where the skeleton has none; ""
+	// for none. ImageID tells it from another that was at the same path before.
+	Image   string `json:"image,omitempty"`
+	ImageID string `json:"image_id,omitempty"`
 }
 
 // Link is a symbolic link.

@@ -1,0 +1,89 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"path/filepath"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/images"
+	"github.com/yurtrun/yurt/executor/layers"
+)
+
+// openStores opens what is kept for sandboxes to come: layers of packages, and images.
+func openStores(config Config) (*layers.Store, *images.Store, error) {
+	packages, err := config.Packages.OpenStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := config.Images
+	c.Dir = cmp.Or(c.Dir, filepath.Join(config.StateDir, "images"))
+	c.Logger = config.Logger
+	kept, err := images.Open(c)
+	return packages, kept, err
+}
+
+// PrepareImage pulls the image, asking anew what its reference means, and returns what it
+// is. It tells how that goes.
+func (e *Executor) PrepareImage(ctx context.Context, reference string, tell func(string) error) (yurt.ImageInfo, error) {
+	user := "preparing " + yurt.NewSandboxID()
+	image, err := e.images.Get(ctx, reference, user, true, func(text string) error { return tell(text + "\n") })
+	if err != nil {
+		return yurt.ImageInfo{}, err
+	}
+	defer e.images.Release(user)
+	return image.Describe()
+}
+
+// imageOf returns the image that is the root of the template's sandboxes, nil if it is none,
+// and keeps it until letGo is called. It is pulled if it is not there, before the sandbox
+// takes anybody's turn.
+func (e *Executor) imageOf(ctx context.Context, template yurt.Template, phases *phases) (image *images.Image, letGo func(), err error) {
+	letGo = func() {}
+	if template.RootFS.Image == "" {
+		return nil, letGo, nil
+	}
+	if len(template.RootFS.HostPaths) > 0 {
+		return nil, letGo, yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.image", "a root file system is an image or paths of the host; leave one of them out")
+	}
+	user := "making " + yurt.NewSandboxID()
+	image, err = e.images.Get(ctx, template.RootFS.Image, user, false, func(string) error { return nil })
+	phases.mark("image")
+	return image, func() { e.images.Release(user) }, err
+}
+
+// giveImage keeps the image for a sandbox that is made.
+func (e *Executor) giveImage(s *sandbox, image *images.Image, undo *rollback) (err error) {
+	if image == nil {
+		return nil
+	}
+	s.record.Image = image.Key // somebody holds it
+	s.image, err = e.images.Use(image.Key, s.id)
+	undo.add(func() error { e.images.Release(s.id); return nil })
+	return err
+}
+
+// adoptImage keeps the image of a sandbox that is taken over.
+func (e *Executor) adoptImage(s *sandbox) (err error) {
+	if s.record.Image == "" {
+		return nil
+	}
+	s.image, err = e.images.Use(s.record.Image, s.id)
+	if err == nil && s.image == nil {
+		e.logger.Warn("the image of a sandbox is gone, and its files with it", "sandbox", s.id, "image", s.record.Spec.Template.RootFS.Image)
+	}
+	return err
+}
+
+// templateEnv is what the image, and above it the template, has in the environment of
+// every process.
+func (s *sandbox) templateEnv() map[string]string {
+	env := s.record.Spec.Template.Env
+	if s.image == nil || len(s.image.Env) == 0 {
+		return env
+	}
+	merged := maps.Clone(s.image.Env)
+	maps.Copy(merged, env)
+	return merged
+}
