@@ -62,9 +62,12 @@ type ExecutionSpec struct {
 
 	// Endless runs it with neither a timeout nor a limit of output, none of which is in its
 	// result or its events: it goes to Logs, or nowhere.
-	Endless bool      `json:"endless,omitempty"`
-	Logs    *LogFiles `json:"logs,omitempty"`
-	User    *User     `json:"user,omitempty"` // whom it runs as, inside; nil for the user that all run as
+	Endless bool `json:"endless,omitempty"`
+	// Streamed runs it likewise, for one watcher: its output is kept nowhere, it waits in its
+	// writes until the watcher has taken what came before, and it is ended when there is none.
+	Streamed bool      `json:"streamed,omitempty"`
+	Logs     *LogFiles `json:"logs,omitempty"`
+	User     *User     `json:"user,omitempty"` // whom it runs as, inside; nil for the user that all run as
 }
 
 // SourceFile is one file of a project.

@@ -3,7 +3,9 @@ package yurt
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -45,35 +47,54 @@ func (s *ExecutionSpec) validateBounds() error {
 	if err := s.User.Validate("user"); err != nil {
 		return err
 	}
-	if !s.Endless {
-		if s.Logs != nil {
-			return FieldErrorf(CodeInvalidArgument, "logs", "only an execution that is endless writes to log files")
-		}
-		if err := validateExecutionTimeout("timeout", s.Timeout); err != nil {
-			return err
-		}
-		return s.validateOutputLimit()
+	if s.Logs != nil && !s.Endless {
+		return FieldErrorf(CodeInvalidArgument, "logs", "only an execution that is endless writes to log files")
 	}
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{
-		{"timeout", s.Timeout != 0},
-		{"output_limit", s.OutputLimit != 0},
-		{"tty", s.Terminal != nil},
-		{"context_name", s.ContextName != ""},
-		{"kind", s.Kind == KindHandler},
-	} {
-		if f.set {
-			return FieldErrorf(CodeInvalidArgument, f.name, "an execution that is endless cannot have it; leave it out, or endless")
+	switch {
+	case s.Streamed:
+		return s.validateStreamed()
+	case s.Endless:
+		return s.validateEndless()
+	}
+	if err := validateExecutionTimeout("timeout", s.Timeout); err != nil {
+		return err
+	}
+	return s.validateOutputLimit()
+}
+
+// without says which field is set that an execution of that kind cannot have.
+func without(kind string, fields map[string]bool) error {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if fields[name] {
+			return FieldErrorf(CodeInvalidArgument, name, "an execution that is %[1]s cannot have it; leave it out, or %[1]s", kind)
 		}
+	}
+	return nil
+}
+
+func (s *ExecutionSpec) validateEndless() error {
+	err := without("endless", map[string]bool{
+		"timeout": s.Timeout != 0, "output_limit": s.OutputLimit != 0, "tty": s.Terminal != nil,
+		"context_name": s.ContextName != "", "kind": s.Kind == KindHandler,
+	})
+	if err != nil {
+		return err
 	}
 	return s.Logs.Validate("logs")
 }
 
+func (s *ExecutionSpec) validateStreamed() error {
+	return without("streamed", map[string]bool{
+		"timeout": s.Timeout != 0, "output_limit": s.OutputLimit != 0, "endless": s.Endless,
+		"kind": s.Kind != KindCommand, "dependencies": len(s.Dependencies) > 0, "files": len(s.Files) > 0,
+	})
+}
+
 // NeedsNode reports whether the specification asks for what only callers on the node
 // itself may have.
-func (s *ExecutionSpec) NeedsNode() bool { return s.Endless || s.Logs != nil || s.User != nil }
+func (s *ExecutionSpec) NeedsNode() bool {
+	return s.Endless || s.Streamed || s.Logs != nil || s.User != nil
+}
 
 func (s *ExecutionSpec) validateKind() error {
 	switch s.Kind {

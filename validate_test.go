@@ -46,6 +46,13 @@ func TestExecutionSpecValidate(t *testing.T) {
 		{"empty command", func(s *yurt.ExecutionSpec) { *s = command() }, "command", yurt.CodeInvalidArgument},
 		{"command", func(s *yurt.ExecutionSpec) { *s = command("true") }, "", ""},
 		{"NUL in an argument", func(s *yurt.ExecutionSpec) { *s = command("a", "b\x00") }, "command", yurt.CodeInvalidArgument},
+		{"streamed command", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Terminal = &yurt.TerminalSize{Rows: 1, Cols: 1} }, "", ""},
+		{"streamed with a timeout", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Timeout = 1 }, "timeout", yurt.CodeInvalidArgument},
+		{"streamed with an output limit", func(s *yurt.ExecutionSpec) { *s = streamed(); s.OutputLimit = 1 }, "output_limit", yurt.CodeInvalidArgument},
+		{"streamed and endless", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Endless = true }, "endless", yurt.CodeInvalidArgument},
+		{"streamed with packages", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Dependencies = []string{"six"} }, "dependencies", yurt.CodeInvalidArgument},
+		{"streamed to log files", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Logs = &yurt.LogFiles{} }, "logs", yurt.CodeInvalidArgument},
+		{"streamed code", func(s *yurt.ExecutionSpec) { s.Streamed, s.Timeout, s.OutputLimit = true, 0, 0 }, "kind", yurt.CodeInvalidArgument},
 		{"too long an argument", func(s *yurt.ExecutionSpec) { *s = command("a", strings.Repeat("x", yurt.MaxArgBytes)) }, "command", yurt.CodeLimitOutOfRange},
 	}
 	for _, test := range tests {
@@ -55,6 +62,12 @@ func TestExecutionSpecValidate(t *testing.T) {
 			checkFieldError(t, spec.Validate(), test.code, test.field)
 		})
 	}
+}
+
+func streamed() yurt.ExecutionSpec {
+	s := command("true")
+	s.Timeout, s.OutputLimit, s.Streamed = 0, 0, true
+	return s
 }
 
 func command(argv ...string) yurt.ExecutionSpec {

@@ -21,6 +21,7 @@ func (s *driverServer) ExecTask(ctx context.Context, req *drivers.ExecTaskReques
 	if err != nil {
 		return nil, wire(err)
 	}
+	spec.Timeout, spec.OutputLimit = yurt.Duration(yurt.MaxExecutionTimeout), yurt.MaxOutputLimit
 	if limit := req.GetTimeout().AsDuration(); limit > 0 {
 		spec.Timeout = yurt.Duration(max(yurt.MinExecutionTimeout, min(limit, yurt.MaxExecutionTimeout)))
 	}
@@ -42,9 +43,8 @@ func (t *task) command(argv []string) (yurt.ExecutionSpec, error) {
 	}
 	spec := yurt.ExecutionSpec{
 		ID: yurt.NewExecutionID(), Kind: yurt.KindCommand, Command: argv, User: t.handle.User, Cwd: t.handle.Cwd,
-		Timeout: yurt.Duration(yurt.MaxExecutionTimeout), OutputLimit: yurt.MaxOutputLimit,
 	}
-	return spec, spec.Validate()
+	return spec, nil
 }
 
 // execute starts the execution, has follow see it through, and ends and forgets it

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
+	"time"
 
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
@@ -12,7 +14,8 @@ import (
 )
 
 // ExecTaskStreaming implements the service: a command beside the task that its caller types
-// to and reads from while it runs, as nomad alloc exec does.
+// to and reads from while it runs, as nomad alloc exec does. It lasts as long as its caller
+// stays, and waits while that one does not read.
 func (s *driverServer) ExecTaskStreaming(stream drivers.Driver_ExecTaskStreamingServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -30,7 +33,7 @@ func (s *driverServer) ExecTaskStreaming(stream drivers.Driver_ExecTaskStreaming
 	if err != nil {
 		return wire(err)
 	}
-	spec.StdinOpen = !setup.GetTty()
+	spec.Streamed, spec.StdinOpen = true, !setup.GetTty()
 	if setup.GetTty() {
 		size := terminalSize(first.GetTtySize())
 		spec.Terminal = &size
@@ -44,42 +47,105 @@ func terminalSize(asked *drivers.ExecTaskStreamingRequest_TerminalSize) yurt.Ter
 		Or(yurt.TerminalSize{Rows: yurt.DefaultTerminalRows, Cols: yurt.DefaultTerminalCols})
 }
 
+const (
+	// beatEvery is how often a caller to whom there is nothing to say is sent an empty message, which
+	// Nomad's own clients ignore. Only by that does Nomad notice that its caller has left.
+	beatEvery = 10 * time.Second
+	// lastWord is how long a caller that types may take, when the command has ended, to say that it
+	// does not any more. What Nomad cannot pass on has it drop the result that is on its way.
+	lastWord = 100 * time.Millisecond
+)
+
+// conversation is a command with its caller.
+type conversation struct {
+	task   *task
+	spec   yurt.ExecutionSpec
+	stream drivers.Driver_ExecTaskStreamingServer
+	closed chan struct{} // when the caller has said that it types no more, or has left
+
+	mu sync.Mutex // serialises what is sent
+}
+
 // converse runs the command and passes on what either side says until it ends.
 func (t *task) converse(stream drivers.Driver_ExecTaskStreamingServer, spec yurt.ExecutionSpec) error {
 	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel() // with which the listener below ends, as the stream does with this call
-	return t.execute(ctx, spec, func(c *api.Client) error {
-		go t.listen(ctx, c, stream, spec) // it ends with the stream, which gRPC closes when this call returns
-		return c.WatchExecution(ctx, t.handle.Sandbox, spec.ID, 0, func(e yurt.Event) error {
-			answer := answerOf(e)
-			if answer == nil {
-				return nil
-			}
-			return stream.Send(answer)
+	var beating sync.WaitGroup
+	defer beating.Wait()
+	defer cancel()
+	var begin sync.Once // though an executor that went away may be asked again
+	after := uint64(0)
+	c := &conversation{task: t, spec: spec, stream: stream, closed: make(chan struct{})}
+	return t.execute(ctx, spec, func(client *api.Client) error {
+		begin.Do(func() {
+			go c.listen(ctx, client) // it ends with the stream, which gRPC closes when this call returns
+			beating.Go(func() { c.beat(ctx) })
 		})
+		err := client.WatchExecution(ctx, t.handle.Sandbox, spec.ID, after, func(e yurt.Event) error {
+			after = e.Seq
+			if answer := answerOf(e); answer != nil {
+				return c.send(answer)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		select {
+		case <-c.closed:
+		case <-time.After(lastWord):
+		}
+		return nil
 	})
 }
 
-// listen passes on what the caller types.
-func (t *task) listen(ctx context.Context, c *api.Client, stream drivers.Driver_ExecTaskStreamingServer, spec yurt.ExecutionSpec) {
+func (c *conversation) send(answer *drivers.ExecTaskStreamingResponse) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stream.Send(answer)
+}
+
+// beat sends empty messages until the conversation is over.
+func (c *conversation) beat(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
 	for {
-		req, err := stream.Recv()
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if c.send(&drivers.ExecTaskStreamingResponse{}) != nil {
+				return // and so does the stream
+			}
+		}
+	}
+}
+
+// listen passes on what the caller types.
+func (c *conversation) listen(ctx context.Context, client *api.Client) {
+	sandbox, id := c.task.handle.Sandbox, c.spec.ID
+	done := sync.OnceFunc(func() { close(c.closed) })
+	defer done()
+	for {
+		req, err := c.stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF):
-			_ = c.WriteStdin(ctx, t.handle.Sandbox, spec.ID, nil, true) // it may have ended, or be closed already
+			_ = client.WriteStdin(ctx, sandbox, id, nil, true) // it may have ended, or be closed already
 			return
 		case err != nil:
 			return
 		}
-		if size := req.GetTtySize(); size != nil && spec.Terminal != nil {
-			_ = c.ResizeExecution(ctx, t.handle.Sandbox, spec.ID, terminalSize(size)) // it may have ended
+		if size := req.GetTtySize(); size != nil && c.spec.Terminal != nil {
+			_ = client.ResizeExecution(ctx, sandbox, id, terminalSize(size)) // it may have ended
 		}
 		in := req.GetStdin()
 		if in == nil {
 			continue
 		}
+		if in.GetClose() {
+			done()
+		}
 		// What it does not read any more is lost, and its result on the way.
-		if err := c.WriteStdin(ctx, t.handle.Sandbox, spec.ID, in.GetData(), in.GetClose()); err != nil && ctx.Err() != nil {
+		if err := client.WriteStdin(ctx, sandbox, id, in.GetData(), in.GetClose()); err != nil && ctx.Err() != nil {
 			return
 		}
 	}

@@ -271,6 +271,14 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 // chunks of its output.
 func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) error {
 	s := r.sandbox
+	if r.stream != nil {
+		s.mu.Lock()
+		s.runs[r.record.ID] = r
+		s.executions.Add(1)
+		s.mu.Unlock()
+		e.adoptStream(r)
+		return nil
+	}
 	out, err := e.attach(ctx, r, chunks)
 	if failure := new(initd.Failure); errors.As(err, &failure) && failure.Reason == initd.ReasonNotFound {
 		// The executor was killed before it had the process started.

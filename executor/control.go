@@ -86,11 +86,19 @@ func (e *Executor) findRunning(sandboxID, executionID string) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.ended() {
+		return nil, hasEnded(executionID)
+	}
+	return r, nil
+}
+
+// ended reports whether the result is there.
+func (r *run) ended() bool {
 	select {
 	case <-r.done:
-		return nil, hasEnded(executionID)
+		return true
 	default:
-		return r, nil
+		return false
 	}
 }
 

@@ -101,7 +101,7 @@ func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, 
 	r := newRun(s, runRecord{
 		Version: records.Version, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
 		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell, Layer: j.layer,
-		Endless: spec.Endless, Logs: spec.Logs,
+		Endless: spec.Endless, Logs: spec.Logs, Streamed: spec.Streamed,
 	})
 	r.phases = phases
 	s.mu.Lock()
@@ -141,11 +141,15 @@ func (r *run) openLog() error {
 }
 
 // WatchExecution calls each with every event after seq, in order, until the ended
-// event, ctx is done or each returns an error. Any number may watch.
+// event, ctx is done or each returns an error. Any number may watch, but only one an
+// execution that is streamed.
 func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error {
 	r, err := e.findRun(sandboxID, executionID)
 	if err != nil {
 		return err
+	}
+	if r.stream != nil {
+		return e.watchStream(ctx, r, after, each)
 	}
 	seq := uint64(0)
 	messages := r.messageReader()

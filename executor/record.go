@@ -51,7 +51,12 @@ type runRecord struct {
 	// Endless says that it has no deadline, and its output goes to Logs or nowhere.
 	Endless bool           `json:"endless,omitempty"`
 	Logs    *yurt.LogFiles `json:"logs,omitempty"`
+	// Streamed says that it has no deadline, and its output goes to its watcher alone.
+	Streamed bool `json:"streamed,omitempty"`
 }
+
+// unlimited reports whether neither its time nor its output is bounded.
+func (r *runRecord) unlimited() bool { return r.Endless || r.Streamed }
 
 // planRecord is what is kept of a plan: what it takes to read how it ended.
 type planRecord struct {

@@ -64,7 +64,7 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 		return result
 	}
 	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = exit.Bytes[0], exit.Bytes[1]
-	if !r.record.Endless {
+	if !r.record.unlimited() {
 		result.Truncated = yurt.Truncated{Stdout: exit.Bytes[0] > int64(r.record.Limit), Stderr: exit.Bytes[1] > int64(r.record.Limit)}
 	}
 	result.ExitCode = exit.Code

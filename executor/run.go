@@ -25,6 +25,7 @@ type run struct {
 	startedAt time.Time
 	phases    *phases
 	timedOut  atomic.Bool
+	stream    *stream       // nil unless it is streamed
 	writing   chan struct{} // holds a value while somebody writes to its stdin
 	clock     clock
 	logs      *logfiles.Writer // nil unless its output goes to log files; for the goroutine that follows it
@@ -39,11 +40,15 @@ type run struct {
 }
 
 func newRun(s *sandbox, record runRecord) *run {
-	return &run{
+	r := &run{
 		sandbox: s, record: record,
 		leaf: s.group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
 		writing: make(chan struct{}, 1),
 	}
+	if record.Streamed {
+		r.stream = newStream()
+	}
+	return r
 }
 
 // launchRun starts the run's process and follows it in the background. A command
@@ -69,6 +74,9 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	if err == nil {
 		r.phases.mark("start")
 		e.startClock(r)
+		if r.stream != nil {
+			e.awaitWatcher(r)
+		}
 		e.goes(func() { e.follow(r, out) })
 		if j.keepsStdinOpen() && len(j.stdin) > 0 {
 			r.writing <- struct{}{} // before anybody else can
@@ -182,7 +190,7 @@ func failedStart(err error, j job) *yurt.Result {
 
 // startClock has the run ended when its time is up.
 func (e *Executor) startClock(r *run) {
-	if r.record.Endless {
+	if r.record.unlimited() {
 		return
 	}
 	left, running := r.sandbox.timeLeft(r.record)
@@ -199,9 +207,12 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	defer out.Close()
 	defer r.clock.stop()
 	defer r.closeLogs()
-	exit, err := r.collect(out)
+	exit, err := r.collect(e.ctx, out)
 	if e.ctx.Err() != nil {
 		return // the next executor goes on
+	}
+	if err != nil && r.stream != nil {
+		e.kill(r) // it may have gone on, and nobody would ever hear of it
 	}
 	result := r.assemble(exit, err)
 	e.interpret(r, result)
@@ -244,7 +255,7 @@ func (e *Executor) kill(r *run) {
 }
 
 // collect writes chunks to the log until the process has ended.
-func (r *run) collect(out *initd.Output) (*initd.Exit, error) {
+func (r *run) collect(ctx context.Context, out *initd.Output) (*initd.Exit, error) {
 	unacked := 0
 	limits := r.newBudget()
 	for {
@@ -255,7 +266,7 @@ func (r *run) collect(out *initd.Output) (*initd.Exit, error) {
 		if !limits.take(chunk) {
 			return nil, errors.New("the sandbox sent more output than was asked for")
 		}
-		if err := r.keep(chunk); err != nil {
+		if err := r.keep(ctx, chunk); err != nil {
 			return nil, err
 		}
 		if unacked += chunk.Cost(); unacked >= initd.AckEvery {

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,9 +24,9 @@ func (r *run) journal() string { return r.sandbox.path(journalPrefix + r.record.
 // outputLimit is how many bytes of each of stdout and stderr come out of the sandbox.
 func (r *run) outputLimit() int64 {
 	switch {
-	case !r.record.Endless:
+	case !r.record.unlimited():
 		return int64(r.record.Limit)
-	case r.record.Logs == nil:
+	case r.record.Logs == nil && !r.record.Streamed:
 		return 0 // it is counted and dropped inside
 	default:
 		return math.MaxInt64
@@ -63,7 +64,10 @@ func (r *run) closeLogs() {
 
 // keep puts a chunk where the output of the run goes. Once it has, the sandbox may
 // forget it.
-func (r *run) keep(chunk initd.Chunk) error {
+func (r *run) keep(ctx context.Context, chunk initd.Chunk) error {
+	if r.stream != nil {
+		return r.hand(ctx, chunk)
+	}
 	if r.logs == nil {
 		return r.log.Append(entryOf(chunk))
 	}

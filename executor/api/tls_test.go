@@ -185,7 +185,7 @@ func TestControllersHaveNothingOfTheNode(t *testing.T) {
 		t.Errorf("a mount of the node's was not refused: %v", err)
 	}
 	for _, spec := range []yurt.ExecutionSpec{
-		{ID: "exe_a", Endless: true}, {ID: "exe_a", User: &yurt.User{UID: 1, GID: 1}}, {ID: "exe_a", Logs: &yurt.LogFiles{Base: "/var/log"}},
+		{ID: "exe_a", Endless: true}, {ID: "exe_a", Streamed: true}, {ID: "exe_a", User: &yurt.User{UID: 1, GID: 1}}, {ID: "exe_a", Logs: &yurt.LogFiles{Base: "/var/log"}},
 	} {
 		if err := client.StartExecution(t.Context(), "sbx_a", spec); yurt.CodeOf(err) != yurt.CodeForbidden {
 			t.Errorf("%+v was not refused: %v", spec, err)

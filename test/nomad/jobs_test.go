@@ -75,7 +75,7 @@ func (n *node) jobs(t *testing.T) {
 		"control": n.control, "stubborn": n.stubborn, "memory": n.memory, "lifecycle": n.lifecycle, "quiet": n.quiet,
 		"fingerprint": n.fingerprint, "script": n.script,
 		"restarts": n.restarts, "rescheduled": n.rescheduled, "artifact": n.artifact, "files": n.files, "follow": n.follow,
-		"burst": n.burst, "cores": n.cores,
+		"burst": n.burst, "cores": n.cores, "streams": n.streams,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

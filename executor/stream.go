@@ -1,0 +1,187 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
+)
+
+// watcherLimit is how long a streamed run goes on with nobody watching it. A watcher that
+// lost its executor is back sooner.
+const watcherLimit = 10 * time.Second
+
+// stream hands the output of a streamed run to the one that watches it, at that one's
+// pace. Nothing is kept: what was handed over may be dropped inside, and the program waits
+// in its next write once yurt-init holds as much as it may.
+type stream struct {
+	events chan yurt.Event // without a buffer: what was sent is in the watcher's hands
+	resume chan uint64     // for a run that was taken over: the event after which its watcher goes on
+	left   chan struct{}   // closed when nobody came to watch in time
+
+	mu      sync.Mutex
+	watched bool
+	last    uint64 // the event that was handed over last
+	timer   *time.Timer
+}
+
+// Events of a streamed run are numbered as its chunks are, after the one that says that
+// it began. So a watcher's count says what an executor that takes the run over has to ask for.
+const eventsBeforeOutput = 1
+
+func newStream() *stream {
+	return &stream{events: make(chan yurt.Event), resume: make(chan uint64, 1), left: make(chan struct{})}
+}
+
+// awaitWatcher ends the run if nobody comes to watch it in time.
+func (e *Executor) awaitWatcher(r *run) {
+	st := r.stream
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.watched || r.ended() || e.ctx.Err() != nil {
+		return
+	}
+	st.timer = time.AfterFunc(watcherLimit, func() {
+		if e.ctx.Err() == nil && !r.ended() && st.expire() {
+			e.kill(r)
+		}
+	})
+}
+
+// leave is for the watcher, who may come back.
+func (st *stream) leave() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.watched = false
+}
+
+// expire reports whether there is nobody. Nobody comes any more then.
+func (st *stream) expire() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.watched {
+		return false
+	}
+	st.watched = true
+	close(st.left)
+	return true
+}
+
+// join makes the caller the watcher, who has the events up to after.
+func (st *stream) join(id string, after uint64) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	switch {
+	case st.watched:
+		return yurt.Errorf(yurt.CodeExecutionRunning, "execution %s is streamed to one watcher, and has one, or has been ended for want of one", id)
+	case st.last > after:
+		return yurt.Errorf(yurt.CodeSandboxFailed, "execution %s went on to event %d, and nothing after event %d is kept", id, st.last, after)
+	}
+	st.watched = true
+	if st.timer != nil {
+		st.timer.Stop()
+	}
+	st.last = after
+	select {
+	case st.resume <- after:
+	default: // only the first is waited for
+	}
+	return nil
+}
+
+// hand gives the watcher a chunk, once it takes it.
+func (r *run) hand(ctx context.Context, chunk initd.Chunk) error {
+	event := yurt.Event{Seq: chunk.Seq + eventsBeforeOutput, Type: yurt.EventStdout, At: time.Now(), Data: bytes.Clone(chunk.Data)}
+	if chunk.Stream == initd.Stderr {
+		event.Type = yurt.EventStderr
+	}
+	select {
+	case r.stream.events <- event:
+		return nil
+	case <-r.stream.left:
+		return nil // it is being killed, and nobody wants to know
+	case <-r.sandbox.gone:
+		return errors.New("the sandbox ended before its output was taken")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// watchStream is WatchExecution for a streamed run, which ends soon after its watcher has left.
+func (e *Executor) watchStream(ctx context.Context, r *run, after uint64, each func(yurt.Event) error) error {
+	if r.ended() { // and its output was handed over before
+		return each(yurt.Event{Seq: after + 1, Type: yurt.EventEnded, At: r.result.EndedAt, Result: r.result})
+	}
+	if err := r.stream.join(r.record.ID, after); err != nil {
+		return err
+	}
+	defer func() {
+		r.stream.leave()
+		e.awaitWatcher(r)
+	}()
+	if after == 0 {
+		after = eventsBeforeOutput
+		if err := each(yurt.Event{Seq: after, Type: yurt.EventStarted, At: r.startedAt}); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case event := <-r.stream.events:
+			after = event.Seq
+			r.stream.took(after)
+			if err := each(event); err != nil {
+				return err
+			}
+		case <-r.done:
+			return each(yurt.Event{Seq: after + 1, Type: yurt.EventEnded, At: r.result.EndedAt, Result: r.result})
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-e.ctx.Done():
+			return errShuttingDown()
+		}
+	}
+}
+
+func (st *stream) took(seq uint64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.last = seq
+}
+
+// adoptStream goes on with a streamed run once its watcher is back, who alone knows how
+// far its output got. If some of it is lost, the run is ended.
+func (e *Executor) adoptStream(r *run) {
+	e.awaitWatcher(r)
+	e.goes(func() {
+		var after uint64
+		select {
+		case after = <-r.stream.resume:
+		case <-r.stream.left:
+			e.endStream(r, errors.New("nobody came back to watch it"))
+			return
+		case <-e.ctx.Done():
+			return
+		}
+		out, err := e.attach(e.ctx, r, max(after, eventsBeforeOutput)-eventsBeforeOutput)
+		if err != nil {
+			e.endStream(r, err)
+			return
+		}
+		e.follow(r, out)
+	})
+}
+
+// endStream ends a streamed run of which there is no more to be had.
+func (e *Executor) endStream(r *run, reason error) {
+	e.kill(r)
+	if e.ctx.Err() != nil {
+		return // the next executor goes on
+	}
+	r.end(r.assemble(nil, reason))
+	e.tidy(r, true)
+}
