@@ -23,12 +23,12 @@ const ZygoteReady = "ready"
 // the working directory, the number of arguments, these, and the environment. Descriptors
 // come with it: the line, those of the run from 0 on, and files of cgroups.
 //
-// The zygote forks twice, waits for the first child, which ends at once, and writes "o" to
-// the line: the second is an orphan then. That one writes "0" to the files of cgroups, makes
-// the descriptors its own, begins a session, enters the directory, takes the environment,
-// and writes "r" to the line. When it reads "g" there it closes the line and carries on as if
-// it had been started with the arguments, which are those of a [Plan]; at the end of the line
-// it exits. Who cannot serve a request as a fresh interpreter would writes "n".
+// The zygote forks twice, before or after it is asked, waits for the first child, which ends at
+// once, and writes "o" to the line: the second is an orphan then. That one writes "0" to the
+// files of cgroups, makes the descriptors its own, begins a session, enters the directory, takes
+// the environment, and writes "r" to the line. When it reads "g" there it closes the line and
+// carries on as if it had been started with the arguments, which are those of a [Plan]; at the
+// end of the line it exits. Who cannot serve a request as a fresh interpreter would writes "n".
 //
 // What it has imported for [KernelRequest.Preload] its forks have imported when they begin. It
 // refuses where a file of the user's would have been imported instead, and has generators of

@@ -18,11 +18,10 @@ import os
 import sys
 import time
 
-STARTED = time.monotonic()
-HERE = os.path.dirname(os.path.abspath(__file__))
-WORKSPACE = os.getcwd()
+STARTED = 0  # when this run began
+HERE = WORKSPACE = ""  # the directories of this file and of the run
 FILENAME = "main.py"  # what the user's code is called in tracebacks; an entry, by its own name
-SOURCES = WORKSPACE  # directory of the user's code, where it finds its modules
+SOURCES = ""  # directory of the user's code, where it finds its modules
 HANDLER_MODULE = "handler"
 EXIT_INTERRUPTED = 130  # as a shell reports SIGINT
 MAX_DEPTH = 900  # of a result; JSON readers have limits too
@@ -519,7 +518,16 @@ def only_here(api):
         os._exit(0)
 
 
+def begin():
+    """Finds out what is different from run to run; the rest of this file may have been
+    executed long before, by fork.py."""
+    global STARTED, HERE, WORKSPACE, SOURCES
+    STARTED, HERE = time.monotonic(), os.path.dirname(os.path.abspath(__file__))
+    WORKSPACE = SOURCES = os.getcwd()
+
+
 def main():
+    begin()
     channel = Channel()
     with open(sys.argv[1], "rb") as file:
         spec = file.read()

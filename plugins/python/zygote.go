@@ -12,6 +12,9 @@ import (
 //go:embed zygote.py
 var zygote []byte
 
+//go:embed fork.py
+var fork []byte
+
 var _ plugins.ZygotePlanner = Runtime{}
 
 // PlanZygote implements [plugins.ZygotePlanner].
@@ -19,6 +22,7 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 	plan := plugins.KernelPlan{
 		Files: []plugins.File{
 			{Path: "zygote.py", Data: zygote, Mode: 0o644},
+			{Path: "fork.py", Data: fork, Mode: 0o644},
 			{Path: "harness.py", Data: harness, Mode: 0o644},
 			{Path: "kernel.py", Data: kernel, Mode: 0o644},
 		},

@@ -1,0 +1,363 @@
+"""An interpreter that waits, and forks for each run of user code and each kernel, which it
+never runs itself. What it does and why is in plugins/zygote.go.
+
+It forks before it is asked: a spare waits for each request, and the next is forked while
+that one runs. What can be done before a request comes is done by the zygote, or else by the
+spare; a page that is written to for the first time after a fork is copied, and that is what a
+fork of an interpreter costs.
+
+It imports nothing that an interpreter has not loaded anyway but two modules in C, whose
+names no user's module has, and the modules that it is told to: a run finds what a fresh
+interpreter would find that has imported these.
+"""
+
+import atexit
+import gc
+import io
+import os
+import sys
+
+import _ctypes
+import _socket
+import _thread
+import resource
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ASKED = 3  # descriptor of the socket
+PR_SET_DUMPABLE = 4
+MAX_PACKET = 256 << 10
+MAX_FDS = 32
+PyCF_ONLY_AST = 0x400  # as ast has it
+TPFLAGS_HAVE_GC = 1 << 14
+
+
+def condition():
+    """What other processes of the user can change of this one, and runs would inherit."""
+    return [resource.getrlimit(number) for number in LIMITS], os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0), os.sched_getscheduler(0)
+
+
+def serve():
+    """Returns in a process that is to become a run, with what was asked for."""
+    asked = _socket.socket(fileno=ASKED)
+    before = condition()
+    gc.collect()
+    gc.freeze()
+    os.write(1, b"ready")
+    while True:
+        ours, theirs = _socket.socketpair()
+        forked = fork()
+        if forked is None:
+            ours.close()
+            return become(*await_request(asked, theirs, before))
+        theirs.close()
+        if forked:
+            answer(ours)
+        else:
+            refuse(asked)
+        ours.close()
+
+
+def await_request(asked, zygote, before):
+    """What a spare waits for once it is an orphan. It takes one request, and tells the zygote
+    of it by the line, which is where the zygote says whose child this process is."""
+    reseed()
+    sys.modules.copy()  # writes to every module, as leave_rest does
+    for name in list(os.environb):
+        del os.environb[name]
+    if zygote.recv(1) != b"o":
+        os._exit(1)  # killed, or it was
+    packet, ancillary, flags, _ = asked.recvmsg(MAX_PACKET, _socket.CMSG_SPACE(4 * MAX_FDS))
+    fds = received(ancillary)
+    if not fds:  # the end
+        zygote.send(b"e")
+        os._exit(0)
+    if condition() != before:
+        zygote.send(b"e")
+        os._exit(1)
+    if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
+        os._exit(1)
+    zygote.sendmsg([b"t"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds[0].to_bytes(4, sys.byteorder))])
+    zygote.close()
+    asked.detach()
+    return packet, fds
+
+
+def answer(spare):
+    """Returns when another spare is needed: this one has taken a request, or has ended."""
+    try:
+        spare.send(b"o")
+        word, ancillary, _, _ = spare.recvmsg(1, _socket.CMSG_SPACE(4))
+    except OSError:
+        return
+    if word == b"e":
+        os._exit(0)
+    for line in received(ancillary):
+        say(line, b"o")
+        os.close(line)
+
+
+def refuse(asked):
+    """Waits for a request, as there is no process to be had for it."""
+    _, ancillary, _, _ = asked.recvmsg(MAX_PACKET, _socket.CMSG_SPACE(4 * MAX_FDS))
+    fds = received(ancillary)
+    if not fds:
+        os._exit(0)
+    say(fds[0], b"n")
+    for fd in fds:
+        os.close(fd)
+
+
+def say(line, word):
+    try:
+        os.write(line, word)
+    except OSError:  # nobody listens any more
+        pass
+
+
+def received(ancillary):
+    fds = []
+    for level, kind, data in ancillary:
+        if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
+            fds += memoryview(data[: len(data) // 4 * 4]).cast("i").tolist()
+    return fds
+
+
+def fork():
+    """Returns None in an orphan, once it is about to be one, and else whether it is one."""
+    try:
+        middle = os.fork()
+        if middle == 0:
+            if os.fork() == 0:
+                return None
+            os._exit(0)
+        return os.waitpid(middle, 0)[1] == 0
+    except OSError:  # no process to be had
+        if os.getpid() != SELF_PID:
+            os._exit(1)
+        return False
+
+
+def become(packet, fds):
+    """Makes this process what a fresh one would be, and returns its arguments."""
+    control, directory, count, *rest = packet.split(b"\0")
+    line, count = fds[0], int(count)
+    argv, environment = rest[:count], rest[count:]
+    streams = 4 if control == b"1" else 3
+    for file in fds[1 + streams :]:
+        os.write(file, b"0")
+    os.close(ASKED)
+    for number, fd in enumerate(fds[1 : 1 + streams]):
+        os.dup2(fd, number)
+    for fd in fds[1:]:
+        os.close(fd)
+    os.setsid()
+    os.chdir(directory)
+    for entry in environment:
+        name, _, value = entry.partition(b"=")
+        os.environb[name] = value
+    if not same_site() or shadowed():
+        os.write(line, b"n")
+        os._exit(0)
+    PRCTL(PR_SET_DUMPABLE, 1)
+    os.write(line, b"r")
+    if os.read(line, 1) != b"g":
+        os._exit(0)
+    os.close(line)
+    return [os.fsdecode(argument) for argument in argv]
+
+
+def same_site():
+    """Whether a fresh interpreter would find the packages that this one finds: one with
+    packages of the user's own reads files of theirs when it starts."""
+    site = sys.modules.get("site")
+    if site is None or not site.ENABLE_USER_SITE:
+        return True
+    site.USER_SITE = site.USER_BASE = None
+    return not os.path.isdir(site.getusersitepackages())
+
+
+def preload(names):
+    """Imports the modules, and returns the names at the top of all that came with them.
+    What they say while they are imported is for the log."""
+    before = set(sys.modules)
+    script, stdout = sys.path.pop(0), os.dup(1)
+    os.dup2(2, 1)
+    for name in names:
+        __import__(name)
+    os.dup2(stdout, 1)
+    os.close(stdout)
+    sys.path.insert(0, script)
+    if len(os.listdir("/proc/self/task")) > 1:
+        sys.exit("what is to be imported ahead starts threads, which a fork does not have: %s" % " ".join(names))
+    return {name.partition(".")[0] for name in set(sys.modules) - before}
+
+
+def shadowed():
+    """Whether a fresh interpreter would import a file of the user's where this one has
+    imported a module ahead."""
+    for name in os.listdir(".") if PRELOADED else ():
+        stem, _, rest = name.partition(".")
+        if stem in PRELOADED and (not rest or rest.endswith(("py", "pyc", "so"))):
+            return True
+    return False
+
+
+def reseed():
+    """Has the generators of random numbers begin anew that do not see to it themselves."""
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed()
+
+
+def calls():
+    """prctl(2) and exit(3), without the module ctypes."""
+    library = _ctypes.dlopen(None, 0)
+    prctl, end = _ctypes.dlsym(library, "prctl"), _ctypes.dlsym(library, "exit")
+    return lambda option, value: _ctypes.call_function(prctl, (option, value, 0, 0, 0)), lambda code: _ctypes.call_function(end, (code,))
+
+
+def orphan():
+    """Returns the arguments of a run, in its process."""
+    if PRCTL(PR_SET_DUMPABLE, 0) != 0:
+        os._exit(1)
+    try:
+        return serve()
+    except BaseException:
+        if os.getpid() == SELF_PID:
+            raise
+        os._exit(1)
+
+
+class Rest:
+    """What a run did not load itself. Python takes it apart when it ends, object by object: of
+    no use to a process that ends, and it copies every page that the zygote has filled. So a run
+    ends as any interpreter does but that this is left alone, unless something of the run's is
+    held by it whose end somebody could notice. What the zygote has loaded has no such end."""
+
+    def __init__(self, modules):
+        self.modules = modules
+
+    def __del__(self):
+        """Is called when the run's own modules have been taken apart. Python goes on after it."""
+        try:
+            if not any_finalizer(self):
+                EXIT(STATUS & 0xFF)  # C's, which writes out C's streams and ends libraries
+        except BaseException:
+            pass
+        for module in reversed(list(self.modules.values())):
+            if isinstance(module, type(sys)):
+                take_apart(module)
+
+
+def any_finalizer(besides):
+    """Whether anything is left whose end runs code. What was there before the fork is frozen,
+    and not among these; nor are objects without references, of which there is their class."""
+    for thing in gc.get_objects():
+        if thing is not besides and hasattr(type(thing), "__del__"):
+            return True
+        if issubclass(type(thing), type) and not thing.__flags__ & TPFLAGS_HAVE_GC and hasattr(thing, "__del__"):
+            return True
+    return False
+
+
+def take_apart(module):
+    """What Python does to a module that is still used when it ends."""
+    names = module.__dict__
+    for private in (True, False):
+        for name in list(names):
+            if name != "__builtins__" and (name[:1] == "_" and name[1:2] != "_") == private:
+                names[name] = None
+
+
+def leave_rest():
+    """Is the first to be registered for the end of the interpreter, and called last."""
+    try:
+        if STATUS is None or _thread._count() or not REST or sys.stdout is not STREAMS[0] or sys.stderr is not STREAMS[1]:
+            return
+        for stream in STREAMS:
+            stream.flush()  # what fails here Python is to notice, and exit with 120
+    except Exception:
+        return
+    modules = sys.modules.copy()
+    _ctypes.Py_INCREF(modules)  # for ever
+    own = [name for name, module in modules.items() if REST.get(name) != id(module)]
+    sys.modules.clear()
+    for name in own:
+        sys.modules[name] = modules.pop(name)
+    sys._rest = Rest(modules)
+
+
+def rest():
+    """The modules that runs need not take apart, by name; none if that could be noticed."""
+    for thing in gc.get_objects():
+        end = getattr(type(thing), "__del__", None)
+        if end is not None and not isinstance(thing, HARMLESS):
+            return {}
+    return {name: id(module) for name, module in sys.modules.items() if name not in ("__main__", "builtins", "sys")}
+
+
+def program(name, parts=slice(None)):
+    """Compiles statements of a file."""
+    path = os.path.join(HERE, name)
+    with open(path, "rb") as file:
+        tree = compile(file.read(), path, "exec", PyCF_ONLY_AST, dont_inherit=True)
+    tree.body = tree.body[parts]
+    return compile(tree, path, "exec", dont_inherit=True)
+
+
+def prepare_harness():
+    """Returns the module that the harness is in a run, of which all but its call of main,
+    at its end, has been done."""
+    module = type(sys)("__main__")
+    module.__builtins__, module.__file__ = __builtins__, __file__
+    exec(program("harness.py", slice(-1)), module.__dict__)
+    module.HARNESS = module
+    return module
+
+
+def run_harness():
+    """Runs the user's code as a run does."""
+    global STATUS
+    sys.modules["__main__"] = HARNESS
+    HARNESS.__file__ = sys.argv[0]
+    try:
+        HARNESS.main()
+    except SystemExit as end:
+        STATUS = end.code
+        raise
+
+
+def run_kernel():
+    """Becomes a kernel."""
+    buffer()
+    exec(KERNEL_PROGRAM, globals())
+
+
+def buffer():
+    """Has the streams buffered, as those of a kernel are and those of a run are not."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = open(number, "w", encoding="utf-8", closefd=False)
+        setattr(sys, name, stream)
+        setattr(sys, "__%s__" % name, stream)
+
+
+SELF_PID = os.getpid()
+STATUS = None  # of a run that has come to its end
+STREAMS = sys.stdout, sys.stderr
+HARMLESS = type(item for item in ()), io.TextIOWrapper, io.BufferedReader, io.FileIO, io.BytesIO
+PRCTL, EXIT = calls()
+LIMITS = sorted(value for name, value in vars(resource).items() if name.startswith("RLIMIT_"))
+atexit.register(leave_rest)
+del sys.modules["resource"], sys.modules["atexit"]
+PRELOADED = preload(sys.argv[1:])
+HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")
+ZYGOTE = sys.modules["__main__"]  # keeps what leave_rest needs alive
+REST = rest()
+sys.orig_argv = orphan()
+sys.argv = sys.orig_argv[1:]
+__file__ = sys.argv[0]
+sys.path[0], NAME = os.path.split(__file__)
+if NAME == "kernel.py":
+    run_kernel()
+else:
+    run_harness()
