@@ -1,14 +1,17 @@
 // Runs one piece of user code in a sandbox and hands over what came of it.
 //
-//     node FLAGS harness.mjs spec.json
+//     node FLAGS harness.mjs spec.json [HOST:PORT]
 //
 // Descriptor 3 takes the outcome, once: {"result": value} of a handler, {"error":
 // {"type", "message", "stacktrace"}} of anything that failed. Code that succeeds has
-// none: its exit code and output are all there is. Needs Node 18 or later, with
+// none: its exit code and output are all there is. With HOST:PORT, a handler is loaded once
+// and serves the invocations that the AWS Lambda Runtime API there hands out; the outcomes
+// go there. Needs Node 18 or later, with
 // --experimental-vm-modules and --experimental-import-meta-resolve.
 
 import fs from "node:fs";
 import Module, { createRequire, isBuiltin } from "node:module";
+import net from "node:net";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import vm from "node:vm";
@@ -26,6 +29,97 @@ const SNIPPET = path.join(HERE, "main.mjs");
 // of that name: it is as if it lay in the working directory.
 const MAIN = spec.entry ? path.resolve(WORKSPACE, spec.entry) : path.join(WORKSPACE, "main.js");
 
+// Invocations is the connection to the Runtime API. It keeps the event loop alive while an
+// invocation is waited for, and not while one runs.
+class Invocations {
+  constructor(address) {
+    this.address = address;
+    this.data = Buffer.alloc(0);
+    this.wake = null;
+  }
+
+  async connect() {
+    const [host, port] = this.address.split(":");
+    const socket = (this.socket = net.connect({ host, port: Number(port), noDelay: true }));
+    await new Promise((resolve, reject) => socket.once("connect", resolve).once("error", reject));
+    socket.removeAllListeners("error").on("error", () => {}).on("close", () => {
+      if (this.socket === socket) this.socket = null;
+      this.wake?.();
+    });
+    socket.on("data", (data) => {
+      if (this.socket !== socket) return;
+      this.data = Buffer.concat([this.data, data]);
+      this.wake?.();
+    });
+  }
+
+  request(method, path, body) {
+    const head = `${method} /2018-06-01/runtime/${path} HTTP/1.1\r\nHost: ${this.address}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    return Buffer.from(head + body);
+  }
+
+  async ask(method, path, body = "") {
+    if (!this.socket) await this.connect();
+    this.socket.ref();
+    this.data = Buffer.alloc(0);
+    this.socket.write(this.request(method, path, body));
+    for (;;) {
+      const answer = this.answer();
+      if (answer) {
+        this.socket?.unref();
+        if (answer.header.connection === "close") this.socket = null;
+        return answer;
+      }
+      if (!this.socket) return null; // what is too large breaks the connection off
+      await new Promise((resolve) => (this.wake = resolve));
+    }
+  }
+
+  // The answer that has come, when all of it has.
+  answer() {
+    const end = this.data.indexOf("\r\n\r\n");
+    if (end < 0) return null;
+    const header = {};
+    for (const line of this.data.toString("latin1", 0, end).split("\r\n").slice(1)) {
+      const colon = line.indexOf(":");
+      header[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+    }
+    const body = this.data.subarray(end + 4);
+    return body.length < Number(header["content-length"] ?? 0) ? null : { header, body };
+  }
+
+  // tell asks while the process ends, when no event comes any more: it writes and reads by hand.
+  tell(path, body) {
+    const fd = this.socket?._handle?.fd;
+    if (!(fd >= 0)) return;
+    const until = Date.now() + 1000;
+    const patiently = (act) => {
+      while (Date.now() < until) {
+        try {
+          return act();
+        } catch (error) {
+          if (error.code !== "EAGAIN") return 0;
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+        }
+      }
+      return 0;
+    };
+    let data = this.request("POST", path, body);
+    while (data.length > 0) {
+      const written = patiently(() => fs.writeSync(fd, data));
+      if (written === 0) return;
+      data = data.subarray(written);
+    }
+    patiently(() => fs.readSync(fd, Buffer.alloc(4096))); // the answer: it was taken
+  }
+}
+
+const api = process.argv[3] ? new Invocations(process.argv[3]) : null;
+
+function inWordsOfLambda(error) {
+  return JSON.stringify({ errorType: error.type, errorMessage: error.message, stackTrace: error.stacktrace });
+}
+
 let told = false;
 let left = false; // to Node, which says what there is to say
 let pending = null; // what is awaited, for whoever drains the event loop before it is done
@@ -41,6 +135,7 @@ function tell(envelope) {
 function tellText(text) {
   if (told) return;
   told = true;
+  if (api) return api.tell("init/error", inWordsOfLambda(JSON.parse(text).error));
   let data = Buffer.from(text);
   try {
     while (data.length > 0) data = data.subarray(fs.writeSync(FD, data));
@@ -104,14 +199,19 @@ function compileError(error) {
 }
 
 function fail(error) {
+  show(error);
+  tell({ error: describe(error) });
+  process.exit(EXIT_FAILED);
+}
+
+// show writes the error to standard error as Node does for an uncaught exception.
+function show(error) {
   if (!(error instanceof Failure) && error !== null && typeof error === "object" && error.stack) {
     const kept = String(error.stack).split("\n").filter((line) => !/^\s+at .*(harness\.mjs|node:internal)/.test(line));
     process.stderr.write("Uncaught " + shorten(kept.join("\n")) + "\n");
   } else {
     process.stderr.write("Uncaught " + (error instanceof Failure ? `${error.type}: ${error.message}` : String(error)) + "\n");
   }
-  tell({ error: describe(error) });
-  process.exit(EXIT_FAILED);
 }
 
 // load runs the code and returns what it exports.
@@ -174,6 +274,7 @@ function atLoad(error) {
 // leave lets Node end with the error: it alone knows the place, and prints it. The
 // runtime reads it from there.
 function leave(error) {
+  if (api) tell({ error: error instanceof SyntaxError ? compileError(error) : describe(error) }); // nobody reads what Node prints
   left = true;
   Promise.reject(error);
   return new Promise(() => {});
@@ -272,11 +373,10 @@ async function runModule(module) {
 }
 
 // The context that AWS Lambda documents for Node.
-function newContext() {
-  const deadline = performance.timeOrigin + spec.timeout_ms;
+function newContext(fields, deadline) {
   const context = {
     callbackWaitsForEmptyEventLoop: true,
-    ...spec.context,
+    ...fields,
     getRemainingTimeInMillis: () => Math.max(0, Math.trunc(deadline - performance.timeOrigin - performance.now())),
   };
   return context;
@@ -293,14 +393,13 @@ function findHandler(exported) {
 }
 
 // A handler returns its result, or a promise of it, or calls back.
-function callHandler(handler) {
+function callHandler(handler, event, context) {
   return new Promise((resolve, reject) => {
-    const context = newContext();
     const callback = (error, result) => (error === null || error === undefined ? resolve(result) : reject(error));
     context.done = callback;
     context.succeed = (result) => callback(null, result);
     context.fail = (error) => callback(error ?? new Error("the handler called fail"));
-    const returned = handler(spec.event, context, callback);
+    const returned = handler(event, context, callback);
     if (typeof returned?.then === "function") returned.then(resolve, reject);
     else if (handler.length < 3) resolve(returned);
   });
@@ -320,14 +419,43 @@ function encode(result) {
   return text;
 }
 
+const UNFINISHED = "the handler neither returned nor called back, and nothing is left that it could wait for";
+
+// serve calls the handler for one invocation after the other, for ever.
+async function serve(handler) {
+  // What the plan could not know of an invocation is named after this process.
+  const given = spec.context.awsRequestId === path.basename(HERE) ? null : spec.context.awsRequestId;
+  for (;;) {
+    const { header, body } = (await api.ask("GET", "invocation/next")) ?? process.exit(EXIT_FAILED);
+    const id = header["lambda-runtime-aws-request-id"];
+    const context = newContext({ ...spec.context, awsRequestId: given ?? id }, Number(header["lambda-runtime-deadline-ms"]));
+    let text;
+    pending = UNFINISHED;
+    try {
+      text = encode(await callHandler(handler, JSON.parse(body), context));
+    } catch (error) {
+      pending = null;
+      show(error);
+      await api.ask("POST", `invocation/${id}/error`, inWordsOfLambda(describe(error)));
+      continue;
+    }
+    pending = null;
+    await api.ask("POST", `invocation/${id}/response`, text);
+  }
+}
+
 async function main() {
+  await api?.connect();
+  api?.socket.unref();
   pending = "the code awaits at its top level something that never comes";
   const exported = await load();
   pending = null;
   if (spec.kind !== "handler") return;
   const handler = findHandler(exported);
-  pending = "the handler neither returned nor called back, and nothing is left that it could wait for";
-  const text = encode(await callHandler(handler));
+  if (api) return await serve(handler);
+  pending = UNFINISHED;
+  const context = newContext(spec.context, performance.timeOrigin + spec.timeout_ms);
+  const text = encode(await callHandler(handler, spec.event, context));
   pending = null;
   tellText(`{"result":${text}}`);
   process.exit(0);

@@ -24,10 +24,13 @@ type sandbox struct {
 	id string
 }
 
-func newSandbox(t *testing.T) *sandbox {
+func newSandbox(t *testing.T, runtimes ...string) *sandbox {
 	t.Helper()
 	e := rig.Executor(t)
 	spec := rig.Spec()
+	if len(runtimes) > 0 {
+		spec.Template.Runtimes = runtimes
+	}
 	s, err := e.CreateSandbox(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)

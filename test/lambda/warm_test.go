@@ -160,3 +160,71 @@ func TestWarmHandlersRunSideBySide(t *testing.T) {
 		t.Error("the invocation after a restart is not told of it")
 	}
 }
+
+const warmNode = `
+const fs = require("fs")
+let count = 0
+exports.handler = async (event, context) => {
+  count += 1
+  console.log("call " + count)
+  switch (event.do) {
+    case "fail": throw new TypeError("no good")
+    case "exit": process.exit(3)
+    case "throw": setImmediate(() => { throw new RangeError("later") }); return new Promise((resolve) => setTimeout(resolve, 10000))
+    case "never": return new Promise(() => {})
+    case "large": return "a".repeat(7 << 20)
+    case "loop": for (;;);
+    case "request": return [context.awsRequestId, context.getRemainingTimeInMillis() > 0 && context.getRemainingTimeInMillis() <= 60000, context.functionName]
+  }
+  return count
+}
+`
+
+// TestNodeHandlersStayWarm does what the tests above do, in JavaScript.
+func TestNodeHandlersStayWarm(t *testing.T) {
+	t.Parallel()
+	rig.NeedsSandboxes(t)
+	s := newSandbox(t, "javascript")
+	call := func(event string) yurt.ExecutionSpec { return warm("javascript", warmNode, event) }
+	s.wantWarm(t, call(` {} `), "1", "call 1\n")
+	spec := call(`{"do":"request"}`)
+	s.wantWarm(t, spec, `["`+spec.ID+`",true,"handler"]`, "call 2\n")
+	for _, tt := range []struct{ event, kind, message string }{
+		{`{"do":"fail"}`, "TypeError", "no good"}, {`{"do":"large"}`, "Function.ResponseSizeTooLarge", "bytes"},
+	} {
+		if r := s.run(t, call(tt.event)); r.Error == nil || r.Error.Type != tt.kind || !strings.Contains(r.Error.Message, tt.message) || r.StateLost {
+			t.Errorf("%s: %+v, state lost: %t, stderr %q", tt.event, r.Error, r.StateLost, r.Stderr)
+		}
+	}
+	s.wantWarm(t, call(""), "5", "call 5\n")
+	for _, tt := range []struct{ event, kind, message string }{
+		{`{"do":"exit"}`, "ProcessExit", "code 3"},
+		{`{"do":"throw"}`, "RangeError", "later"},
+		{`{"do":"never"}`, "HandlerNotFinished", "neither"},
+		{`{"do":"loop"}`, yurt.ErrorTypeTimeout, ""},
+	} {
+		spec := call(tt.event)
+		if tt.kind == yurt.ErrorTypeTimeout {
+			spec.Timeout = yurt.Duration(2 * time.Second)
+		}
+		if r := s.run(t, spec); r.Error == nil || r.Error.Type != tt.kind || !strings.Contains(r.Error.Message, tt.message) || !r.StateLost || !strings.HasPrefix(r.Stdout, "call ") {
+			t.Errorf("%s: %+v, state lost: %t, stdout %q, stderr %q", tt.event, r.Error, r.StateLost, r.Stdout, r.Stderr)
+		}
+		if r := s.wantWarm(t, call(`{}`), "1", "call 1\n"); !r.KernelRestarted {
+			t.Errorf("%s: the next is not told that its process is another", tt.event)
+		}
+	}
+	s.wantWarm(t, warm("javascript", warmNode+"// changed", `{}`), "1", "call 1\n")
+	module := warm("javascript", "let n = 0\nexport const handler = () => ++n", `{}`)
+	s.wantWarm(t, module, "1", "")
+	module.ID = yurt.NewExecutionID()
+	s.wantWarm(t, module, "2", "")
+	for code, kind := range map[string]string{
+		"throw new URIError('at load')": "URIError", "exports.other = () => 1": yurt.ErrorTypeHandlerNotFound,
+		"exports.handler = (": yurt.ErrorTypeCompile, "export const handler = (": yurt.ErrorTypeCompile, "import a from './none.mjs'\nexport const handler = () => a": "Error",
+	} {
+		if r := s.run(t, warm("javascript", code, `{}`)); r.Error == nil || r.Error.Type != kind {
+			t.Errorf("%s: %+v, want %s; stderr %q", code, r.Error, kind, r.Stderr)
+		}
+	}
+}
