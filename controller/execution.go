@@ -130,6 +130,7 @@ func (c *Controller) start(ctx context.Context, node Node, session yurt.Session,
 		return startError(err)
 	}
 	if !c.background(func(context.Context) { c.follow(live) }) {
+		live.leave()
 		return yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down; execution %s goes on", record.ID)
 	}
 	return nil

@@ -30,8 +30,9 @@ type liveExecution struct {
 	mu       sync.Mutex
 	node     Node
 	sandbox  string
-	ending   *endCause // why its session ended while it ran
-	partial  *outputs  // what was collected of its output when that began
+	begun    func(context.Context) (*yurt.Result, error) // waits for what the call that started it answers, see [RunNode]
+	ending   *endCause                                   // why its session ended while it ran
+	partial  *outputs                                    // what was collected of its output when that began
 	ended    yurt.Execution
 	watchers int
 }
@@ -112,6 +113,40 @@ func (l *liveExecution) move(node Node, sandboxID string) {
 	l.node, l.sandbox = node, sandboxID
 }
 
+// start starts it at a node.
+func (l *liveExecution) start(ctx context.Context, node Node, sandboxID string, spec yurt.ExecutionSpec) error {
+	runner, ok := node.(RunNode)
+	if !ok {
+		return node.StartExecution(ctx, sandboxID, spec)
+	}
+	begun, err := runner.RunExecution(ctx, sandboxID, spec)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun = begun
+	return nil
+}
+
+// wait returns the result once its node has it.
+func (l *liveExecution) wait() (*yurt.Result, error) {
+	l.mu.Lock()
+	node, sandbox, begun := l.node, l.sandbox, l.begun
+	l.begun = nil
+	l.mu.Unlock()
+	if begun != nil {
+		return begun(l.ctx)
+	}
+	return node.WaitExecution(l.ctx, sandbox, l.record.ID)
+}
+
+// leave ends the following of one that goes on at its node.
+func (l *liveExecution) leave() {
+	l.cancel(nil)
+	_, _ = l.wait() // at once, with the error that it was left
+}
+
 // endWith notes why the session ended, for the first caller.
 func (l *liveExecution) endWith(cause *endCause) {
 	l.mu.Lock()
@@ -159,8 +194,7 @@ func (c *Controller) learnEnd(live *liveExecution) bool {
 // It returns nil when the controller is closed.
 func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 	for {
-		node, sandbox := live.place()
-		result, err := node.WaitExecution(live.ctx, sandbox, live.record.ID)
+		result, err := live.wait()
 		if err == nil {
 			if tookAway(result) {
 				c.learnEnd(live)

@@ -164,7 +164,7 @@ func (c *Controller) nodeIsLost(live *liveExecution) bool {
 func (c *Controller) startSomewhere(ctx context.Context, live *liveExecution, session yurt.Session, spec yurt.ExecutionSpec) error {
 	for try := 1; ; try++ {
 		node, sandbox := live.place()
-		err := node.StartExecution(ctx, sandbox, spec)
+		err := live.start(ctx, node, sandbox, spec)
 		switch {
 		case try > 1 && isRepeated(err):
 			return nil

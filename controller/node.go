@@ -37,6 +37,14 @@ type ExecutionNode interface {
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
 }
 
+// RunNode is a [Node] that starts an execution and waits for it in one call.
+type RunNode interface {
+	// RunExecution returns once the node has recorded the execution, as StartExecution
+	// does. Result is called once, also to leave, and does what WaitExecution does; when
+	// it fails for the sake of its connection the execution can be waited for again.
+	RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(ctx context.Context) (*yurt.Result, error), err error)
+}
+
 // ControlNode acts on executions that run. One that has ended is a
 // [yurt.CodeExecutionEnded] error.
 type ControlNode interface {

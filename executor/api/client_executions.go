@@ -6,21 +6,85 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
 // StartExecution implements [Node].
 func (c *Client) StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
-	data, err := encode(spec)
+	req, err := startRequest(sandboxID, spec)
 	if err != nil {
 		return err
 	}
-	if len(data) > maxMessage-maxPart {
-		return yurt.Errorf(yurt.CodeBodyTooLarge, "the execution has %s of arguments, source text and input; put what is large into files", yurt.Size(len(data)))
-	}
-	_, err = c.executions.Start(ctx, &proto.StartExecutionRequest{SandboxId: sandboxID, Spec: data})
+	_, err = c.executions.Start(ctx, req)
 	return err
+}
+
+func startRequest(sandboxID string, spec yurt.ExecutionSpec) (*proto.StartExecutionRequest, error) {
+	data, err := encode(spec)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxMessage-maxPart {
+		return nil, yurt.Errorf(yurt.CodeBodyTooLarge, "the execution has %s of arguments, source text and input; put what is large into files", yurt.Size(len(data)))
+	}
+	return &proto.StartExecutionRequest{SandboxId: sandboxID, Spec: data}, nil
+}
+
+// RunExecution is [Client.StartExecution] and [Client.WaitExecution] in one call. It
+// returns once the execution is recorded; result is called once, and is like
+// WaitExecution then. When its connection ends that says nothing of the execution, which
+// can be waited for again. An executor that does not know the call is asked for the two.
+func (c *Client) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(context.Context) (*yurt.Result, error), err error) {
+	req, err := startRequest(sandboxID, spec)
+	if err != nil {
+		return nil, err
+	}
+	life, leave := context.WithCancel(context.WithoutCancel(ctx))
+	stream, err := c.run(ctx, life, leave, req)
+	if unknown := new(unknownCall); errors.As(err, &unknown) {
+		leave()
+		return func(ctx context.Context) (*yurt.Result, error) { return c.WaitExecution(ctx, sandboxID, spec.ID) },
+			c.StartExecution(ctx, sandboxID, spec)
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return func(ctx context.Context) (*yurt.Result, error) {
+		defer leave()
+		defer context.AfterFunc(ctx, leave)()
+		result, err := receiveResult(stream)
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err() // which is why
+		}
+		return result, err
+	}, nil
+}
+
+// run calls Run, with a context that leave ends, and returns once the execution is recorded
+// or ctx ends.
+func (c *Client) run(ctx, life context.Context, leave func(), req *proto.StartExecutionRequest) (grpc.ServerStreamingClient[proto.WaitExecutionResponse], error) {
+	limited, cancel := context.WithTimeout(ctx, callLimit)
+	defer cancel()
+	defer context.AfterFunc(limited, leave)()
+	stream, err := c.executions.Run(life, req)
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	switch {
+	case err == nil:
+		return stream, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, yurt.Errorf(yurt.CodeUnavailable, "the executor does not answer: it has not begun within %s", callLimit)
+	case isEnd(err):
+		return nil, yurt.Errorf(yurt.CodeInternal, "calling the executor: its answer is empty")
+	}
+	return nil, err
 }
 
 // patience is how long a watch tries to find the executor again.
@@ -106,6 +170,10 @@ func (c *Client) WaitExecution(ctx context.Context, sandboxID, executionID strin
 	if err != nil {
 		return nil, err
 	}
+	return receiveResult(stream)
+}
+
+func receiveResult(stream grpc.ServerStreamingClient[proto.WaitExecutionResponse]) (*yurt.Result, error) {
 	var whole document
 	if err := receive(stream.Recv, func(res *proto.WaitExecutionResponse) error { return whole.add(res.GetResult()) }); err != nil {
 		return nil, err

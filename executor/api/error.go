@@ -63,7 +63,7 @@ func errorFromWire(ctx context.Context, err error) error {
 	case codes.Unavailable, codes.DeadlineExceeded:
 		return yurt.Errorf(yurt.CodeUnavailable, "the executor does not answer: %s", st.Message())
 	case codes.Unimplemented:
-		return yurt.Errorf(yurt.CodeNotSupported, "the executor is of a version that does not know this call: %s", st.Message())
+		return yurt.Errorf(yurt.CodeNotSupported, "the executor is of a version that does not know this call: %w", &unknownCall{st.Message()})
 	case codes.ResourceExhausted:
 		return yurt.Errorf(yurt.CodeBodyTooLarge, "the request or its answer is larger than a message may be: %s", st.Message())
 	case codes.Canceled: // by the end of the connection: the caller waits on
@@ -72,6 +72,11 @@ func errorFromWire(ctx context.Context, err error) error {
 		return yurt.Errorf(yurt.CodeInternal, "calling the executor: %s", st.Message())
 	}
 }
+
+// unknownCall says that an executor does not know a call, which it has not begun with then.
+type unknownCall struct{ message string }
+
+func (e *unknownCall) Error() string { return e.message }
 
 func decodeError(wire *proto.Error) error {
 	code := yurt.Code(wire.GetCode())

@@ -19,16 +19,35 @@ type executionServer struct {
 }
 
 func (s *executionServer) Start(ctx context.Context, req *proto.StartExecutionRequest) (*proto.StartExecutionResponse, error) {
+	_, err := s.start(ctx, req)
+	return &proto.StartExecutionResponse{}, err
+}
+
+func (s *executionServer) start(ctx context.Context, req *proto.StartExecutionRequest) (id string, err error) {
 	var spec yurt.ExecutionSpec
 	if err := decodeRequest(req.GetSpec(), &spec); err != nil {
-		return nil, err
+		return "", err
 	}
 	if spec.NeedsNode() {
 		if err := requireLocal(ctx, "endless, logs or user of an execution"); err != nil {
-			return nil, err
+			return "", err
 		}
 	}
-	return &proto.StartExecutionResponse{}, s.node.StartExecution(ctx, req.GetSandboxId(), spec)
+	return spec.ID, s.node.StartExecution(ctx, req.GetSandboxId(), spec)
+}
+
+// Run starts the execution also when the server is shut down meanwhile, as it does for Start.
+func (s *executionServer) Run(req *proto.StartExecutionRequest, stream grpc.ServerStreamingServer[proto.WaitExecutionResponse]) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(stream.Context()), callLimit)
+	id, err := s.start(ctx, req)
+	cancel()
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&proto.WaitExecutionResponse{}); err != nil {
+		return err
+	}
+	return s.sendResult(req.GetSandboxId(), id, stream)
 }
 
 func (s *executionServer) Watch(req *proto.WatchExecutionRequest, stream grpc.ServerStreamingServer[proto.WatchExecutionResponse]) error {
@@ -61,7 +80,12 @@ func sendEvent(e yurt.Event, send func(*proto.WatchExecutionResponse) error) err
 }
 
 func (s *executionServer) Wait(req *proto.WaitExecutionRequest, stream grpc.ServerStreamingServer[proto.WaitExecutionResponse]) error {
-	result, err := s.node.WaitExecution(stream.Context(), req.GetSandboxId(), req.GetExecutionId())
+	return s.sendResult(req.GetSandboxId(), req.GetExecutionId(), stream)
+}
+
+// sendResult sends the result of an execution once it has ended.
+func (s *executionServer) sendResult(sandboxID, executionID string, stream grpc.ServerStreamingServer[proto.WaitExecutionResponse]) error {
+	result, err := s.node.WaitExecution(stream.Context(), sandboxID, executionID)
 	if err != nil {
 		return err
 	}

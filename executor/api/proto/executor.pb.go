@@ -4485,10 +4485,11 @@ const file_executor_proto_rawDesc = "" +
 	"\bContexts\x12U\n" +
 	"\x04List\x12%.yurt.executor.v1.ListContextsRequest\x1a&.yurt.executor.v1.ListContextsResponse\x12\\\n" +
 	"\aRestart\x12'.yurt.executor.v1.RestartContextRequest\x1a(.yurt.executor.v1.RestartContextResponse\x12Y\n" +
-	"\x06Remove\x12&.yurt.executor.v1.RemoveContextRequest\x1a'.yurt.executor.v1.RemoveContextResponse2\x97\x05\n" +
+	"\x06Remove\x12&.yurt.executor.v1.RemoveContextRequest\x1a'.yurt.executor.v1.RemoveContextResponse2\xf2\x05\n" +
 	"\n" +
 	"Executions\x12Z\n" +
-	"\x05Start\x12'.yurt.executor.v1.StartExecutionRequest\x1a(.yurt.executor.v1.StartExecutionResponse\x12\\\n" +
+	"\x05Start\x12'.yurt.executor.v1.StartExecutionRequest\x1a(.yurt.executor.v1.StartExecutionResponse\x12Y\n" +
+	"\x03Run\x12'.yurt.executor.v1.StartExecutionRequest\x1a'.yurt.executor.v1.WaitExecutionResponse0\x01\x12\\\n" +
 	"\x05Watch\x12'.yurt.executor.v1.WatchExecutionRequest\x1a(.yurt.executor.v1.WatchExecutionResponse0\x01\x12Y\n" +
 	"\x04Wait\x12&.yurt.executor.v1.WaitExecutionRequest\x1a'.yurt.executor.v1.WaitExecutionResponse0\x01\x12]\n" +
 	"\x06Forget\x12(.yurt.executor.v1.ForgetExecutionRequest\x1a).yurt.executor.v1.ForgetExecutionResponse\x12W\n" +
@@ -4643,71 +4644,73 @@ var file_executor_proto_depIdxs = []int32{
 	52, // 26: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
 	54, // 27: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
 	56, // 28: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
-	58, // 29: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
-	60, // 30: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
-	62, // 31: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
-	64, // 32: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
-	66, // 33: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
-	68, // 34: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
-	71, // 35: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	72, // 36: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	74, // 37: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	75, // 38: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	77, // 39: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	78, // 40: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	79, // 41: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	80, // 42: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	82, // 43: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	84, // 44: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	86, // 45: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	7,  // 46: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	9,  // 47: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	3,  // 48: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
-	5,  // 49: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
-	1,  // 50: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
-	11, // 51: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	13, // 52: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	15, // 53: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	17, // 54: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	19, // 55: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	21, // 56: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	23, // 57: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	25, // 58: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	27, // 59: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	29, // 60: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	31, // 61: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	33, // 62: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
-	35, // 63: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	37, // 64: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	41, // 65: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
-	43, // 66: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
-	45, // 67: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
-	47, // 68: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
-	49, // 69: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
-	39, // 70: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
-	51, // 71: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	53, // 72: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	55, // 73: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	57, // 74: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	59, // 75: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	61, // 76: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	63, // 77: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	65, // 78: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	67, // 79: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	69, // 80: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	70, // 81: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	73, // 82: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	70, // 83: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	76, // 84: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	70, // 85: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	70, // 86: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	70, // 87: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	81, // 88: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	83, // 89: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	85, // 90: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	87, // 91: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	46, // [46:92] is the sub-list for method output_type
-	0,  // [0:46] is the sub-list for method input_type
+	56, // 29: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
+	58, // 30: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
+	60, // 31: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
+	62, // 32: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
+	64, // 33: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
+	66, // 34: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
+	68, // 35: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
+	71, // 36: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
+	72, // 37: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	74, // 38: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	75, // 39: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	77, // 40: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	78, // 41: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	79, // 42: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	80, // 43: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	82, // 44: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	84, // 45: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	86, // 46: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	7,  // 47: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	9,  // 48: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	3,  // 49: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	5,  // 50: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	1,  // 51: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
+	11, // 52: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	13, // 53: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	15, // 54: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	17, // 55: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	19, // 56: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	21, // 57: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	23, // 58: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	25, // 59: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	27, // 60: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	29, // 61: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	31, // 62: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	33, // 63: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	35, // 64: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	37, // 65: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	41, // 66: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	43, // 67: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	45, // 68: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	47, // 69: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	49, // 70: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	39, // 71: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
+	51, // 72: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	53, // 73: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	55, // 74: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	57, // 75: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	61, // 76: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
+	59, // 77: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	61, // 78: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	63, // 79: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	65, // 80: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	67, // 81: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	69, // 82: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	70, // 83: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	73, // 84: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	70, // 85: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	76, // 86: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	70, // 87: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	70, // 88: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	70, // 89: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	81, // 90: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	83, // 91: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	85, // 92: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	87, // 93: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	47, // [47:94] is the sub-list for method output_type
+	0,  // [0:47] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name

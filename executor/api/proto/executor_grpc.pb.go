@@ -1506,6 +1506,7 @@ var Contexts_ServiceDesc = grpc.ServiceDesc{
 
 const (
 	Executions_Start_FullMethodName      = "/yurt.executor.v1.Executions/Start"
+	Executions_Run_FullMethodName        = "/yurt.executor.v1.Executions/Run"
 	Executions_Watch_FullMethodName      = "/yurt.executor.v1.Executions/Watch"
 	Executions_Wait_FullMethodName       = "/yurt.executor.v1.Executions/Wait"
 	Executions_Forget_FullMethodName     = "/yurt.executor.v1.Executions/Forget"
@@ -1522,6 +1523,10 @@ const (
 type ExecutionsClient interface {
 	// Start answers once the execution is recorded. It goes on when the caller leaves.
 	Start(ctx context.Context, in *StartExecutionRequest, opts ...grpc.CallOption) (*StartExecutionResponse, error)
+	// Run is Start and Wait in one call. Its first message is empty, and comes once the
+	// execution is recorded; the others are the result. The execution goes on when the
+	// caller leaves, and can be waited for again.
+	Run(ctx context.Context, in *StartExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitExecutionResponse], error)
 	// Watch tells the events of an execution, until the ended one.
 	Watch(ctx context.Context, in *WatchExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchExecutionResponse], error)
 	// Wait answers with the result, once the execution has ended.
@@ -1552,9 +1557,28 @@ func (c *executionsClient) Start(ctx context.Context, in *StartExecutionRequest,
 	return out, nil
 }
 
+func (c *executionsClient) Run(ctx context.Context, in *StartExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitExecutionResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Executions_ServiceDesc.Streams[0], Executions_Run_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StartExecutionRequest, WaitExecutionResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Executions_RunClient = grpc.ServerStreamingClient[WaitExecutionResponse]
+
 func (c *executionsClient) Watch(ctx context.Context, in *WatchExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchExecutionResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Executions_ServiceDesc.Streams[0], Executions_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Executions_ServiceDesc.Streams[1], Executions_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -1573,7 +1597,7 @@ type Executions_WatchClient = grpc.ServerStreamingClient[WatchExecutionResponse]
 
 func (c *executionsClient) Wait(ctx context.Context, in *WaitExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitExecutionResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Executions_ServiceDesc.Streams[1], Executions_Wait_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Executions_ServiceDesc.Streams[2], Executions_Wait_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -1638,6 +1662,10 @@ func (c *executionsClient) Resize(ctx context.Context, in *ResizeExecutionReques
 type ExecutionsServer interface {
 	// Start answers once the execution is recorded. It goes on when the caller leaves.
 	Start(context.Context, *StartExecutionRequest) (*StartExecutionResponse, error)
+	// Run is Start and Wait in one call. Its first message is empty, and comes once the
+	// execution is recorded; the others are the result. The execution goes on when the
+	// caller leaves, and can be waited for again.
+	Run(*StartExecutionRequest, grpc.ServerStreamingServer[WaitExecutionResponse]) error
 	// Watch tells the events of an execution, until the ended one.
 	Watch(*WatchExecutionRequest, grpc.ServerStreamingServer[WatchExecutionResponse]) error
 	// Wait answers with the result, once the execution has ended.
@@ -1660,6 +1688,9 @@ type UnimplementedExecutionsServer struct{}
 
 func (UnimplementedExecutionsServer) Start(context.Context, *StartExecutionRequest) (*StartExecutionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Start not implemented")
+}
+func (UnimplementedExecutionsServer) Run(*StartExecutionRequest, grpc.ServerStreamingServer[WaitExecutionResponse]) error {
+	return status.Error(codes.Unimplemented, "method Run not implemented")
 }
 func (UnimplementedExecutionsServer) Watch(*WatchExecutionRequest, grpc.ServerStreamingServer[WatchExecutionResponse]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -1717,6 +1748,17 @@ func _Executions_Start_Handler(srv interface{}, ctx context.Context, dec func(in
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _Executions_Run_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(StartExecutionRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ExecutionsServer).Run(m, &grpc.GenericServerStream[StartExecutionRequest, WaitExecutionResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Executions_RunServer = grpc.ServerStreamingServer[WaitExecutionResponse]
 
 func _Executions_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchExecutionRequest)
@@ -1841,6 +1883,11 @@ var Executions_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Run",
+			Handler:       _Executions_Run_Handler,
+			ServerStreams: true,
+		},
 		{
 			StreamName:    "Watch",
 			Handler:       _Executions_Watch_Handler,
