@@ -12,33 +12,44 @@ import (
 const (
 	// maxGiveWay is how many idle slots are ended for one session at the most.
 	maxGiveWay = 16
-	// After room was made the engine is asked again: it may hear of that a moment later,
-	// and somebody else may be there first.
-	roomTries = 3
+	// After room was made the engine is asked again: it may hear of that a moment later.
+	roomTries = 2
 	roomPause = 200 * time.Millisecond
 )
 
 // start has the engine start a slot for a session. If there is no room, idle warm slots
-// give way, and it is asked again.
+// give way, and it is asked again. What the engine counts on a node need not be what the
+// node finds free, and somebody else may take the room: as long as it refuses, twice as many
+// give way as before.
 func (p *Placer) start(ctx context.Context, order Order) (node string, err error) {
 	order.Avoid = slices.Concat(order.Avoid, draining(p.view))
 	node, err = p.engine.Start(ctx, order)
-	if yurt.CodeOf(err) != yurt.CodeOverloaded || !p.warm.giveWay(ctx, order.Resources) {
-		return node, err
-	}
-	for try := 0; try < roomTries && yurt.CodeOf(err) == yurt.CodeOverloaded; try++ {
-		if try > 0 {
-			timer := time.NewTimer(roomPause)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
+	left := maxGiveWay
+	for least := 1; left > 0 && yurt.CodeOf(err) == yurt.CodeOverloaded; least *= 2 {
+		ended := p.warm.giveWay(ctx, order.Resources, min(least, left), left)
+		if left -= ended; ended == 0 {
+			return node, err
+		}
+		for try := 0; try < roomTries && yurt.CodeOf(err) == yurt.CodeOverloaded; try++ {
+			if try > 0 && !pause(ctx, roomPause) {
 				return "", err
 			}
+			node, err = p.engine.Start(ctx, order)
 		}
-		node, err = p.engine.Start(ctx, order)
 	}
 	return node, err
+}
+
+// pause waits, and reports whether ctx lasted.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // draining names the nodes that drain without the engine's knowing it of them.
@@ -59,10 +70,10 @@ type victim struct {
 	room   yurt.Resources
 }
 
-// giveWay ends idle warm slots on the node where the fewest have to go for a sandbox of
-// that size. It reports whether it ended any.
-func (w *warm) giveWay(ctx context.Context, want yurt.Resources) bool {
-	node, plan := w.cheapest(want)
+// giveWay ends idle warm slots, least as far as there are and most at the most, on the node
+// where the fewest have to go for a sandbox of that size. It returns how many it ended.
+func (w *warm) giveWay(ctx context.Context, want yurt.Resources, least, most int) int {
+	node, plan := w.cheapest(want, least, most)
 	ended := 0
 	for _, v := range plan {
 		n, err := w.retire(ctx, node, v.digest, v.idle)
@@ -77,17 +88,17 @@ func (w *warm) giveWay(ctx context.Context, want yurt.Resources) bool {
 	if ended > 0 {
 		w.placer.log.Info("idle warm slots gave way to a session", "node", node, "slots", ended)
 	}
-	return ended > 0
+	return ended
 }
 
 // cheapest returns the node on which the fewest idle slots make room, and which these are.
-func (w *warm) cheapest(want yurt.Resources) (node string, plan []victim) {
-	fewest := maxGiveWay + 1
+func (w *warm) cheapest(want yurt.Resources, least, most int) (node string, plan []victim) {
+	fewest := most + 1
 	for _, n := range w.placer.view.Nodes() {
 		if !n.Healthy || n.Draining {
 			continue
 		}
-		if p, count := fit(n.Free, want, w.victims(n)); p != nil && count < fewest {
+		if p, count := fit(n.Free, want, w.victims(n), least); p != nil && count < fewest {
 			node, plan, fewest = n.Name, p, count
 		}
 	}
@@ -111,12 +122,13 @@ func (w *warm) victims(node NodeState) []victim {
 }
 
 // fit returns how many of each have to give way, nil if that is not enough. The engine has
-// refused although the node may seem to have the room: at least one has to go.
-func fit(free, want yurt.Resources, victims []victim) (plan []victim, count int) {
+// refused although the node may seem to have the room: so many have to go at least, or all
+// that there are.
+func fit(free, want yurt.Resources, victims []victim, least int) (plan []victim, count int) {
 	enough := func() bool { return free.CPU >= want.CPU && free.Memory >= want.Memory }
 	for _, v := range victims {
 		taken := 0
-		for taken < v.idle && (count == 0 || !enough()) {
+		for taken < v.idle && (count < least || !enough()) {
 			free.CPU += v.room.CPU
 			free.Memory += v.room.Memory
 			taken++
@@ -125,9 +137,9 @@ func fit(free, want yurt.Resources, victims []victim) (plan []victim, count int)
 		if taken > 0 {
 			plan = append(plan, victim{v.digest, taken, v.room})
 		}
-		if count > 0 && enough() {
-			return plan, count
-		}
 	}
-	return nil, 0
+	if count == 0 || !enough() {
+		return nil, 0
+	}
+	return plan, count
 }
