@@ -128,9 +128,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err := f.complete(a); err != nil {
 		return err
 	}
-	if err := slackenMonitor(); err != nil {
-		logger.Debug("the runtime's monitor wakes up as often as it does", "error", err)
-	}
+	slackenMonitor(logger)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return yurt.FieldErrorf(yurt.CodeUnavailable, "--listen", "listening on %s: %w", f.listen, err)

@@ -55,6 +55,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err := f.complete(a); err != nil {
 		return err
 	}
+	slackenMonitor(logger)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return yurt.Errorf(yurt.CodeUnavailable, "listening on %s: %w; is another yurt dev running? --listen 127.0.0.1:0 takes any free port", f.listen, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/sysmon"
 )
 
 // settingsHelp ends the help of the commands whose flags are settings.
@@ -31,6 +32,13 @@ func (a *app) readSettings(flags *pflag.FlagSet) error {
 		}
 	})
 	return failure
+}
+
+// slackenMonitor is for servers, see [sysmon].
+func slackenMonitor(logger *slog.Logger) {
+	if err := sysmon.Slacken(); err != nil {
+		logger.Debug("the runtime's monitor wakes up as often as it does", "error", err)
+	}
 }
 
 // nodeFlags are the settings of whatever owns sandboxes, in every command the same.
