@@ -239,7 +239,8 @@ func sandboxMemory(p *place, n int) (Row, error) {
 const settled = 2 * time.Second
 
 // kernelMemory is what the interpreters of a warm sandbox add to the memory that is charged to
-// its cgroup.
+// its cgroup. The peer is what of it is charged to the kernel's own: on cgroup v1, where it is
+// forked from the zygote, what it does not share with that.
 func kernelMemory(p *place, n int) (Row, error) {
 	e, err := p.node()
 	if err != nil {
@@ -247,8 +248,8 @@ func kernelMemory(p *place, n int) (Row, error) {
 	}
 	var added [2]float64
 	for i, interpreter := range []bool{false, true} {
-		template := sandboxSpec().Template
-		template.Runtimes, template.WarmPool.Interpreter = []string{"python"}, interpreter
+		template := warmSpec().Template
+		template.WarmPool.Interpreter = interpreter
 		before := chargedMemory(p.stateDir(), n)
 		for range n {
 			if _, err := e.ReserveSandbox(p.ctx, template); err != nil {
@@ -258,7 +259,18 @@ func kernelMemory(p *place, n int) (Row, error) {
 		time.Sleep(settled)
 		added[i] = chargedMemory(p.stateDir(), n) - before
 	}
-	return Row{Value: added[1] - added[0], Unit: "KiB", N: n}, nil
+	kernels := Peer{Value: chargedKernels(p.stateDir()) / float64(n)}
+	return Row{Value: added[1] - added[0], Unit: "KiB", N: n, Peers: map[string]Peer{kernelAlone: kernels}}, nil
+}
+
+// kernelAlone is the name of the figure of a kernel without its zygote.
+const kernelAlone = "the kernel alone"
+
+// warmSpec is of a sandbox that waits with its interpreters.
+func warmSpec() yurt.SandboxSpec {
+	spec := sandboxSpec()
+	spec.Template.Runtimes, spec.Template.WarmPool.Interpreter = []string{"python"}, true
+	return spec
 }
 
 // usedMemory returns how much of the machine's memory is not available, in KiB.
@@ -286,14 +298,27 @@ func usedMemory() (float64, error) {
 // chargedMemory returns what the kernel charges to the cgroup of one of n sandboxes, in
 // KiB. Unlike the machine's memory it does not change with what else goes on.
 func chargedMemory(stateDir string, n int) float64 {
+	return charged(stateDir, "") / float64(n)
+}
+
+// chargedKernels returns what is charged to the cgroups of all kernels, in KiB.
+func chargedKernels(stateDir string) float64 {
+	return charged(stateDir, "*/runs/krn_*")
+}
+
+// charged returns what the kernel charges to the cgroups below the executor's that match, in KiB.
+func charged(stateDir, pattern string) (sum float64) {
 	for _, file := range []string{"memory/%s/memory.usage_in_bytes", "%s/memory.current"} {
-		data, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", fmt.Sprintf(file, executor.CgroupName(stateDir))))
-		if err != nil {
-			continue
-		}
-		if bytes, err := strconv.ParseFloat(strings.TrimSpace(string(data)), 64); err == nil {
-			return bytes / 1024 / float64(n)
+		found, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", fmt.Sprintf(file, filepath.Join(executor.CgroupName(stateDir), pattern)))) // its error is of bad patterns
+		for _, name := range found {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				continue
+			}
+			if bytes, err := strconv.ParseFloat(strings.TrimSpace(string(data)), 64); err == nil {
+				sum += bytes / 1024
+			}
 		}
 	}
-	return 0
+	return sum
 }
