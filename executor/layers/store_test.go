@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt"
 )
 
@@ -95,6 +97,17 @@ func TestAddHostile(t *testing.T) {
 		"a link that is not followed": {1, []*tar.Header{
 			{Typeflag: tar.TypeSymlink, Name: "out", Linkname: "/etc"}, {Typeflag: tar.TypeReg, Name: "out/yurt-was-here"},
 		}, false},
+		"a second name for what is outside": {1, []*tar.Header{{Typeflag: tar.TypeLink, Name: "shadow", Linkname: "/etc/shadow"}}, false},
+		"a second name that climbs out":     {1, []*tar.Header{{Typeflag: tar.TypeLink, Name: "shadow", Linkname: "../../../../../../../../etc/shadow"}}, false},
+		"a second name through a link": {1, []*tar.Header{
+			{Typeflag: tar.TypeSymlink, Name: "out", Linkname: "/etc"}, {Typeflag: tar.TypeLink, Name: "shadow", Linkname: "out/shadow"},
+		}, false},
+		"a pipe": {1, []*tar.Header{{Typeflag: tar.TypeFifo, Name: "pipe", Mode: 0o666}}, false},
+		"a disk": {1, []*tar.Header{{Typeflag: tar.TypeBlock, Name: "disk", Devmajor: 8, Mode: 0o666}}, false},
+		"privileges that a file brings": {1, []*tar.Header{{
+			Typeflag: tar.TypeReg, Name: "su", Mode: 0o6755,
+			PAXRecords: map[string]string{"SCHILY.xattr.security.capability": "\x01\x00\x00\x02\xff\xff\xff\xff\x00\x00\x00\x00\xff\xff\xff\xff\x00\x00\x00\x00"},
+		}}, true},
 		"a link to the outside": {1, []*tar.Header{{Typeflag: tar.TypeSymlink, Name: "shadow", Linkname: "/etc/shadow"}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -111,6 +124,12 @@ func TestAddHostile(t *testing.T) {
 			entries, err := os.ReadDir(dir)
 			if want := map[bool]int{true: 1}[tt.ok]; err != nil || len(entries) != want {
 				t.Errorf("%v, %v", entries, err)
+			}
+			if info, err := os.Lstat(filepath.Join(s.Tree(digest("a")), "su")); err == nil && info.Mode() != 0o755 {
+				t.Errorf("the mode of a file is %s", info.Mode())
+			}
+			if size, err := unix.Getxattr(filepath.Join(s.Tree(digest("a")), "su"), "security.capability", nil); err == nil {
+				t.Errorf("a file has capabilities, %d bytes of them", size)
 			}
 			if _, err := os.Lstat("/etc/yurt-was-here"); err == nil {
 				t.Error("a link was followed")
