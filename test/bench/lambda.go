@@ -45,6 +45,22 @@ func lambdaNode(p *place) ([]contender, error) {
 	})
 }
 
+// handlerPython is a warm invocation of a handler in code, by Yurt's own harness.
+func handlerPython(p *place) ([]contender, error) {
+	client, session, err := restSessionOf(p, "python-basic")
+	return []contender{invoke(p, client, session, yurtclient.ExecuteRequest{
+		Language: "python", Handler: "handler", Code: "def handler(event, context): return event['n'] + 1",
+	})}, err
+}
+
+// handlerNode is one of a handler in JavaScript.
+func handlerNode(p *place) ([]contender, error) {
+	client, session, err := restSessionOf(p, "javascript-basic")
+	return []contender{invoke(p, client, session, yurtclient.ExecuteRequest{
+		Language: "javascript", Handler: "handler", Code: "export const handler = async (event) => event.n + 1",
+	})}, err
+}
+
 // installed returns a directory of packages that lasts for the next time.
 func installed(name string, install func(dir string) error) (string, error) {
 	cache, err := os.UserCacheDir()
@@ -86,12 +102,17 @@ func warmInvocation(p *place, template, packages string, request yurtclient.Exec
 		}
 	}
 	request.Files = nil
+	return []contender{invoke(p, client, session, request)}, nil
+}
+
+// invoke is an invocation of a function that adds one.
+func invoke(p *place, client *yurtclient.Client, session string, request yurtclient.ExecuteRequest) contender {
 	request.Event = json.RawMessage(`{"n":41}`)
-	return []contender{{name: "yurt", do: func() error {
+	return contender{name: "yurt", do: func() error {
 		done, err := client.Execute(p.ctx, session, request)
 		if err == nil && string(done.Result.Result) != "42" {
 			err = fmt.Errorf("it returned %q: %+v %s", done.Result.Result, done.Result.Error, done.Result.Stderr)
 		}
 		return err
-	}}}, nil
+	}}
 }

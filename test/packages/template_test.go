@@ -27,6 +27,23 @@ func specOf(template yurt.Template) yurt.SandboxSpec {
 	return yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources}
 }
 
+// client is a Lambda function with a runtime client of its own, which needs humanize.
+const client = `
+import http.client, humanize, json, os
+api = http.client.HTTPConnection(os.environ["AWS_LAMBDA_RUNTIME_API"])
+while True:
+    api.request("GET", "/2018-06-01/runtime/invocation/next")
+    response = api.getresponse()
+    print(humanize.intcomma(json.loads(response.read()) * 1000), flush=True)
+    api.request("POST", "/2018-06-01/runtime/invocation/%s/response" % response.headers["Lambda-Runtime-Aws-Request-Id"], "1")
+    api.getresponse().read()
+`
+
+// invocation is of that function.
+func invocation() yurt.ExecutionSpec {
+	return yurt.ExecutionSpec{Kind: yurt.KindHandler, Handler: "client", Command: []string{"python3", "-c", client}, Event: []byte("1")}
+}
+
 // wantPackages fails unless code, commands and contexts of the sandbox have the packages,
 // and nothing is installed for them.
 func wantPackages(t *testing.T, e *executor.Executor, sandbox string) {
@@ -37,6 +54,8 @@ func wantPackages(t *testing.T, e *executor.Executor, sandbox string) {
 	}{
 		"code":       {yurt.ExecutionSpec{Language: "python", Code: "import humanize\nprint(humanize.intcomma(1234567))"}, "1,234,567\n"},
 		"handler":    {yurt.ExecutionSpec{Kind: yurt.KindHandler, Language: "python", Handler: "handler", Event: []byte("1"), Code: "import humanize\ndef handler(event, context): print(humanize.intcomma(event * 1000))"}, "1,000\n"},
+		"warm":       {yurt.ExecutionSpec{Kind: yurt.KindHandler, Language: "python", ContextOptional: true, Handler: "handler", Event: []byte("1"), Code: "import humanize\ndef handler(event): print(humanize.intcomma(event * 1000))"}, "1,000\n"},
+		"function":   {invocation(), "1,000\n"},
 		"context":    {yurt.ExecutionSpec{Language: "python", ContextName: "default", Code: "import humanize\nprint(humanize.intcomma(1000))"}, "1,000\n"},
 		"command":    {yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: []string{"python3", "-c", "import humanize; print(humanize.intcomma(1000))"}}, "1,000\n"},
 		"javascript": {yurt.ExecutionSpec{Language: "javascript", Code: "console.log(require('ms')('2 days'))"}, "172800000\n"},
@@ -118,6 +137,25 @@ func TestTemplatePackagesLater(t *testing.T) {
 	wantOutput(t, o, "1\n")
 	if !o.installed() || !strings.Contains(o.progress, "humanize") {
 		t.Errorf("it was installed: %v, and said %q", o.installed(), o.progress)
+	}
+}
+
+// TestTemplatePackagesLaterForAFunction is the same, where the first to need them is the
+// process of a Lambda function: its invocation waits, and the next ones go to it.
+func TestTemplatePackagesLaterForAFunction(t *testing.T) {
+	e := node(t)
+	s, err := e.CreateSandbox(t.Context(), specOf(furnished("humanize==4.9.0", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for first := true; ; first = false {
+		o := run(t, e, s.ID, invocation())
+		if wantOutput(t, o, "1,000\n"); o.installed() != first || o.KernelRestarted || string(o.Result.Result) != "1" {
+			t.Errorf("it was installed: %v, want %v; result %s, restarted: %v", o.installed(), first, o.Result.Result, o.KernelRestarted)
+		}
+		if !first {
+			return
+		}
 	}
 }
 

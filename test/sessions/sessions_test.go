@@ -49,6 +49,7 @@ func TestSessions(t *testing.T) {
 		{"cold", testCold},
 		{"refused", testRefused},
 		{"reuse", testReuse},
+		{"packages", testPackages},
 		{"warm", testWarm},
 		{"race", testRace},
 		{"without Consul", testWithoutConsul},
@@ -123,6 +124,38 @@ func testCold(t *testing.T, w *world) {
 	rig.Eventually(t, "the job is purged", func() bool { return len(w.jobs(t)) == 0 })
 	rig.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 })
 	w.once(t)
+}
+
+// testPackages: a template's packages are installed at a node while it is created, which tells how
+// that goes, and its sessions have them; a package that there is not fails the creation.
+func testPackages(t *testing.T, w *world) {
+	source := func(name, needs string) []byte {
+		return []byte("template \"" + name + "\" {\n runtimes = [\"python\"]\n dependencies = { python = [\"" + needs + "\"] }\n}\n")
+	}
+	var said strings.Builder
+	tell := func(text string) error { said.WriteString(text); return nil }
+	_, err := w.CreateTemplateStream(t.Context(), source("broken", "yurt-no-such-package-7f3a"), tell)
+	if yurt.CodeOf(err) != yurt.CodeTemplateInvalid || !strings.Contains(said.String(), "yurt-no-such-package-7f3a") {
+		t.Errorf("a package that there is not: %v; told %q", err, said.String())
+	}
+	said.Reset()
+	made, err := w.CreateTemplateStream(t.Context(), source("furnished", "humanize==4.9.0"), tell)
+	if err != nil || !strings.Contains(said.String(), "humanize") {
+		t.Fatalf("creating a template: %v; told %q", err, said.String())
+	}
+	session, err := w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: made.Name, Mode: yurt.ModePersistent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := w.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Language: "python", Code: "import humanize; print(humanize.intcomma(1000))"})
+	if err != nil || e.Result == nil || e.Result.Stdout != "1,000\n" {
+		t.Fatalf("code that needs the package: %+v, %v", e.Result, err)
+	}
+	if _, installed := e.Result.Metrics.Phases["install"]; installed {
+		t.Error("the package was installed again")
+	}
+	w.end(t, session)
+	rig.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 && len(w.jobs(t)) == 0 })
 }
 
 func (w *world) containers(t *testing.T) int {
