@@ -30,6 +30,12 @@ type Config struct {
 	HostNetwork bool `json:"host_network"`
 	// Images allows tasks container images.
 	Images bool `json:"images"`
+	// ImageRegistries are the registries that they may come from; nil means any.
+	ImageRegistries []string `json:"image_registries"`
+	// ImageLayouts are directories of the node that they may come from.
+	ImageLayouts []string `json:"image_layouts"`
+	// ImageAuth is a file with the credentials for registries.
+	ImageAuth string `json:"image_auth"`
 	// Isolation is the level that every task must have; "" for any.
 	Isolation string `json:"isolation"`
 	// Slots allows jobs to open slots, which a controller of Yurt claims.
@@ -41,6 +47,7 @@ func configSchema() *hclspec.Spec {
 	schema := object(map[string]string{
 		"state_dir": "string", "executor": "string", "node_name": "string",
 		"template_dir": "string", "host_mounts": "list(string)", "host_network": "bool", "images": "bool",
+		"image_registries": "list(string)", "image_layouts": "list(string)", "image_auth": "string",
 		"isolation": "string", "slots": "bool",
 	})
 	// In an agent's configuration this is a block, whatever it looks like.
@@ -84,14 +91,16 @@ func readConfig(data []byte) (Config, error) {
 	if c.Isolation != "" && c.Isolation != string(yurt.IsolationNamespaces) {
 		return Config{}, yurt.FieldErrorf(yurt.CodeNotSupported, "isolation", "%q is not a level that this version knows; it knows %q", c.Isolation, yurt.IsolationNamespaces)
 	}
-	if c.Images {
-		return Config{}, yurt.FieldErrorf(yurt.CodeNotSupported, "images", "this version makes no sandboxes of container images; leave it out")
+	if err := c.checkImages(); err != nil {
+		return Config{}, err
 	}
 	return c, c.checkSettings()
 }
 
 // ownSettings are flags of the executor that have a place of their own in the configuration.
-func ownSettings() []string { return []string{"state-dir", "listen", "node"} }
+func ownSettings() []string {
+	return []string{"state-dir", "listen", "node", "image-registries", "image-layouts", "image-auth"}
+}
 
 func (c *Config) checkSettings() error {
 	for name := range c.Settings {
@@ -99,7 +108,7 @@ func (c *Config) checkSettings() error {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "settings", "%q is no flag of yurt executor; give its name without dashes, such as max-sandboxes", name)
 		}
 		if slices.Contains(ownSettings(), name) {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "settings", "%q is set by state_dir and node_name; give those instead", name)
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "settings", "%q is set by state_dir, node_name and images with what belongs to it; give those instead", name)
 		}
 	}
 	return nil

@@ -26,6 +26,8 @@ type Driver struct {
 	config Config
 	node   *node // nil until it is needed
 	tasks  map[string]*task
+
+	events events
 }
 
 func newDriver(ctx context.Context, version string, logger *slog.Logger) *Driver {

@@ -51,5 +51,5 @@ func gone(err error) bool {
 // away reports whether the executor did not answer, as one does that was killed and is
 // started again.
 func away(ctx context.Context, err error) bool {
-	return err != nil && ctx.Err() == nil && yurt.CodeOf(err) == yurt.CodeUnavailable
+	return err != nil && ctx.Err() == nil && yurt.CodeOf(err) == yurt.CodeUnavailable && !isField(err, imageField) // that is a registry
 }

@@ -15,6 +15,7 @@ type plan struct {
 	execution yurt.ExecutionSpec
 	names     []nameFile     // to be written first
 	slot      *yurt.SlotSpec // instead of those
+	image     *TaskConfig    // set if the task has an image, which has its say in what to run
 }
 
 // plan says what the task comes to, or what is wrong with it. It asks nobody.
@@ -44,6 +45,13 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{execution: c.execution(), names: names}
+	if c.Image != "" {
+		if err := yurt.ValidateImage("image", c.Image); err != nil {
+			return plan{}, err
+		}
+		template.RootFS = yurt.RootFS{Image: c.Image}
+		p.image = &c
+	}
 	p.sandbox = yurt.SandboxSpec{
 		ID: yurt.SandboxIDPrefix + key(config.GetId()), Template: template, Resources: resources, Labels: labels(config), Host: host,
 		Env: c.environment(config.GetEnv()), // also of what nomad alloc exec runs
@@ -58,6 +66,9 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	}
 	if e.Logs, err = c.logFiles(config); err != nil {
 		return plan{}, err
+	}
+	if p.image != nil {
+		return p, nil // checked once the image is known
 	}
 	return p, e.Validate()
 }

@@ -89,7 +89,7 @@ func (c *Config) executorArgs() ([]string, error) {
 	if c.NodeName != "" {
 		argv = append(argv, "--node="+c.NodeName)
 	}
-	var more []string
+	more := c.imageArgs()
 	for name, value := range c.Settings {
 		more = append(more, "--"+name+"="+value)
 	}

@@ -45,6 +45,9 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 	if plan.slot != nil {
 		return open(ctx, n, *plan.slot)
 	}
+	if err := d.pull(ctx, n, config, &plan); err != nil {
+		return handle{}, err
+	}
 	if err := writeNames(taskDir(config), plan.names); err != nil {
 		return handle{}, err
 	}

@@ -24,6 +24,9 @@ func readTaskConfig(data []byte, operator Config) (TaskConfig, error) {
 	if c.Network == networkHost && !operator.HostNetwork {
 		return TaskConfig{}, forbiddenNetwork()
 	}
+	if c.Image != "" && !operator.Images {
+		return TaskConfig{}, forbiddenImages()
+	}
 	return c, nil
 }
 
@@ -40,9 +43,6 @@ func forbiddenNetwork() error {
 
 // checkLater refuses what is known and not done yet.
 func (c *TaskConfig) checkLater() error {
-	if c.Image != "" {
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "image", "this version makes no sandboxes of container images; give template, whose root file system is the node's")
-	}
 	if c.Isolation != "" && c.Isolation != string(yurt.IsolationNamespaces) {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "isolation", "%q is not a level that this version knows; it knows %q", c.Isolation, yurt.IsolationNamespaces)
 	}
@@ -65,7 +65,7 @@ func (c *TaskConfig) checkWhat() error {
 		return nil
 	case command && c.Code != "":
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "a task runs either code or a command; leave one of them out")
-	case !command && c.Code == "":
+	case !command && c.Code == "" && c.Image == "":
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "there is nothing to run; give command, or code and language")
 	case c.Code != "" && c.Language == "":
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "language", "code needs its language, such as \"python\"")
@@ -89,6 +89,7 @@ func (c *TaskConfig) checkSlot() error {
 		{"entrypoint", len(c.Entrypoint) > 0},
 		{"code", c.Code != ""},
 		{"language", c.Language != ""},
+		{"image", c.Image != ""},
 		{"cwd", c.Cwd != ""},
 		{"network", c.Network != ""},
 		{"mounts", len(c.Mounts) > 0},

@@ -38,13 +38,3 @@ func (s *driverServer) InspectTask(ctx context.Context, req *drivers.InspectTask
 		"sandbox": t.handle.Sandbox, "execution": t.handle.Execution, "slot": t.handle.Slot,
 	}}}, nil
 }
-
-// TaskEvents implements the service. All that there is to say of a task Nomad hears as the
-// answer to a call.
-func (s *driverServer) TaskEvents(_ *drivers.TaskEventsRequest, stream drivers.Driver_TaskEventsServer) error {
-	select {
-	case <-stream.Context().Done():
-	case <-s.driver.ctx.Done():
-	}
-	return nil
-}

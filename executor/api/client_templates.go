@@ -21,3 +21,23 @@ func (c *Client) PrepareTemplate(ctx context.Context, template yurt.Template, te
 	}
 	return receive(stream.Recv, func(res *proto.PrepareTemplateResponse) error { return tell(string(res.GetText())) })
 }
+
+// PrepareImage implements [Node].
+func (c *Client) PrepareImage(ctx context.Context, reference string, tell func(string) error) (image yurt.ImageInfo, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.node.PrepareImage(ctx, &proto.PrepareImageRequest{Reference: reference})
+	if err != nil {
+		return image, err
+	}
+	err = receive(stream.Recv, func(res *proto.PrepareImageResponse) error {
+		if data := res.GetImage(); len(data) > 0 {
+			return decodeAnswer(data, &image)
+		}
+		return tell(string(res.GetText()))
+	})
+	if err == nil && image.Digest == "" {
+		err = yurt.Errorf(yurt.CodeUnavailable, "the executor did not say what the image is")
+	}
+	return image, err
+}

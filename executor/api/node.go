@@ -22,8 +22,10 @@ type Node interface {
 	Trees
 	// Runtimes lists the installed language runtimes.
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
-	// PrepareTemplate installs the packages of a template.
+	// PrepareTemplate pulls the image of a template and installs its packages.
 	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
+	// PrepareImage pulls an image.
+	PrepareImage(ctx context.Context, reference string, tell func(string) error) (yurt.ImageInfo, error)
 }
 
 // Sandboxes is the part of a [Node] that owns sandboxes.

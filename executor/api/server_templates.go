@@ -16,3 +16,17 @@ func (s *nodeServer) PrepareTemplate(req *proto.PrepareTemplateRequest, stream g
 		return stream.Send(&proto.PrepareTemplateResponse{Text: []byte(text)})
 	})
 }
+
+func (s *nodeServer) PrepareImage(req *proto.PrepareImageRequest, stream grpc.ServerStreamingServer[proto.PrepareImageResponse]) error {
+	image, err := s.config.Node.PrepareImage(stream.Context(), req.GetReference(), func(text string) error {
+		return stream.Send(&proto.PrepareImageResponse{Text: []byte(text)})
+	})
+	if err != nil {
+		return err
+	}
+	data, err := encode(image)
+	if err != nil {
+		return err
+	}
+	return stream.Send(&proto.PrepareImageResponse{Image: data})
+}

@@ -190,7 +190,7 @@ func (n *node) quiet(t *testing.T) {
 // badJobs asks for what cannot be had: each is told which setting is wrong.
 func (n *node) badJobs(t *testing.T) {
 	for name, test := range map[string]struct{ config, says string }{
-		"image":       {`command = "true"` + "\n" + `image = "alpine"`, "image: "},
+		"image":       {`command = "true"` + "\n" + `image = "alpine"`, "image: alpine: this node takes no images from the registry docker.io"},
 		"nothing":     {`args = ["a"]`, "command: there is nothing to run"},
 		"unknown":     {`command = "true"` + "\n" + `privileged = true`, "privileged"},
 		"template":    {`command = "true"` + "\n" + `template = "none-such"`, "template: there is no template"},

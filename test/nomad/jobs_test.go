@@ -20,6 +20,7 @@ type node struct {
 	*cluster.NomadCluster
 	data   string // its volume
 	counts string // another
+	images *rig.Registry
 	consul *consul.Client
 }
 
@@ -28,7 +29,7 @@ type node struct {
 func TestDriver(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
-	n := &node{data: volume(t), counts: volume(t)}
+	n := &node{data: volume(t), counts: volume(t), images: rig.StartRegistry(t)}
 	// Without this, Nomad asks no driver what its tasks use.
 	const measure = "telemetry {\n  publish_allocation_metrics = true\n}\n"
 	agent := cluster.Consul(t, cluster.ConsulOptions{})
@@ -42,7 +43,7 @@ func TestDriver(t *testing.T) {
   }
 }
 `, n.data, n.counts)}
-	n.NomadCluster = cluster.Yurt(t, options, "host_network = true")
+	n.NomadCluster = cluster.Yurt(t, options, fmt.Sprintf("host_network = true\nimages = true\nimage_registries = [%q]", n.images.Host))
 	t.Run("jobs", n.jobs)
 	for _, part := range []struct {
 		name string
@@ -75,7 +76,7 @@ func (n *node) jobs(t *testing.T) {
 		"control": n.control, "stubborn": n.stubborn, "memory": n.memory, "lifecycle": n.lifecycle, "quiet": n.quiet,
 		"fingerprint": n.fingerprint, "script": n.script,
 		"restarts": n.restarts, "rescheduled": n.rescheduled, "artifact": n.artifact, "files": n.files, "follow": n.follow,
-		"burst": n.burst, "cores": n.cores, "streams": n.streams,
+		"burst": n.burst, "cores": n.cores, "streams": n.streams, "image": n.image,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

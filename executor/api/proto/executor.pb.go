@@ -33,6 +33,102 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type PrepareImageRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reference     string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrepareImageRequest) Reset() {
+	*x = PrepareImageRequest{}
+	mi := &file_executor_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrepareImageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrepareImageRequest) ProtoMessage() {}
+
+func (x *PrepareImageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrepareImageRequest.ProtoReflect.Descriptor instead.
+func (*PrepareImageRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *PrepareImageRequest) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+type PrepareImageResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Text          []byte                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Image         []byte                 `protobuf:"bytes,2,opt,name=image,proto3" json:"image,omitempty"` // ImageInfo, in the last one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrepareImageResponse) Reset() {
+	*x = PrepareImageResponse{}
+	mi := &file_executor_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrepareImageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrepareImageResponse) ProtoMessage() {}
+
+func (x *PrepareImageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrepareImageResponse.ProtoReflect.Descriptor instead.
+func (*PrepareImageResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PrepareImageResponse) GetText() []byte {
+	if x != nil {
+		return x.Text
+	}
+	return nil
+}
+
+func (x *PrepareImageResponse) GetImage() []byte {
+	if x != nil {
+		return x.Image
+	}
+	return nil
+}
+
 type PrepareTemplateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Template      []byte                 `protobuf:"bytes,1,opt,name=template,proto3" json:"template,omitempty"` // Template
@@ -42,7 +138,7 @@ type PrepareTemplateRequest struct {
 
 func (x *PrepareTemplateRequest) Reset() {
 	*x = PrepareTemplateRequest{}
-	mi := &file_executor_proto_msgTypes[0]
+	mi := &file_executor_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -54,7 +150,7 @@ func (x *PrepareTemplateRequest) String() string {
 func (*PrepareTemplateRequest) ProtoMessage() {}
 
 func (x *PrepareTemplateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[0]
+	mi := &file_executor_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -67,7 +163,7 @@ func (x *PrepareTemplateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareTemplateRequest.ProtoReflect.Descriptor instead.
 func (*PrepareTemplateRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{0}
+	return file_executor_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *PrepareTemplateRequest) GetTemplate() []byte {
@@ -86,7 +182,7 @@ type PrepareTemplateResponse struct {
 
 func (x *PrepareTemplateResponse) Reset() {
 	*x = PrepareTemplateResponse{}
-	mi := &file_executor_proto_msgTypes[1]
+	mi := &file_executor_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -98,7 +194,7 @@ func (x *PrepareTemplateResponse) String() string {
 func (*PrepareTemplateResponse) ProtoMessage() {}
 
 func (x *PrepareTemplateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[1]
+	mi := &file_executor_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -111,7 +207,7 @@ func (x *PrepareTemplateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrepareTemplateResponse.ProtoReflect.Descriptor instead.
 func (*PrepareTemplateResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{1}
+	return file_executor_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PrepareTemplateResponse) GetText() []byte {
@@ -130,7 +226,7 @@ type SetDrainingRequest struct {
 
 func (x *SetDrainingRequest) Reset() {
 	*x = SetDrainingRequest{}
-	mi := &file_executor_proto_msgTypes[2]
+	mi := &file_executor_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -142,7 +238,7 @@ func (x *SetDrainingRequest) String() string {
 func (*SetDrainingRequest) ProtoMessage() {}
 
 func (x *SetDrainingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[2]
+	mi := &file_executor_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -155,7 +251,7 @@ func (x *SetDrainingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetDrainingRequest.ProtoReflect.Descriptor instead.
 func (*SetDrainingRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{2}
+	return file_executor_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SetDrainingRequest) GetDraining() bool {
@@ -173,7 +269,7 @@ type SetDrainingResponse struct {
 
 func (x *SetDrainingResponse) Reset() {
 	*x = SetDrainingResponse{}
-	mi := &file_executor_proto_msgTypes[3]
+	mi := &file_executor_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -185,7 +281,7 @@ func (x *SetDrainingResponse) String() string {
 func (*SetDrainingResponse) ProtoMessage() {}
 
 func (x *SetDrainingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[3]
+	mi := &file_executor_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -198,7 +294,7 @@ func (x *SetDrainingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetDrainingResponse.ProtoReflect.Descriptor instead.
 func (*SetDrainingResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{3}
+	return file_executor_proto_rawDescGZIP(), []int{5}
 }
 
 type WatchCapacityRequest struct {
@@ -209,7 +305,7 @@ type WatchCapacityRequest struct {
 
 func (x *WatchCapacityRequest) Reset() {
 	*x = WatchCapacityRequest{}
-	mi := &file_executor_proto_msgTypes[4]
+	mi := &file_executor_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -221,7 +317,7 @@ func (x *WatchCapacityRequest) String() string {
 func (*WatchCapacityRequest) ProtoMessage() {}
 
 func (x *WatchCapacityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[4]
+	mi := &file_executor_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -234,7 +330,7 @@ func (x *WatchCapacityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchCapacityRequest.ProtoReflect.Descriptor instead.
 func (*WatchCapacityRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{4}
+	return file_executor_proto_rawDescGZIP(), []int{6}
 }
 
 type WatchCapacityResponse struct {
@@ -246,7 +342,7 @@ type WatchCapacityResponse struct {
 
 func (x *WatchCapacityResponse) Reset() {
 	*x = WatchCapacityResponse{}
-	mi := &file_executor_proto_msgTypes[5]
+	mi := &file_executor_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -258,7 +354,7 @@ func (x *WatchCapacityResponse) String() string {
 func (*WatchCapacityResponse) ProtoMessage() {}
 
 func (x *WatchCapacityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[5]
+	mi := &file_executor_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -271,7 +367,7 @@ func (x *WatchCapacityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchCapacityResponse.ProtoReflect.Descriptor instead.
 func (*WatchCapacityResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{5}
+	return file_executor_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *WatchCapacityResponse) GetCapacity() []byte {
@@ -289,7 +385,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_executor_proto_msgTypes[6]
+	mi := &file_executor_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -301,7 +397,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[6]
+	mi := &file_executor_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -314,7 +410,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{6}
+	return file_executor_proto_rawDescGZIP(), []int{8}
 }
 
 type DescribeResponse struct {
@@ -327,7 +423,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_executor_proto_msgTypes[7]
+	mi := &file_executor_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -339,7 +435,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[7]
+	mi := &file_executor_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -352,7 +448,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{7}
+	return file_executor_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DescribeResponse) GetNode() string {
@@ -377,7 +473,7 @@ type ListRuntimesRequest struct {
 
 func (x *ListRuntimesRequest) Reset() {
 	*x = ListRuntimesRequest{}
-	mi := &file_executor_proto_msgTypes[8]
+	mi := &file_executor_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +485,7 @@ func (x *ListRuntimesRequest) String() string {
 func (*ListRuntimesRequest) ProtoMessage() {}
 
 func (x *ListRuntimesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[8]
+	mi := &file_executor_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,7 +498,7 @@ func (x *ListRuntimesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuntimesRequest.ProtoReflect.Descriptor instead.
 func (*ListRuntimesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{8}
+	return file_executor_proto_rawDescGZIP(), []int{10}
 }
 
 type ListRuntimesResponse struct {
@@ -414,7 +510,7 @@ type ListRuntimesResponse struct {
 
 func (x *ListRuntimesResponse) Reset() {
 	*x = ListRuntimesResponse{}
-	mi := &file_executor_proto_msgTypes[9]
+	mi := &file_executor_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +522,7 @@ func (x *ListRuntimesResponse) String() string {
 func (*ListRuntimesResponse) ProtoMessage() {}
 
 func (x *ListRuntimesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[9]
+	mi := &file_executor_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +535,7 @@ func (x *ListRuntimesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuntimesResponse.ProtoReflect.Descriptor instead.
 func (*ListRuntimesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{9}
+	return file_executor_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListRuntimesResponse) GetRuntimes() [][]byte {
@@ -458,7 +554,7 @@ type CreateSandboxRequest struct {
 
 func (x *CreateSandboxRequest) Reset() {
 	*x = CreateSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[10]
+	mi := &file_executor_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -470,7 +566,7 @@ func (x *CreateSandboxRequest) String() string {
 func (*CreateSandboxRequest) ProtoMessage() {}
 
 func (x *CreateSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[10]
+	mi := &file_executor_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -483,7 +579,7 @@ func (x *CreateSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSandboxRequest.ProtoReflect.Descriptor instead.
 func (*CreateSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{10}
+	return file_executor_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateSandboxRequest) GetSpec() []byte {
@@ -502,7 +598,7 @@ type CreateSandboxResponse struct {
 
 func (x *CreateSandboxResponse) Reset() {
 	*x = CreateSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[11]
+	mi := &file_executor_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +610,7 @@ func (x *CreateSandboxResponse) String() string {
 func (*CreateSandboxResponse) ProtoMessage() {}
 
 func (x *CreateSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[11]
+	mi := &file_executor_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +623,7 @@ func (x *CreateSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateSandboxResponse.ProtoReflect.Descriptor instead.
 func (*CreateSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{11}
+	return file_executor_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CreateSandboxResponse) GetSandbox() []byte {
@@ -546,7 +642,7 @@ type DestroySandboxRequest struct {
 
 func (x *DestroySandboxRequest) Reset() {
 	*x = DestroySandboxRequest{}
-	mi := &file_executor_proto_msgTypes[12]
+	mi := &file_executor_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -558,7 +654,7 @@ func (x *DestroySandboxRequest) String() string {
 func (*DestroySandboxRequest) ProtoMessage() {}
 
 func (x *DestroySandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[12]
+	mi := &file_executor_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -571,7 +667,7 @@ func (x *DestroySandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestroySandboxRequest.ProtoReflect.Descriptor instead.
 func (*DestroySandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{12}
+	return file_executor_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DestroySandboxRequest) GetSandboxId() string {
@@ -589,7 +685,7 @@ type DestroySandboxResponse struct {
 
 func (x *DestroySandboxResponse) Reset() {
 	*x = DestroySandboxResponse{}
-	mi := &file_executor_proto_msgTypes[13]
+	mi := &file_executor_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +697,7 @@ func (x *DestroySandboxResponse) String() string {
 func (*DestroySandboxResponse) ProtoMessage() {}
 
 func (x *DestroySandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[13]
+	mi := &file_executor_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +710,7 @@ func (x *DestroySandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DestroySandboxResponse.ProtoReflect.Descriptor instead.
 func (*DestroySandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{13}
+	return file_executor_proto_rawDescGZIP(), []int{15}
 }
 
 type ListSandboxesRequest struct {
@@ -625,7 +721,7 @@ type ListSandboxesRequest struct {
 
 func (x *ListSandboxesRequest) Reset() {
 	*x = ListSandboxesRequest{}
-	mi := &file_executor_proto_msgTypes[14]
+	mi := &file_executor_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +733,7 @@ func (x *ListSandboxesRequest) String() string {
 func (*ListSandboxesRequest) ProtoMessage() {}
 
 func (x *ListSandboxesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[14]
+	mi := &file_executor_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +746,7 @@ func (x *ListSandboxesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSandboxesRequest.ProtoReflect.Descriptor instead.
 func (*ListSandboxesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{14}
+	return file_executor_proto_rawDescGZIP(), []int{16}
 }
 
 type ListSandboxesResponse struct {
@@ -662,7 +758,7 @@ type ListSandboxesResponse struct {
 
 func (x *ListSandboxesResponse) Reset() {
 	*x = ListSandboxesResponse{}
-	mi := &file_executor_proto_msgTypes[15]
+	mi := &file_executor_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -674,7 +770,7 @@ func (x *ListSandboxesResponse) String() string {
 func (*ListSandboxesResponse) ProtoMessage() {}
 
 func (x *ListSandboxesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[15]
+	mi := &file_executor_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -687,7 +783,7 @@ func (x *ListSandboxesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSandboxesResponse.ProtoReflect.Descriptor instead.
 func (*ListSandboxesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{15}
+	return file_executor_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListSandboxesResponse) GetSandbox() []byte {
@@ -705,7 +801,7 @@ type WatchSandboxesRequest struct {
 
 func (x *WatchSandboxesRequest) Reset() {
 	*x = WatchSandboxesRequest{}
-	mi := &file_executor_proto_msgTypes[16]
+	mi := &file_executor_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +813,7 @@ func (x *WatchSandboxesRequest) String() string {
 func (*WatchSandboxesRequest) ProtoMessage() {}
 
 func (x *WatchSandboxesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[16]
+	mi := &file_executor_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +826,7 @@ func (x *WatchSandboxesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSandboxesRequest.ProtoReflect.Descriptor instead.
 func (*WatchSandboxesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{16}
+	return file_executor_proto_rawDescGZIP(), []int{18}
 }
 
 type WatchSandboxesResponse struct {
@@ -742,7 +838,7 @@ type WatchSandboxesResponse struct {
 
 func (x *WatchSandboxesResponse) Reset() {
 	*x = WatchSandboxesResponse{}
-	mi := &file_executor_proto_msgTypes[17]
+	mi := &file_executor_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -754,7 +850,7 @@ func (x *WatchSandboxesResponse) String() string {
 func (*WatchSandboxesResponse) ProtoMessage() {}
 
 func (x *WatchSandboxesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[17]
+	mi := &file_executor_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -767,7 +863,7 @@ func (x *WatchSandboxesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSandboxesResponse.ProtoReflect.Descriptor instead.
 func (*WatchSandboxesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{17}
+	return file_executor_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchSandboxesResponse) GetSandbox() []byte {
@@ -786,7 +882,7 @@ type PauseSandboxRequest struct {
 
 func (x *PauseSandboxRequest) Reset() {
 	*x = PauseSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[18]
+	mi := &file_executor_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +894,7 @@ func (x *PauseSandboxRequest) String() string {
 func (*PauseSandboxRequest) ProtoMessage() {}
 
 func (x *PauseSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[18]
+	mi := &file_executor_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +907,7 @@ func (x *PauseSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseSandboxRequest.ProtoReflect.Descriptor instead.
 func (*PauseSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{18}
+	return file_executor_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PauseSandboxRequest) GetSandboxId() string {
@@ -829,7 +925,7 @@ type PauseSandboxResponse struct {
 
 func (x *PauseSandboxResponse) Reset() {
 	*x = PauseSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[19]
+	mi := &file_executor_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -841,7 +937,7 @@ func (x *PauseSandboxResponse) String() string {
 func (*PauseSandboxResponse) ProtoMessage() {}
 
 func (x *PauseSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[19]
+	mi := &file_executor_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -854,7 +950,7 @@ func (x *PauseSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseSandboxResponse.ProtoReflect.Descriptor instead.
 func (*PauseSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{19}
+	return file_executor_proto_rawDescGZIP(), []int{21}
 }
 
 type ResumeSandboxRequest struct {
@@ -866,7 +962,7 @@ type ResumeSandboxRequest struct {
 
 func (x *ResumeSandboxRequest) Reset() {
 	*x = ResumeSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[20]
+	mi := &file_executor_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -878,7 +974,7 @@ func (x *ResumeSandboxRequest) String() string {
 func (*ResumeSandboxRequest) ProtoMessage() {}
 
 func (x *ResumeSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[20]
+	mi := &file_executor_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -891,7 +987,7 @@ func (x *ResumeSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSandboxRequest.ProtoReflect.Descriptor instead.
 func (*ResumeSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{20}
+	return file_executor_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResumeSandboxRequest) GetSandboxId() string {
@@ -909,7 +1005,7 @@ type ResumeSandboxResponse struct {
 
 func (x *ResumeSandboxResponse) Reset() {
 	*x = ResumeSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[21]
+	mi := &file_executor_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +1017,7 @@ func (x *ResumeSandboxResponse) String() string {
 func (*ResumeSandboxResponse) ProtoMessage() {}
 
 func (x *ResumeSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[21]
+	mi := &file_executor_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1030,7 @@ func (x *ResumeSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeSandboxResponse.ProtoReflect.Descriptor instead.
 func (*ResumeSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{21}
+	return file_executor_proto_rawDescGZIP(), []int{23}
 }
 
 type SandboxStatsRequest struct {
@@ -946,7 +1042,7 @@ type SandboxStatsRequest struct {
 
 func (x *SandboxStatsRequest) Reset() {
 	*x = SandboxStatsRequest{}
-	mi := &file_executor_proto_msgTypes[22]
+	mi := &file_executor_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1054,7 @@ func (x *SandboxStatsRequest) String() string {
 func (*SandboxStatsRequest) ProtoMessage() {}
 
 func (x *SandboxStatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[22]
+	mi := &file_executor_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1067,7 @@ func (x *SandboxStatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxStatsRequest.ProtoReflect.Descriptor instead.
 func (*SandboxStatsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{22}
+	return file_executor_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SandboxStatsRequest) GetSandboxId() string {
@@ -990,7 +1086,7 @@ type SandboxStatsResponse struct {
 
 func (x *SandboxStatsResponse) Reset() {
 	*x = SandboxStatsResponse{}
-	mi := &file_executor_proto_msgTypes[23]
+	mi := &file_executor_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1098,7 @@ func (x *SandboxStatsResponse) String() string {
 func (*SandboxStatsResponse) ProtoMessage() {}
 
 func (x *SandboxStatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[23]
+	mi := &file_executor_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1111,7 @@ func (x *SandboxStatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SandboxStatsResponse.ProtoReflect.Descriptor instead.
 func (*SandboxStatsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{23}
+	return file_executor_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SandboxStatsResponse) GetStats() []byte {
@@ -1034,7 +1130,7 @@ type ListProcessesRequest struct {
 
 func (x *ListProcessesRequest) Reset() {
 	*x = ListProcessesRequest{}
-	mi := &file_executor_proto_msgTypes[24]
+	mi := &file_executor_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1142,7 @@ func (x *ListProcessesRequest) String() string {
 func (*ListProcessesRequest) ProtoMessage() {}
 
 func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[24]
+	mi := &file_executor_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1155,7 @@ func (x *ListProcessesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesRequest.ProtoReflect.Descriptor instead.
 func (*ListProcessesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{24}
+	return file_executor_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListProcessesRequest) GetSandboxId() string {
@@ -1078,7 +1174,7 @@ type ListProcessesResponse struct {
 
 func (x *ListProcessesResponse) Reset() {
 	*x = ListProcessesResponse{}
-	mi := &file_executor_proto_msgTypes[25]
+	mi := &file_executor_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1090,7 +1186,7 @@ func (x *ListProcessesResponse) String() string {
 func (*ListProcessesResponse) ProtoMessage() {}
 
 func (x *ListProcessesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[25]
+	mi := &file_executor_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1103,7 +1199,7 @@ func (x *ListProcessesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProcessesResponse.ProtoReflect.Descriptor instead.
 func (*ListProcessesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{25}
+	return file_executor_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListProcessesResponse) GetProcesses() [][]byte {
@@ -1124,7 +1220,7 @@ type SignalProcessRequest struct {
 
 func (x *SignalProcessRequest) Reset() {
 	*x = SignalProcessRequest{}
-	mi := &file_executor_proto_msgTypes[26]
+	mi := &file_executor_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1136,7 +1232,7 @@ func (x *SignalProcessRequest) String() string {
 func (*SignalProcessRequest) ProtoMessage() {}
 
 func (x *SignalProcessRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[26]
+	mi := &file_executor_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1149,7 +1245,7 @@ func (x *SignalProcessRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalProcessRequest.ProtoReflect.Descriptor instead.
 func (*SignalProcessRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{26}
+	return file_executor_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SignalProcessRequest) GetSandboxId() string {
@@ -1181,7 +1277,7 @@ type SignalProcessResponse struct {
 
 func (x *SignalProcessResponse) Reset() {
 	*x = SignalProcessResponse{}
-	mi := &file_executor_proto_msgTypes[27]
+	mi := &file_executor_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1289,7 @@ func (x *SignalProcessResponse) String() string {
 func (*SignalProcessResponse) ProtoMessage() {}
 
 func (x *SignalProcessResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[27]
+	mi := &file_executor_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1302,7 @@ func (x *SignalProcessResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalProcessResponse.ProtoReflect.Descriptor instead.
 func (*SignalProcessResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{27}
+	return file_executor_proto_rawDescGZIP(), []int{29}
 }
 
 type AddReserveRequest struct {
@@ -1218,7 +1314,7 @@ type AddReserveRequest struct {
 
 func (x *AddReserveRequest) Reset() {
 	*x = AddReserveRequest{}
-	mi := &file_executor_proto_msgTypes[28]
+	mi := &file_executor_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1326,7 @@ func (x *AddReserveRequest) String() string {
 func (*AddReserveRequest) ProtoMessage() {}
 
 func (x *AddReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[28]
+	mi := &file_executor_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1339,7 @@ func (x *AddReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReserveRequest.ProtoReflect.Descriptor instead.
 func (*AddReserveRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{28}
+	return file_executor_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AddReserveRequest) GetTemplate() []byte {
@@ -1262,7 +1358,7 @@ type AddReserveResponse struct {
 
 func (x *AddReserveResponse) Reset() {
 	*x = AddReserveResponse{}
-	mi := &file_executor_proto_msgTypes[29]
+	mi := &file_executor_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1274,7 +1370,7 @@ func (x *AddReserveResponse) String() string {
 func (*AddReserveResponse) ProtoMessage() {}
 
 func (x *AddReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[29]
+	mi := &file_executor_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1287,7 +1383,7 @@ func (x *AddReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddReserveResponse.ProtoReflect.Descriptor instead.
 func (*AddReserveResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{29}
+	return file_executor_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AddReserveResponse) GetSandbox() []byte {
@@ -1306,7 +1402,7 @@ type ClaimSandboxRequest struct {
 
 func (x *ClaimSandboxRequest) Reset() {
 	*x = ClaimSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[30]
+	mi := &file_executor_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1414,7 @@ func (x *ClaimSandboxRequest) String() string {
 func (*ClaimSandboxRequest) ProtoMessage() {}
 
 func (x *ClaimSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[30]
+	mi := &file_executor_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1427,7 @@ func (x *ClaimSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSandboxRequest.ProtoReflect.Descriptor instead.
 func (*ClaimSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{30}
+	return file_executor_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ClaimSandboxRequest) GetSpec() []byte {
@@ -1350,7 +1446,7 @@ type ClaimSandboxResponse struct {
 
 func (x *ClaimSandboxResponse) Reset() {
 	*x = ClaimSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[31]
+	mi := &file_executor_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1458,7 @@ func (x *ClaimSandboxResponse) String() string {
 func (*ClaimSandboxResponse) ProtoMessage() {}
 
 func (x *ClaimSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[31]
+	mi := &file_executor_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1471,7 @@ func (x *ClaimSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSandboxResponse.ProtoReflect.Descriptor instead.
 func (*ClaimSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{31}
+	return file_executor_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ClaimSandboxResponse) GetSandbox() []byte {
@@ -1395,7 +1491,7 @@ type AwaitSandboxRequest struct {
 
 func (x *AwaitSandboxRequest) Reset() {
 	*x = AwaitSandboxRequest{}
-	mi := &file_executor_proto_msgTypes[32]
+	mi := &file_executor_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1503,7 @@ func (x *AwaitSandboxRequest) String() string {
 func (*AwaitSandboxRequest) ProtoMessage() {}
 
 func (x *AwaitSandboxRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[32]
+	mi := &file_executor_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1516,7 @@ func (x *AwaitSandboxRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitSandboxRequest.ProtoReflect.Descriptor instead.
 func (*AwaitSandboxRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{32}
+	return file_executor_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AwaitSandboxRequest) GetSpec() []byte {
@@ -1446,7 +1542,7 @@ type AwaitSandboxResponse struct {
 
 func (x *AwaitSandboxResponse) Reset() {
 	*x = AwaitSandboxResponse{}
-	mi := &file_executor_proto_msgTypes[33]
+	mi := &file_executor_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1554,7 @@ func (x *AwaitSandboxResponse) String() string {
 func (*AwaitSandboxResponse) ProtoMessage() {}
 
 func (x *AwaitSandboxResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[33]
+	mi := &file_executor_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1567,7 @@ func (x *AwaitSandboxResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitSandboxResponse.ProtoReflect.Descriptor instead.
 func (*AwaitSandboxResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{33}
+	return file_executor_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AwaitSandboxResponse) GetSandbox() []byte {
@@ -1489,7 +1585,7 @@ type ListReservesRequest struct {
 
 func (x *ListReservesRequest) Reset() {
 	*x = ListReservesRequest{}
-	mi := &file_executor_proto_msgTypes[34]
+	mi := &file_executor_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1597,7 @@ func (x *ListReservesRequest) String() string {
 func (*ListReservesRequest) ProtoMessage() {}
 
 func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[34]
+	mi := &file_executor_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1610,7 @@ func (x *ListReservesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesRequest.ProtoReflect.Descriptor instead.
 func (*ListReservesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{34}
+	return file_executor_proto_rawDescGZIP(), []int{36}
 }
 
 type ListReservesResponse struct {
@@ -1526,7 +1622,7 @@ type ListReservesResponse struct {
 
 func (x *ListReservesResponse) Reset() {
 	*x = ListReservesResponse{}
-	mi := &file_executor_proto_msgTypes[35]
+	mi := &file_executor_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1634,7 @@ func (x *ListReservesResponse) String() string {
 func (*ListReservesResponse) ProtoMessage() {}
 
 func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[35]
+	mi := &file_executor_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1647,7 @@ func (x *ListReservesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReservesResponse.ProtoReflect.Descriptor instead.
 func (*ListReservesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{35}
+	return file_executor_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListReservesResponse) GetReserves() [][]byte {
@@ -1570,7 +1666,7 @@ type ReleaseReserveRequest struct {
 
 func (x *ReleaseReserveRequest) Reset() {
 	*x = ReleaseReserveRequest{}
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +1678,7 @@ func (x *ReleaseReserveRequest) String() string {
 func (*ReleaseReserveRequest) ProtoMessage() {}
 
 func (x *ReleaseReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[36]
+	mi := &file_executor_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +1691,7 @@ func (x *ReleaseReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReserveRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseReserveRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{36}
+	return file_executor_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReleaseReserveRequest) GetDigest() string {
@@ -1613,7 +1709,7 @@ type ReleaseReserveResponse struct {
 
 func (x *ReleaseReserveResponse) Reset() {
 	*x = ReleaseReserveResponse{}
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1721,7 @@ func (x *ReleaseReserveResponse) String() string {
 func (*ReleaseReserveResponse) ProtoMessage() {}
 
 func (x *ReleaseReserveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[37]
+	mi := &file_executor_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1734,7 @@ func (x *ReleaseReserveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseReserveResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseReserveResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{37}
+	return file_executor_proto_rawDescGZIP(), []int{39}
 }
 
 type RetireSlotsRequest struct {
@@ -1651,7 +1747,7 @@ type RetireSlotsRequest struct {
 
 func (x *RetireSlotsRequest) Reset() {
 	*x = RetireSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1663,7 +1759,7 @@ func (x *RetireSlotsRequest) String() string {
 func (*RetireSlotsRequest) ProtoMessage() {}
 
 func (x *RetireSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[38]
+	mi := &file_executor_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1676,7 +1772,7 @@ func (x *RetireSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireSlotsRequest.ProtoReflect.Descriptor instead.
 func (*RetireSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{38}
+	return file_executor_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *RetireSlotsRequest) GetDigest() string {
@@ -1702,7 +1798,7 @@ type RetireSlotsResponse struct {
 
 func (x *RetireSlotsResponse) Reset() {
 	*x = RetireSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1810,7 @@ func (x *RetireSlotsResponse) String() string {
 func (*RetireSlotsResponse) ProtoMessage() {}
 
 func (x *RetireSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[39]
+	mi := &file_executor_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1823,7 @@ func (x *RetireSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireSlotsResponse.ProtoReflect.Descriptor instead.
 func (*RetireSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{39}
+	return file_executor_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RetireSlotsResponse) GetSlotIds() []string {
@@ -1746,7 +1842,7 @@ type OpenSlotRequest struct {
 
 func (x *OpenSlotRequest) Reset() {
 	*x = OpenSlotRequest{}
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1854,7 @@ func (x *OpenSlotRequest) String() string {
 func (*OpenSlotRequest) ProtoMessage() {}
 
 func (x *OpenSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[40]
+	mi := &file_executor_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1867,7 @@ func (x *OpenSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSlotRequest.ProtoReflect.Descriptor instead.
 func (*OpenSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{40}
+	return file_executor_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *OpenSlotRequest) GetSpec() []byte {
@@ -1790,7 +1886,7 @@ type OpenSlotResponse struct {
 
 func (x *OpenSlotResponse) Reset() {
 	*x = OpenSlotResponse{}
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1898,7 @@ func (x *OpenSlotResponse) String() string {
 func (*OpenSlotResponse) ProtoMessage() {}
 
 func (x *OpenSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[41]
+	mi := &file_executor_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1911,7 @@ func (x *OpenSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenSlotResponse.ProtoReflect.Descriptor instead.
 func (*OpenSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{41}
+	return file_executor_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *OpenSlotResponse) GetSlot() []byte {
@@ -1834,7 +1930,7 @@ type CloseSlotRequest struct {
 
 func (x *CloseSlotRequest) Reset() {
 	*x = CloseSlotRequest{}
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +1942,7 @@ func (x *CloseSlotRequest) String() string {
 func (*CloseSlotRequest) ProtoMessage() {}
 
 func (x *CloseSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[42]
+	mi := &file_executor_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +1955,7 @@ func (x *CloseSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSlotRequest.ProtoReflect.Descriptor instead.
 func (*CloseSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{42}
+	return file_executor_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CloseSlotRequest) GetSlotId() string {
@@ -1877,7 +1973,7 @@ type CloseSlotResponse struct {
 
 func (x *CloseSlotResponse) Reset() {
 	*x = CloseSlotResponse{}
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1889,7 +1985,7 @@ func (x *CloseSlotResponse) String() string {
 func (*CloseSlotResponse) ProtoMessage() {}
 
 func (x *CloseSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[43]
+	mi := &file_executor_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1902,7 +1998,7 @@ func (x *CloseSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseSlotResponse.ProtoReflect.Descriptor instead.
 func (*CloseSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{43}
+	return file_executor_proto_rawDescGZIP(), []int{45}
 }
 
 type WaitSlotRequest struct {
@@ -1914,7 +2010,7 @@ type WaitSlotRequest struct {
 
 func (x *WaitSlotRequest) Reset() {
 	*x = WaitSlotRequest{}
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +2022,7 @@ func (x *WaitSlotRequest) String() string {
 func (*WaitSlotRequest) ProtoMessage() {}
 
 func (x *WaitSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[44]
+	mi := &file_executor_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2035,7 @@ func (x *WaitSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSlotRequest.ProtoReflect.Descriptor instead.
 func (*WaitSlotRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{44}
+	return file_executor_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WaitSlotRequest) GetSlotId() string {
@@ -1958,7 +2054,7 @@ type WaitSlotResponse struct {
 
 func (x *WaitSlotResponse) Reset() {
 	*x = WaitSlotResponse{}
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2066,7 @@ func (x *WaitSlotResponse) String() string {
 func (*WaitSlotResponse) ProtoMessage() {}
 
 func (x *WaitSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[45]
+	mi := &file_executor_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2079,7 @@ func (x *WaitSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitSlotResponse.ProtoReflect.Descriptor instead.
 func (*WaitSlotResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{45}
+	return file_executor_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WaitSlotResponse) GetSlot() []byte {
@@ -2001,7 +2097,7 @@ type ListSlotsRequest struct {
 
 func (x *ListSlotsRequest) Reset() {
 	*x = ListSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2109,7 @@ func (x *ListSlotsRequest) String() string {
 func (*ListSlotsRequest) ProtoMessage() {}
 
 func (x *ListSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[46]
+	mi := &file_executor_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2122,7 @@ func (x *ListSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlotsRequest.ProtoReflect.Descriptor instead.
 func (*ListSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{46}
+	return file_executor_proto_rawDescGZIP(), []int{48}
 }
 
 type ListSlotsResponse struct {
@@ -2038,7 +2134,7 @@ type ListSlotsResponse struct {
 
 func (x *ListSlotsResponse) Reset() {
 	*x = ListSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +2146,7 @@ func (x *ListSlotsResponse) String() string {
 func (*ListSlotsResponse) ProtoMessage() {}
 
 func (x *ListSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[47]
+	mi := &file_executor_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2159,7 @@ func (x *ListSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSlotsResponse.ProtoReflect.Descriptor instead.
 func (*ListSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{47}
+	return file_executor_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ListSlotsResponse) GetSlot() []byte {
@@ -2083,7 +2179,7 @@ type WatchSlotsRequest struct {
 
 func (x *WatchSlotsRequest) Reset() {
 	*x = WatchSlotsRequest{}
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2191,7 @@ func (x *WatchSlotsRequest) String() string {
 func (*WatchSlotsRequest) ProtoMessage() {}
 
 func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[48]
+	mi := &file_executor_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2204,7 @@ func (x *WatchSlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSlotsRequest.ProtoReflect.Descriptor instead.
 func (*WatchSlotsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{48}
+	return file_executor_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WatchSlotsRequest) GetSlotId() string {
@@ -2129,7 +2225,7 @@ type WatchSlotsResponse struct {
 
 func (x *WatchSlotsResponse) Reset() {
 	*x = WatchSlotsResponse{}
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2141,7 +2237,7 @@ func (x *WatchSlotsResponse) String() string {
 func (*WatchSlotsResponse) ProtoMessage() {}
 
 func (x *WatchSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[49]
+	mi := &file_executor_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2154,7 +2250,7 @@ func (x *WatchSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchSlotsResponse.ProtoReflect.Descriptor instead.
 func (*WatchSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{49}
+	return file_executor_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *WatchSlotsResponse) GetSlots() [][]byte {
@@ -2180,7 +2276,7 @@ type ListContextsRequest struct {
 
 func (x *ListContextsRequest) Reset() {
 	*x = ListContextsRequest{}
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2288,7 @@ func (x *ListContextsRequest) String() string {
 func (*ListContextsRequest) ProtoMessage() {}
 
 func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[50]
+	mi := &file_executor_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2301,7 @@ func (x *ListContextsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsRequest.ProtoReflect.Descriptor instead.
 func (*ListContextsRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{50}
+	return file_executor_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ListContextsRequest) GetSandboxId() string {
@@ -2224,7 +2320,7 @@ type ListContextsResponse struct {
 
 func (x *ListContextsResponse) Reset() {
 	*x = ListContextsResponse{}
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2236,7 +2332,7 @@ func (x *ListContextsResponse) String() string {
 func (*ListContextsResponse) ProtoMessage() {}
 
 func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[51]
+	mi := &file_executor_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2249,7 +2345,7 @@ func (x *ListContextsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListContextsResponse.ProtoReflect.Descriptor instead.
 func (*ListContextsResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{51}
+	return file_executor_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ListContextsResponse) GetContexts() [][]byte {
@@ -2270,7 +2366,7 @@ type RestartContextRequest struct {
 
 func (x *RestartContextRequest) Reset() {
 	*x = RestartContextRequest{}
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2282,7 +2378,7 @@ func (x *RestartContextRequest) String() string {
 func (*RestartContextRequest) ProtoMessage() {}
 
 func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[52]
+	mi := &file_executor_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2295,7 +2391,7 @@ func (x *RestartContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextRequest.ProtoReflect.Descriptor instead.
 func (*RestartContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{52}
+	return file_executor_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RestartContextRequest) GetSandboxId() string {
@@ -2327,7 +2423,7 @@ type RestartContextResponse struct {
 
 func (x *RestartContextResponse) Reset() {
 	*x = RestartContextResponse{}
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2339,7 +2435,7 @@ func (x *RestartContextResponse) String() string {
 func (*RestartContextResponse) ProtoMessage() {}
 
 func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[53]
+	mi := &file_executor_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2352,7 +2448,7 @@ func (x *RestartContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestartContextResponse.ProtoReflect.Descriptor instead.
 func (*RestartContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{53}
+	return file_executor_proto_rawDescGZIP(), []int{55}
 }
 
 type RemoveContextRequest struct {
@@ -2366,7 +2462,7 @@ type RemoveContextRequest struct {
 
 func (x *RemoveContextRequest) Reset() {
 	*x = RemoveContextRequest{}
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2474,7 @@ func (x *RemoveContextRequest) String() string {
 func (*RemoveContextRequest) ProtoMessage() {}
 
 func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[54]
+	mi := &file_executor_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2487,7 @@ func (x *RemoveContextRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextRequest.ProtoReflect.Descriptor instead.
 func (*RemoveContextRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{54}
+	return file_executor_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RemoveContextRequest) GetSandboxId() string {
@@ -2423,7 +2519,7 @@ type RemoveContextResponse struct {
 
 func (x *RemoveContextResponse) Reset() {
 	*x = RemoveContextResponse{}
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2435,7 +2531,7 @@ func (x *RemoveContextResponse) String() string {
 func (*RemoveContextResponse) ProtoMessage() {}
 
 func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[55]
+	mi := &file_executor_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2448,7 +2544,7 @@ func (x *RemoveContextResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveContextResponse.ProtoReflect.Descriptor instead.
 func (*RemoveContextResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{55}
+	return file_executor_proto_rawDescGZIP(), []int{57}
 }
 
 type StartExecutionRequest struct {
@@ -2461,7 +2557,7 @@ type StartExecutionRequest struct {
 
 func (x *StartExecutionRequest) Reset() {
 	*x = StartExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2473,7 +2569,7 @@ func (x *StartExecutionRequest) String() string {
 func (*StartExecutionRequest) ProtoMessage() {}
 
 func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[56]
+	mi := &file_executor_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2486,7 +2582,7 @@ func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionRequest.ProtoReflect.Descriptor instead.
 func (*StartExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{56}
+	return file_executor_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *StartExecutionRequest) GetSandboxId() string {
@@ -2511,7 +2607,7 @@ type StartExecutionResponse struct {
 
 func (x *StartExecutionResponse) Reset() {
 	*x = StartExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2619,7 @@ func (x *StartExecutionResponse) String() string {
 func (*StartExecutionResponse) ProtoMessage() {}
 
 func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[57]
+	mi := &file_executor_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2632,7 @@ func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionResponse.ProtoReflect.Descriptor instead.
 func (*StartExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{57}
+	return file_executor_proto_rawDescGZIP(), []int{59}
 }
 
 type WatchExecutionRequest struct {
@@ -2550,7 +2646,7 @@ type WatchExecutionRequest struct {
 
 func (x *WatchExecutionRequest) Reset() {
 	*x = WatchExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2658,7 @@ func (x *WatchExecutionRequest) String() string {
 func (*WatchExecutionRequest) ProtoMessage() {}
 
 func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2671,7 @@ func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WatchExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{58}
+	return file_executor_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *WatchExecutionRequest) GetSandboxId() string {
@@ -2611,7 +2707,7 @@ type WatchExecutionResponse struct {
 
 func (x *WatchExecutionResponse) Reset() {
 	*x = WatchExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2623,7 +2719,7 @@ func (x *WatchExecutionResponse) String() string {
 func (*WatchExecutionResponse) ProtoMessage() {}
 
 func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2636,7 +2732,7 @@ func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WatchExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{59}
+	return file_executor_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *WatchExecutionResponse) GetEvent() []byte {
@@ -2670,7 +2766,7 @@ type WaitExecutionRequest struct {
 
 func (x *WaitExecutionRequest) Reset() {
 	*x = WaitExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2682,7 +2778,7 @@ func (x *WaitExecutionRequest) String() string {
 func (*WaitExecutionRequest) ProtoMessage() {}
 
 func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2695,7 +2791,7 @@ func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WaitExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{60}
+	return file_executor_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *WaitExecutionRequest) GetSandboxId() string {
@@ -2722,7 +2818,7 @@ type WaitExecutionResponse struct {
 
 func (x *WaitExecutionResponse) Reset() {
 	*x = WaitExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2830,7 @@ func (x *WaitExecutionResponse) String() string {
 func (*WaitExecutionResponse) ProtoMessage() {}
 
 func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +2843,7 @@ func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WaitExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{61}
+	return file_executor_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WaitExecutionResponse) GetResult() []byte {
@@ -2767,7 +2863,7 @@ type ForgetExecutionRequest struct {
 
 func (x *ForgetExecutionRequest) Reset() {
 	*x = ForgetExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2875,7 @@ func (x *ForgetExecutionRequest) String() string {
 func (*ForgetExecutionRequest) ProtoMessage() {}
 
 func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2888,7 @@ func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{62}
+	return file_executor_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ForgetExecutionRequest) GetSandboxId() string {
@@ -2817,7 +2913,7 @@ type ForgetExecutionResponse struct {
 
 func (x *ForgetExecutionResponse) Reset() {
 	*x = ForgetExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2829,7 +2925,7 @@ func (x *ForgetExecutionResponse) String() string {
 func (*ForgetExecutionResponse) ProtoMessage() {}
 
 func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2842,7 +2938,7 @@ func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{63}
+	return file_executor_proto_rawDescGZIP(), []int{65}
 }
 
 type WriteStdinRequest struct {
@@ -2857,7 +2953,7 @@ type WriteStdinRequest struct {
 
 func (x *WriteStdinRequest) Reset() {
 	*x = WriteStdinRequest{}
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2869,7 +2965,7 @@ func (x *WriteStdinRequest) String() string {
 func (*WriteStdinRequest) ProtoMessage() {}
 
 func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2882,7 +2978,7 @@ func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinRequest.ProtoReflect.Descriptor instead.
 func (*WriteStdinRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{64}
+	return file_executor_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *WriteStdinRequest) GetSandboxId() string {
@@ -2921,7 +3017,7 @@ type WriteStdinResponse struct {
 
 func (x *WriteStdinResponse) Reset() {
 	*x = WriteStdinResponse{}
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3029,7 @@ func (x *WriteStdinResponse) String() string {
 func (*WriteStdinResponse) ProtoMessage() {}
 
 func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3042,7 @@ func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinResponse.ProtoReflect.Descriptor instead.
 func (*WriteStdinResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{65}
+	return file_executor_proto_rawDescGZIP(), []int{67}
 }
 
 type SignalExecutionRequest struct {
@@ -2960,7 +3056,7 @@ type SignalExecutionRequest struct {
 
 func (x *SignalExecutionRequest) Reset() {
 	*x = SignalExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3068,7 @@ func (x *SignalExecutionRequest) String() string {
 func (*SignalExecutionRequest) ProtoMessage() {}
 
 func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3081,7 @@ func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionRequest.ProtoReflect.Descriptor instead.
 func (*SignalExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{66}
+	return file_executor_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *SignalExecutionRequest) GetSandboxId() string {
@@ -3017,7 +3113,7 @@ type SignalExecutionResponse struct {
 
 func (x *SignalExecutionResponse) Reset() {
 	*x = SignalExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3029,7 +3125,7 @@ func (x *SignalExecutionResponse) String() string {
 func (*SignalExecutionResponse) ProtoMessage() {}
 
 func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3138,7 @@ func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionResponse.ProtoReflect.Descriptor instead.
 func (*SignalExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{67}
+	return file_executor_proto_rawDescGZIP(), []int{69}
 }
 
 type ResizeExecutionRequest struct {
@@ -3056,7 +3152,7 @@ type ResizeExecutionRequest struct {
 
 func (x *ResizeExecutionRequest) Reset() {
 	*x = ResizeExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3068,7 +3164,7 @@ func (x *ResizeExecutionRequest) String() string {
 func (*ResizeExecutionRequest) ProtoMessage() {}
 
 func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3081,7 +3177,7 @@ func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{68}
+	return file_executor_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ResizeExecutionRequest) GetSandboxId() string {
@@ -3113,7 +3209,7 @@ type ResizeExecutionResponse struct {
 
 func (x *ResizeExecutionResponse) Reset() {
 	*x = ResizeExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3221,7 @@ func (x *ResizeExecutionResponse) String() string {
 func (*ResizeExecutionResponse) ProtoMessage() {}
 
 func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3234,7 @@ func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{69}
+	return file_executor_proto_rawDescGZIP(), []int{71}
 }
 
 type FileResponse struct {
@@ -3150,7 +3246,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3258,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3271,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{70}
+	return file_executor_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FileResponse) GetInfo() []byte {
@@ -3198,7 +3294,7 @@ type WriteFileRequest struct {
 
 func (x *WriteFileRequest) Reset() {
 	*x = WriteFileRequest{}
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3210,7 +3306,7 @@ func (x *WriteFileRequest) String() string {
 func (*WriteFileRequest) ProtoMessage() {}
 
 func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3223,7 +3319,7 @@ func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFileRequest.ProtoReflect.Descriptor instead.
 func (*WriteFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{71}
+	return file_executor_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *WriteFileRequest) GetSandboxId() string {
@@ -3273,7 +3369,7 @@ type ReadFileRequest struct {
 
 func (x *ReadFileRequest) Reset() {
 	*x = ReadFileRequest{}
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3285,7 +3381,7 @@ func (x *ReadFileRequest) String() string {
 func (*ReadFileRequest) ProtoMessage() {}
 
 func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3298,7 +3394,7 @@ func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileRequest.ProtoReflect.Descriptor instead.
 func (*ReadFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{72}
+	return file_executor_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReadFileRequest) GetSandboxId() string {
@@ -3339,7 +3435,7 @@ type ReadFileResponse struct {
 
 func (x *ReadFileResponse) Reset() {
 	*x = ReadFileResponse{}
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3447,7 @@ func (x *ReadFileResponse) String() string {
 func (*ReadFileResponse) ProtoMessage() {}
 
 func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3460,7 @@ func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileResponse.ProtoReflect.Descriptor instead.
 func (*ReadFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{73}
+	return file_executor_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReadFileResponse) GetInfo() []byte {
@@ -3391,7 +3487,7 @@ type StatFileRequest struct {
 
 func (x *StatFileRequest) Reset() {
 	*x = StatFileRequest{}
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +3499,7 @@ func (x *StatFileRequest) String() string {
 func (*StatFileRequest) ProtoMessage() {}
 
 func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +3512,7 @@ func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFileRequest.ProtoReflect.Descriptor instead.
 func (*StatFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{74}
+	return file_executor_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *StatFileRequest) GetSandboxId() string {
@@ -3446,7 +3542,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3458,7 +3554,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3471,7 +3567,7 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
 func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{75}
+	return file_executor_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ListFilesRequest) GetSandboxId() string {
@@ -3519,7 +3615,7 @@ type ListFilesResponse struct {
 
 func (x *ListFilesResponse) Reset() {
 	*x = ListFilesResponse{}
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3531,7 +3627,7 @@ func (x *ListFilesResponse) String() string {
 func (*ListFilesResponse) ProtoMessage() {}
 
 func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3544,7 +3640,7 @@ func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesResponse.ProtoReflect.Descriptor instead.
 func (*ListFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{76}
+	return file_executor_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ListFilesResponse) GetList() []byte {
@@ -3565,7 +3661,7 @@ type MakeDirRequest struct {
 
 func (x *MakeDirRequest) Reset() {
 	*x = MakeDirRequest{}
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3577,7 +3673,7 @@ func (x *MakeDirRequest) String() string {
 func (*MakeDirRequest) ProtoMessage() {}
 
 func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3590,7 +3686,7 @@ func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{77}
+	return file_executor_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *MakeDirRequest) GetSandboxId() string {
@@ -3626,7 +3722,7 @@ type MoveFileRequest struct {
 
 func (x *MoveFileRequest) Reset() {
 	*x = MoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3638,7 +3734,7 @@ func (x *MoveFileRequest) String() string {
 func (*MoveFileRequest) ProtoMessage() {}
 
 func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +3747,7 @@ func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveFileRequest.ProtoReflect.Descriptor instead.
 func (*MoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{78}
+	return file_executor_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *MoveFileRequest) GetSandboxId() string {
@@ -3693,7 +3789,7 @@ type ChmodFileRequest struct {
 
 func (x *ChmodFileRequest) Reset() {
 	*x = ChmodFileRequest{}
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3705,7 +3801,7 @@ func (x *ChmodFileRequest) String() string {
 func (*ChmodFileRequest) ProtoMessage() {}
 
 func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3718,7 +3814,7 @@ func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChmodFileRequest.ProtoReflect.Descriptor instead.
 func (*ChmodFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{79}
+	return file_executor_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ChmodFileRequest) GetSandboxId() string {
@@ -3753,7 +3849,7 @@ type RemoveFileRequest struct {
 
 func (x *RemoveFileRequest) Reset() {
 	*x = RemoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3765,7 +3861,7 @@ func (x *RemoveFileRequest) String() string {
 func (*RemoveFileRequest) ProtoMessage() {}
 
 func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3778,7 +3874,7 @@ func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{80}
+	return file_executor_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *RemoveFileRequest) GetSandboxId() string {
@@ -3810,7 +3906,7 @@ type RemoveFileResponse struct {
 
 func (x *RemoveFileResponse) Reset() {
 	*x = RemoveFileResponse{}
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3822,7 +3918,7 @@ func (x *RemoveFileResponse) String() string {
 func (*RemoveFileResponse) ProtoMessage() {}
 
 func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3835,7 +3931,7 @@ func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileResponse.ProtoReflect.Descriptor instead.
 func (*RemoveFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{81}
+	return file_executor_proto_rawDescGZIP(), []int{83}
 }
 
 type PackFilesRequest struct {
@@ -3848,7 +3944,7 @@ type PackFilesRequest struct {
 
 func (x *PackFilesRequest) Reset() {
 	*x = PackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +3956,7 @@ func (x *PackFilesRequest) String() string {
 func (*PackFilesRequest) ProtoMessage() {}
 
 func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +3969,7 @@ func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesRequest.ProtoReflect.Descriptor instead.
 func (*PackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{82}
+	return file_executor_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *PackFilesRequest) GetSandboxId() string {
@@ -3899,7 +3995,7 @@ type PackFilesResponse struct {
 
 func (x *PackFilesResponse) Reset() {
 	*x = PackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +4007,7 @@ func (x *PackFilesResponse) String() string {
 func (*PackFilesResponse) ProtoMessage() {}
 
 func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4020,7 @@ func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesResponse.ProtoReflect.Descriptor instead.
 func (*PackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{83}
+	return file_executor_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *PackFilesResponse) GetData() []byte {
@@ -3945,7 +4041,7 @@ type UnpackFilesRequest struct {
 
 func (x *UnpackFilesRequest) Reset() {
 	*x = UnpackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3957,7 +4053,7 @@ func (x *UnpackFilesRequest) String() string {
 func (*UnpackFilesRequest) ProtoMessage() {}
 
 func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3970,7 +4066,7 @@ func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesRequest.ProtoReflect.Descriptor instead.
 func (*UnpackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{84}
+	return file_executor_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *UnpackFilesRequest) GetSandboxId() string {
@@ -4003,7 +4099,7 @@ type UnpackFilesResponse struct {
 
 func (x *UnpackFilesResponse) Reset() {
 	*x = UnpackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4015,7 +4111,7 @@ func (x *UnpackFilesResponse) String() string {
 func (*UnpackFilesResponse) ProtoMessage() {}
 
 func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,7 +4124,7 @@ func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesResponse.ProtoReflect.Descriptor instead.
 func (*UnpackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{85}
+	return file_executor_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *UnpackFilesResponse) GetUnpacked() []byte {
@@ -4049,7 +4145,7 @@ type WatchFilesRequest struct {
 
 func (x *WatchFilesRequest) Reset() {
 	*x = WatchFilesRequest{}
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4061,7 +4157,7 @@ func (x *WatchFilesRequest) String() string {
 func (*WatchFilesRequest) ProtoMessage() {}
 
 func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4074,7 +4170,7 @@ func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesRequest.ProtoReflect.Descriptor instead.
 func (*WatchFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{86}
+	return file_executor_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *WatchFilesRequest) GetSandboxId() string {
@@ -4107,7 +4203,7 @@ type WatchFilesResponse struct {
 
 func (x *WatchFilesResponse) Reset() {
 	*x = WatchFilesResponse{}
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4215,7 @@ func (x *WatchFilesResponse) String() string {
 func (*WatchFilesResponse) ProtoMessage() {}
 
 func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4228,7 @@ func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesResponse.ProtoReflect.Descriptor instead.
 func (*WatchFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{87}
+	return file_executor_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *WatchFilesResponse) GetEvent() []byte {
@@ -4155,7 +4251,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4263,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4180,7 +4276,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{88}
+	return file_executor_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Error) GetCode() string {
@@ -4215,7 +4311,12 @@ var File_executor_proto protoreflect.FileDescriptor
 
 const file_executor_proto_rawDesc = "" +
 	"\n" +
-	"\x0eexecutor.proto\x12\x10yurt.executor.v1\"4\n" +
+	"\x0eexecutor.proto\x12\x10yurt.executor.v1\"3\n" +
+	"\x13PrepareImageRequest\x12\x1c\n" +
+	"\treference\x18\x01 \x01(\tR\treference\"@\n" +
+	"\x14PrepareImageResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\fR\x04text\x12\x14\n" +
+	"\x05image\x18\x02 \x01(\fR\x05image\"4\n" +
 	"\x16PrepareTemplateRequest\x12\x1a\n" +
 	"\btemplate\x18\x01 \x01(\fR\btemplate\"-\n" +
 	"\x17PrepareTemplateResponse\x12\x12\n" +
@@ -4452,13 +4553,14 @@ const file_executor_proto_rawDesc = "" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
 	"\x05field\x18\x03 \x01(\tR\x05field\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs2\xe2\x03\n" +
+	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs2\xc3\x04\n" +
 	"\x04Node\x12Q\n" +
 	"\bDescribe\x12!.yurt.executor.v1.DescribeRequest\x1a\".yurt.executor.v1.DescribeResponse\x12]\n" +
 	"\fListRuntimes\x12%.yurt.executor.v1.ListRuntimesRequest\x1a&.yurt.executor.v1.ListRuntimesResponse\x12Z\n" +
 	"\vSetDraining\x12$.yurt.executor.v1.SetDrainingRequest\x1a%.yurt.executor.v1.SetDrainingResponse\x12b\n" +
 	"\rWatchCapacity\x12&.yurt.executor.v1.WatchCapacityRequest\x1a'.yurt.executor.v1.WatchCapacityResponse0\x01\x12h\n" +
-	"\x0fPrepareTemplate\x12(.yurt.executor.v1.PrepareTemplateRequest\x1a).yurt.executor.v1.PrepareTemplateResponse0\x012\xcc\x06\n" +
+	"\x0fPrepareTemplate\x12(.yurt.executor.v1.PrepareTemplateRequest\x1a).yurt.executor.v1.PrepareTemplateResponse0\x01\x12_\n" +
+	"\fPrepareImage\x12%.yurt.executor.v1.PrepareImageRequest\x1a&.yurt.executor.v1.PrepareImageResponse0\x012\xcc\x06\n" +
 	"\tSandboxes\x12Y\n" +
 	"\x06Create\x12&.yurt.executor.v1.CreateSandboxRequest\x1a'.yurt.executor.v1.CreateSandboxResponse\x12\\\n" +
 	"\aDestroy\x12'.yurt.executor.v1.DestroySandboxRequest\x1a(.yurt.executor.v1.DestroySandboxResponse\x12Y\n" +
@@ -4522,195 +4624,199 @@ func file_executor_proto_rawDescGZIP() []byte {
 	return file_executor_proto_rawDescData
 }
 
-var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 89)
+var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
 var file_executor_proto_goTypes = []any{
-	(*PrepareTemplateRequest)(nil),  // 0: yurt.executor.v1.PrepareTemplateRequest
-	(*PrepareTemplateResponse)(nil), // 1: yurt.executor.v1.PrepareTemplateResponse
-	(*SetDrainingRequest)(nil),      // 2: yurt.executor.v1.SetDrainingRequest
-	(*SetDrainingResponse)(nil),     // 3: yurt.executor.v1.SetDrainingResponse
-	(*WatchCapacityRequest)(nil),    // 4: yurt.executor.v1.WatchCapacityRequest
-	(*WatchCapacityResponse)(nil),   // 5: yurt.executor.v1.WatchCapacityResponse
-	(*DescribeRequest)(nil),         // 6: yurt.executor.v1.DescribeRequest
-	(*DescribeResponse)(nil),        // 7: yurt.executor.v1.DescribeResponse
-	(*ListRuntimesRequest)(nil),     // 8: yurt.executor.v1.ListRuntimesRequest
-	(*ListRuntimesResponse)(nil),    // 9: yurt.executor.v1.ListRuntimesResponse
-	(*CreateSandboxRequest)(nil),    // 10: yurt.executor.v1.CreateSandboxRequest
-	(*CreateSandboxResponse)(nil),   // 11: yurt.executor.v1.CreateSandboxResponse
-	(*DestroySandboxRequest)(nil),   // 12: yurt.executor.v1.DestroySandboxRequest
-	(*DestroySandboxResponse)(nil),  // 13: yurt.executor.v1.DestroySandboxResponse
-	(*ListSandboxesRequest)(nil),    // 14: yurt.executor.v1.ListSandboxesRequest
-	(*ListSandboxesResponse)(nil),   // 15: yurt.executor.v1.ListSandboxesResponse
-	(*WatchSandboxesRequest)(nil),   // 16: yurt.executor.v1.WatchSandboxesRequest
-	(*WatchSandboxesResponse)(nil),  // 17: yurt.executor.v1.WatchSandboxesResponse
-	(*PauseSandboxRequest)(nil),     // 18: yurt.executor.v1.PauseSandboxRequest
-	(*PauseSandboxResponse)(nil),    // 19: yurt.executor.v1.PauseSandboxResponse
-	(*ResumeSandboxRequest)(nil),    // 20: yurt.executor.v1.ResumeSandboxRequest
-	(*ResumeSandboxResponse)(nil),   // 21: yurt.executor.v1.ResumeSandboxResponse
-	(*SandboxStatsRequest)(nil),     // 22: yurt.executor.v1.SandboxStatsRequest
-	(*SandboxStatsResponse)(nil),    // 23: yurt.executor.v1.SandboxStatsResponse
-	(*ListProcessesRequest)(nil),    // 24: yurt.executor.v1.ListProcessesRequest
-	(*ListProcessesResponse)(nil),   // 25: yurt.executor.v1.ListProcessesResponse
-	(*SignalProcessRequest)(nil),    // 26: yurt.executor.v1.SignalProcessRequest
-	(*SignalProcessResponse)(nil),   // 27: yurt.executor.v1.SignalProcessResponse
-	(*AddReserveRequest)(nil),       // 28: yurt.executor.v1.AddReserveRequest
-	(*AddReserveResponse)(nil),      // 29: yurt.executor.v1.AddReserveResponse
-	(*ClaimSandboxRequest)(nil),     // 30: yurt.executor.v1.ClaimSandboxRequest
-	(*ClaimSandboxResponse)(nil),    // 31: yurt.executor.v1.ClaimSandboxResponse
-	(*AwaitSandboxRequest)(nil),     // 32: yurt.executor.v1.AwaitSandboxRequest
-	(*AwaitSandboxResponse)(nil),    // 33: yurt.executor.v1.AwaitSandboxResponse
-	(*ListReservesRequest)(nil),     // 34: yurt.executor.v1.ListReservesRequest
-	(*ListReservesResponse)(nil),    // 35: yurt.executor.v1.ListReservesResponse
-	(*ReleaseReserveRequest)(nil),   // 36: yurt.executor.v1.ReleaseReserveRequest
-	(*ReleaseReserveResponse)(nil),  // 37: yurt.executor.v1.ReleaseReserveResponse
-	(*RetireSlotsRequest)(nil),      // 38: yurt.executor.v1.RetireSlotsRequest
-	(*RetireSlotsResponse)(nil),     // 39: yurt.executor.v1.RetireSlotsResponse
-	(*OpenSlotRequest)(nil),         // 40: yurt.executor.v1.OpenSlotRequest
-	(*OpenSlotResponse)(nil),        // 41: yurt.executor.v1.OpenSlotResponse
-	(*CloseSlotRequest)(nil),        // 42: yurt.executor.v1.CloseSlotRequest
-	(*CloseSlotResponse)(nil),       // 43: yurt.executor.v1.CloseSlotResponse
-	(*WaitSlotRequest)(nil),         // 44: yurt.executor.v1.WaitSlotRequest
-	(*WaitSlotResponse)(nil),        // 45: yurt.executor.v1.WaitSlotResponse
-	(*ListSlotsRequest)(nil),        // 46: yurt.executor.v1.ListSlotsRequest
-	(*ListSlotsResponse)(nil),       // 47: yurt.executor.v1.ListSlotsResponse
-	(*WatchSlotsRequest)(nil),       // 48: yurt.executor.v1.WatchSlotsRequest
-	(*WatchSlotsResponse)(nil),      // 49: yurt.executor.v1.WatchSlotsResponse
-	(*ListContextsRequest)(nil),     // 50: yurt.executor.v1.ListContextsRequest
-	(*ListContextsResponse)(nil),    // 51: yurt.executor.v1.ListContextsResponse
-	(*RestartContextRequest)(nil),   // 52: yurt.executor.v1.RestartContextRequest
-	(*RestartContextResponse)(nil),  // 53: yurt.executor.v1.RestartContextResponse
-	(*RemoveContextRequest)(nil),    // 54: yurt.executor.v1.RemoveContextRequest
-	(*RemoveContextResponse)(nil),   // 55: yurt.executor.v1.RemoveContextResponse
-	(*StartExecutionRequest)(nil),   // 56: yurt.executor.v1.StartExecutionRequest
-	(*StartExecutionResponse)(nil),  // 57: yurt.executor.v1.StartExecutionResponse
-	(*WatchExecutionRequest)(nil),   // 58: yurt.executor.v1.WatchExecutionRequest
-	(*WatchExecutionResponse)(nil),  // 59: yurt.executor.v1.WatchExecutionResponse
-	(*WaitExecutionRequest)(nil),    // 60: yurt.executor.v1.WaitExecutionRequest
-	(*WaitExecutionResponse)(nil),   // 61: yurt.executor.v1.WaitExecutionResponse
-	(*ForgetExecutionRequest)(nil),  // 62: yurt.executor.v1.ForgetExecutionRequest
-	(*ForgetExecutionResponse)(nil), // 63: yurt.executor.v1.ForgetExecutionResponse
-	(*WriteStdinRequest)(nil),       // 64: yurt.executor.v1.WriteStdinRequest
-	(*WriteStdinResponse)(nil),      // 65: yurt.executor.v1.WriteStdinResponse
-	(*SignalExecutionRequest)(nil),  // 66: yurt.executor.v1.SignalExecutionRequest
-	(*SignalExecutionResponse)(nil), // 67: yurt.executor.v1.SignalExecutionResponse
-	(*ResizeExecutionRequest)(nil),  // 68: yurt.executor.v1.ResizeExecutionRequest
-	(*ResizeExecutionResponse)(nil), // 69: yurt.executor.v1.ResizeExecutionResponse
-	(*FileResponse)(nil),            // 70: yurt.executor.v1.FileResponse
-	(*WriteFileRequest)(nil),        // 71: yurt.executor.v1.WriteFileRequest
-	(*ReadFileRequest)(nil),         // 72: yurt.executor.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),        // 73: yurt.executor.v1.ReadFileResponse
-	(*StatFileRequest)(nil),         // 74: yurt.executor.v1.StatFileRequest
-	(*ListFilesRequest)(nil),        // 75: yurt.executor.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),       // 76: yurt.executor.v1.ListFilesResponse
-	(*MakeDirRequest)(nil),          // 77: yurt.executor.v1.MakeDirRequest
-	(*MoveFileRequest)(nil),         // 78: yurt.executor.v1.MoveFileRequest
-	(*ChmodFileRequest)(nil),        // 79: yurt.executor.v1.ChmodFileRequest
-	(*RemoveFileRequest)(nil),       // 80: yurt.executor.v1.RemoveFileRequest
-	(*RemoveFileResponse)(nil),      // 81: yurt.executor.v1.RemoveFileResponse
-	(*PackFilesRequest)(nil),        // 82: yurt.executor.v1.PackFilesRequest
-	(*PackFilesResponse)(nil),       // 83: yurt.executor.v1.PackFilesResponse
-	(*UnpackFilesRequest)(nil),      // 84: yurt.executor.v1.UnpackFilesRequest
-	(*UnpackFilesResponse)(nil),     // 85: yurt.executor.v1.UnpackFilesResponse
-	(*WatchFilesRequest)(nil),       // 86: yurt.executor.v1.WatchFilesRequest
-	(*WatchFilesResponse)(nil),      // 87: yurt.executor.v1.WatchFilesResponse
-	(*Error)(nil),                   // 88: yurt.executor.v1.Error
+	(*PrepareImageRequest)(nil),     // 0: yurt.executor.v1.PrepareImageRequest
+	(*PrepareImageResponse)(nil),    // 1: yurt.executor.v1.PrepareImageResponse
+	(*PrepareTemplateRequest)(nil),  // 2: yurt.executor.v1.PrepareTemplateRequest
+	(*PrepareTemplateResponse)(nil), // 3: yurt.executor.v1.PrepareTemplateResponse
+	(*SetDrainingRequest)(nil),      // 4: yurt.executor.v1.SetDrainingRequest
+	(*SetDrainingResponse)(nil),     // 5: yurt.executor.v1.SetDrainingResponse
+	(*WatchCapacityRequest)(nil),    // 6: yurt.executor.v1.WatchCapacityRequest
+	(*WatchCapacityResponse)(nil),   // 7: yurt.executor.v1.WatchCapacityResponse
+	(*DescribeRequest)(nil),         // 8: yurt.executor.v1.DescribeRequest
+	(*DescribeResponse)(nil),        // 9: yurt.executor.v1.DescribeResponse
+	(*ListRuntimesRequest)(nil),     // 10: yurt.executor.v1.ListRuntimesRequest
+	(*ListRuntimesResponse)(nil),    // 11: yurt.executor.v1.ListRuntimesResponse
+	(*CreateSandboxRequest)(nil),    // 12: yurt.executor.v1.CreateSandboxRequest
+	(*CreateSandboxResponse)(nil),   // 13: yurt.executor.v1.CreateSandboxResponse
+	(*DestroySandboxRequest)(nil),   // 14: yurt.executor.v1.DestroySandboxRequest
+	(*DestroySandboxResponse)(nil),  // 15: yurt.executor.v1.DestroySandboxResponse
+	(*ListSandboxesRequest)(nil),    // 16: yurt.executor.v1.ListSandboxesRequest
+	(*ListSandboxesResponse)(nil),   // 17: yurt.executor.v1.ListSandboxesResponse
+	(*WatchSandboxesRequest)(nil),   // 18: yurt.executor.v1.WatchSandboxesRequest
+	(*WatchSandboxesResponse)(nil),  // 19: yurt.executor.v1.WatchSandboxesResponse
+	(*PauseSandboxRequest)(nil),     // 20: yurt.executor.v1.PauseSandboxRequest
+	(*PauseSandboxResponse)(nil),    // 21: yurt.executor.v1.PauseSandboxResponse
+	(*ResumeSandboxRequest)(nil),    // 22: yurt.executor.v1.ResumeSandboxRequest
+	(*ResumeSandboxResponse)(nil),   // 23: yurt.executor.v1.ResumeSandboxResponse
+	(*SandboxStatsRequest)(nil),     // 24: yurt.executor.v1.SandboxStatsRequest
+	(*SandboxStatsResponse)(nil),    // 25: yurt.executor.v1.SandboxStatsResponse
+	(*ListProcessesRequest)(nil),    // 26: yurt.executor.v1.ListProcessesRequest
+	(*ListProcessesResponse)(nil),   // 27: yurt.executor.v1.ListProcessesResponse
+	(*SignalProcessRequest)(nil),    // 28: yurt.executor.v1.SignalProcessRequest
+	(*SignalProcessResponse)(nil),   // 29: yurt.executor.v1.SignalProcessResponse
+	(*AddReserveRequest)(nil),       // 30: yurt.executor.v1.AddReserveRequest
+	(*AddReserveResponse)(nil),      // 31: yurt.executor.v1.AddReserveResponse
+	(*ClaimSandboxRequest)(nil),     // 32: yurt.executor.v1.ClaimSandboxRequest
+	(*ClaimSandboxResponse)(nil),    // 33: yurt.executor.v1.ClaimSandboxResponse
+	(*AwaitSandboxRequest)(nil),     // 34: yurt.executor.v1.AwaitSandboxRequest
+	(*AwaitSandboxResponse)(nil),    // 35: yurt.executor.v1.AwaitSandboxResponse
+	(*ListReservesRequest)(nil),     // 36: yurt.executor.v1.ListReservesRequest
+	(*ListReservesResponse)(nil),    // 37: yurt.executor.v1.ListReservesResponse
+	(*ReleaseReserveRequest)(nil),   // 38: yurt.executor.v1.ReleaseReserveRequest
+	(*ReleaseReserveResponse)(nil),  // 39: yurt.executor.v1.ReleaseReserveResponse
+	(*RetireSlotsRequest)(nil),      // 40: yurt.executor.v1.RetireSlotsRequest
+	(*RetireSlotsResponse)(nil),     // 41: yurt.executor.v1.RetireSlotsResponse
+	(*OpenSlotRequest)(nil),         // 42: yurt.executor.v1.OpenSlotRequest
+	(*OpenSlotResponse)(nil),        // 43: yurt.executor.v1.OpenSlotResponse
+	(*CloseSlotRequest)(nil),        // 44: yurt.executor.v1.CloseSlotRequest
+	(*CloseSlotResponse)(nil),       // 45: yurt.executor.v1.CloseSlotResponse
+	(*WaitSlotRequest)(nil),         // 46: yurt.executor.v1.WaitSlotRequest
+	(*WaitSlotResponse)(nil),        // 47: yurt.executor.v1.WaitSlotResponse
+	(*ListSlotsRequest)(nil),        // 48: yurt.executor.v1.ListSlotsRequest
+	(*ListSlotsResponse)(nil),       // 49: yurt.executor.v1.ListSlotsResponse
+	(*WatchSlotsRequest)(nil),       // 50: yurt.executor.v1.WatchSlotsRequest
+	(*WatchSlotsResponse)(nil),      // 51: yurt.executor.v1.WatchSlotsResponse
+	(*ListContextsRequest)(nil),     // 52: yurt.executor.v1.ListContextsRequest
+	(*ListContextsResponse)(nil),    // 53: yurt.executor.v1.ListContextsResponse
+	(*RestartContextRequest)(nil),   // 54: yurt.executor.v1.RestartContextRequest
+	(*RestartContextResponse)(nil),  // 55: yurt.executor.v1.RestartContextResponse
+	(*RemoveContextRequest)(nil),    // 56: yurt.executor.v1.RemoveContextRequest
+	(*RemoveContextResponse)(nil),   // 57: yurt.executor.v1.RemoveContextResponse
+	(*StartExecutionRequest)(nil),   // 58: yurt.executor.v1.StartExecutionRequest
+	(*StartExecutionResponse)(nil),  // 59: yurt.executor.v1.StartExecutionResponse
+	(*WatchExecutionRequest)(nil),   // 60: yurt.executor.v1.WatchExecutionRequest
+	(*WatchExecutionResponse)(nil),  // 61: yurt.executor.v1.WatchExecutionResponse
+	(*WaitExecutionRequest)(nil),    // 62: yurt.executor.v1.WaitExecutionRequest
+	(*WaitExecutionResponse)(nil),   // 63: yurt.executor.v1.WaitExecutionResponse
+	(*ForgetExecutionRequest)(nil),  // 64: yurt.executor.v1.ForgetExecutionRequest
+	(*ForgetExecutionResponse)(nil), // 65: yurt.executor.v1.ForgetExecutionResponse
+	(*WriteStdinRequest)(nil),       // 66: yurt.executor.v1.WriteStdinRequest
+	(*WriteStdinResponse)(nil),      // 67: yurt.executor.v1.WriteStdinResponse
+	(*SignalExecutionRequest)(nil),  // 68: yurt.executor.v1.SignalExecutionRequest
+	(*SignalExecutionResponse)(nil), // 69: yurt.executor.v1.SignalExecutionResponse
+	(*ResizeExecutionRequest)(nil),  // 70: yurt.executor.v1.ResizeExecutionRequest
+	(*ResizeExecutionResponse)(nil), // 71: yurt.executor.v1.ResizeExecutionResponse
+	(*FileResponse)(nil),            // 72: yurt.executor.v1.FileResponse
+	(*WriteFileRequest)(nil),        // 73: yurt.executor.v1.WriteFileRequest
+	(*ReadFileRequest)(nil),         // 74: yurt.executor.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),        // 75: yurt.executor.v1.ReadFileResponse
+	(*StatFileRequest)(nil),         // 76: yurt.executor.v1.StatFileRequest
+	(*ListFilesRequest)(nil),        // 77: yurt.executor.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),       // 78: yurt.executor.v1.ListFilesResponse
+	(*MakeDirRequest)(nil),          // 79: yurt.executor.v1.MakeDirRequest
+	(*MoveFileRequest)(nil),         // 80: yurt.executor.v1.MoveFileRequest
+	(*ChmodFileRequest)(nil),        // 81: yurt.executor.v1.ChmodFileRequest
+	(*RemoveFileRequest)(nil),       // 82: yurt.executor.v1.RemoveFileRequest
+	(*RemoveFileResponse)(nil),      // 83: yurt.executor.v1.RemoveFileResponse
+	(*PackFilesRequest)(nil),        // 84: yurt.executor.v1.PackFilesRequest
+	(*PackFilesResponse)(nil),       // 85: yurt.executor.v1.PackFilesResponse
+	(*UnpackFilesRequest)(nil),      // 86: yurt.executor.v1.UnpackFilesRequest
+	(*UnpackFilesResponse)(nil),     // 87: yurt.executor.v1.UnpackFilesResponse
+	(*WatchFilesRequest)(nil),       // 88: yurt.executor.v1.WatchFilesRequest
+	(*WatchFilesResponse)(nil),      // 89: yurt.executor.v1.WatchFilesResponse
+	(*Error)(nil),                   // 90: yurt.executor.v1.Error
 }
 var file_executor_proto_depIdxs = []int32{
-	6,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
-	8,  // 1: yurt.executor.v1.Node.ListRuntimes:input_type -> yurt.executor.v1.ListRuntimesRequest
-	2,  // 2: yurt.executor.v1.Node.SetDraining:input_type -> yurt.executor.v1.SetDrainingRequest
-	4,  // 3: yurt.executor.v1.Node.WatchCapacity:input_type -> yurt.executor.v1.WatchCapacityRequest
-	0,  // 4: yurt.executor.v1.Node.PrepareTemplate:input_type -> yurt.executor.v1.PrepareTemplateRequest
-	10, // 5: yurt.executor.v1.Sandboxes.Create:input_type -> yurt.executor.v1.CreateSandboxRequest
-	12, // 6: yurt.executor.v1.Sandboxes.Destroy:input_type -> yurt.executor.v1.DestroySandboxRequest
-	14, // 7: yurt.executor.v1.Sandboxes.List:input_type -> yurt.executor.v1.ListSandboxesRequest
-	16, // 8: yurt.executor.v1.Sandboxes.Watch:input_type -> yurt.executor.v1.WatchSandboxesRequest
-	18, // 9: yurt.executor.v1.Sandboxes.Pause:input_type -> yurt.executor.v1.PauseSandboxRequest
-	20, // 10: yurt.executor.v1.Sandboxes.Resume:input_type -> yurt.executor.v1.ResumeSandboxRequest
-	22, // 11: yurt.executor.v1.Sandboxes.Stats:input_type -> yurt.executor.v1.SandboxStatsRequest
-	24, // 12: yurt.executor.v1.Sandboxes.ListProcesses:input_type -> yurt.executor.v1.ListProcessesRequest
-	26, // 13: yurt.executor.v1.Sandboxes.SignalProcess:input_type -> yurt.executor.v1.SignalProcessRequest
-	28, // 14: yurt.executor.v1.Reserves.Add:input_type -> yurt.executor.v1.AddReserveRequest
-	30, // 15: yurt.executor.v1.Reserves.Claim:input_type -> yurt.executor.v1.ClaimSandboxRequest
-	32, // 16: yurt.executor.v1.Reserves.Await:input_type -> yurt.executor.v1.AwaitSandboxRequest
-	34, // 17: yurt.executor.v1.Reserves.List:input_type -> yurt.executor.v1.ListReservesRequest
-	36, // 18: yurt.executor.v1.Reserves.Release:input_type -> yurt.executor.v1.ReleaseReserveRequest
-	40, // 19: yurt.executor.v1.Slots.Open:input_type -> yurt.executor.v1.OpenSlotRequest
-	42, // 20: yurt.executor.v1.Slots.Close:input_type -> yurt.executor.v1.CloseSlotRequest
-	44, // 21: yurt.executor.v1.Slots.Wait:input_type -> yurt.executor.v1.WaitSlotRequest
-	46, // 22: yurt.executor.v1.Slots.List:input_type -> yurt.executor.v1.ListSlotsRequest
-	48, // 23: yurt.executor.v1.Slots.Watch:input_type -> yurt.executor.v1.WatchSlotsRequest
-	38, // 24: yurt.executor.v1.Slots.Retire:input_type -> yurt.executor.v1.RetireSlotsRequest
-	50, // 25: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
-	52, // 26: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
-	54, // 27: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
-	56, // 28: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
-	56, // 29: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
-	58, // 30: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
-	60, // 31: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
-	62, // 32: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
-	64, // 33: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
-	66, // 34: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
-	68, // 35: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
-	71, // 36: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	72, // 37: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	74, // 38: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	75, // 39: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	77, // 40: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	78, // 41: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	79, // 42: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	80, // 43: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	82, // 44: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	84, // 45: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	86, // 46: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	7,  // 47: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	9,  // 48: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	3,  // 49: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
-	5,  // 50: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
-	1,  // 51: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
-	11, // 52: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	13, // 53: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	15, // 54: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	17, // 55: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	19, // 56: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	21, // 57: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	23, // 58: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	25, // 59: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	27, // 60: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	29, // 61: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	31, // 62: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	33, // 63: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
-	35, // 64: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	37, // 65: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	41, // 66: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
-	43, // 67: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
-	45, // 68: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
-	47, // 69: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
-	49, // 70: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
-	39, // 71: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
-	51, // 72: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	53, // 73: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	55, // 74: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	57, // 75: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	61, // 76: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
-	59, // 77: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	61, // 78: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	63, // 79: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	65, // 80: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	67, // 81: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	69, // 82: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	70, // 83: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	73, // 84: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	70, // 85: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	76, // 86: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	70, // 87: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	70, // 88: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	70, // 89: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	81, // 90: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	83, // 91: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	85, // 92: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	87, // 93: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	47, // [47:94] is the sub-list for method output_type
-	0,  // [0:47] is the sub-list for method input_type
+	8,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
+	10, // 1: yurt.executor.v1.Node.ListRuntimes:input_type -> yurt.executor.v1.ListRuntimesRequest
+	4,  // 2: yurt.executor.v1.Node.SetDraining:input_type -> yurt.executor.v1.SetDrainingRequest
+	6,  // 3: yurt.executor.v1.Node.WatchCapacity:input_type -> yurt.executor.v1.WatchCapacityRequest
+	2,  // 4: yurt.executor.v1.Node.PrepareTemplate:input_type -> yurt.executor.v1.PrepareTemplateRequest
+	0,  // 5: yurt.executor.v1.Node.PrepareImage:input_type -> yurt.executor.v1.PrepareImageRequest
+	12, // 6: yurt.executor.v1.Sandboxes.Create:input_type -> yurt.executor.v1.CreateSandboxRequest
+	14, // 7: yurt.executor.v1.Sandboxes.Destroy:input_type -> yurt.executor.v1.DestroySandboxRequest
+	16, // 8: yurt.executor.v1.Sandboxes.List:input_type -> yurt.executor.v1.ListSandboxesRequest
+	18, // 9: yurt.executor.v1.Sandboxes.Watch:input_type -> yurt.executor.v1.WatchSandboxesRequest
+	20, // 10: yurt.executor.v1.Sandboxes.Pause:input_type -> yurt.executor.v1.PauseSandboxRequest
+	22, // 11: yurt.executor.v1.Sandboxes.Resume:input_type -> yurt.executor.v1.ResumeSandboxRequest
+	24, // 12: yurt.executor.v1.Sandboxes.Stats:input_type -> yurt.executor.v1.SandboxStatsRequest
+	26, // 13: yurt.executor.v1.Sandboxes.ListProcesses:input_type -> yurt.executor.v1.ListProcessesRequest
+	28, // 14: yurt.executor.v1.Sandboxes.SignalProcess:input_type -> yurt.executor.v1.SignalProcessRequest
+	30, // 15: yurt.executor.v1.Reserves.Add:input_type -> yurt.executor.v1.AddReserveRequest
+	32, // 16: yurt.executor.v1.Reserves.Claim:input_type -> yurt.executor.v1.ClaimSandboxRequest
+	34, // 17: yurt.executor.v1.Reserves.Await:input_type -> yurt.executor.v1.AwaitSandboxRequest
+	36, // 18: yurt.executor.v1.Reserves.List:input_type -> yurt.executor.v1.ListReservesRequest
+	38, // 19: yurt.executor.v1.Reserves.Release:input_type -> yurt.executor.v1.ReleaseReserveRequest
+	42, // 20: yurt.executor.v1.Slots.Open:input_type -> yurt.executor.v1.OpenSlotRequest
+	44, // 21: yurt.executor.v1.Slots.Close:input_type -> yurt.executor.v1.CloseSlotRequest
+	46, // 22: yurt.executor.v1.Slots.Wait:input_type -> yurt.executor.v1.WaitSlotRequest
+	48, // 23: yurt.executor.v1.Slots.List:input_type -> yurt.executor.v1.ListSlotsRequest
+	50, // 24: yurt.executor.v1.Slots.Watch:input_type -> yurt.executor.v1.WatchSlotsRequest
+	40, // 25: yurt.executor.v1.Slots.Retire:input_type -> yurt.executor.v1.RetireSlotsRequest
+	52, // 26: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
+	54, // 27: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
+	56, // 28: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
+	58, // 29: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
+	58, // 30: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
+	60, // 31: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
+	62, // 32: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
+	64, // 33: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
+	66, // 34: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
+	68, // 35: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
+	70, // 36: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
+	73, // 37: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
+	74, // 38: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	76, // 39: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	77, // 40: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	79, // 41: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	80, // 42: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	81, // 43: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	82, // 44: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	84, // 45: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	86, // 46: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	88, // 47: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	9,  // 48: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	11, // 49: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	5,  // 50: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	7,  // 51: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	3,  // 52: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
+	1,  // 53: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
+	13, // 54: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	15, // 55: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	17, // 56: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	19, // 57: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	21, // 58: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	23, // 59: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	25, // 60: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	27, // 61: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	29, // 62: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	31, // 63: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	33, // 64: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	35, // 65: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	37, // 66: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	39, // 67: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	43, // 68: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	45, // 69: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	47, // 70: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	49, // 71: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	51, // 72: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	41, // 73: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
+	53, // 74: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	55, // 75: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	57, // 76: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	59, // 77: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	63, // 78: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
+	61, // 79: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	63, // 80: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	65, // 81: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	67, // 82: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	69, // 83: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	71, // 84: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	72, // 85: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	75, // 86: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	72, // 87: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	78, // 88: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	72, // 89: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	72, // 90: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	72, // 91: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	83, // 92: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	85, // 93: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	87, // 94: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	89, // 95: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	48, // [48:96] is the sub-list for method output_type
+	0,  // [0:48] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -4727,7 +4833,7 @@ func file_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc), len(file_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   89,
+			NumMessages:   91,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

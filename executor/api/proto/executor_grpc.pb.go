@@ -36,6 +36,7 @@ const (
 	Node_SetDraining_FullMethodName     = "/yurt.executor.v1.Node/SetDraining"
 	Node_WatchCapacity_FullMethodName   = "/yurt.executor.v1.Node/WatchCapacity"
 	Node_PrepareTemplate_FullMethodName = "/yurt.executor.v1.Node/PrepareTemplate"
+	Node_PrepareImage_FullMethodName    = "/yurt.executor.v1.Node/PrepareImage"
 )
 
 // NodeClient is the client API for Node service.
@@ -50,9 +51,11 @@ type NodeClient interface {
 	SetDraining(ctx context.Context, in *SetDrainingRequest, opts ...grpc.CallOption) (*SetDrainingResponse, error)
 	// WatchCapacity tells what the node has to offer, at once and again at each change.
 	WatchCapacity(ctx context.Context, in *WatchCapacityRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchCapacityResponse], error)
-	// PrepareTemplate installs the packages of a template, and tells what the package
-	// managers print until that is done.
+	// PrepareTemplate pulls the image of a template and installs its packages, and tells how
+	// that goes until it is done.
 	PrepareTemplate(ctx context.Context, in *PrepareTemplateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PrepareTemplateResponse], error)
+	// PrepareImage pulls a container image, and tells how that goes until it is done.
+	PrepareImage(ctx context.Context, in *PrepareImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PrepareImageResponse], error)
 }
 
 type nodeClient struct {
@@ -131,6 +134,25 @@ func (c *nodeClient) PrepareTemplate(ctx context.Context, in *PrepareTemplateReq
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Node_PrepareTemplateClient = grpc.ServerStreamingClient[PrepareTemplateResponse]
 
+func (c *nodeClient) PrepareImage(ctx context.Context, in *PrepareImageRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PrepareImageResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Node_ServiceDesc.Streams[2], Node_PrepareImage_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[PrepareImageRequest, PrepareImageResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_PrepareImageClient = grpc.ServerStreamingClient[PrepareImageResponse]
+
 // NodeServer is the server API for Node service.
 // All implementations must embed UnimplementedNodeServer
 // for forward compatibility.
@@ -143,9 +165,11 @@ type NodeServer interface {
 	SetDraining(context.Context, *SetDrainingRequest) (*SetDrainingResponse, error)
 	// WatchCapacity tells what the node has to offer, at once and again at each change.
 	WatchCapacity(*WatchCapacityRequest, grpc.ServerStreamingServer[WatchCapacityResponse]) error
-	// PrepareTemplate installs the packages of a template, and tells what the package
-	// managers print until that is done.
+	// PrepareTemplate pulls the image of a template and installs its packages, and tells how
+	// that goes until it is done.
 	PrepareTemplate(*PrepareTemplateRequest, grpc.ServerStreamingServer[PrepareTemplateResponse]) error
+	// PrepareImage pulls a container image, and tells how that goes until it is done.
+	PrepareImage(*PrepareImageRequest, grpc.ServerStreamingServer[PrepareImageResponse]) error
 	mustEmbedUnimplementedNodeServer()
 }
 
@@ -170,6 +194,9 @@ func (UnimplementedNodeServer) WatchCapacity(*WatchCapacityRequest, grpc.ServerS
 }
 func (UnimplementedNodeServer) PrepareTemplate(*PrepareTemplateRequest, grpc.ServerStreamingServer[PrepareTemplateResponse]) error {
 	return status.Error(codes.Unimplemented, "method PrepareTemplate not implemented")
+}
+func (UnimplementedNodeServer) PrepareImage(*PrepareImageRequest, grpc.ServerStreamingServer[PrepareImageResponse]) error {
+	return status.Error(codes.Unimplemented, "method PrepareImage not implemented")
 }
 func (UnimplementedNodeServer) mustEmbedUnimplementedNodeServer() {}
 func (UnimplementedNodeServer) testEmbeddedByValue()              {}
@@ -268,6 +295,17 @@ func _Node_PrepareTemplate_Handler(srv interface{}, stream grpc.ServerStream) er
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Node_PrepareTemplateServer = grpc.ServerStreamingServer[PrepareTemplateResponse]
 
+func _Node_PrepareImage_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(PrepareImageRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NodeServer).PrepareImage(m, &grpc.GenericServerStream[PrepareImageRequest, PrepareImageResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_PrepareImageServer = grpc.ServerStreamingServer[PrepareImageResponse]
+
 // Node_ServiceDesc is the grpc.ServiceDesc for Node service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -297,6 +335,11 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "PrepareTemplate",
 			Handler:       _Node_PrepareTemplate_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "PrepareImage",
+			Handler:       _Node_PrepareImage_Handler,
 			ServerStreams: true,
 		},
 	},

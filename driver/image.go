@@ -1,0 +1,120 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+
+	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api"
+)
+
+// imageField is what faults of an image are about, as the executor has it.
+const imageField = "rootfs.image"
+
+func forbiddenImages() error {
+	return yurt.FieldErrorf(yurt.CodeForbidden, "image", "container images are not offered on this node; give template, whose root file system is the node's, or ask the operator to set images in the driver's plugin block")
+}
+
+// imageArgs are the flags of the executor for what the operator says of images.
+func (c *Config) imageArgs() []string {
+	if !c.Images {
+		return nil
+	}
+	registries := "*"
+	if c.ImageRegistries != nil {
+		registries = strings.Join(c.ImageRegistries, ",")
+	}
+	args := []string{"--image-registries=" + registries}
+	if len(c.ImageLayouts) > 0 {
+		args = append(args, "--image-layouts="+strings.Join(c.ImageLayouts, ","))
+	}
+	if c.ImageAuth != "" {
+		args = append(args, "--image-auth="+c.ImageAuth)
+	}
+	return args
+}
+
+// checkImages refuses settings of images that do nothing.
+func (c *Config) checkImages() error {
+	if c.Images {
+		return nil
+	}
+	for name, set := range map[string]bool{"image_registries": c.ImageRegistries != nil, "image_layouts": c.ImageLayouts != nil, "image_auth": c.ImageAuth != ""} {
+		if set {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, name, "it says which images tasks may have, and they may have none; set images, or leave this out")
+		}
+	}
+	return nil
+}
+
+// pull has the executor pull the image of a plan, if it has one, and completes the plan
+// with what the image says of how to run it.
+func (d *Driver) pull(ctx context.Context, n *node, config *drivers.TaskConfig, p *plan) error {
+	if p.image == nil {
+		return nil
+	}
+	var image yurt.ImageInfo
+	err := n.call(ctx, func(c *api.Client) (err error) {
+		image, err = c.PrepareImage(ctx, p.image.Image, func(text string) error {
+			d.events.say(config, strings.TrimSpace(text))
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return ofTask(err)
+	}
+	return p.complete(image, config.GetUser())
+}
+
+// ofTask has an error be about the task's own setting, and not that of a template.
+func ofTask(err error) error {
+	coded := new(yurt.Error)
+	if !errors.As(err, &coded) || coded.Field != imageField {
+		return err
+	}
+	renamed := *coded
+	renamed.Field = "image"
+	return &renamed
+}
+
+// complete fills in what the image says, where the task says nothing: as Docker does.
+func (p *plan) complete(image yurt.ImageInfo, user string) error {
+	// What the reference means may change; this task is of what it meant just now.
+	p.sandbox.Template.RootFS = yurt.RootFS{Image: image.Reference}
+	e := &p.execution
+	if user == "" {
+		e.User = image.RunAs
+	}
+	if e.Kind == yurt.KindCommand {
+		if e.Command = p.image.argv(image); len(e.Command) == 0 {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "the image says nothing of what to run; give command")
+		}
+		if e.Cwd == "" && image.WorkingDir != "" {
+			e.Cwd = path.Join("/", image.WorkingDir)
+		}
+	}
+	return e.Validate()
+}
+
+// argv is the entry point, that of the image unless the task has one, and then what the
+// task says is to run. Where the task has neither, that is the image's own command.
+func (c *TaskConfig) argv(image yurt.ImageInfo) []string {
+	said := c.Args
+	if c.Command != "" {
+		said = append([]string{c.Command}, c.Args...)
+	}
+	switch {
+	case len(c.Entrypoint) > 0:
+		return slices.Concat(c.Entrypoint, said)
+	case len(said) > 0:
+		return slices.Concat(image.Entrypoint, said)
+	default:
+		return slices.Concat(image.Entrypoint, image.Command)
+	}
+}

@@ -1,0 +1,82 @@
+package nomad
+
+import (
+	"archive/tar"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/cluster"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// image runs a job of a container image: what the image says, as whom, and where; and the
+// downloading is among the task's events.
+func (n *node) image(t *testing.T) {
+	layer := rig.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/usr/bin/id", "/usr/bin/pwd"})
+	files := rig.Tar(t, []tar.Header{
+		{Typeflag: tar.TypeReg, Name: "app/say", Mode: 0o755}, {Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644},
+	}, map[string]string{"app/say": "#!/bin/sh\necho \"$WORD $JOB from $(pwd) as $(id -u): $*\"\n", "etc/passwd": "root:x:0:0::/:/bin/sh\napp:x:70:70::/:/bin/sh\n"})
+	reference, digest := n.images.Push(t, "app:1", rig.ImageConfig{
+		Env: []string{"WORD=image", "JOB=image"}, Entrypoint: []string{"./say"}, Command: []string{"its", "own"}, WorkingDir: "/app", User: "app",
+	}, layer, files)
+	foreign, _ := n.images.Push(t, "foreign:1", rig.ImageConfig{Architecture: "s390x"}, files)
+	for name, test := range map[string]struct{ config, prints string }{
+		"own":    {fmt.Sprintf("image = %q", reference), "image job from /app as 70: its own\n"},
+		"args":   {fmt.Sprintf("image = %q\nargs = [\"other\"]", strings.TrimSuffix(reference, ":1")+"@"+digest), "image job from /app as 70: other\n"},
+		"mounts": {fmt.Sprintf("image = %q\nentrypoint = [\"sh\", \"-c\"]\ncwd = \"/local\"\nargs = [\"pwd; cat /secrets/none || echo none; echo x > /alloc/data/image\"]", reference), "/local\nnone\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := "image-" + name
+			n.job(t, imageJob(id, test.config))
+			if out := n.completes(t, id, "t"); out != test.prints {
+				t.Errorf("it printed %q, want %q", out, test.prints)
+			}
+			if said := cluster.Describe(n.WaitDone(t, id)); name == "own" && !strings.Contains(said, "Downloading image "+reference) {
+				t.Errorf("no event says that it is downloaded:%s", said)
+			}
+		})
+	}
+	for name, test := range map[string]struct{ image, says string }{
+		"none":     {n.images.Host + "/none:1", "image: image " + n.images.Host + "/none:1"},
+		"platform": {foreign, "it is for linux/s390x, and this node is linux/"},
+		"digest":   {n.images.Host + "/app@sha256:" + strings.Repeat("0", 64), "image: image " + n.images.Host + "/app@sha256:000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := "image-" + name
+			n.job(t, imageJob(id, fmt.Sprintf("image = %q", test.image)))
+			if said := cluster.Describe(n.WaitDone(t, id)); !strings.Contains(said, test.says) {
+				t.Errorf("nothing says %q:%s", test.says, said)
+			}
+		})
+	}
+}
+
+func imageJob(id, config string) string {
+	return fmt.Sprintf(`job %q {
+  type = "batch"
+  group "g" {
+    restart {
+      attempts = 0
+      mode     = "fail"
+    }
+    reschedule {
+      attempts  = 0
+      unlimited = false
+    }
+    task "t" {
+      driver = "yurt"
+      config {
+        %s
+      }
+      env {
+        JOB = "job"
+      }
+      resources {
+        cpu    = 20
+        memory = 64
+      }
+    }
+  }
+}`, id, config)
+}
