@@ -20,6 +20,9 @@ type HostAccess struct {
 	// CPUs are the processors that it runs on, by number; all of them where there are none.
 	// That nobody else runs there it does not say.
 	CPUs []int `json:"cpus,omitempty"`
+	// Devices are of the node's hardware. What can be done to the node through one is
+	// for its driver in the kernel to say.
+	Devices []Device `json:"devices,omitempty"`
 }
 
 // NodeNetwork stands for the network namespace of the node itself.
@@ -38,6 +41,7 @@ type Mount struct {
 // Bounds of [HostAccess].
 const (
 	MaxMounts    = 128
+	MaxDevices   = 32
 	MaxCPUWeight = 10000
 	MaxCPUs      = 8192 // processors that a kernel can be made for
 )
@@ -59,6 +63,9 @@ func (h *HostAccess) Validate(field string) error {
 	}
 	if ns := h.NetworkNamespace; ns != "" && ns != NodeNetwork && !cleanAbs(ns) {
 		return FieldErrorf(CodeInvalidArgument, field+".network_namespace", "%q is neither an absolute path nor %q", ns, NodeNetwork)
+	}
+	if err := validateDevices(field+".devices", h.Devices); err != nil {
+		return err
 	}
 	seen := make(map[string]bool)
 	for _, m := range h.Mounts {

@@ -13,15 +13,15 @@ import (
 // hostAccess is what the sandbox gets of the node: Nomad's directories, volumes, mounts and
 // the network.
 func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config, names []nameFile) (host *yurt.HostAccess, err error) {
-	if len(config.GetDevices()) > 0 {
-		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "device", "this version gives sandboxes no devices of the node; leave device out")
-	}
 	linux := config.GetResources().GetLinuxResources()
 	host = &yurt.HostAccess{CPUWeight: weight(linux)}
 	if host.CPUs, err = cpuset(linux); err != nil {
 		return nil, err
 	}
 	if host.NetworkNamespace, err = c.network(config, operator); err != nil {
+		return nil, err
+	}
+	if host.Devices, err = devices(config); err != nil {
 		return nil, err
 	}
 	host.Mounts = directories(config)

@@ -88,7 +88,13 @@ func TestBadTasks(t *testing.T) {
 		{"uid 0", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "0:5" }, "user", "nothing runs as root", yurt.CodeForbidden},
 		{"unknown user", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "no-such-user" }, "user", `"no-such-user"`, yurt.CodeInvalidArgument},
 		{"user out of range", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.User = "70000" }, "user", "70000", yurt.CodeLimitOutOfRange},
-		{"device", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.Devices = []*drivers.Device{{HostPath: "/dev/kvm"}} }, "device", "leave device out", yurt.CodeNotSupported},
+		{"device elsewhere", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.Devices = []*drivers.Device{{HostPath: "/dev/kvm", TaskPath: "/kvm"}} }, "mounts.devices", "below /dev", yurt.CodeInvalidArgument},
+		{"device to make nodes", `{"command":"a"}`, func(c *drivers.TaskConfig) {
+			c.Devices = []*drivers.Device{{HostPath: "/dev/kvm", TaskPath: "/dev/kvm", CgroupPermissions: "m"}}
+		}, "device", "r, w and m", yurt.CodeInvalidArgument},
+		{"device with odd permissions", `{"command":"a"}`, func(c *drivers.TaskConfig) {
+			c.Devices = []*drivers.Device{{HostPath: "/dev/kvm", TaskPath: "/dev/kvm", CgroupPermissions: "rx"}}
+		}, "device", "r, w and m", yurt.CodeInvalidArgument},
 		{"name server", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.Dns = &drivers.DNSConfig{Servers: []string{"1.1.1.1\nsearch x"}} }, "network.dns.servers", "address", yurt.CodeInvalidArgument},
 		{"search domain", `{"command":"a"}`, func(c *drivers.TaskConfig) { c.Dns = &drivers.DNSConfig{Searches: []string{"a\nnameserver 1.1.1.1"}} }, "network.dns.searches", "one word", yurt.CodeInvalidArgument},
 		{"cwd", `{"command":"a","cwd":"../../etc\u0000"}`, nil, "cwd", "", yurt.CodeInvalidPath},
@@ -260,4 +266,12 @@ func FuzzHandle(f *testing.F) {
 			t.Fatalf("%q is the handle %+v", data, h)
 		}
 	})
+}
+
+func TestDeviceAccess(t *testing.T) {
+	for permissions, want := range map[string]yurt.DeviceAccess{"": "rw", "rwm": "rw", "mwr": "rw", "r": "r", "wm": "w"} {
+		if got, err := deviceAccess(permissions); got != want || err != nil {
+			t.Errorf("%q gives %q, %v; want %q", permissions, got, err, want)
+		}
+	}
 }

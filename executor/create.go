@@ -100,7 +100,9 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := e.giveImage(s, image, undo); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	s.group, err = e.cgroups.Create(s.id, limitsOf(spec))
+	limits := limitsOf(spec)
+	limits.Devices = deviceRules(layout.Devices)
+	s.group, err = e.cgroups.Create(s.id, limits)
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -143,6 +145,9 @@ func (e *Executor) layout(spec yurt.SandboxSpec, image *images.Image) (root layo
 		root, err = rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths)
 	}
 	if err != nil || spec.Host == nil {
+		return root, err
+	}
+	if root.Devices, err = devicesOf(spec.Host.Devices); err != nil {
 		return root, err
 	}
 	return mountPoints(root, spec.Host.Mounts)

@@ -110,6 +110,9 @@ func initArgs(spec yurt.SandboxSpec, homes int) []string {
 	for _, path := range append(oci.Writable(), writableMounts(spec.Host)...) {
 		args = append(args, "-write="+path)
 	}
+	for _, path := range deviceTargets(spec.Host) {
+		args = append(args, "-device="+path)
+	}
 	ulimits := spec.Limits().Ulimits
 	for _, l := range []struct {
 		resource int

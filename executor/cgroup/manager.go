@@ -26,6 +26,8 @@ type Limits struct {
 
 	CPUs string // processors to run on, see [CPUList]; "" for all
 
+	Devices string // that may be used beside the harmless ones: lines such as "c 195:0 rw"; "" for none
+
 	CPUWeight int // share of the processors, 1 to 10000; 0 for the kernel's default, 100
 	IOWeight  int // share of the disks' time, 1 to 1000; 0 for the kernel's default, 100
 }

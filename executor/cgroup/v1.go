@@ -95,6 +95,9 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 	if err := m.limitDevicesV1(g.dir["devices"]); err != nil {
 		return nil, err
 	}
+	if err := m.allowDevicesV1(g.dir["devices"], limits.Devices); err != nil {
+		return nil, err
+	}
 	if err := g.make(); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
@@ -236,6 +239,25 @@ func denyDevicesV1(dir string) error {
 	for rule := range strings.Lines(allowedDevices) {
 		if err := write(dir, "devices.allow", strings.TrimSpace(rule)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// allowDevicesV1 allows the group more devices. None may have what the group above it has not,
+// so that is given them first, for good: there is nobody in it, and to take them from it
+// again would take them from all others. Groups that are made later are denied them.
+func (m *Manager) allowDevicesV1(dir, rules string) error {
+	if dir == "" {
+		return nil // there are no nodes but those that were made for the sandbox
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for rule := range strings.Lines(rules) {
+		for _, place := range []string{filepath.Dir(dir), dir} {
+			if err := write(place, "devices.allow", strings.TrimSpace(rule)); err != nil {
+				return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "host.devices", "this host does not allow sandboxes the device %s: %w", strings.TrimSpace(rule), err)
+			}
 		}
 	}
 	return nil

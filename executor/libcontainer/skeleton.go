@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -141,7 +142,7 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 			return fmt.Errorf("binding %s: %w", dir, err)
 		}
 	}
-	return makeDevices(filepath.Join(path, layout.DevDir))
+	return makeDevices(filepath.Join(path, layout.DevDir), root.Devices)
 }
 
 // overlay mounts, at the directory, what is in it above what is in the image. Nothing in
@@ -193,17 +194,21 @@ func bindReadOnly(source, target string) error {
 }
 
 // makeDevices makes the /dev of all sandboxes: devices that anyone may use, the usual
-// links, and mount points for what each sandbox has of its own.
-func makeDevices(dir string) error {
-	if err := unix.Mount("devices", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=64k,nr_inodes=64"); err != nil {
+// links, and mount points for what each sandbox has of its own. Those that are given more
+// devices have one of their own.
+func makeDevices(dir string, more []layout.Device) error {
+	if err := unix.Mount("devices", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=64k,nr_inodes=256"); err != nil {
 		return fmt.Errorf("mounting at %s: %w", dir, err)
 	}
 	for name, minor := range map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9} {
-		if err := makeDevice(filepath.Join(dir, name), 1, minor); err != nil {
+		if err := makeDevice(filepath.Join(dir, name), layout.Device{Major: 1, Minor: minor, Access: "rw"}); err != nil {
 			return err
 		}
 	}
-	if err := makeDevice(filepath.Join(dir, "tty"), 5, 0); err != nil {
+	if err := makeDevice(filepath.Join(dir, "tty"), layout.Device{Major: 5, Access: "rw"}); err != nil {
+		return err
+	}
+	if err := makeMore(dir, more); err != nil {
 		return err
 	}
 	for name, target := range map[string]string{
@@ -221,11 +226,46 @@ func makeDevices(dir string) error {
 	return unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_NOSUID|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 }
 
-func makeDevice(path string, major, minor uint32) error {
-	if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(major, minor))); err != nil {
+// makeMore makes the devices that were asked for, with the directories that they are in.
+func makeMore(dir string, devices []layout.Device) error {
+	for _, d := range devices {
+		below, err := filepath.Rel(layout.DevDir, d.Path)
+		if err != nil || !filepath.IsLocal(below) {
+			return fmt.Errorf("%s is not in %s", d.Path, layout.DevDir)
+		}
+		parent := dir
+		for name := range strings.SplitSeq(filepath.Dir(below), "/") {
+			if parent = filepath.Join(parent, name); parent == dir {
+				continue
+			}
+			if err := mkdir(parent); err != nil && !errors.Is(err, os.ErrExist) {
+				return err
+			}
+		}
+		if err := makeDevice(filepath.Join(dir, below), d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDevice makes a node with the mode that its access comes to.
+func makeDevice(path string, d layout.Device) error {
+	mode := os.FileMode(0)
+	if strings.Contains(d.Access, "r") {
+		mode |= 0o444
+	}
+	if strings.Contains(d.Access, "w") {
+		mode |= 0o222
+	}
+	kind := uint32(unix.S_IFCHR)
+	if d.Block {
+		kind = unix.S_IFBLK
+	}
+	if err := unix.Mknod(path, kind, int(unix.Mkdev(d.Major, d.Minor))); err != nil {
 		return fmt.Errorf("making %s: %w", path, err)
 	}
-	return os.Chmod(path, 0o666)
+	return os.Chmod(path, mode)
 }
 
 // mkdir and writeFile set modes in spite of the umask.

@@ -60,6 +60,10 @@ func Spec(o Options) *specs.Spec {
 			Resources: &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}},
 		},
 	}
+	for _, d := range o.Layout.Devices {
+		major, minor := int64(d.Major), int64(d.Minor)
+		spec.Linux.Resources.Devices = append(spec.Linux.Resources.Devices, specs.LinuxDeviceCgroup{Allow: true, Type: d.Kind(), Major: &major, Minor: &minor, Access: d.Access})
+	}
 	if o.Uptime != nil {
 		o.Uptime.hide(spec.Linux)
 	}

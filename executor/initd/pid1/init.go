@@ -22,6 +22,7 @@ type options struct {
 	own    setting
 	mounts mounts
 	write  []string // directories that user code may write to
+	device []string // devices that it may use, beside those that every sandbox has
 }
 
 func parseOptions(args []string) (options, error) {
@@ -33,6 +34,10 @@ func parseOptions(args []string) (options, error) {
 	flags.IntVar(&o.nhomes, "homes", 0, "number of cgroup files")
 	flags.Func("write", "directory that user code may write to; may be repeated", func(path string) error {
 		o.write = append(o.write, path)
+		return nil
+	})
+	flags.Func("device", "device that user code may use; may be repeated", func(path string) error {
+		o.device = append(o.device, path)
 		return nil
 	})
 	flags.Func("limit", "RESOURCE=VALUE of setrlimit(2) for user code; may be repeated", func(text string) error {
@@ -112,7 +117,7 @@ func (o options) newForker(homes []*os.File, program []byte) (_ *forker, err err
 			return nil, err
 		}
 	}
-	if s.landlock, err = newLandlock(o.write); err != nil {
+	if s.landlock, err = newLandlock(o.write, o.device); err != nil {
 		return nil, err
 	}
 	if s.layered || len(homes) == 0 {

@@ -43,10 +43,10 @@ func devices() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 }
 
-// newLandlock returns rules by which the directories, devices and all below them may be
+// newLandlock returns rules by which the directories, devices, more of which are given, and all below them may be
 // written to, and everything else only read. It is nil on a kernel without landlock,
 // or with its first version, by which no file can be moved to another directory.
-func newLandlock(writable []string) (*landlock, error) {
+func newLandlock(writable, more []string) (*landlock, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errors.Is(errno, unix.ENOSYS) || errors.Is(errno, unix.EOPNOTSUPP) {
 		return nil, nil //nolint:nilnil // as documented
@@ -60,6 +60,7 @@ func newLandlock(writable []string) (*landlock, error) {
 	l := &landlock{attr: handled(int(version))}
 	l.allow(readRights, "/")
 	l.allow(deviceRights, devices()...)
+	l.allow(deviceRights, more...)
 	l.allow(writeRights, writable...)
 	return l, nil
 }

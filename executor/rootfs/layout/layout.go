@@ -18,6 +18,26 @@ type Layout struct {
 	// for none. ImageID tells it from another that was at the same path before.
 	Image   string `json:"image,omitempty"`
 	ImageID string `json:"image_id,omitempty"`
+
+	// Devices are in DevDir beside those that all sandboxes have.
+	Devices []Device `json:"devices,omitempty"`
+}
+
+// Device is a device node, which anyone in the sandbox may use.
+type Device struct {
+	Path   string `json:"path"`
+	Block  bool   `json:"block,omitempty"` // or a character device
+	Major  uint32 `json:"major"`
+	Minor  uint32 `json:"minor"`
+	Access string `json:"access"` // "r", "w" or "rw"
+}
+
+// Kind is the letter of its kind, as in rules of cgroups.
+func (d Device) Kind() string {
+	if d.Block {
+		return "b"
+	}
+	return "c"
 }
 
 // Link is a symbolic link.
