@@ -42,6 +42,9 @@ func decode(data []byte, into any) error {
 	if len(data) > maxConfig {
 		return yurt.FieldErrorf(yurt.CodeBodyTooLarge, "config", "it has %s; give at most %s", yurt.Size(len(data)), yurt.Size(maxConfig))
 	}
+	if err := wellFormed(data); err != nil {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "config", "reading the configuration: %w", err)
+	}
 	kind, err := msgpack.ImpliedType(data)
 	if err != nil {
 		return fmt.Errorf("reading the configuration: %w", err)
