@@ -1,8 +1,10 @@
 package controller_test
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -148,4 +150,70 @@ func TestNodeIsAskedAgain(t *testing.T) {
 		_, there := w.node.Spec(s.SandboxID)
 		return !there
 	})
+}
+
+// lateStore lets a session become ready between a sweep's look at it and what the sweep
+// makes of that.
+type lateStore struct {
+	controller.Store
+
+	making, looked, made, swept chan struct{}
+	holds, looks                sync.Once
+}
+
+// PurgeSessions is what a sweep ends with.
+func (s *lateStore) PurgeSessions(ctx context.Context, before time.Time) (int, error) {
+	select {
+	case <-s.making:
+		s.swept <- struct{}{}
+	default: // an earlier one
+	}
+	return s.Store.PurgeSessions(ctx, before)
+}
+
+func (s *lateStore) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
+	s.holds.Do(func() {
+		close(s.making)
+		select {
+		case <-s.looked:
+		case <-time.After(time.Second): // for a sweep that does not look
+		}
+	})
+	return s.Store.ChangeSession(ctx, id, change)
+}
+
+func (s *lateStore) Session(ctx context.Context, id string) (yurt.Session, error) {
+	session, err := s.Store.Session(ctx, id)
+	if err == nil && session.State == yurt.SessionCreating {
+		session.SandboxID = yurt.NewSandboxID() // as where one is claimed, whose id only its node knows
+		s.looks.Do(func() {
+			close(s.looked)
+			<-s.made
+		})
+	}
+	return session, err
+}
+
+// TestSweepBesideACreate: a session that becomes ready while a sweep looks at it keeps
+// its sandbox.
+func TestSweepBesideACreate(t *testing.T) {
+	late := &lateStore{making: make(chan struct{}), looked: make(chan struct{}), made: make(chan struct{}), swept: make(chan struct{}, 10)}
+	w := testWorld(t, func(config *controller.Config) {
+		late.Store = config.Store
+		config.Store = late
+	})
+	w.eventually("the controller waits", w.clock.waitedFor)
+	var s yurt.Session
+	var err error
+	go func() {
+		defer close(late.made)
+		s, err = w.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "python-basic", Mode: yurt.ModePersistent})
+	}()
+	<-late.making // it has its sandbox, and is not ready
+	w.clock.advance(time.Minute)
+	<-late.made
+	<-late.swept
+	if _, ok := w.node.Spec(s.SandboxID); !ok || err != nil {
+		t.Errorf("its sandbox is there: %t, %v", ok, err)
+	}
 }

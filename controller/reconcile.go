@@ -124,6 +124,11 @@ func (c *Controller) isOrphan(ctx context.Context, sandbox yurt.Sandbox) (bool, 
 	if owner == "" {
 		return false, nil
 	}
+	// This comes before the store is read: a session that is placed between the two
+	// would be neither, with what was read of it, and lose its sandbox.
+	if c.isBusy(owner) {
+		return false, nil // or its teardown is under way
+	}
 	session, err := c.store.Session(ctx, owner)
 	switch {
 	case err != nil && yurt.CodeOf(err) != yurt.CodeSessionNotFound:
@@ -133,7 +138,7 @@ func (c *Controller) isOrphan(ctx context.Context, sandbox yurt.Sandbox) (bool, 
 	case err == nil && session.State == yurt.SessionCreating && session.Owner != c.id && c.members.lives(session.Owner):
 		return false, nil
 	}
-	return !c.isBusy(owner), nil // when it is, its teardown is under way
+	return true, nil
 }
 
 func (c *Controller) destroyOrphan(ctx context.Context, nodeName string, node Node, sandbox yurt.Sandbox) error {

@@ -67,8 +67,27 @@ func Start(t testing.TB) *Server {
 		t.Fatalf("making a PostgreSQL server: %v\n%s", err, out)
 	}
 	s.Restart()
-	t.Cleanup(s.Kill)
+	t.Cleanup(s.stop)
 	return s
+}
+
+// stop ends the server in its own time, which is when it gives back its shared memory: one
+// that was killed does so when it is started again.
+func (s *Server) stop() {
+	select {
+	case <-s.ended:
+		s.Restart()
+	default:
+	}
+	if err := s.command.Process.Signal(syscall.SIGINT); err != nil {
+		s.t.Error("stopping PostgreSQL:", err)
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(startLimit):
+		s.t.Errorf("PostgreSQL does not end\n%s", s.log())
+		s.Kill()
+	}
 }
 
 // programs returns the directory of the newest version that is installed.
