@@ -48,8 +48,12 @@ func phases(took map[string]float64) string {
 
 // first is a duration, or what a row without one has instead.
 func first(ms, value float64, unit string) string {
+	digits := 0
+	if value < 10 {
+		digits = 2
+	}
 	if value != 0 {
-		return fmt.Sprintf("%.0f %s", value, unit)
+		return fmt.Sprintf("%.*f %s", digits, value, unit)
 	}
 	return number(ms)
 }
