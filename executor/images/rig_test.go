@@ -21,7 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/yurtrun/yurt/test/ociimage"
 )
 
 // rig is a registry on loopback that can be told to misbehave.
@@ -126,20 +127,7 @@ func archive(t testing.TB, entries ...entry) []byte {
 // layered makes an image for this platform.
 func layered(t *testing.T, config v1.Config, layers ...[]byte) v1.Image {
 	t.Helper()
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: runtime.GOARCH, Config: config})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, data := range layers {
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if image, err = mutate.AppendLayers(image, layer); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return image
+	return ociimage.Of(t, v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, config, layers...)
 }
 
 func open(t *testing.T, config Config) *Store {

@@ -32,6 +32,18 @@ func (c *client) streamed(id string, body io.Reader) <-chan int {
 	return status
 }
 
+// halfStreamed answers with a stream of which the first piece has come; w takes the rest.
+func (c *client) halfStreamed(id string) (w *io.PipeWriter, status <-chan int) {
+	c.t.Helper()
+	body, w := io.Pipe()
+	status = c.streamed(id, body)
+	if _, err := io.WriteString(w, "half"); err != nil {
+		c.t.Fatal(err)
+	}
+	<-c.pieces
+	return w, status
+}
+
 // TestPiecesComeAtOnce has a response wait, between its pieces, until the one before was
 // told of. No character is cut.
 func TestPiecesComeAtOnce(t *testing.T) {
@@ -101,12 +113,7 @@ func TestStreamBreaksOff(t *testing.T) {
 func TestStreamOfAnEndedProcess(t *testing.T) {
 	c := newClient(t)
 	c.invoke("id", "{}")
-	body, w := io.Pipe()
-	status := c.streamed("id", body)
-	if _, err := io.WriteString(w, "half"); err != nil {
-		t.Fatal(err)
-	}
-	<-c.pieces
+	w, status := c.halfStreamed("id")
 	if err := c.server.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -126,12 +133,7 @@ func TestStreamOfAnEndedProcess(t *testing.T) {
 func TestErrorDuringStream(t *testing.T) {
 	c := newClient(t)
 	c.invoke("id", "{}")
-	body, w := io.Pipe()
-	status := c.streamed("id", body)
-	if _, err := io.WriteString(w, "half"); err != nil {
-		t.Fatal(err)
-	}
-	<-c.pieces
+	w, status := c.halfStreamed("id")
 	c.do(http.MethodPost, "invocation/id/error", strings.NewReader(`{"errorType":"E"}`))
 	if a := <-c.answers; a.Error == nil || a.Error.Type != "E" {
 		t.Errorf("answer %+v", a)

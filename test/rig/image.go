@@ -18,10 +18,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/yurtrun/yurt/test/ociimage"
 )
 
 // Registry is a registry of container images on loopback.
@@ -52,21 +51,9 @@ func (r *Registry) Push(t testing.TB, repository string, config ImageConfig, lay
 	if config.Architecture == "" {
 		config.Architecture = runtime.GOARCH
 	}
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{OS: "linux", Architecture: config.Architecture, Config: v1.Config{
+	image := ociimage.Of(t, v1.Platform{OS: "linux", Architecture: config.Architecture}, v1.Config{
 		Env: config.Env, Entrypoint: config.Entrypoint, Cmd: config.Command, WorkingDir: config.WorkingDir, User: config.User,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, data := range layers {
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if image, err = mutate.AppendLayers(image, layer); err != nil {
-			t.Fatal(err)
-		}
-	}
+	}, layers...)
 	reference = r.Host + "/" + repository
 	ref, err := name.ParseReference(reference)
 	if err != nil {
