@@ -37,6 +37,8 @@ func ownTests() []string {
 		"TestSandboxStats",                            // memory.current, cpu.stat
 		"TestMemoryLimit",                             // memory.max, memory.events, memory.peak
 		"TestDiskLimit",                               // workspaces count towards memory
+		"TestDiskImage",                               // loop devices of the machine's own
+		"TestDiskImageIsThereForTheNextExecutor",      // and after a restart
 		"TestProcessLimit",                            // pids.max
 		"TestLastProcessOfTheLimitIsUsable",           // for the runs alone
 		"TestShareOfCPU",                              // cpu.max
