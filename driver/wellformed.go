@@ -1,12 +1,17 @@
 package driver
 
-import "errors"
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+)
 
 // maxNesting is how deep a configuration may be nested; the schema's is three.
 const maxNesting = 32
 
 // wellFormed refuses MessagePack that promises more values than it has bytes, or nests them
-// without end: who decodes it makes room for what is promised.
+// without end: who decodes it makes room for what is promised. It also refuses fractions
+// that are no number, which who decodes it panics at.
 func wellFormed(data []byte) error {
 	left := []int{1} // values that are to come, by how deep they are
 	for len(left) > 0 {
@@ -19,6 +24,9 @@ func wellFormed(data []byte) error {
 		size, values, ok := header(data)
 		if !ok || size > len(data) || values > len(data)-size {
 			return errors.New("it ends in the middle of a value")
+		}
+		if math.IsNaN(fractionIn(data)) {
+			return errors.New("it has a fraction that is no number")
 		}
 		data = data[size:]
 		if values > 0 {
@@ -66,6 +74,18 @@ func header(data []byte) (size, values int, ok bool) {
 		return 1 + 1<<(c-0xc4) + n, 0, ok
 	default:
 		return 1, 0, c != 0xc1
+	}
+}
+
+// fractionIn returns the whole value at the beginning of data if that is a fraction, else 0.
+func fractionIn(data []byte) float64 {
+	switch data[0] {
+	case 0xca:
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(data[1:])))
+	case 0xcb:
+		return math.Float64frombits(binary.BigEndian.Uint64(data[1:]))
+	default:
+		return 0
 	}
 }
 

@@ -65,6 +65,7 @@ func TestWellFormed(t *testing.T) {
 	for name, bad := range map[string][]byte{
 		"no kind": {0xc1}, "a list of 3.7 billion": {0xdd, 0xdd, 0xdd, 0xdd, 0xdd, 0}, "a map of 4 billion": {0xdf, 0xff, 0xff, 0xff, 0xff, 0},
 		"nested": bytes.Repeat([]byte{0x91}, 1000), "a long string": {0xdb, 0xff, 0xff, 0xff, 0xff, 'a'},
+		"no number": {0xca, 0x7f, 0x9c, 0, 0}, "none of 8 bytes": {0xcb, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0},
 	} {
 		if wellFormed(bad) == nil {
 			t.Errorf("%s is taken for whole", name)
