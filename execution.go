@@ -203,7 +203,7 @@ func (r *Result) CLIExitCode() int {
 type EventType string
 
 // The types of event, in the order in which an execution has them: one started,
-// any number of stdout and stderr, one ended.
+// any number of stdout, stderr, display and response, one ended.
 const (
 	EventStarted EventType = "started"
 	EventStdout  EventType = "stdout"

@@ -107,17 +107,17 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	}
 	profile.sandboxReady(sandbox)
 
-	result, err := a.execute(ctx, node, sandbox.ID, spec)
+	show := &shower{app: a, kind: spec.Kind, limit: spec.OutputLimit}
+	result, err := execute(ctx, node, sandbox.ID, spec, show.each)
 	if err != nil {
 		return err
 	}
 	profile.ended(result)
-	return a.printRun(spec, result, profile, f.profile)
+	return show.printRun(result, profile, f.profile)
 }
 
-// execute runs spec and returns its result. What it prints is passed on as it
-// comes, unless the result is to be printed as JSON, which holds it.
-func (a *app) execute(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec) (*yurt.Result, error) {
+// execute runs spec and returns its result. each is called with its events as they come.
+func execute(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec, each func(yurt.Event) error) (*yurt.Result, error) {
 	if err := node.StartExecution(ctx, sandboxID, spec); err != nil {
 		return nil, err
 	}
@@ -126,10 +126,7 @@ func (a *app) execute(ctx context.Context, node runNode, sandboxID string, spec 
 		if event.Type == yurt.EventEnded {
 			result = event.Result
 		}
-		if a.json {
-			return nil
-		}
-		return a.passOn(event)
+		return each(event)
 	})
 	if err != nil {
 		return nil, err

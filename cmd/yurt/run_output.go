@@ -13,11 +13,12 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// passOn writes what the program printed to the same stream of ours.
+// passOn writes what the program printed to the same stream of ours, and what a Lambda
+// function streams to standard output.
 func (a *app) passOn(event yurt.Event) error {
 	out := a.stdout
 	switch event.Type {
-	case yurt.EventStdout:
+	case yurt.EventStdout, yurt.EventResponse:
 	case yurt.EventStderr, yurt.EventProgress:
 		out = a.stderr
 	case yurt.EventDisplay:
@@ -33,6 +34,23 @@ func (a *app) passOn(event yurt.Event) error {
 		return fmt.Errorf("passing on output: %w", err)
 	}
 	return nil
+}
+
+// shower passes the events of an execution on, unless its result is to be printed as JSON,
+// which holds it all, and then shows what came of it.
+type shower struct {
+	*app
+	kind     yurt.ExecutionKind
+	limit    yurt.Size // of each stream, where it is known
+	streamed bool      // the response came in pieces, and has been shown
+}
+
+func (s *shower) each(event yurt.Event) error {
+	s.streamed = s.streamed || event.Type == yurt.EventResponse
+	if s.json {
+		return nil
+	}
+	return s.passOn(event)
 }
 
 // profile says where the time of yurt run went, as its caller saw it.
@@ -65,14 +83,14 @@ func (p *profile) ended(result *yurt.Result) {
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // printRun shows the result, and returns the exit code as an error unless it is 0.
-func (a *app) printRun(spec yurt.ExecutionSpec, result *yurt.Result, p *profile, profiled bool) error {
+func (s *shower) printRun(result *yurt.Result, p *profile, profiled bool) error {
 	var err error
-	if a.json {
-		err = a.printResultJSON(result, p, profiled)
+	if s.json {
+		err = s.printResultJSON(result, p, profiled)
 	} else {
-		a.printResult(spec, result)
+		s.printResult(result)
 		if profiled {
-			a.printProfile(p)
+			s.printProfile(p)
 		}
 	}
 	if err != nil {
@@ -97,16 +115,18 @@ func (a *app) printResultJSON(result *yurt.Result, p *profile, profiled bool) er
 
 // printResult shows what the program did not print itself: the value that a
 // handler returned, why it failed, and that output was cut.
-func (a *app) printResult(spec yurt.ExecutionSpec, result *yurt.Result) {
-	if result.Stdout != "" && !strings.HasSuffix(result.Stdout, "\n") && spec.Kind == yurt.KindHandler {
-		a.printf("\n")
+func (s *shower) printResult(result *yurt.Result) {
+	if s.kind == yurt.KindHandler && !s.streamed {
+		if result.Stdout != "" && !strings.HasSuffix(result.Stdout, "\n") {
+			s.printf("\n")
+		}
+		if result.Error == nil {
+			s.printf("%s\n", indented(result.Result))
+		}
 	}
-	if spec.Kind == yurt.KindHandler && result.Error == nil {
-		a.printf("%s\n", indented(result.Result))
-	}
-	a.printCuts(spec.OutputLimit, result)
+	s.printCuts(s.limit, result)
 	if result.Error != nil {
-		a.printExecutionError(result)
+		s.printExecutionError(result)
 	}
 }
 

@@ -59,14 +59,10 @@ func (a *app) readHandler(spec *yurt.ExecutionSpec, f runFlags) error {
 		spec.Handler = defaultHandler
 	}
 	if f.eventGiven {
-		event, err := a.readValue(f.event, yurt.MaxEventBytes)
-		if err != nil {
+		var err error
+		if spec.Event, err = a.readEvent(f.event); err != nil {
 			return err
 		}
-		if !json.Valid(event) {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--event", "this is not JSON; give a value such as '{\"name\": \"world\"}', or @FILE")
-		}
-		spec.Event = event
 	}
 	if f.context == "" {
 		return nil
@@ -81,6 +77,18 @@ func (a *app) readHandler(spec *yurt.ExecutionSpec, f runFlags) error {
 	}
 	spec.Context = fields
 	return nil
+}
+
+// readEvent reads the value of --event.
+func (a *app) readEvent(text string) (json.RawMessage, error) {
+	event, err := a.readValue(text, yurt.MaxEventBytes)
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(event) {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--event", "this is not JSON; give a value such as '{\"name\": \"world\"}', or @FILE")
+	}
+	return event, nil
 }
 
 // definesHandler reports whether source text seems to define the default handler

@@ -48,6 +48,8 @@ type sessionRunFlags struct {
 	env     []string
 	cwd     string
 	stdin   bool
+	handler string
+	event   string
 }
 
 func (f *sessionRunFlags) add(cmd *cobra.Command) {
@@ -55,6 +57,7 @@ func (f *sessionRunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's)")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
 	flags.StringVar(&f.cwd, "cwd", "", "directory to run in (default "+yurt.WorkspaceDir+")")
+	flags.StringVarP(&f.event, "event", "e", "", "invoke a handler with this event: JSON, @FILE, or - for standard input")
 }
 
 // apply fills in what the flags say.
@@ -68,7 +71,15 @@ func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
 	if req.Env, err = a.parseEnv(f.env); err != nil {
 		return err
 	}
-	req.Cwd = f.cwd
+	req.Cwd, req.Handler = f.cwd, f.handler
+	if f.stdin && f.event == "-" {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--event", "standard input is read once; give --stdin or --event -, not both")
+	}
+	if f.event != "" {
+		if req.Event, err = a.readEvent(f.event); err != nil {
+			return err
+		}
+	}
 	if f.stdin {
 		input, err := a.readInput("-", yurt.MaxStdinBytes)
 		if err != nil {
@@ -86,31 +97,30 @@ func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient
 	if err != nil {
 		return err
 	}
-	execution, err := client.ExecuteStream(ctx, sessionID, req, func(event yurt.Event) error {
-		if a.json {
-			return nil
-		}
-		return a.passOn(event)
-	})
+	show := &shower{app: a, kind: yurt.KindCode, limit: req.OutputLimit}
+	if req.Handler != "" || req.Event != nil {
+		show.kind = yurt.KindHandler
+	}
+	execution, err := client.ExecuteStream(ctx, sessionID, req, show.each)
 	if err != nil {
 		if ctx.Err() != nil && execution.ID != "" && !a.json {
 			fmt.Fprintf(a.stderr, "yurt: no longer watching; execution %s goes on in session %s until it ends or times out\n", execution.ID, sessionID)
 		}
 		return err
 	}
-	return a.reportExecution(execution, req.OutputLimit)
+	return show.report(execution)
 }
 
-// reportExecution shows what came of an execution whose output was passed on, and
-// returns its exit code as an error unless it is 0.
-func (a *app) reportExecution(execution yurt.Execution, limit yurt.Size) error {
+// report shows what came of an execution whose events were passed on, and returns its
+// exit code as an error unless it is 0.
+func (s *shower) report(execution yurt.Execution) error {
 	result := execution.Result
-	if a.json {
-		if err := a.printJSON(execution); err != nil {
+	if s.json {
+		if err := s.printJSON(execution); err != nil {
 			return err
 		}
 	} else {
-		a.printResult(yurt.ExecutionSpec{Kind: yurt.KindCommand, OutputLimit: limit}, result)
+		s.printResult(result)
 	}
 	if result.ExitCode != 0 {
 		return exitError(result.ExitCode)

@@ -34,19 +34,17 @@ func (a *app) attach(ctx context.Context, sessionID, executionID string) error {
 	if err != nil {
 		return err
 	}
+	show := &shower{app: a, kind: execution.Kind}
 	err = client.WatchExecution(ctx, sessionID, execution.ID, 0, func(event yurt.Event) error {
 		if event.Type == yurt.EventEnded {
 			execution.State, execution.Result = event.Result.State(), event.Result
 		}
-		if a.json {
-			return nil
-		}
-		return a.passOn(event)
+		return show.each(event)
 	})
 	if err != nil {
 		return err
 	}
-	return a.reportExecution(execution, 0)
+	return show.report(execution)
 }
 
 // startInSession begins req and says what it is called, to attach to.

@@ -25,11 +25,15 @@ handler is run, unless --entry names another.
 In a persistent session, variables, imports and the working directory last from one
 piece of code to the next, where the language can keep them. Another --context is
 another interpreter; an empty one is a fresh one, as projects and code with arguments
-have.`,
+have.
+
+With --event or --handler the code is a Lambda-style handler: it is called with the event,
+and what it returns is printed as JSON.`,
 		Example: `  yurt session code $id analysis.py
   echo 'x = 6 * 7' | yurt session code $id - && echo x | yurt session code $id -
   yurt session code --context "" $id analysis.py
   yurt session code $id ./project --entry src/app.py -- --verbose
+  yurt session code --event '{"name": "world"}' $id handler.py
   yurt session code --dep humanize==4.9.0 $id report.py`,
 		Args: arguments(2, -1, "a session ID and a FILE or DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,6 +59,7 @@ have.`,
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&inside, "context", "", "the context to share variables with (default: default, in a persistent session)")
+	cmd.Flags().StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\", where there is an event)")
 	cmd.Flags().StringVarP(&language, "language", "l", "", "its language (default: the template's)")
 	cmd.Flags().StringVar(&entry, "entry", "", "the file of DIR to run")
 	cmd.Flags().StringArrayVar(&dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")

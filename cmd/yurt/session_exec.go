@@ -20,10 +20,15 @@ func newSessionExecCommand(a *app) *cobra.Command {
 code becomes that of this program.
 
 Several words are a program and its arguments. A single argument that holds a space
-or anything that a shell gives a meaning to is a line for the sandbox's shell.`,
+or anything that a shell gives a meaning to is a line for the sandbox's shell.
+
+With --handler the command is a Lambda runtime client, which serves that function: it is
+started once, and invoked with the event. What the function streams is passed on as it
+comes; what it returns is printed as JSON.`,
 		Example: `  yurt session exec $id -- ls -l /workspace
   yurt session exec $id 'for i in 1 2 3; do echo $i; sleep 1; done'
-  yurt session exec --stdin $id -- wc -l < access.log`,
+  yurt session exec --stdin $id -- wc -l < access.log
+  yurt session exec --handler app.handler --event '{"n": 1}' $id -- python3 -m awslambdaric app.handler`,
 		Args: arguments(2, -1, "a session ID and a command"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := yurtclient.ExecuteRequest{Command: commandOf(args[1:])}
@@ -37,6 +42,7 @@ or anything that a shell gives a meaning to is a line for the sandbox's shell.`,
 		},
 	}
 	f.add(cmd)
+	cmd.Flags().StringVar(&f.handler, "handler", "", "the Lambda function that COMMAND, a runtime client, serves")
 	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "give it our standard input, read to its end first")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "print its ID and leave it running; see \"yurt session attach\"")
 	cmd.Flags().SetInterspersed(false) // what follows the ID is the command's

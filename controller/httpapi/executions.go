@@ -24,6 +24,9 @@ type (
 	eventsInput struct {
 		ExecutionParams
 		LastEventID string `header:"Last-Event-ID" doc:"Number of the last event that was seen; the stream goes on after it."`
+		After       uint64 `query:"after" doc:"The same, for clients that cannot set headers; Last-Event-ID wins."`
+
+		socket bool // it is to be a WebSocket
 	}
 	listExecutionsInput struct {
 		SessionParams
@@ -59,8 +62,10 @@ func (a *API) registerExecutions() {
 	register(a, huma.Operation{
 		OperationID: "watch-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}/events",
 		Summary: "Watch an execution", Tags: []string{tagExecutions},
-		Description: "Numbered events, from the first or after `Last-Event-ID`, until the one that says it ended. Any number may watch, also afterwards.",
+		Description: "Numbered events, from the first or after `Last-Event-ID`, until the one that says it ended. Any number may watch, also afterwards. " +
+			"A request to upgrade to a WebSocket gets each event as a text message, the same object, and status 1000 after the last.",
 		Responses: map[string]*huma.Response{
+			"101": {Description: "The events, by WebSocket."},
 			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: a.eventStreamSchema()}}},
 		},
 	}, a.watchExecution)
@@ -103,8 +108,16 @@ func (a *API) getExecution(ctx context.Context, in *ExecutionParams) (*execution
 	return &executionOutput{Body: newExecutionBody(e)}, err
 }
 
+// Resolve implements huma.Resolver.
+func (in *eventsInput) Resolve(ctx huma.Context) []error {
+	if in.socket = asksForSocket(ctx); !in.socket {
+		return nil
+	}
+	return checkOrigin(ctx, "streams")
+}
+
 func (a *API) watchExecution(ctx context.Context, in *eventsInput) (*huma.StreamResponse, error) {
-	var after uint64
+	after := in.After
 	if in.LastEventID != "" {
 		var err error
 		if after, err = strconv.ParseUint(in.LastEventID, 10, 64); err != nil {
@@ -114,6 +127,9 @@ func (a *API) watchExecution(ctx context.Context, in *eventsInput) (*huma.Stream
 	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
 	if err != nil {
 		return nil, err
+	}
+	if in.socket {
+		return a.socketEvents(e, after), nil
 	}
 	return a.streamEvents(e, after), nil
 }

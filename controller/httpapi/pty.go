@@ -3,16 +3,12 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
@@ -36,21 +32,12 @@ type terminalInput struct {
 	After       uint64 `query:"after" doc:"With execution_id: the last event that was seen; what came after it is sent again."`
 }
 
-// Resolve implements huma.Resolver. It comes before anything is started: a browser
-// opens WebSockets for the pages of any origin.
+// Resolve implements huma.Resolver. It comes before anything is started.
 func (in *terminalInput) Resolve(ctx huma.Context) []error {
-	if !strings.EqualFold(ctx.Header("Upgrade"), "websocket") {
+	if !asksForSocket(ctx) {
 		return asDetails(yurt.FieldErrorf(yurt.CodeInvalidArgument, "Upgrade", "a terminal is opened by WebSocket; send a request to upgrade to it"))
 	}
-	origin := ctx.Header("Origin")
-	if origin == "" {
-		return nil
-	}
-	page, err := url.Parse(origin)
-	if err != nil || !strings.EqualFold(page.Host, ctx.Host()) {
-		return asDetails(yurt.FieldErrorf(yurt.CodeForbidden, "Origin", "this server opens no terminals for pages of other origins"))
-	}
-	return nil
+	return checkOrigin(ctx, "terminals")
 }
 
 // terminalMessage is a text message, either way.
@@ -81,16 +68,11 @@ func (a *API) openTerminal(ctx context.Context, in *terminalInput) (*huma.Stream
 	if err != nil {
 		return nil, err
 	}
-	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		r, w := humago.Unwrap(ctx)
-		conn, err := websocket.Accept(w, r, nil) // which answers itself when it cannot
-		if err != nil {
-			return
-		}
+	return a.serveSocket(func(ctx context.Context, conn *websocket.Conn) {
 		conn.SetReadLimit(maxTerminalMessage)
 		t := &terminalStream{api: a, conn: conn, execution: e}
-		t.serve(ctx.Context(), after)
-	}}, nil
+		t.serve(ctx, after)
+	}), nil
 }
 
 // terminalExecution starts what is asked for, or finds it.
@@ -121,9 +103,7 @@ type terminalStream struct {
 
 // serve returns when the execution has ended, the client has left or the server drains.
 func (t *terminalStream) serve(ctx context.Context, after uint64) {
-	t.api.metrics.streams.Inc()
-	defer t.api.metrics.streams.Dec()
-	ctx, cancel := t.api.untilDrain(ctx)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -138,13 +118,13 @@ func (t *terminalStream) serve(ctx context.Context, after uint64) {
 	err := t.api.ctl.WatchExecution(ctx, t.execution.SessionID, t.execution.ID, after, func(e yurt.Event) error {
 		return t.show(ctx, e)
 	})
-	t.close(ctx, err)
+	closeSocket(ctx, t.conn, err, "attach again with execution_id")
 }
 
 func (t *terminalStream) show(ctx context.Context, e yurt.Event) error {
 	switch e.Type {
 	case yurt.EventStdout, yurt.EventStderr:
-		return t.send(ctx, websocket.MessageBinary, e.Data)
+		return sendSocket(ctx, t.conn, websocket.MessageBinary, e.Data)
 	case yurt.EventEnded:
 		return t.sendText(ctx, terminalMessage{Type: "exited", ExitCode: &e.Result.ExitCode, Error: e.Result.Error})
 	default:
@@ -152,35 +132,18 @@ func (t *terminalStream) show(ctx context.Context, e yurt.Event) error {
 	}
 }
 
-func (t *terminalStream) close(ctx context.Context, err error) {
-	status, reason := websocket.StatusNormalClosure, ""
-	switch {
-	case errors.Is(context.Cause(ctx), errDraining):
-		status, reason = websocket.StatusGoingAway, "the server is shutting down; the execution goes on"
-	case err != nil:
-		status, reason = websocket.StatusInternalError, "the stream broke off; attach again with execution_id"
-	}
-	_ = t.conn.Close(status, reason) // the client may have left
-}
-
 func (t *terminalStream) sendText(ctx context.Context, message terminalMessage) error {
 	data, err := json.Marshal(message)
 	if err != nil {
 		return err
 	}
-	return t.send(ctx, websocket.MessageText, data)
-}
-
-func (t *terminalStream) send(ctx context.Context, kind websocket.MessageType, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, streamWriteLimit)
-	defer cancel()
-	return t.conn.Write(ctx, kind, data)
+	return sendSocket(ctx, t.conn, websocket.MessageText, data)
 }
 
 // takeInput hands on what the client sends, until it leaves.
 func (t *terminalStream) takeInput(ctx context.Context) {
 	for {
-		kind, data, err := t.conn.Read(ctx)
+		kind, data, err := t.conn.Read(context.WithoutCancel(ctx)) // whoever cancels closes the connection, with a word
 		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
 			t.hangUp(ctx)
 		}

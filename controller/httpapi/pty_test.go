@@ -15,9 +15,15 @@ import (
 // dial opens a terminal of a session.
 func (s *server) dial(t *testing.T, session, query string) (*websocket.Conn, context.Context) {
 	t.Helper()
+	return s.dialPath(t, "/api/v1/sessions/"+session+"/pty?"+query)
+}
+
+// dialPath opens a WebSocket.
+func (s *server) dialPath(t *testing.T, path string) (*websocket.Conn, context.Context) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(s.URL, "http")+"/api/v1/sessions/"+session+"/pty?"+query, nil)
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(s.URL, "http")+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ const (
 	reconnectDelay  = 100 * time.Millisecond
 )
 
-// ExecuteStream runs req in the session and calls each with every event, in order.
+// ExecuteStream runs req in the session and calls each with every event, in order: output, and
+// what a Lambda function streams, as it comes.
 // It returns the execution with its result once that has ended. A connection that
 // breaks is made again and goes on after the last event. When ctx ends or each
 // returns an error, the watch stops and the execution goes on.

@@ -77,11 +77,10 @@ func main() {
 }
 `
 
-// goFunction returns a compiled function, and the sandbox that has it.
-func goFunction(t *testing.T) (*sandbox, function) {
+// goBuilt returns a directory with a compiled function.
+func goBuilt(t *testing.T) string {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	built := cached(t, "aws-lambda-go-streams-"+awsLambdaGo, func(dir string) {
+	return cached(t, "aws-lambda-go-streams-"+awsLambdaGo, func(dir string) {
 		source := t.TempDir()
 		if err := os.WriteFile(filepath.Join(source, "main.go"), []byte(goApp), 0o644); err != nil {
 			t.Fatal(err)
@@ -98,8 +97,14 @@ func goFunction(t *testing.T) (*sandbox, function) {
 			}
 		}
 	})
+}
+
+// goFunction returns the compiled function, and the sandbox that has it.
+func goFunction(t *testing.T) (*sandbox, function) {
+	t.Helper()
+	rig.NeedsSandboxes(t)
 	s := newSandbox(t)
-	s.upload(t, built, "/workspace")
+	s.upload(t, goBuilt(t), "/workspace")
 	return s, function{command: []string{"./bootstrap"}, handler: "bootstrap"}
 }
 

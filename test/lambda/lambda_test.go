@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -41,14 +42,20 @@ func newSandbox(t *testing.T, runtimes ...string) *sandbox {
 // upload puts a directory of this machine into the workspace.
 func (s *sandbox) upload(t *testing.T, dir, to string) {
 	t.Helper()
+	if _, err := s.e.UnpackFiles(t.Context(), s.id, to, packed(t, dir)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// packed returns a directory of this machine as an archive.
+func packed(t *testing.T, dir string) io.Reader {
+	t.Helper()
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	if err := errors.Join(w.AddFS(os.DirFS(dir)), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.e.UnpackFiles(t.Context(), s.id, to, &archive); err != nil {
-		t.Fatal(err)
-	}
+	return &archive
 }
 
 // function is a handler with the command that serves it.
@@ -99,7 +106,6 @@ func (s *sandbox) run(t *testing.T, spec yurt.ExecutionSpec) *yurt.Result {
 // written when the first piece has come. It returns the pieces with the result.
 func (s *sandbox) watch(t *testing.T, f function, event string) ([]string, *yurt.Result) {
 	t.Helper()
-	const path = "/workspace/go-on"
 	spec := f.invocation(event)
 	if err := s.e.StartExecution(t.Context(), s.id, spec); err != nil {
 		t.Fatal(err)
@@ -110,7 +116,7 @@ func (s *sandbox) watch(t *testing.T, f function, event string) ([]string, *yurt
 		switch e.Type {
 		case yurt.EventResponse:
 			if pieces = append(pieces, string(e.Data)); len(pieces) == 1 {
-				_, err := s.e.WriteFile(t.Context(), s.id, path, strings.NewReader(""), yurt.WriteOptions{})
+				_, err := s.e.WriteFile(t.Context(), s.id, goOn, strings.NewReader(""), yurt.WriteOptions{})
 				return err
 			}
 		case yurt.EventEnded:
@@ -121,7 +127,7 @@ func (s *sandbox) watch(t *testing.T, f function, event string) ([]string, *yurt
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.e.RemoveFile(t.Context(), s.id, path, false); err != nil {
+	if err := s.e.RemoveFile(t.Context(), s.id, goOn, false); err != nil {
 		t.Fatal(err)
 	}
 	return pieces, result

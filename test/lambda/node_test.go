@@ -39,10 +39,9 @@ export const stream = awslambda.streamifyResponse(async (event, out, context) =>
 })
 `
 
-// nodeFunction returns a function of the official client, and the sandbox that has it.
-func nodeFunction(t *testing.T, handler string) (*sandbox, function) {
+// nodePackages returns a directory with the official client.
+func nodePackages(t *testing.T) string {
 	t.Helper()
-	rig.NeedsSandboxes(t)
 	packages := cached(t, "aws-lambda-ric-"+awsLambdaRIC, func(dir string) {
 		install := exec.CommandContext(t.Context(), "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "aws-lambda-ric@"+awsLambdaRIC)
 		install.Env = append(os.Environ(), "MAKEFLAGS=-j4", "CMAKE_BUILD_PARALLEL_LEVEL=4") // it compiles curl
@@ -54,10 +53,20 @@ func nodeFunction(t *testing.T, handler string) (*sandbox, function) {
 			t.Fatal(err)
 		}
 	})
+	return filepath.Join(packages, "node_modules", "aws-lambda-ric")
+}
+
+// nodeClient is where a sandbox has the official client.
+const nodeClient = "/workspace/node_modules/aws-lambda-ric"
+
+// nodeFunction returns a function of the official client, and the sandbox that has it.
+func nodeFunction(t *testing.T, handler string) (*sandbox, function) {
+	t.Helper()
+	rig.NeedsSandboxes(t)
 	s := newSandbox(t)
-	s.upload(t, filepath.Join(packages, "node_modules", "aws-lambda-ric"), "/workspace/node_modules/aws-lambda-ric")
+	s.upload(t, nodePackages(t), nodeClient)
 	return s, function{
-		command: []string{"/usr/bin/node", "/workspace/node_modules/aws-lambda-ric/index.mjs", handler}, handler: handler,
+		command: []string{"/usr/bin/node", nodeClient + "/index.mjs", handler}, handler: handler,
 		files: map[string]string{"index.mjs": nodeApp},
 	}
 }
