@@ -217,15 +217,19 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	result := r.assemble(exit, err)
 	e.interpret(r, result)
 	r.end(result)
-	e.tidy(r, err == nil)
+	if err != nil {
+		e.tidy(r, nil)
+		return
+	}
+	e.tidy(r, out.Forget)
 }
 
 // tidyPause is how long what is left of a run stays, for those who take its result.
 const tidyPause = 2 * time.Millisecond
 
 // tidy removes what nobody needs any more of a run that ended, and prepares for the
-// next one.
-func (e *Executor) tidy(r *run, known bool) {
+// next one. forget has yurt-init forget it, and is nil if that does not know it.
+func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) error) {
 	select { // those who wait for the result come first, and may be done with the sandbox
 	case <-r.sandbox.gone:
 	case <-time.After(tidyPause):
@@ -233,9 +237,9 @@ func (e *Executor) tidy(r *run, known bool) {
 	if r.sandbox.isEnding() {
 		return // all of it goes
 	}
-	if known {
+	if forget != nil {
 		ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
-		_ = r.sandbox.init.Forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
+		_ = forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
 		cancel()
 	}
 	r.clean()

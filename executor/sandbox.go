@@ -189,6 +189,7 @@ func (s *sandbox) release() {
 	if s.process.File != nil {
 		s.process.Close()
 	}
+	s.init.Close()
 }
 
 // usable returns an error if the sandbox cannot be used.

@@ -183,5 +183,5 @@ func (e *Executor) endStream(r *run, reason error) {
 		return // the next executor goes on
 	}
 	r.end(r.assemble(nil, reason))
-	e.tidy(r, true)
+	e.tidy(r, r.sandbox.init.Forget)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -39,10 +40,46 @@ func Listen(path string) (*os.File, error) {
 // concurrently.
 type Client struct {
 	path string
+
+	mu     sync.Mutex
+	idle   *net.UnixConn // for the next process: that of one that was forgotten; nil for none
+	closed bool
 }
 
 // NewClient returns a client of the yurt-init that listens at path.
 func NewClient(path string) *Client { return &Client{path: path} }
+
+// Close closes the connection that is kept for the next process, and keeps none from here on.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.idle != nil {
+		c.idle.Close()
+		c.idle = nil
+	}
+}
+
+// keep takes over a connection on which yurt-init waits for the next request. One is enough:
+// most executions come one after another.
+func (c *Client) keep(conn *net.UnixConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.idle != nil {
+		conn.Close()
+		return
+	}
+	c.idle = conn
+}
+
+// take returns the connection that was kept, or nil.
+func (c *Client) take() *net.UnixConn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	conn := c.idle
+	c.idle = nil
+	return conn
+}
 
 func (c *Client) dial(ctx context.Context) (*net.UnixConn, error) {
 	dir, err := os.Open(filepath.Dir(c.path))
@@ -155,11 +192,14 @@ func (c *Client) Attach(ctx context.Context, id string, after uint64) (*Output, 
 // open sends a request that is answered with [KindBegun] and then with output. It
 // ends with ctx, the output does not.
 func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.File) (*Output, Begun, error) {
-	conn, err := c.dial(ctx)
-	if err != nil {
-		return nil, Begun{}, err
+	conn := c.take()
+	if conn == nil {
+		var err error
+		if conn, err = c.dial(ctx); err != nil {
+			return nil, Begun{}, err
+		}
 	}
-	out := &Output{conn: conn, reader: NewReader(conn)}
+	out := &Output{client: c, conn: conn, reader: NewReader(conn)}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	begun, err := out.begin(kind, message, files)
 	if !stop() {
@@ -169,6 +209,7 @@ func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.F
 		conn.Close()
 		return nil, Begun{}, err
 	}
+	out.keeps = begun.Keeps
 	return out, begun, nil
 }
 
@@ -192,15 +233,19 @@ func writeWithFiles(conn *net.UnixConn, frame []byte, files []*os.File) error {
 	return err
 }
 
-// Output is the output of one process, as it comes. Next is for one goroutine,
+// Output is the output of one process, as it comes. Next and Forget are for one goroutine,
 // Ack and Close for any.
 type Output struct {
+	client *Client
 	conn   *net.UnixConn
+	keeps  bool // yurt-init takes another request once the process is forgotten
+	ended  bool // the end of the process came
 	reader *Reader
 	seq    uint64
 	gap    bool // the next chunk need not be the one after seq
 
-	mu sync.Mutex // serialises writes
+	mu   sync.Mutex  // serialises writes
+	left atomic.Bool // its connection is closed, or the client's again
 }
 
 func (o *Output) begin(kind Kind, message any, files []*os.File) (begun Begun, err error) {
@@ -233,6 +278,7 @@ func (o *Output) Next() (Chunk, *Exit, error) {
 		if err := frame.Decode(exit); err != nil {
 			return Chunk{}, nil, err
 		}
+		o.ended = true
 		return Chunk{}, exit, nil
 	}
 	chunk, err := frame.Chunk()
@@ -248,10 +294,35 @@ func (o *Output) Next() (Chunk, *Exit, error) {
 
 // Ack tells yurt-init that every chunk up to seq is kept and may be dropped.
 func (o *Output) Ack(seq uint64) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return WriteMessage(o.conn, KindAck, Ack{Seq: seq})
+	return o.write(KindAck, Ack{Seq: seq})
 }
 
-// Close ends the connection; the process goes on.
-func (o *Output) Close() error { return o.conn.Close() }
+// Forget lets yurt-init drop what it keeps of the process, whose end came. Of the output
+// there is nothing left to do then: its connection is the next one's, where yurt-init keeps it.
+func (o *Output) Forget(ctx context.Context, id string) error {
+	if !o.ended || !o.keeps {
+		return o.client.Forget(ctx, id)
+	}
+	if err := o.write(KindForget, ProcessRequest{ID: id}); err != nil {
+		return fmt.Errorf("asking yurt-init: %w", err)
+	}
+	if !o.left.Swap(true) {
+		o.client.keep(o.conn)
+	}
+	return nil
+}
+
+// write sends a message on the output's connection.
+func (o *Output) write(kind Kind, message any) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return WriteMessage(o.conn, kind, message)
+}
+
+// Close ends the connection, unless it is not the output's any more; the process goes on.
+func (o *Output) Close() error {
+	if o.left.Swap(true) {
+		return nil
+	}
+	return o.conn.Close()
+}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -335,6 +336,98 @@ func TestOutputGoesOnWhereItWasLeft(t *testing.T) {
 }
 
 // TestCloseEndsAReadThatWaits is how a watcher of a silent process is got rid of.
+// TestConnectionIsKept: where yurt-init says that it keeps connections, the next process is
+// asked for on that of one that was forgotten. Where it does not, as before it could, each
+// request has its own.
+func TestConnectionIsKept(t *testing.T) {
+	for name, c := range map[string]struct {
+		begun string
+		want  []string // the requests of each connection
+	}{
+		"kept":             {`{"pid":7,"keeps":true}`, []string{"SFS"}},
+		"as it was before": {`{"pid":7}`, []string{"S", "F", "S"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var asked []string
+			client := hostile(t, func(conn *net.UnixConn) {
+				mu.Lock()
+				mine := len(asked)
+				asked = append(asked, "")
+				mu.Unlock()
+				for {
+					request := readRequest(conn)
+					if request.Kind == 0 {
+						return
+					}
+					mu.Lock()
+					asked[mine] += string(request.Kind)
+					first := len(asked[mine]) == 1
+					mu.Unlock()
+					switch {
+					case request.Kind == KindStart:
+						conn.Write(append(AppendFrame(nil, KindBegun, []byte(c.begun)), exited()...))
+					case first:
+						conn.Write(AppendFrame(nil, KindOK, nil))
+					}
+				}
+			})
+			run := func(forget bool) {
+				out, _, err := client.Start(t.Context(), request(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer out.Close()
+				if _, exit, err := out.Next(); err != nil || exit == nil {
+					t.Fatal(exit, err)
+				}
+				if !forget {
+					return
+				}
+				if err := out.Forget(t.Context(), "exe_1"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			run(true)
+			run(false)
+			client.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.Equal(asked, c.want) {
+				t.Errorf("its connections had the requests %q, want %q", asked, c.want)
+			}
+		})
+	}
+}
+
+// TestClosedClientKeepsNothing: what a client would have kept is closed when it is, or right away.
+func TestClosedClientKeepsNothing(t *testing.T) {
+	ended := make(chan error, 2)
+	client := hostile(t, func(conn *net.UnixConn) {
+		readRequest(conn)
+		conn.Write(append(AppendFrame(nil, KindBegun, []byte(`{"pid":7,"keeps":true}`)), exited()...))
+		readRequest(conn) // to forget it
+		_, err := conn.Read(make([]byte, 1))
+		ended <- err
+	})
+	for range 2 { // the second time it is closed before
+		out, _, err := client.Start(t.Context(), request(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := out.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Forget(t.Context(), "exe_1"); err != nil {
+			t.Fatal(err)
+		}
+		client.Close()
+		if err := <-ended; !errors.Is(err, io.EOF) {
+			t.Errorf("the connection was not closed: %v", err)
+		}
+	}
+}
+
 func TestCloseEndsAReadThatWaits(t *testing.T) {
 	client := hostile(t, func(conn *net.UnixConn) {
 		readRequest(conn)

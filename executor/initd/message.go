@@ -65,6 +65,9 @@ type SignalRequest struct {
 // Begun says that the process was started.
 type Begun struct {
 	PID int `json:"pid"` // inside the sandbox
+	// Keeps says that the connection goes on after the process's end: with a KindForget for
+	// it, which is not answered, and then another request.
+	Keeps bool `json:"keeps,omitempty"`
 }
 
 // Ack says that the host has kept every chunk up to Seq.

@@ -160,9 +160,14 @@ func (i *realInit) start(ctx context.Context, line string, change ...func(*initd
 	return out, req, err
 }
 
-// read reads the output to its end, acknowledging it all.
+// read reads the output to its end, acknowledging it all, and closes it.
 func read(out *initd.Output) (text [initd.Streams]string, exit *initd.Exit, err error) {
 	defer out.Close()
+	return readOn(out)
+}
+
+// readOn is read for who does something with the output then.
+func readOn(out *initd.Output) (text [initd.Streams]string, exit *initd.Exit, err error) {
 	var all [initd.Streams]strings.Builder
 	for {
 		chunk, exit, err := out.Next()
@@ -179,13 +184,15 @@ func read(out *initd.Output) (text [initd.Streams]string, exit *initd.Exit, err 
 	}
 }
 
+// run runs a shell line, on the connection of one before it if that is free.
 func (i *realInit) run(ctx context.Context, line string, change ...func(*initd.StartRequest)) (string, *initd.Exit, error) {
 	out, req, err := i.start(ctx, line, change...)
 	if err != nil {
 		return "", nil, err
 	}
-	text, exit, err := read(out)
-	return text[0], exit, errors.Join(err, i.Forget(ctx, req.ID))
+	defer out.Close()
+	text, exit, err := readOn(out)
+	return text[0], exit, errors.Join(err, out.Forget(ctx, req.ID))
 }
 
 func TestProcesses(t *testing.T) {

@@ -45,7 +45,8 @@ func isPassing(err error) bool {
 	return false
 }
 
-// session is one connection of the host: one request and what follows from it.
+// session is one connection of the host: a request and what follows from it, and when that
+// was a process which has ended and is forgotten, another.
 type session struct {
 	conn   *net.UnixConn
 	in     receiver
@@ -65,11 +66,18 @@ func newSession(conn *net.UnixConn, t *table) *session {
 const sendBuffer = 64 << 10
 
 func (s *session) handle() {
+	for s.serveOne() {
+		s.reader = initd.NewReader(&s.in) // without the memory of the request
+	}
+}
+
+// serveOne answers one request, and reports whether there may be another.
+func (s *session) serveOne() bool {
 	frame, err := s.reader.Next()
 	files := s.in.takeFiles()
-	defer closeAll(files)
+	defer func() { closeAll(files) }()
 	if err != nil {
-		return // the host is trusted: it went away
+		return false // the host is trusted: it went away
 	}
 	switch frame.Kind {
 	case initd.KindPing:
@@ -87,42 +95,45 @@ func (s *session) handle() {
 		var req initd.ResizeRequest
 		s.reply(errors.Join(frame.Decode(&req), req.Validate()), func() error { return s.resize(req) })
 	case initd.KindStart:
-		s.start(frame, files)
+		p := s.start(frame, files)
+		closeAll(files) // not only when the run has ended: there may be many
+		files = nil
+		return p != nil && s.stream(p, 0)
 	case initd.KindAttach:
-		s.attach(frame)
+		return s.attach(frame)
 	default:
 		s.fail(refusal(initd.ReasonBadRequest, fmt.Errorf("unknown request %q", frame.Kind)))
 	}
+	return false
 }
 
-func (s *session) start(frame initd.Frame, files []*os.File) {
+// start returns the process that was asked for, nil if there is none, which it has said.
+func (s *session) start(frame initd.Frame, files []*os.File) *process {
 	var req initd.StartRequest
 	if err := frame.Decode(&req); err != nil {
 		s.fail(refusal(initd.ReasonBadRequest, err))
-		return
+		return nil
 	}
 	p, err := s.table.start(req, files)
-	closeAll(files) // not only when the run has ended: there may be many
 	if err != nil {
 		s.fail(err)
-		return
 	}
-	s.stream(p, 0)
+	return p
 }
 
-func (s *session) attach(frame initd.Frame) {
+func (s *session) attach(frame initd.Frame) bool {
 	var req initd.AttachRequest
 	if err := frame.Decode(&req); err != nil {
 		s.fail(refusal(initd.ReasonBadRequest, err))
-		return
+		return false
 	}
 	p, err := s.table.find(req.ID)
 	if err != nil {
 		s.fail(err)
-		return
+		return false
 	}
 	p.ack(req.After)
-	s.stream(p, req.After)
+	return s.stream(p, req.After)
 }
 
 // input gives a process data to read. The host gives up by hanging up.
@@ -148,49 +159,55 @@ func (s *session) resize(req initd.ResizeRequest) error {
 }
 
 // stream sends the process's output after seq and then its end, and takes the
-// host's acknowledgements meanwhile.
-func (s *session) stream(p *process, seq uint64) {
-	if initd.WriteMessage(s.conn, initd.KindBegun, initd.Begun{PID: p.pid}) != nil {
-		return
+// host's acknowledgements meanwhile. It reports whether the host has had it forgotten then.
+func (s *session) stream(p *process, seq uint64) bool {
+	if initd.WriteMessage(s.conn, initd.KindBegun, initd.Begun{PID: p.pid, Keeps: true}) != nil {
+		return false
 	}
 	s.reader = initd.NewReader(&s.in) // without the memory of the request
 	var stopped atomic.Bool
-	acks := make(chan struct{})
+	forgets := make(chan bool)
 	go func() {
-		defer close(acks)
-		s.takeAcks(p)
+		forget := s.takeAcks(p)
 		stopped.Store(true)
 		p.wake()
+		forgets <- forget
 	}()
-	s.sendOutput(p, seq, stopped.Load)
-	// The host closes when it has the end; until then its last acks may come.
-	s.conn.CloseWrite()
-	<-acks
+	ended := s.sendOutput(p, seq, stopped.Load)
+	// The host goes on, or closes, when it has the end; until then its last acks may come.
+	forget := <-forgets
+	return ended && forget && s.table.forget(p.id) == nil
 }
 
-func (s *session) takeAcks(p *process) {
+// takeAcks takes acknowledgements until the host has something else to say, and reports
+// whether that is to forget the process.
+func (s *session) takeAcks(p *process) bool {
 	for {
 		frame, err := s.reader.Next()
 		if err != nil {
-			return
+			return false
+		}
+		if frame.Kind == initd.KindForget {
+			var req initd.ProcessRequest
+			return frame.Decode(&req) == nil && req.ID == p.id
 		}
 		var ack initd.Ack
 		if frame.Kind != initd.KindAck || frame.Decode(&ack) != nil {
-			return
+			return false
 		}
 		p.ack(ack.Seq)
 	}
 }
 
-func (s *session) sendOutput(p *process, seq uint64, stopped func() bool) {
+// sendOutput reports whether it got to the end.
+func (s *session) sendOutput(p *process, seq uint64, stopped func() bool) bool {
 	for {
 		chunks, exit := p.wait(seq, stopped)
 		if exit != nil {
-			s.send(initd.KindExit, exit)
-			return
+			return initd.WriteMessage(s.conn, initd.KindExit, exit) == nil
 		}
 		if len(chunks) == 0 || s.sendChunks(chunks) != nil {
-			return
+			return false
 		}
 		seq = chunks[len(chunks)-1].Seq
 	}
@@ -227,7 +244,7 @@ func (s *session) fail(err error) {
 	s.send(initd.KindError, failure)
 }
 
-// send writes the last frame of the connection. It fails only when the host is gone.
+// send writes the last frame of a connection. It fails only when the host is gone.
 func (s *session) send(kind initd.Kind, message any) {
 	_ = initd.WriteMessage(s.conn, kind, message)
 }

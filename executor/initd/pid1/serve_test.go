@@ -180,18 +180,42 @@ func TestAttachToWhatHasEnded(t *testing.T) {
 	var kinds strings.Builder
 	for {
 		frame, err := reader.Next()
-		if err != nil { // it closes its side after the end
+		if err != nil { // it closes its side after what it refuses
 			break
 		}
 		kinds.WriteByte(byte(frame.Kind))
 		if chunk, err := frame.Chunk(); err == nil && (chunk.Seq != 2 || string(chunk.Data) != "two") {
 			t.Errorf("after chunk 1 came %d, %q", chunk.Seq, chunk.Data)
 		}
+		if frame.Kind != initd.KindExit {
+			continue
+		}
+		if table.byID["ended"] == nil {
+			t.Error("it was forgotten before anybody asked for that")
+		}
+		// The connection goes on: it is forgotten, and asked for again.
+		again := append(encode(t, initd.KindForget, initd.ProcessRequest{ID: "ended"}), encode(t, initd.KindAttach, initd.AttachRequest{ID: "ended"})...)
+		if _, err := host.Write(again); err != nil {
+			t.Fatal(err)
+		}
 	}
 	host.Close()
 	<-handled
-	if kinds.String() != "BDX" {
+	if kinds.String() != "BDXE" {
 		t.Errorf("it answered with frames %q", kinds.String())
+	}
+}
+
+// TestForgettingAnother: on the connection of one process another cannot be forgotten, nor
+// does what has not ended go away: both end the connection.
+func TestForgettingAnother(t *testing.T) {
+	table := testTable(t)
+	for _, ids := range [][2]string{{"ended", "reads"}, {"reads", "reads"}} {
+		attach, forget := encode(t, initd.KindAttach, initd.AttachRequest{ID: ids[0]}), encode(t, initd.KindForget, initd.ProcessRequest{ID: ids[1]})
+		converse(t, table, append(append(attach, forget...), encode(t, initd.KindPing, nil)...))
+		if table.byID["ended"] == nil || table.byID["reads"] == nil {
+			t.Fatalf("forgetting %s on the connection of %s left %d of 2 processes", ids[1], ids[0], len(table.byID))
+		}
 	}
 }
 
@@ -280,6 +304,7 @@ func FuzzSession(f *testing.F) {
 	f.Add(encode(f, initd.KindAttach, initd.AttachRequest{ID: "ended"}))
 	f.Add(append(encode(f, initd.KindAttach, initd.AttachRequest{ID: "ended", After: 1<<64 - 1}), encode(f, initd.KindAck, initd.Ack{Seq: 1 << 63})...))
 	f.Add(append(encode(f, initd.KindAttach, initd.AttachRequest{ID: "ended"}), "C\x00\x00\x00\x02{]"...))
+	f.Add(append(encode(f, initd.KindAttach, initd.AttachRequest{ID: "ended"}), encode(f, initd.KindForget, initd.ProcessRequest{ID: "ended"})...))
 	f.Add([]byte("S\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, request []byte) {
 		table := testTable(t)
