@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rundir"
 )
 
@@ -43,6 +44,9 @@ func RemoveAbandoned(stateDir string) error {
 	}
 	if unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return nil // in use
+	}
+	if records.CheckFormat(stateDir, "") != nil {
+		return nil // who knows what there is must remove it
 	}
 	groups, err := cgroup.Open(CgroupName(stateDir))
 	if err != nil {

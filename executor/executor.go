@@ -22,6 +22,7 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/reserve"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
@@ -35,6 +36,7 @@ type Config struct {
 	StateDir     string // one executor at a time; made if it is not there
 	RunDir       string // see [RunDir]; "" for [rundir.Default]
 	Node         string // name of this node
+	Version      string // of the program, for those that find its directories later
 	InitPath     string // the binary yurt-init
 	LauncherPath string // the binary yurt-launcher
 	PluginDir    string // language runtimes
@@ -138,7 +140,7 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := takeDirs(state, runDir)
+	lock, err := takeDirs(config, runDir)
 	if err != nil {
 		return nil, err
 	}
@@ -171,27 +173,45 @@ func New(config Config) (*Executor, error) {
 // maxLogMemory is how many bytes of the logs of executions are in memory, of all together.
 const maxLogMemory = 64 << 20
 
-// takeDirs makes the directories of an executor and makes sure that they are ours alone.
-func takeDirs(state, runDir string) (*os.File, error) {
-	lock, err := lockState(state)
+// takeDirs makes the directories of an executor and makes sure that they are ours alone, and
+// that no version has been there which this one does not know.
+func takeDirs(config Config, runDir string) (*os.File, error) {
+	lock, err := lockState(config.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	if err := rundir.Make(runDir, state); err != nil {
+	if err := layOut(config, runDir); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
 }
 
-// lockState makes the state directory and makes sure that it is ours alone.
+// layOut makes what is in the directories, and writes down how they are laid out.
+func layOut(config Config, runDir string) error {
+	if err := records.CheckFormat(config.StateDir, config.Version); err != nil {
+		return err
+	}
+	for _, name := range []string{rundir.Sandboxes, "slots"} {
+		if err := os.MkdirAll(filepath.Join(config.StateDir, name), 0o700); err != nil {
+			return fmt.Errorf("making the state directory: %w", err)
+		}
+	}
+	if err := rundir.Make(runDir, config.StateDir, config.Version); err != nil {
+		return err
+	}
+	if config.Transient {
+		return nil // nothing is left for others to find
+	}
+	return errors.Join(records.WriteFormat(config.StateDir, config.Version), records.WriteFormat(runDir, config.Version))
+}
+
+// lockState makes the state directory and locks it.
 func lockState(dir string) (*os.File, error) {
 	if os.Geteuid() != 0 {
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
 	}
-	for _, name := range []string{rundir.Sandboxes, "slots"} {
-		if err := os.MkdirAll(filepath.Join(dir, name), 0o700); err != nil {
-			return nil, fmt.Errorf("making the state directory: %w", err)
-		}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -212,6 +213,17 @@ func TestAbandonedStateIsRemoved(t *testing.T) {
 		t.Fatal("a directory in use was removed")
 	}
 	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	format := filepath.Join(config.StateDir, records.FormatFile)
+	if err := os.WriteFile(format, []byte(`{"format":99}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	remove()
+	if _, err := os.Stat(lock); err != nil {
+		t.Fatal("a directory of a newer version was removed")
+	}
+	if err := os.Remove(format); err != nil {
 		t.Fatal(err)
 	}
 	remove()

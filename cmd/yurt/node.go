@@ -97,7 +97,7 @@ func newExecutor(stateDir string, logger *slog.Logger, change func(*executor.Con
 		return nil, err
 	}
 	config := executor.Config{
-		StateDir: stateDir, Node: localNode, Logger: logger,
+		StateDir: stateDir, Node: localNode, Version: version, Logger: logger,
 		InitPath: binaries.Init, LauncherPath: binaries.Launcher, PluginDir: binaries.PluginDir,
 	}
 	change(&config)

@@ -21,13 +21,16 @@ const Version = 2
 var ErrNewer = errors.New("it was made by a newer version of Yurt")
 
 // Write replaces the file at path; readers see the old record or the new one.
-func Write(path string, record any) error {
+func Write(path string, record any) error { return write(path, record, false) }
+
+// write is Write, and waits for the disk if it is to.
+func write(path string, record any, lasting bool) error {
 	data, err := json.Marshal(record)
 	if err != nil {
 		return fmt.Errorf("writing a record: %w", err)
 	}
 	temp := path + ".new"
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
+	if err := writeFile(temp, data, lasting); err != nil {
 		_ = os.Remove(temp) // a part of it on a full disk
 		return fmt.Errorf("writing a record: %w", err)
 	}
@@ -35,6 +38,18 @@ func Write(path string, record any) error {
 		return errors.Join(fmt.Errorf("writing a record: %w", err), os.Remove(temp))
 	}
 	return nil
+}
+
+func writeFile(path string, data []byte, lasting bool) error {
+	if !lasting {
+		return os.WriteFile(path, data, 0o600)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 // Read reads the file at path, whole or not at all.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/records"
 )
 
 // Default is where executors have their runtime directories unless they are told.
@@ -48,8 +49,9 @@ func Path(base, name string) (string, error) {
 }
 
 // Make makes the runtime directory of the executor that has the state directory, with
-// a link to it there, and removes the sockets of one that was killed.
-func Make(dir, state string) error {
+// a link to it there, and removes the sockets of one that was killed. It refuses one with a
+// format that this version, the program, does not know.
+func Make(dir, state, program string) error {
 	if err := leaveOther(dir, state); err != nil {
 		return err
 	}
@@ -62,6 +64,9 @@ func Make(dir, state string) error {
 	// It may lie among everybody's, as in /dev/shm.
 	if info, err := os.Lstat(dir); err != nil || !IsOurs(info) || info.Mode().Perm()&0o077 != 0 {
 		return errors.Join(yurt.Errorf(yurt.CodeUnavailable, "the runtime directory %s is not a directory that is this user's alone; remove it, or give another --run-dir", dir), err)
+	}
+	if err := records.CheckFormat(dir, program); err != nil {
+		return err
 	}
 	plugins := filepath.Join(dir, Plugins)
 	if err := errors.Join(os.RemoveAll(plugins), os.Mkdir(plugins, 0o700), os.MkdirAll(filepath.Join(dir, Sandboxes), 0o700)); err != nil {
@@ -101,10 +106,12 @@ func leaveOther(dir, state string) error {
 // there are no sandboxes.
 func Remove(dir string) error {
 	err := os.RemoveAll(filepath.Join(dir, Plugins))
-	for _, path := range []string{filepath.Join(dir, Sandboxes), dir} {
-		if removal := os.Remove(path); !errors.Is(removal, unix.ENOTEMPTY) {
-			err = errors.Join(err, ignoreAbsent(removal))
+	for _, name := range []string{Sandboxes, records.FormatFile, ""} {
+		removal := os.Remove(filepath.Join(dir, name))
+		if errors.Is(removal, unix.ENOTEMPTY) {
+			break // of those the format goes on to speak
 		}
+		err = errors.Join(err, ignoreAbsent(removal))
 	}
 	return err
 }

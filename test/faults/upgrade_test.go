@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -73,10 +74,7 @@ func TestRecordsOfANewerVersionAreLeftAlone(t *testing.T) {
 	if err := os.WriteFile(path, newer, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.CommandContext(t.Context(), d.program, "executor", "--state-dir", d.stateDir).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), s.ID) || !strings.Contains(string(out), "newer version") {
-		t.Errorf("it began, or does not say why not: %v, %s", err, out)
-	}
+	d.refuses(s.ID, "newer version")
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, newer) {
 		t.Errorf("the record has changed: %v, %s", err, now)
 	}
@@ -85,6 +83,77 @@ func TestRecordsOfANewerVersionAreLeftAlone(t *testing.T) {
 	}
 	d.start()
 	l.checkSurvivors(readyOnes(s))
+}
+
+// Where a newer version keeps what, this one does not know, and it would take sandboxes that
+// it does not find for strays: it refuses to begin, ends nothing, and says who can go on.
+func TestLayoutOfANewerVersionIsLeftAlone(t *testing.T) {
+	d := newDaemon(t)
+	l := newLoad(t, d)
+	s, ok := l.create()
+	if !ok {
+		t.Fatal("there is no sandbox")
+	}
+	run, err := os.Readlink(filepath.Join(d.stateDir, "run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, newer := filepath.Join(run, "sandboxes"), filepath.Join(run, "elsewhere")
+	of := func(dir string) string { return filepath.Join(dir, "format.json") }
+	for _, tt := range []struct {
+		name   string
+		dir    string
+		format string
+		says   []string
+	}{
+		{"the state directory says so", d.stateDir, `{"format":99,"yurt":"v99"}`, []string{"format 99", `"v99"`, `"v1"`, d.stateDir}},
+		{"the runtime directory does, and the state directory was lost", run, `{"format":99,"yurt":"v99"}`, []string{"format 99", `"v99"`, `"v1"`, run}},
+		{"it cannot be read", d.stateDir, `{"form`, []string{"not known", d.stateDir}},
+	} {
+		d.stop(syscall.SIGKILL)
+		for _, dir := range []string{d.stateDir, run} {
+			if err := os.Remove(of(dir)); err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+		}
+		rename(t, known, newer)
+		if err := os.WriteFile(of(tt.dir), []byte(tt.format), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.refuses(tt.says...)
+		if now, err := os.ReadFile(of(tt.dir)); err != nil || string(now) != tt.format {
+			t.Errorf("%s: it became %s, %v", tt.name, now, err)
+		}
+		rename(t, newer, known)
+		if err := os.Remove(of(tt.dir)); err != nil {
+			t.Fatal(err)
+		}
+		d.start() // from before there was a format
+		l.checkSurvivors(readyOnes(s))
+	}
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refuses wants an executor not to begin, and to say why.
+func (d *daemon) refuses(says ...string) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, d.program, "executor", "--state-dir", d.stateDir).CombinedOutput()
+	if err == nil || ctx.Err() != nil {
+		d.t.Errorf("it began: %v, %s", err, out)
+	}
+	for _, part := range says {
+		if !strings.Contains(string(out), part) {
+			d.t.Errorf("it does not say %q: %s", part, out)
+		}
+	}
 }
 
 // Who is second on a state directory, or on a socket, is told so, and the first is not

@@ -1,0 +1,65 @@
+package records
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Format is the version of how the directories of an executor are laid out: which records
+// there are, and where. Whoever does not know where to look for sandboxes would take them for
+// strays and end them, so an executor begins with its own format and older ones alone.
+// Directories that say none are from before there was one, and laid out as in the first.
+const Format = 1
+
+// FormatFile is the name of the file, in each directory of an executor, that says the format.
+const FormatFile = "format.json"
+
+// format is what it says.
+type format struct {
+	Format int    `json:"format"`
+	Yurt   string `json:"yurt"` // the version of the program that wrote it
+}
+
+// CheckFormat refuses a directory whose format this program, of that version, does not know.
+func CheckFormat(dir, program string) error {
+	there, err := readFormat(dir)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeUnavailable, "which format %s has is not known, and nothing in it was touched: %w. Start the version of Yurt again that was here last; "+
+			"or remove the directory, once no sandbox runs whose state it has", dir, err)
+	}
+	if there.Format > Format {
+		return yurt.Errorf(yurt.CodeUnavailable, "%s has format %d, of Yurt %q, and this is %q, which knows formats up to %d; nothing in it was touched. Start %[3]q again, or a newer one. "+
+			"To go back, end the node's sandboxes with that first, stop it, and remove the directory", dir, there.Format, there.Yurt, program, Format)
+	}
+	return nil
+}
+
+// WriteFormat gives the directory the format of this program, of that version, unless it has
+// it. It is on the disk when this returns: what a power failure leaves of it would be refused.
+func WriteFormat(dir, program string) error {
+	if there, err := readFormat(dir); err == nil && there.Format == Format {
+		return nil
+	}
+	if err := write(filepath.Join(dir, FormatFile), format{Format: Format, Yurt: program}, true); err != nil {
+		return fmt.Errorf("giving %s its format: %w", dir, err)
+	}
+	return nil
+}
+
+// readFormat returns that of the directory, the zero value where it says none.
+func readFormat(dir string) (format, error) {
+	var f format
+	path := filepath.Join(dir, FormatFile)
+	err := Read(path, &f)
+	if errors.Is(err, fs.ErrNotExist) {
+		return format{}, nil
+	}
+	if err == nil && f.Format <= 0 {
+		err = fmt.Errorf("%s says %d", path, f.Format)
+	}
+	return f, err
+}
