@@ -70,9 +70,9 @@ type ExecutionSpec struct {
 	User     *User     `json:"user,omitempty"` // whom it runs as, inside; nil for the user that all run as
 }
 
-// SourceFile is one file of a project.
+// SourceFile is one file of a project, or one that a session begins with.
 type SourceFile struct {
-	Path string `json:"path"` // relative to the working directory
+	Path string `json:"path"` // relative to the working directory, or to the workspace
 	Data []byte `json:"data"`
 }
 

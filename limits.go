@@ -26,7 +26,7 @@ const (
 	MaxResultBytes = 8 << 20
 
 	MaxCodeBytes  = 4 << 20  // source text of one execution
-	MaxFiles      = 256      // given with one execution
+	MaxFiles      = 256      // given with one execution, or with a session
 	MaxFilesBytes = 16 << 20 // of all of them together
 	MaxStdinBytes = 16 << 20 // stdin given with the request
 	MaxEventBytes = 6 << 20  // event of a handler: AWS Lambda's own limit for a synchronous call

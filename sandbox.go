@@ -8,6 +8,7 @@ type SandboxSpec struct {
 	Template  Template          `json:"template"`
 	Resources Resources         `json:"resources"` // its first four fields are not zero
 	Env       map[string]string `json:"env,omitempty"`
+	Files     []SourceFile      `json:"files,omitempty"`  // written to the workspace before anybody has it; kept there alone
 	Labels    map[string]string `json:"labels,omitempty"` // kept with the sandbox, for its owner to find it again
 	Host      *HostAccess       `json:"host,omitempty"`   // for callers on the node itself
 }

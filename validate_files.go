@@ -6,30 +6,47 @@ import (
 	"strings"
 )
 
-func (s *ExecutionSpec) validateFiles() error {
-	if len(s.Files) > MaxFiles {
-		return FieldErrorf(CodeLimitOutOfRange, "files", "%d files are too many; at most %d are allowed, upload more before", len(s.Files), MaxFiles)
+// ValidateFiles checks files that come with a request: how many they are, what they have
+// together, and that their paths are clean, stay below the directory that they are written
+// to, and leave room for each other.
+func ValidateFiles(field string, files []SourceFile) error {
+	if len(files) > MaxFiles {
+		return FieldErrorf(CodeLimitOutOfRange, field, "%d files are too many; at most %d are allowed, upload the others by themselves", len(files), MaxFiles)
 	}
-	total := 0
-	seen := make(map[string]bool, len(s.Files))
-	for _, file := range s.Files {
-		if err := validateProjectPath("files", file.Path); err != nil {
+	seen := make(map[string]bool, len(files))
+	for _, file := range files {
+		if err := validateProjectPath(field, file.Path); err != nil {
 			return err
 		}
 		if seen[file.Path] {
-			return FieldErrorf(CodeInvalidArgument, "files", "%s is given twice", file.Path)
+			return FieldErrorf(CodeInvalidArgument, field, "%s is given twice", file.Path)
 		}
 		seen[file.Path] = true
-		if total += len(file.Data); total > MaxFilesBytes {
-			return FieldErrorf(CodeLimitOutOfRange, "files", "they have more than the %s that are allowed together; upload large ones before", Size(MaxFilesBytes))
-		}
 	}
-	for _, file := range s.Files {
+	if total := FilesSize(files); total > MaxFilesBytes {
+		return FieldErrorf(CodeLimitOutOfRange, field, "they have %s, more than the %s that are allowed together; upload large ones by themselves", total, Size(MaxFilesBytes))
+	}
+	for _, file := range files {
 		for dir := path.Dir(file.Path); dir != "."; dir = path.Dir(dir) {
 			if seen[dir] {
-				return FieldErrorf(CodeInvalidArgument, "files", "%s is both a file and a directory", dir)
+				return FieldErrorf(CodeInvalidArgument, field, "%s is both a file and a directory", dir)
 			}
 		}
+	}
+	return nil
+}
+
+// FilesSize is what the files have together.
+func FilesSize(files []SourceFile) (total Size) {
+	for _, file := range files {
+		total += Size(len(file.Data))
+	}
+	return total
+}
+
+func (s *ExecutionSpec) validateFiles() error {
+	if err := ValidateFiles("files", s.Files); err != nil {
+		return err
 	}
 	if len(s.Files) == 0 && s.Entry == "" {
 		return nil
@@ -49,6 +66,8 @@ func validateProjectPath(field, name string) error {
 	switch {
 	case path.IsAbs(name) || name == ".." || strings.HasPrefix(path.Clean(name), "../"):
 		return FieldErrorf(CodePathOutsideWorkspace, field, "%q leads out of the working directory; give a path relative to it", name)
+	case strings.Count(name, "/") > MaxFileDepth:
+		return FieldErrorf(CodeInvalidPath, field, "the path has more than %d directories", MaxFileDepth)
 	case !fs.ValidPath(name) || name == ".":
 		return FieldErrorf(CodeInvalidPath, field, "%q is not clean; give a relative path such as \"src/main.py\"", name)
 	}

@@ -196,6 +196,9 @@ func isRepeated(err error) bool {
 
 // placeElsewhere gives a session, whose node is lost before anything ran, another sandbox.
 func (c *Controller) placeElsewhere(ctx context.Context, live *liveExecution, session yurt.Session) (yurt.Session, error) {
+	if session.HasFiles {
+		return session, yurt.Errorf(yurt.CodeSandboxFailed, "node %s is lost, and with it the files that the session was created with; create another session", session.Placement.Node)
+	}
 	template, err := c.pooledTemplate(ctx, session.TemplateID)
 	if err != nil {
 		return session, err

@@ -35,6 +35,9 @@ type CreateSessionRequest struct {
 	Network     *yurt.Network
 	Metadata    map[string]string
 	SnapshotID  string
+	// Files are in its workspace before it is ready. Without any they are not in the hash
+	// of an idempotency key, which may be of an older version.
+	Files []yurt.SourceFile `json:",omitempty"`
 
 	// IdempotencyKey makes a repeated request answer with the first one's session.
 	IdempotencyKey string
@@ -103,7 +106,7 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 		c.failUnplaced(err, session.ID, "it could not be stored")
 		return yurt.Session{}, fmt.Errorf("storing the session: %w", err)
 	}
-	return c.place(ctx, session, template, key != nil || session.ReuseKey != "")
+	return c.place(ctx, session, template, req.Files, key != nil || session.ReuseKey != "")
 }
 
 // newSession validates req and fills in the defaults.
@@ -120,6 +123,9 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 		return yurt.Session{}, yurt.Template{}, err
 	}
 	defaults := yurt.DefaultSessionLimits()
+	if err := fitFiles(req.Files, resources.Disk); err != nil {
+		return yurt.Session{}, yurt.Template{}, err
+	}
 	timeout := valueOr(req.Timeout, template.Session.Timeout, defaults.Timeout)
 	idle := valueOr(req.IdleTimeout, template.Session.IdleTimeout, defaults.IdleTimeout)
 	if err := yurt.ValidateSessionTimeouts(timeout, idle); err != nil {
@@ -133,7 +139,7 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	return yurt.Session{
 		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, mode),
 		State: yurt.SessionCreating, Reason: "asked for", AgentID: req.AgentID,
-		Metadata: req.Metadata, Env: req.Env, Resources: resources, Timeout: timeout, IdleTimeout: idle,
+		Metadata: req.Metadata, Env: req.Env, HasFiles: len(req.Files) > 0, Resources: resources, Timeout: timeout, IdleTimeout: idle,
 		SandboxID: yurt.NewSandboxID(), Owner: c.id, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
 	}, template, nil
 }
@@ -161,6 +167,9 @@ func validateCreate(req CreateSessionRequest) error {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "snapshot_id", "this version has no snapshots; leave the field out")
 	case req.Network != nil && req.Network.Mode != yurt.NetworkNone:
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this version has no network but %q for a sandbox", yurt.NetworkNone)
+	}
+	if err := validateFiles(req); err != nil {
+		return err
 	}
 	if err := yurt.ValidateEnv("env", req.Env); err != nil {
 		return err
@@ -300,12 +309,14 @@ func (c *Controller) awaitPlaced(ctx context.Context, id string) error {
 	}
 }
 
-// place finds a sandbox for the session and makes it ready.
-func (c *Controller) place(ctx context.Context, session yurt.Session, template yurt.Template, findable bool) (yurt.Session, error) {
+// place finds a sandbox for the session, with the files, and makes it ready.
+func (c *Controller) place(ctx context.Context, session yurt.Session, template yurt.Template, files []yurt.SourceFile, findable bool) (yurt.Session, error) {
 	work, cancel := detached(ctx, placeLimit)
 	defer cancel()
 	begin := c.clock.Now()
-	sandbox, placement, err := c.placer.Place(work, sandboxSpec(session, template), c.hints(work, session))
+	spec := sandboxSpec(session, template)
+	spec.Files = files
+	sandbox, placement, err := c.placer.Place(work, spec, c.hints(work, session))
 	if err != nil {
 		reason := "no sandbox could be made: " + err.Error()
 		if failErr := c.failSession(work, session.ID, reason); failErr != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt/executor/records"
 )
 
-// ClaimSandbox hands out a sandbox that is ready: with the environment, the labels and
-// the limits of the spec, and an id of its own. found is false when there is none of
+// ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
+// limits and the files of the spec, and an id of its own. found is false when there is none of
 // that very template, with room for that, which the owner may have. A sandbox is handed
 // out once, whatever becomes of this process or the claim: one that fails destroys it.
 func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
@@ -57,6 +57,10 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 			return yurt.Sandbox{}, err
 		}
 		if s != nil && s.isOf(spec) {
+			// It has the files, unless what was to write them ended before it had.
+			if err := s.receive(spec.Files, phases); err != nil {
+				return yurt.Sandbox{}, err
+			}
 			return s.view(e.config.Node), nil
 		}
 		if s != nil {
@@ -115,7 +119,7 @@ func (s *sandbox) isOf(spec yurt.SandboxSpec) bool {
 
 // admitClaim refuses claims that no sandbox of this node could meet, or none may now.
 func (e *Executor) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
-	if err := admitResources(spec); err != nil {
+	if err := admitBound(spec); err != nil {
 		return err
 	}
 	if spec.Host != nil {
@@ -142,8 +146,14 @@ func (s *sandbox) admits(spec yurt.SandboxSpec) error {
 func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (yurt.Sandbox, error) {
 	e.bells.Ring(s.slotID())
 	phases.mark("take")
-	if err := s.bind(spec, phases); err != nil {
-		err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.id, err)
+	err := s.bind(spec, phases)
+	if err == nil {
+		err = s.receive(spec.Files, phases)
+	}
+	if err != nil {
+		if !isOfFiles(err) {
+			err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.id, err)
+		}
 		if gone := e.DestroySandbox(context.WithoutCancel(ctx), s.id); gone != nil {
 			err = fmt.Errorf("%w; and destroying it: %w", err, gone)
 		}
@@ -177,7 +187,7 @@ func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
 	phases.mark("disk")
 	record := s.record
 	record.Spec, record.Warm = spec, false
-	record.Spec.ID = s.id
+	record.Spec.ID, record.Spec.Files = s.id, nil // the workspace has them
 	if s.slot != nil {
 		record.Spec.Labels = yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels)
 	}

@@ -56,6 +56,7 @@ func (p purpose) hurried() <-chan struct{} {
 
 // record is what is written of a sandbox that is made for it.
 func (p purpose) record(spec yurt.SandboxSpec, base uint32) sandboxRecord {
+	spec.Files = nil // the workspace has them
 	r := sandboxRecord{Version: records.Version, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: p.warm, Installs: p.installs}
 	if p.slot != nil {
 		r.Slot = p.slot.Spec.ID
@@ -114,17 +115,25 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	}
 	undo.add(func() error { s.release(); return nil })
 	undo.add(func() error { e.layers.Release(s.id); return nil })
-	if len(spec.Template.Dependencies) > 0 {
-		e.furnish(ctx, s)
-		phases.mark("layers")
+	if err := e.equip(ctx, s, spec, to, phases); err != nil {
+		return yurt.Sandbox{}, err
 	}
-	e.warmNow(ctx, s, to, phases)
 	if err := e.register(s, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	e.warmLater(s, to)
 	e.tally.made(s.digest, s.template, !to.warm && spec.Warmable())
 	return s.view(e.config.Node), nil
+}
+
+// equip gives a new sandbox, which nobody knows, what it begins with.
+func (e *Executor) equip(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, to purpose, phases *phases) error {
+	if len(spec.Template.Dependencies) > 0 {
+		e.furnish(ctx, s)
+		phases.mark("layers")
+	}
+	e.warmNow(ctx, s, to, phases)
+	return s.receive(spec.Files, phases)
 }
 
 // rootOf says what is in the root of a sandbox that is about to be made, and returns the
@@ -167,10 +176,18 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 	if err := spec.Host.Validate("host"); err != nil {
 		return err
 	}
-	if err := admitResources(spec); err != nil {
+	if err := admitBound(spec); err != nil {
 		return err
 	}
 	return e.admitExtras(spec)
+}
+
+// admitBound refuses what no sandbox of this host could be given, be it made or ready.
+func admitBound(spec yurt.SandboxSpec) error {
+	if err := yurt.ValidateFiles(filesField, spec.Files); err != nil {
+		return err
+	}
+	return admitResources(spec)
 }
 
 // admitResources refuses limits that this host cannot hold: beyond what it has, a

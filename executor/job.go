@@ -212,7 +212,7 @@ func environment(layers ...map[string]string) []string {
 // writeSources puts the files that came with an execution into its working directory.
 func (s *sandbox) writeSources(dir string, files []yurt.SourceFile) error {
 	for _, f := range files {
-		if _, err := s.files.Write(path.Join(dir, f.Path), bytes.NewReader(f.Data), yurt.MaxFilesBytes, 0o644); err != nil {
+		if _, err := s.files.Write(path.Join(dir, f.Path), bytes.NewReader(f.Data), yurt.MaxFilesBytes, givenMode); err != nil {
 			return err
 		}
 	}

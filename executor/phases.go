@@ -26,10 +26,10 @@ func (p *phases) mark(name string) {
 // add takes over what was measured elsewhere.
 func (p *phases) add(took map[string]float64) { maps.Copy(p.took, took) }
 
-// done returns the measures, with their total.
+// done returns the measures so far, with their total. They are the caller's.
 func (p *phases) done() map[string]float64 {
 	p.took["total"] = millis(time.Since(p.began))
-	return p.took
+	return maps.Clone(p.took)
 }
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

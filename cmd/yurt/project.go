@@ -43,38 +43,52 @@ func (a *app) readSource(name, entry string) (source, error) {
 	return source{name: name, code: string(code)}, err
 }
 
+// gathered are files of this machine that go along with a request.
+type gathered struct {
+	files []yurt.SourceFile
+	bytes int64
+}
+
+// gather reads one more, which has the path where it goes.
+func (a *app) gather(g *gathered, file, path string) error {
+	if len(g.files) == yurt.MaxFiles {
+		return yurt.Errorf(yurt.CodeLimitOutOfRange, "%s is one more than the %d files that may go along; give fewer, and copy the others into a session", file, yurt.MaxFiles)
+	}
+	data, err := a.readInput(file, yurt.MaxFilesBytes-g.bytes)
+	if yurt.CodeOf(err) == yurt.CodeFileTooLarge {
+		return yurt.Errorf(yurt.CodeFileTooLarge, "with %s the files have more than the %s that may go along; give fewer, and copy the others into a session", file, yurt.Size(yurt.MaxFilesBytes))
+	}
+	if err != nil {
+		return err
+	}
+	g.bytes += int64(len(data))
+	g.files = append(g.files, yurt.SourceFile{Path: path, Data: data})
+	return nil
+}
+
 // readProject reads the files in a directory and below it, but for hidden ones.
 func (a *app) readProject(dir, entry string) (source, error) {
-	project := source{}
-	total := 0
-	err := filepath.WalkDir(dir, func(file string, found fs.DirEntry, err error) error {
+	var found gathered
+	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return unreadable(file, err)
 		}
-		if hidden := strings.HasPrefix(found.Name(), ".") && file != dir; hidden || !found.Type().IsRegular() {
-			if hidden && found.IsDir() {
+		if hidden := strings.HasPrefix(entry.Name(), ".") && file != dir; hidden || !entry.Type().IsRegular() {
+			if hidden && entry.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		if len(project.files) == yurt.MaxFiles {
-			return yurt.Errorf(yurt.CodeLimitOutOfRange, "%s has more than %d files; give a smaller directory, or upload it into a session", dir, yurt.MaxFiles)
-		}
-		data, err := a.readInput(file, int64(yurt.MaxFilesBytes-total))
-		if err != nil {
-			return err
-		}
-		total += len(data)
 		inside, err := filepath.Rel(dir, file)
 		if err != nil {
 			return unreadable(file, err)
 		}
-		project.files = append(project.files, yurt.SourceFile{Path: filepath.ToSlash(inside), Data: data})
-		return nil
+		return a.gather(&found, file, filepath.ToSlash(inside))
 	})
 	if err != nil {
 		return source{}, err
 	}
+	project := source{files: found.files}
 	if project.entry, err = findEntry(dir, project.files, entry); err != nil {
 		return source{}, err
 	}

@@ -22,7 +22,7 @@ type sessionCreateFlags struct {
 	pids, ioWeight        int
 	diskKind              string
 	ulimits               []string
-	env, metadata         []string
+	env, metadata, files  []string
 }
 
 func newSessionCreateCommand(a *app) *cobra.Command {
@@ -33,9 +33,15 @@ func newSessionCreateCommand(a *app) *cobra.Command {
 		Long: `Create a session and print its id, once its sandbox is ready.
 
 The id alone goes to standard output. Unless told otherwise the session is
-persistent: it takes any number of executions until it is stopped or times out.`,
+persistent: it takes any number of executions until it is stopped or times out.
+
+Files given with it are in its workspace before it is ready. LOCAL is a file, a directory,
+of which all files go, or "-" for standard input. PATH is where it goes, relative to
+` + yurt.WorkspaceDir + `; without one, or with one that ends in a slash, it keeps its own name. At most 256
+files and 16Mi go along; "yurt session cp" copies more.`,
 		Example: `  id=$(yurt session create)
   yurt session create --template shell-basic --memory 128Mi --timeout 10m
+  yurt session create --file main.py --file data.csv:input/ --file src
   yurt session create --disk 20Gi --disk-kind image --ulimit nofile=16384
   yurt session create --mode ephemeral --env API_URL=http://example.com --metadata ticket=42`,
 		Args: noArguments,
@@ -56,6 +62,7 @@ persistent: it takes any number of executions until it is stopped or times out.`
 	flags.IntVar(&f.ioWeight, "io-weight", 0, "share of the disks' time, 1 to 1000, of which 100 is usual (default: the template's)")
 	flags.StringArrayVar(&f.ulimits, "ulimit", nil, "nofile=N, fsize=SIZE or stack=SIZE for each process (default: the template's); may be repeated")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for everything in it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
+	flags.StringArrayVar(&f.files, "file", nil, "a file that it begins with: LOCAL, or LOCAL:PATH; may be repeated")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE to find it by; may be repeated")
 	return cmd
 }
@@ -97,6 +104,9 @@ func (f sessionCreateFlags) request(a *app) (yurtclient.CreateSessionRequest, er
 		req.Resources = &resources
 	}
 	if req.Metadata, err = parsePairs("--metadata", f.metadata); err != nil {
+		return req, err
+	}
+	if req.Files, err = a.readFiles(f.files); err != nil {
 		return req, err
 	}
 	req.Env, err = a.parseEnv(f.env)

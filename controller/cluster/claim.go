@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,6 +39,8 @@ func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints control
 			return sandbox, true, nil
 		case ctx.Err() != nil:
 			return yurt.Sandbox{}, false, fmt.Errorf("claiming a sandbox at node %s: %w", a.node, ctx.Err())
+		case isOfFiles(err):
+			return yurt.Sandbox{}, false, err
 		case how == claimFailed:
 			p.log.Warn("a claim failed", "node", a.node, "error", err)
 		}
@@ -68,6 +71,8 @@ func (p *Placer) claimNext(ctx context.Context, spec yurt.SandboxSpec, trace *tr
 			return sandbox, true, nil
 		case ctx.Err() != nil:
 			return yurt.Sandbox{}, false, fmt.Errorf("waiting for a sandbox at node %s: %w", node, ctx.Err())
+		case isOfFiles(err):
+			return yurt.Sandbox{}, false, err
 		case how == claimFailed:
 			p.log.Warn("waiting for a sandbox failed", "node", node, "error", err)
 		}
@@ -123,7 +128,7 @@ func (p *Placer) askAt(ctx context.Context, node string, spec yurt.SandboxSpec, 
 		return yurt.Sandbox{}, claimFailed, err
 	}
 	spec, id := labelled(spec)
-	limited, cancel := context.WithTimeout(ctx, claimLimit)
+	limited, cancel := context.WithTimeout(ctx, claimLimit+carryLimit(spec.Files))
 	defer cancel()
 	sandbox, found, err := ask(limited, client, spec)
 	switch {
@@ -159,6 +164,19 @@ func faultOfNode(err error) bool {
 	return slices.Contains([]yurt.Code{
 		yurt.CodeUnavailable, yurt.CodeDeadlineExceeded, yurt.CodeCanceled, yurt.CodeInternal, yurt.CodeSandboxFailed,
 	}, yurt.CodeOf(err))
+}
+
+// carryLimit is for files to get to a node, and into a sandbox there: who gives many of them
+// must not make the node look slow.
+func carryLimit(files []yurt.SourceFile) time.Duration {
+	return time.Duration(float64(yurt.FilesSize(files)) / carryRate * float64(time.Second))
+}
+
+// isOfFiles reports whether a node had a sandbox, and no room in it for the files that the
+// session is to begin with. It has been destroyed, and others have no more room.
+func isOfFiles(err error) bool {
+	var coded *yurt.Error
+	return errors.As(err, &coded) && coded.Field == "files"
 }
 
 // abandon destroys, in the background, the sandbox that the attempt may have got at the

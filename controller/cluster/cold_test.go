@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -31,6 +32,30 @@ func TestColdStartElsewhere(t *testing.T) {
 		synctest.Wait()
 		if w.open() != 1 {
 			t.Errorf("%d slots are open, want that of the first session", w.open())
+		}
+	})
+}
+
+// TestFilesThatDoNotFit: a session whose files no workspace of its size has room for costs one
+// warm sandbox at most, and no node its good name.
+func TestFilesThatDoNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "bb")
+		w.warm("a", 1)
+		w.warm("bb", 1)
+		full := yurt.FieldErrorf(yurt.CodeWorkspaceFull, "files", "no space is left")
+		w.nodes["a"].set(func(n *node) { n.broken = full })
+		asked := spec()
+		asked.Files = []yurt.SourceFile{{Path: "a"}}
+		_, _, err := w.placer.Place(t.Context(), asked, controller.Hints{Prefer: []string{"a"}})
+		if !errors.Is(err, full) || w.open() != 0 || len(w.stopped) != 0 || w.nodes["bb"].claims != 0 {
+			t.Errorf("error %v; %d slots open, %d stopped, %d claims at the other node", err, w.open(), len(w.stopped), w.nodes["bb"].claims)
+		}
+		w.nodes["a"].set(func(n *node) { n.broken = nil })
+		time.Sleep(time.Second)
+		w.refresh()
+		if _, p := w.place("a"); p.Node != "a" || p.Kind != yurt.PlacementWarm {
+			t.Errorf("afterwards it is placed %+v", p)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 const (
 	claimNodes = 3               // that are asked for a warm sandbox before a cold start
 	claimLimit = 2 * time.Second // for one node to answer a claim
+	carryRate  = 4 << 20         // bytes of files a second that a node takes at the least
 	awaitLimit = time.Minute     // for a slot that was placed to have its sandbox
 	clearLimit = time.Minute     // for clearing up after a placement that failed
 	closeLimit = 5 * time.Second // for what clears up when the placer is closed

@@ -33,6 +33,7 @@ func FuzzCreateSession(f *testing.F) {
 	for _, seed := range []string{
 		`{"template_id": "shell-basic"}`, `{"template_id":"shell-basic","timeout":"1h","resources":{"cpu":1,"memory":"64Mi"}}`,
 		`{"template_id": null, "env": {"A": "b"}}`, `{"metadata": {"a": 1}}`, `[`, `{"resources": []}`, `{"timeout": 1e999}`, "{\"\xff\": 1}",
+		`{"template_id": "shell-basic", "files": {"a": "text", "b/c": {"base64": "/wA="}}}`, `{"template_id": "shell-basic", "files": {"../a": "", "a": {"base64": null}}}`,
 	} {
 		f.Add(seed)
 	}

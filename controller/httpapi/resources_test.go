@@ -17,7 +17,7 @@ import (
 func TestSessionLife(t *testing.T) {
 	s := newServer(t)
 	a := s.do(t, "POST", "/api/v1/sessions", `{"template_id": "python-basic", "mode": "persistent", "agent_id": "me", "timeout": "2h", "idle_timeout": 90,
-		"env": {"TOKEN": "s3cret"}, "resources": {"cpu": 0.5, "memory": "64Mi", "disk": 1048576}, "network": {"mode": "none"}, "metadata": {"k": "v"}}`)
+		"env": {"TOKEN": "s3cret"}, "resources": {"cpu": 0.5, "memory": "64Mi", "disk": 1048576}, "network": {"mode": "none"}, "metadata": {"k": "v"}, "files": {"in/a": "s3cret", "b": {"base64": "/w=="}}}`)
 	var got map[string]rawJSON
 	if a.decode(t, &got); a.status != http.StatusCreated {
 		t.Fatalf("answer %d %s", a.status, a.body)
@@ -35,8 +35,13 @@ func TestSessionLife(t *testing.T) {
 	if a = s.do(t, "POST", location+"/execute", `{"command": "env TOKEN env FROM"}`); !strings.Contains(a.body, `"stdout":"s3cret\ntemplate\n"`) {
 		t.Errorf("the environment is not there: %s", a.body)
 	}
+	for name, want := range map[string]string{"in/a": "s3cret", "b": "\xff"} {
+		if a = s.do(t, "GET", location+"/files/"+name, ""); a.body != want {
+			t.Errorf("the file %s that it began with is %q", name, a.body)
+		}
+	}
 	if a = s.do(t, "GET", location, ""); strings.Contains(a.body, "s3cret") || strings.Contains(s.logs.String(), "s3cret") {
-		t.Error("the environment of a session was shown")
+		t.Error("the environment or a file of a session was shown")
 	}
 	a = s.do(t, "DELETE", location, "")
 	if a.decode(t, &got); a.status != http.StatusOK || string(got["state"]) != `"terminated"` || got["ended_at"] == nil {

@@ -22,6 +22,7 @@ type createSessionBody struct {
 	Resources   resourcesBody     `json:"resources,omitempty"`
 	Network     *networkBody      `json:"network,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty" doc:"At most 64 entries to find it by."`
+	Files       filesParam        `json:"files,omitempty" doc:"Files by path, relative to /workspace, where they are before the session is ready: owned by its user, with mode 0644. At most 256, 16Mi together. Not with reuse."`
 	SnapshotID  string            `json:"snapshot_id,omitempty" doc:"Not supported yet."`
 }
 
@@ -64,7 +65,7 @@ func (b createSessionBody) request(idempotencyKey string) controller.CreateSessi
 		Timeout: pointer(b.Timeout, toDuration), IdleTimeout: pointer(b.IdleTimeout, toDuration), Env: b.Env,
 		Resources: b.Resources.request(),
 		Network:   pointer(b.Network, func(n networkBody) yurt.Network { return yurt.Network{Mode: n.Mode} }),
-		Metadata:  b.Metadata, SnapshotID: b.SnapshotID, IdempotencyKey: idempotencyKey,
+		Metadata:  b.Metadata, Files: b.Files, SnapshotID: b.SnapshotID, IdempotencyKey: idempotencyKey,
 	}
 }
 
@@ -102,7 +103,8 @@ func (a *API) registerSessions() {
 	register(a, huma.Operation{
 		OperationID: "create-session", Method: http.MethodPost, Path: "/sessions", DefaultStatus: http.StatusCreated,
 		Summary: "Create a session", Tags: []string{tagSessions},
-		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took. The status is 200 when a session was reused.",
+		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took. The status is 200 when a session was reused. " +
+			"Its `files` are in the workspace then; when there is no room for them the answer is `workspace_full`, and there is no session.",
 	}, a.createSession)
 	a.documentBody(a.registered(http.MethodPost, "/sessions"), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[createSessionBody](a, "CreateSession")},

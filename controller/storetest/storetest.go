@@ -85,7 +85,7 @@ func testSession(t *testing.T, store controller.Store) {
 	whole := session(1)
 	whole.AgentID, whole.Metadata = "agent", map[string]string{"team": "a\"b\\'%_", "ünï": "✓"}
 	whole.Env = map[string]string{"TOKEN": "secret\x01"}
-	whole.Owner, whole.ReuseKey = "ctl_a", "reuse"
+	whole.Owner, whole.ReuseKey, whole.HasFiles = "ctl_a", "reuse", true
 	whole.Resources.CPU = 0.25
 	whole.Resources.DiskKind, whole.Resources.IOWeight = yurt.DiskImage, 7
 	whole.Resources.Ulimits = yurt.Ulimits{NoFile: 64, FSize: 1 << 20, Stack: 1 << 20}

@@ -38,7 +38,8 @@ type ExecuteRequest struct {
 	OutputLimit yurt.Size         `json:"output_limit,omitempty"` // of each stream, in bytes
 }
 
-// Files are the files of a project, by path relative to the working directory.
+// Files are the files of a project, or those that a session begins with, by path relative to
+// the working directory or to the workspace.
 type Files map[string][]byte
 
 // MarshalJSON writes text as it is and anything else in base64.

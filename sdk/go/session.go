@@ -21,6 +21,7 @@ type CreateSessionRequest struct {
 	Env         map[string]string `json:"env,omitempty"`
 	Resources   *Resources        `json:"resources,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
+	Files       Files             `json:"files,omitempty"` // in its workspace before it is ready; not with Reuse
 
 	// IdempotencyKey makes a repeated create answer with the first one's session.
 	IdempotencyKey string `json:"-"`

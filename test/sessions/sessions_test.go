@@ -101,12 +101,14 @@ func (w *world) jobs(t *testing.T) []*nomad.JobListStub {
 // testCold: without a warm sandbox Nomad starts a slot, whose job knows nothing that only
 // the session may know, and is gone when the session is.
 func testCold(t *testing.T, w *world) {
-	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent, Env: map[string]string{"SECRET": "s3cret"}})
+	session := w.create(t, yurtclient.CreateSessionRequest{
+		Mode: yurt.ModePersistent, Env: map[string]string{"SECRET": "s3cret"}, Files: yurtclient.Files{"in/key": []byte("s3cret")},
+	})
 	if p := session.Placement; p.Kind != yurt.PlacementCold || p.Node != w.Nomad.Clients[0].Node || p.Phases["place"] <= 0 || p.Phases["await"] <= 0 {
 		t.Errorf("it was placed %+v", p)
 	}
 	t.Logf("phases, measured under load: %v", session.Placement.Phases)
-	if out := w.sh(t, session, "echo $SECRET"); out != "s3cret\n" {
+	if out := w.sh(t, session, "echo $SECRET; cat in/key"); out != "s3cret\ns3cret" {
 		t.Errorf("it printed %q", out)
 	}
 	jobs := w.jobs(t)
@@ -118,12 +120,29 @@ func testCold(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	if text, err := json.Marshal(job); err != nil || strings.Contains(string(text), "s3cret") {
-		t.Errorf("the session's environment is in its job: %s, %v", text, err)
+		t.Errorf("the session's environment or its file is in its job: %s, %v", text, err)
 	}
 	w.end(t, session)
 	rig.Eventually(t, "the job is purged", func() bool { return len(w.jobs(t)) == 0 })
 	rig.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 })
 	w.once(t)
+	w.full(t)
+	rig.Eventually(t, "nothing is left of it", func() bool { return w.containers(t) == 0 && len(w.jobs(t)) == 0 })
+}
+
+// full: a session whose files do not fit is not there at all.
+func (w *world) full(t *testing.T) {
+	t.Helper()
+	files := yurtclient.Files{}
+	for n := range 200 {
+		files[fmt.Sprint("part-", n)] = make([]byte, 4097) // in two pages: less than the disk has, in more than it has
+	}
+	_, err := w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{
+		TemplateID: template, Resources: &yurtclient.Resources{Disk: yurt.MinDisk}, Files: files,
+	})
+	if yurt.CodeOf(err) != yurt.CodeWorkspaceFull || !strings.Contains(err.Error(), "part-") {
+		t.Errorf("more than its workspace has room for: %v", err)
+	}
 }
 
 // testPackages: a template's packages are installed at a node while it is created, which tells how
@@ -272,6 +291,25 @@ func testWarm(t *testing.T, w *world) {
 		}
 		w.end(t, session)
 	}
+	w.ready(t, 2)
+	w.warmFiles(t)
+}
+
+// warmFiles: a warm sandbox has the files of the session that gets it, an ephemeral one's one
+// execution too; and what they are too much for is made again.
+func (w *world) warmFiles(t *testing.T) {
+	t.Helper()
+	rig.Eventually(t, "a session with files is placed warm", func() bool {
+		w.ready(t, 2)
+		session := w.create(t, yurtclient.CreateSessionRequest{Files: yurtclient.Files{"in/data": []byte("mine\xff")}})
+		out := w.sh(t, session, "stat -c '%u %a' in/data; od -An -tx1 in/data")
+		if out != "1000 644\n 6d 69 6e 65 ff\n" {
+			t.Errorf("it has %q", out)
+		}
+		_, hasPhase := session.Placement.Phases["node_files"]
+		return hasPhase && session.Placement.Kind == yurt.PlacementWarm
+	})
+	w.full(t)
 	w.ready(t, 2)
 }
 

@@ -73,9 +73,19 @@ func testControllerIsKilled(t *testing.T, c *several) {
 	if first, second := c.Leads(t, 0), c.Leads(t, 1); !first || second {
 		t.Errorf("the first one leads: %v, the second one: %v", first, second)
 	}
-	session := first.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
+	asked := yurtclient.CreateSessionRequest{
+		Mode: yurt.ModePersistent, Files: yurtclient.Files{"given": []byte("one\n")}, IdempotencyKey: "given",
+	}
+	session := first.create(t, asked)
+	if same := second.create(t, asked); same.ID != session.ID {
+		t.Errorf("at the other controller the same request made %s", same.ID)
+	}
+	asked.Files["given"], asked.TemplateID = []byte("two\n"), template
+	if _, err := second.CreateSession(t.Context(), asked); yurt.CodeOf(err) != yurt.CodeIdempotencyConflict {
+		t.Errorf("with another file the same key: %v", err)
+	}
 	e, err := first.Start(t.Context(), session.ID, yurtclient.ExecuteRequest{
-		Command: yurtclient.Command{Shell: "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two"},
+		Command: yurtclient.Command{Shell: "cat given; while [ ! -e go ]; do sleep 0.05; done; echo two"},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -55,6 +55,13 @@ func newFile(name string, data []byte, mode yurt.FileMode) *file {
 	return &file{data: data, info: yurt.FileInfo{Path: name, Type: yurt.FileRegular, Size: int64(len(data)), Mode: mode, ModTime: time.Now().UTC()}}
 }
 
+// receive makes files that came with what the sandbox was asked for.
+func (s *sandbox) receive(list []yurt.SourceFile) {
+	for _, f := range list {
+		s.files[f.Path] = newFile(f.Path, f.Data, 0o644)
+	}
+}
+
 func newDir(name string, mode yurt.FileMode) *file {
 	return &file{info: yurt.FileInfo{Path: name, Type: yurt.FileDirectory, IsDir: true, Mode: mode, ModTime: time.Now().UTC()}}
 }

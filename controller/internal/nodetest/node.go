@@ -177,6 +177,7 @@ func (n *Node) CreateSandbox(_ context.Context, spec yurt.SandboxSpec) (yurt.San
 		},
 		spec: spec, files: map[string]*file{}, runs: map[string]*run{}, gone: make(chan struct{}),
 	}
+	s.receive(spec.Files)
 	n.sandboxes[spec.ID] = s
 	return s.info, nil
 }

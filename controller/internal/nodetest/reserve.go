@@ -29,6 +29,7 @@ func (n *Node) ClaimSandbox(_ context.Context, spec yurt.SandboxSpec) (yurt.Sand
 		s := n.sandboxes[id]
 		if s.info.Warm && s.spec.Template.Digest() == spec.Template.Digest() {
 			s.spec = spec
+			s.receive(spec.Files)
 			s.info.Warm, s.info.Labels = false, spec.Labels
 			return s.info, true, nil
 		}

@@ -24,7 +24,7 @@ type Row interface {
 // then that of expires_at.
 func SessionValues(s yurt.Session) ([]any, error) {
 	var text [4]string
-	for i, value := range []any{orEmpty(s.Metadata), orEmpty(s.Env), s.Placement, extrasOf(s.Resources)} {
+	for i, value := range []any{orEmpty(s.Metadata), orEmpty(s.Env), s.Placement, extrasOf(s)} {
 		data, err := json.Marshal(value)
 		if err != nil {
 			return nil, fmt.Errorf("encoding a session: %w", err)
@@ -39,14 +39,18 @@ func SessionValues(s yurt.Session) ([]any, error) {
 	}, nil
 }
 
-// extras is what the column of that name has: the limits without a column of their own.
+// extras is what the column of that name has: what a session is created with, and has no
+// column of its own.
 type extras struct {
 	DiskKind yurt.DiskKind `json:"disk_kind,omitempty"`
 	IOWeight int           `json:"io_weight,omitempty"`
 	Ulimits  yurt.Ulimits  `json:"ulimits,omitzero"`
+	HasFiles bool          `json:"has_files,omitempty"`
 }
 
-func extrasOf(r yurt.Resources) extras { return extras{r.DiskKind, r.IOWeight, r.Ulimits} }
+func extrasOf(s yurt.Session) extras {
+	return extras{s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits, s.HasFiles}
+}
 
 // SessionChanges returns the values of what a step of a session's life can change:
 // state, reason, timeout, idle_timeout, placement, sandbox_id, updated_at, active_at,
@@ -99,7 +103,7 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	var (
 		s                           yurt.Session
 		metadata, env, placement    []byte
-		limits                      []byte
+		rest                        []byte
 		created, updated, active    int64
 		ended, endsBy               sql.Null[int64]
 		memory, disk, timeout, idle int64
@@ -107,7 +111,7 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	dest := append([]any{
 		&s.ID, &s.TemplateID, &s.Mode, &s.State, &s.Reason, &s.AgentID, &metadata, &env,
 		&s.Resources.CPU, &memory, &disk, &s.Resources.PIDs, &timeout, &idle, &placement, &s.SandboxID,
-		&created, &updated, &active, &ended, &s.Owner, &endsBy, &s.ReuseKey, &limits,
+		&created, &updated, &active, &ended, &s.Owner, &endsBy, &s.ReuseKey, &rest,
 	}, more...)
 	if err := row.Scan(dest...); err != nil {
 		return yurt.Session{}, fmt.Errorf("reading a session: %w", err)
@@ -121,9 +125,9 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 		decode(metadata, &s.Metadata),
 		decode(env, &s.Env),
 		decode(placement, &s.Placement),
-		decode(limits, &x),
+		decode(rest, &x),
 	)
-	s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits = x.DiskKind, x.IOWeight, x.Ulimits
+	s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits, s.HasFiles = x.DiskKind, x.IOWeight, x.Ulimits, x.HasFiles
 	return s, err
 }
 
