@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,7 +69,8 @@ func cleanName(name string) (string, bool) {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '.' && r != '-' && r != '_'
 	}
-	return name, !strings.ContainsFunc(name, odd)
+	parts := strings.Split(name, ".")
+	return name, !slices.Contains(parts, "") && !strings.ContainsFunc(name, odd)
 }
 
 // special are networks that no registry is in, beside those that [netip.Addr] knows.
