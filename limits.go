@@ -67,6 +67,7 @@ type DiskKind string
 const (
 	DiskMemory DiskKind = "memory" // a file system in memory, which counts towards its limit
 	DiskImage  DiskKind = "image"  // a file system in a file of the node's disk
+	DiskQuota  DiskKind = "quota"  // a directory on the node's disk, which a project quota bounds
 )
 
 // Ulimits are those of setrlimit(2) for each process. A zero field means the node's own.
@@ -118,8 +119,8 @@ func (r Resources) Or(fallback Resources) Resources {
 	}
 }
 
-// OnImage reports whether the workspace is in an image on a disk.
-func (r Resources) OnImage() bool { return r.DiskKind == DiskImage }
+// OnDisk reports whether the workspace is on the node's disk, not in memory.
+func (r Resources) OnDisk() bool { return r.DiskKind == DiskImage || r.DiskKind == DiskQuota }
 
 // Validate checks every field that is not zero against its bounds. field is the
 // path that errors name, such as "resources".
@@ -145,13 +146,13 @@ func (r Resources) validateDisks(field string) error {
 		return FieldErrorf(CodeLimitOutOfRange, field+".io_weight", "%d is out of range; give %d to %d", r.IOWeight, MinIOWeight, MaxIOWeight)
 	}
 	switch r.DiskKind {
-	case "", DiskMemory:
+	case "", DiskMemory, DiskQuota:
 	case DiskImage:
 		if r.Disk != 0 && r.Disk < MinDiskImage {
 			return FieldErrorf(CodeLimitOutOfRange, field+".disk", "%s is too small for disk_kind %q; give %s or more", r.Disk, DiskImage, Size(MinDiskImage))
 		}
 	default:
-		return FieldErrorf(CodeInvalidArgument, field+".disk_kind", "%q is no kind of disk; give %q or %q", r.DiskKind, DiskMemory, DiskImage)
+		return FieldErrorf(CodeInvalidArgument, field+".disk_kind", "%q is no kind of disk; give %q, %q or %q", r.DiskKind, DiskMemory, DiskImage, DiskQuota)
 	}
 	return nil
 }

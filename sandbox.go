@@ -1,6 +1,9 @@
 package yurt
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // SandboxSpec is everything a node needs to make a sandbox.
 type SandboxSpec struct {
@@ -23,10 +26,10 @@ func (s SandboxSpec) Limits() Resources { return s.Resources.Or(s.Template.Resou
 // system in memory that is mounted.
 func (s SandboxSpec) Rebindable(had Resources) bool {
 	had, want := had.Or(s.Template.Resources), s.Limits()
-	if had.OnImage() != want.OnImage() || had.IOWeight != want.IOWeight || had.Ulimits != want.Ulimits {
+	if cmp.Or(had.DiskKind, DiskMemory) != cmp.Or(want.DiskKind, DiskMemory) || had.IOWeight != want.IOWeight || had.Ulimits != want.Ulimits {
 		return false
 	}
-	fixed := want.OnImage() || s.Template.Isolation.PerExecution
+	fixed := want.OnDisk() || s.Template.Isolation.PerExecution
 	return !fixed || had.Disk == want.Disk && had.Memory == want.Memory
 }
 

@@ -62,8 +62,24 @@ func RemoveAbandoned(stateDir string) error {
 		}
 	}
 	groups.RemoveParent()
+	if err := removeStores(stateDir); err != nil {
+		return fmt.Errorf("removing %s: %w", stateDir, err)
+	}
 	if err := errors.Join(rundir.RemoveAll(stateDir, CgroupName(stateDir)), os.RemoveAll(stateDir)); err != nil {
 		return fmt.Errorf("removing %s: %w", stateDir, err)
 	}
 	return nil
+}
+
+// removeStores removes what all sandboxes of a state directory have on disk.
+func removeStores(stateDir string) error {
+	dir := filepath.Join(stateDir, rundir.Sandboxes)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		err = errors.Join(err, removeStore(filepath.Join(dir, entry.Name())))
+	}
+	return err
 }

@@ -166,7 +166,7 @@ func (e *Executor) removeRemains(id string) error {
 	if err := destroyGroup(e.cgroups.Open(id)); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
-	if err := errors.Join(os.RemoveAll(e.storeOf(id)), os.RemoveAll(filepath.Join(e.runDir, rundir.Sandboxes, id))); err != nil {
+	if err := errors.Join(removeStore(e.storeOf(id)), os.RemoveAll(filepath.Join(e.runDir, rundir.Sandboxes, id))); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
 	return nil

@@ -211,7 +211,7 @@ func admitResources(spec yurt.SandboxSpec) error {
 	if r.Memory > total {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.memory", "%s was asked for, the node has %s", r.Memory, total)
 	}
-	if !spec.Limits().OnImage() && r.Disk > total {
+	if !spec.Limits().OnDisk() && r.Disk > total {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, and workspaces are held in memory, of which the node has %s", r.Disk, total)
 	}
 	return nil

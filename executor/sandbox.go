@@ -143,7 +143,7 @@ func (e *Executor) dirOf(id string) string {
 
 // removeDirs removes the directories of a sandbox. The one that its record was in goes last.
 func (s *sandbox) removeDirs() error {
-	return errors.Join(os.RemoveAll(s.store), os.RemoveAll(s.dir))
+	return errors.Join(removeStore(s.store), os.RemoveAll(s.dir))
 }
 
 // open opens the directories inside, once init is there.

@@ -47,10 +47,16 @@ func (e *Executor) admitExtras(spec yurt.SandboxSpec) error {
 // admitDisk refuses a workspace that the node has no room for. What it is held in has
 // the last word all the same: several may be promised the same room.
 func (e *Executor) admitDisk(r yurt.Resources) error {
-	if !r.OnImage() {
+	var err error
+	switch r.DiskKind {
+	case yurt.DiskImage:
+		err = disk.Check()
+	case yurt.DiskQuota:
+		err = disk.CheckQuota(e.config.StateDir)
+	default:
 		return nil
 	}
-	if err := disk.Check(); err != nil {
+	if err != nil {
 		return err
 	}
 	free, err := disk.Free(e.config.StateDir)
@@ -63,20 +69,38 @@ func (e *Executor) admitDisk(r yurt.Resources) error {
 	return nil
 }
 
-// imageFile is the name, in a sandbox's directory on disk, of what its workspace is held in.
-const imageFile = "workspace.img"
+// The names, in a sandbox's directory on disk, of what its workspace is held in.
+const (
+	imageFile = "workspace.img"
+	quotaDir  = "workspace"
+)
 
 // makeDisk makes what the sandbox's workspace is held in, and returns its path; "" if
 // that is memory.
 func (s *sandbox) makeDisk(ctx context.Context) (string, error) {
-	if !s.record.Spec.Limits().OnImage() {
+	r, base := s.record.Spec.Limits(), s.record.IDBase
+	if !r.OnDisk() {
 		return "", nil
 	}
 	if err := os.MkdirAll(s.store, 0o700); err != nil {
 		return "", fmt.Errorf("making the sandbox's directory: %w", err)
 	}
-	path, base := filepath.Join(s.store, imageFile), s.record.IDBase
-	return path, disk.Make(ctx, path, s.record.Spec.Resources.Disk, base+rootfs.UserID, base+rootfs.GroupID)
+	if r.DiskKind == yurt.DiskImage {
+		path := filepath.Join(s.store, imageFile)
+		return path, disk.Make(ctx, path, r.Disk, base+rootfs.UserID, base+rootfs.GroupID)
+	}
+	path := filepath.Join(s.store, quotaDir)
+	projects := disk.Projects{First: base, Count: oci.IDRange} // as free as its ids are
+	return path, disk.MakeDir(path, r.Disk, projects, base+rootfs.UserID, base+rootfs.GroupID)
+}
+
+// removeStore removes what a sandbox has on disk, also after a reboot, when nothing else is
+// known of it.
+func removeStore(store string) error {
+	if err := disk.RemoveDir(filepath.Join(store, quotaDir)); err != nil {
+		return err
+	}
+	return os.RemoveAll(store)
 }
 
 // ociSpec says what the sandbox is made of.
@@ -86,7 +110,7 @@ func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout, 
 	if err != nil {
 		return nil, err
 	}
-	image, err := s.makeDisk(ctx)
+	workspace, err := s.makeDisk(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +118,8 @@ func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout, 
 		IDBase: s.record.IDBase, Layout: root,
 		Disk: spec.Resources.Disk, Memory: spec.Resources.Memory,
 		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(spec, homes),
-		MaxFiles: max(maxOpenFiles, uint64(spec.Limits().Ulimits.NoFile)),
-		Image:    image, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinuxLabel,
+		MaxFiles:  max(maxOpenFiles, uint64(spec.Limits().Ulimits.NoFile)),
+		Workspace: workspace, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinuxLabel,
 		Layered: spec.Template.Isolation.PerExecution, Uptime: uptime,
 	}), nil
 }

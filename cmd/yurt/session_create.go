@@ -58,7 +58,7 @@ files and 16Mi go along; "yurt session cp" copies more.`,
 	flags.StringVar(&f.memory, "memory", "", "memory limit, such as 512Mi (default: the template's)")
 	flags.StringVar(&f.disk, "disk", "", "size of "+yurt.WorkspaceDir+", such as 256Mi (default: the template's)")
 	flags.IntVar(&f.pids, "pids", 0, "limit of processes and threads (default: the template's)")
-	flags.StringVar(&f.diskKind, "disk-kind", "", "what that is held in: memory, or image for a file on the node's disk (default: the template's)")
+	flags.StringVar(&f.diskKind, "disk-kind", "", "what that is held in: memory, image for a file on the node's disk, or quota for a directory there (default: the template's)")
 	flags.IntVar(&f.ioWeight, "io-weight", 0, "share of the disks' time, 1 to 1000, of which 100 is usual (default: the template's)")
 	flags.StringArrayVar(&f.ulimits, "ulimit", nil, "nofile=N, fsize=SIZE or stack=SIZE for each process (default: the template's); may be repeated")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for everything in it: NAME=VALUE, or NAME to pass on the one here; may be repeated")

@@ -83,7 +83,8 @@ func extraLimits(r yurt.Resources) (text string) {
 			text += ", " + what
 		}
 	}
-	add(r.OnImage(), "disk on an image")
+	add(r.DiskKind == yurt.DiskImage, "disk on an image")
+	add(r.DiskKind == yurt.DiskQuota, "disk by quota")
 	add(r.IOWeight != 0, "I/O weight "+strconv.Itoa(r.IOWeight))
 	add(r.Ulimits.NoFile != 0, strconv.Itoa(r.Ulimits.NoFile)+" open files")
 	add(r.Ulimits.FSize != 0, "files of "+r.Ulimits.FSize.String())

@@ -62,7 +62,7 @@ func TestClient(t *testing.T) {
 		t.Fatalf("session %+v, error %v", session, err)
 	}
 	got, err := c.Session(ctx, session.ID)
-	if want := (yurt.Ulimits{NoFile: 64, FSize: 1 << 20, Stack: 1 << 21}); err != nil || !got.Resources.OnImage() || got.Resources.IOWeight != 7 || got.Resources.Ulimits != want {
+	if want := (yurt.Ulimits{NoFile: 64, FSize: 1 << 20, Stack: 1 << 21}); err != nil || got.Resources.DiskKind != yurt.DiskImage || got.Resources.IOWeight != 7 || got.Resources.Ulimits != want {
 		t.Errorf("resources %+v, error %v", got.Resources, err)
 	}
 	if got.AgentID != "me" {

@@ -32,7 +32,7 @@ type resourcesBody struct {
 	Disk   *sizeParam `json:"disk,omitempty" doc:"Of /workspace."`
 	PIDs   *int       `json:"pids,omitempty" doc:"Processes and threads."`
 
-	DiskKind *yurt.DiskKind `json:"disk_kind,omitempty" enum:"memory,image" doc:"What /workspace is held in: memory, or an image on the node's disk."`
+	DiskKind *yurt.DiskKind `json:"disk_kind,omitempty" enum:"memory,image,quota" doc:"What /workspace is held in: memory, an image on the node's disk, or a directory there that a project quota bounds."`
 	IOWeight *int           `json:"io_weight,omitempty" doc:"Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares."`
 	Ulimits  ulimitsBody    `json:"ulimits,omitempty" doc:"Of each process."`
 }

@@ -109,7 +109,7 @@ func (s *jobspec) fill(order *cluster.Order, mhz float64) (*api.Job, error) {
 	}
 
 	disk := minDiskMB
-	if order.Resources.Or(order.Template.Resources).OnImage() {
+	if order.Resources.Or(order.Template.Resources).OnDisk() {
 		disk = max(disk, megabytes(order.Resources.Disk))
 	}
 	ephemeral := api.EphemeralDisk{}

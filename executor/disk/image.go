@@ -15,8 +15,11 @@ import (
 	"github.com/yurtrun/yurt/executor/disk/loop"
 )
 
-// bytesOfInode is how many bytes there is an inode for.
-const bytesOfInode = 8192
+// bytesOfInode is how many bytes there is an inode for; a directory has some in any case.
+const (
+	bytesOfInode = 8192
+	minInodes    = 1024
+)
 
 // Check returns an error that says what this host lacks to have images.
 func Check() error {

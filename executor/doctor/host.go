@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
@@ -65,10 +66,25 @@ func checkDisks() []Finding {
 	if err := disk.Check(); err != nil {
 		images.State, images.Detail, images.Consequence = Missing, firstLine(err), "templates with disk_kind \"image\" are refused; no workspace can be larger than memory"
 	}
-	return append(findings, images, Finding{
-		Mechanism: "project quota", State: Missing, Detail: "not used, whether the host has it or not; images take its place",
-		Consequence: "none while images are in force",
-	})
+	return append(findings, images, checkQuotas())
+}
+
+// checkQuotas says where a state directory could have workspaces that project quotas bound.
+func checkQuotas() Finding {
+	var places []string
+	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("ext4", "xfs"))
+	for _, m := range mounts {
+		if disk.CheckQuota(m.Mountpoint) == nil {
+			places = append(places, m.Mountpoint)
+		}
+	}
+	if err != nil || len(places) == 0 {
+		return Finding{
+			Mechanism: "project quota", State: Missing, Detail: "no file system of this host enforces any",
+			Consequence: "templates with disk_kind \"quota\" are refused; images take their place, or a state directory on ext4 or XFS that is mounted with prjquota",
+		}
+	}
+	return Finding{Mechanism: "project quota", State: InForce, Detail: "disk_kind quota: for state directories on " + strings.Join(places, ", ")}
 }
 
 func checkKeyrings() Finding {

@@ -38,15 +38,15 @@ const nodeNetwork = "node"
 // mountOwn mounts what is of the one sandbox, for it to be bound. drop undoes that, once
 // the sandbox has its own.
 func mountOwn(req *launch.CreateRequest) (drop func() error, err error) {
-	dropImage, err := mountImage(req.ID, req.Spec)
+	dropWorkspace, err := mountWorkspace(req.ID, req.Spec)
 	if err != nil {
 		return nil, err
 	}
 	dropBinds, err := bindAll(req)
 	if err != nil {
-		return nil, errors.Join(err, dropImage())
+		return nil, errors.Join(err, dropWorkspace())
 	}
-	return func() error { return errors.Join(dropBinds(), dropImage()) }, nil
+	return func() error { return errors.Join(dropBinds(), dropWorkspace()) }, nil
 }
 
 // bindAll mounts what of the host the sandbox gets where only this process sees it, with

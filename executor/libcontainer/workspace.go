@@ -14,9 +14,10 @@ import (
 	"github.com/yurtrun/yurt/executor/disk/loop"
 )
 
-// mountImage mounts the disk image that the specification binds, if it binds one, and
-// has it bind the mount. The mount is needed until the sandbox has it: drop it then.
-func mountImage(id string, spec *specs.Spec) (drop func() error, err error) {
+// mountWorkspace mounts the disk image or the directory that the specification binds, if it
+// binds one, where the sandbox's root can get at it, and has it bind the mount. The mount is
+// needed until the sandbox has it: drop it then.
+func mountWorkspace(id string, spec *specs.Spec) (drop func() error, err error) {
 	for i := range spec.Mounts {
 		m := &spec.Mounts[i]
 		if m.Type != "bind" {
@@ -26,11 +27,25 @@ func mountImage(id string, spec *specs.Spec) (drop func() error, err error) {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("mounting the workspace: %w", err)
 		}
-		if err := loop.Mount(m.Source, dir); err != nil {
+		if err := mountAt(m.Source, dir); err != nil {
 			return nil, errors.Join(err, os.Remove(dir))
 		}
 		m.Source = dir
 		return func() error { return errors.Join(unix.Unmount(dir, unix.MNT_DETACH), os.Remove(dir)) }, nil
 	}
 	return func() error { return nil }, nil
+}
+
+func mountAt(source, dir string) error {
+	info, err := os.Stat(source)
+	if err != nil {
+		return fmt.Errorf("mounting the workspace: %w", err)
+	}
+	if !info.IsDir() {
+		return loop.Mount(source, dir)
+	}
+	if err := unix.Mount(source, dir, "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("mounting the workspace: %w", err)
+	}
+	return nil
 }

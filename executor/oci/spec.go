@@ -23,7 +23,7 @@ type Options struct {
 	CgroupPath string   // on cgroup v2, where init is born
 	InitArgs   []string // of yurt-init, after its name
 	MaxFiles   uint64   // open files of a process
-	Image      string   // the file that holds the workspace; "" for memory
+	Workspace  string   // on the host's disk, what holds it: an image's file, or a directory; "" for memory
 	AppArmor   string   // profile of all processes; "" for none
 	SELinux    string   // label of all processes; "" for none
 	Layered    bool     // init gives each process namespaces of its own
@@ -141,10 +141,10 @@ func mounts(o Options) []specs.Mount {
 	)
 }
 
-// workspace is the one mount that may be a bind: of an image that the launcher mounts.
+// workspace is the one mount that may be a bind: of what the launcher mounts.
 func workspace(o Options, user string, sizes Sizes) specs.Mount {
-	if o.Image != "" {
-		return specs.Mount{Destination: yurt.WorkspaceDir, Type: "bind", Source: o.Image, Options: []string{"bind", "nosuid", "nodev"}}
+	if o.Workspace != "" {
+		return specs.Mount{Destination: yurt.WorkspaceDir, Type: "bind", Source: o.Workspace, Options: []string{"bind", "nosuid", "nodev"}}
 	}
 	return specs.Mount{Destination: yurt.WorkspaceDir, Type: "tmpfs", Source: "workspace", Options: []string{"nosuid", "nodev", "mode=0755", user, sizes.option()}}
 }

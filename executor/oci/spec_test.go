@@ -174,7 +174,7 @@ func TestPathsOfProcThatTellOrAct(t *testing.T) {
 
 func TestOptionsOfTheSpec(t *testing.T) {
 	o := options()
-	o.AppArmor, o.SELinux, o.Image, o.Layered = "profile", "label", "/state/workspace.img", true
+	o.AppArmor, o.SELinux, o.Workspace, o.Layered = "profile", "label", "/state/workspace.img", true
 	o.Uptime = &Uptime{Monotonic: 5, Boottime: 7}
 	spec := Spec(o)
 	if spec.Process.ApparmorProfile != "profile" || spec.Process.SelinuxLabel != "label" {
@@ -187,7 +187,7 @@ func TestOptionsOfTheSpec(t *testing.T) {
 		t.Errorf("clocks are moved by %v", got)
 	}
 	workspace := spec.Mounts[len(spec.Mounts)-1]
-	if workspace.Type != "bind" || workspace.Source != o.Image || !slices.Contains(workspace.Options, "nosuid") || !slices.Contains(workspace.Options, "nodev") {
+	if workspace.Type != "bind" || workspace.Source != o.Workspace || !slices.Contains(workspace.Options, "nosuid") || !slices.Contains(workspace.Options, "nodev") {
 		t.Errorf("the workspace is %+v", workspace)
 	}
 }

@@ -14,6 +14,7 @@ import (
 type Dir struct {
 	root     *os.Root
 	uid, gid int // host ids that operations run as
+	powers   powers
 
 	open  context.Context // of those who watch; done once the directory is closed
 	close context.CancelFunc
@@ -22,11 +23,24 @@ type Dir struct {
 // Open opens the directory at name inside the sandbox of the given process. The
 // name's own components must be beyond the sandbox's reach.
 func Open(pid int, name string, uid, gid int) (*Dir, error) {
-	root, err := os.OpenRoot(fmt.Sprintf("/proc/%d/root%s", pid, name))
+	d, err := At(fmt.Sprintf("/proc/%d/root%s", pid, name), uid, gid)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s of the sandbox: %w", name, err)
 	}
-	d := &Dir{root: root, uid: uid, gid: gid}
+	return d, nil
+}
+
+// At opens the directory at the path, whose components must be beyond every sandbox's reach.
+func At(path string, uid, gid int) (*Dir, error) {
+	powers, err := ownPowers()
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{root: root, uid: uid, gid: gid, powers: powers}
 	d.open, d.close = context.WithCancel(context.Background())
 	return d, nil
 }
@@ -37,9 +51,13 @@ func (d *Dir) Close() error {
 	return d.root.Close()
 }
 
-// as runs do with the file system identity of the sandbox's user. do must not
-// start goroutines, and must not wait for the sandbox.
+// as runs do with the file system identity of the sandbox's user, and bounded. do must
+// not start goroutines, and must not wait for the sandbox.
 func (d *Dir) as(do func() error) error {
+	return d.powers.bounded(func() error { return d.identified(do) })
+}
+
+func (d *Dir) identified(do func() error) error {
 	runtime.LockOSThread()
 	defer func() {
 		// A thread that is not its old self stays locked, and ends with its goroutine.

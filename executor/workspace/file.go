@@ -36,7 +36,7 @@ func (d *Dir) Write(name string, content io.Reader, limit int64, mode fs.FileMod
 	if err != nil {
 		return yurt.FileInfo{}, explain(name, err)
 	}
-	err = copyLimited(file, content, name, limit)
+	err = copyLimited(boundedFile{file, d.powers}, content, name, limit)
 	err = errors.Join(err, file.Close())
 	if err == nil {
 		err = d.as(func() error { return d.root.Rename(temp, name) })
@@ -97,7 +97,7 @@ func (d *Dir) Append(name string, content io.Reader, limit int64, mode fs.FileMo
 	}
 	info, err := regular(file, name)
 	if err == nil {
-		err = copyLimited(file, content, name, max(0, limit-info.Size()))
+		err = copyLimited(boundedFile{file, d.powers}, content, name, max(0, limit-info.Size()))
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return yurt.FileInfo{}, explain(name, err)

@@ -39,7 +39,12 @@ type arena struct {
 
 func newArena(t *testing.T) *arena {
 	t.Helper()
-	a := &arena{Executor: rig.Executor(t)}
+	return arenaOf(t, rig.Executor(t))
+}
+
+func arenaOf(t *testing.T, e *executor.Executor) *arena {
+	t.Helper()
+	a := &arena{Executor: e}
 	a.bystander = a.create(t, func(*yurt.SandboxSpec) {})
 	return a
 }
@@ -108,7 +113,12 @@ func held(t *testing.T, r *yurt.Result) {
 // wage runs each attack in a sandbox of its own. Whatever it does, its sandbox and
 // the bystander work on.
 func wage(t *testing.T, attacks []attack) {
-	a := newArena(t)
+	t.Helper()
+	newArena(t).wage(t, attacks)
+}
+
+func (a *arena) wage(t *testing.T, attacks []attack) {
+	t.Helper()
 	for _, attack := range attacks {
 		t.Run(attack.name, func(t *testing.T) {
 			t.Log("must fail, since", attack.fails)

@@ -39,6 +39,9 @@ func ownTests() []string {
 		"TestDiskLimit",                               // workspaces count towards memory
 		"TestDiskImage",                               // loop devices of the machine's own
 		"TestDiskImageIsThereForTheNextExecutor",      // and after a restart
+		"TestDiskQuota",                               // of a kernel that has project quotas
+		"TestDiskQuotaHoldsForTheNextExecutor",        // and after a restart
+		"TestDiskQuotaIsGivenBack",                    // with the project
 		"TestProcessLimit",                            // pids.max
 		"TestLastProcessOfTheLimitIsUsable",           // for the runs alone
 		"TestShareOfCPU",                              // cpu.max
@@ -70,6 +73,17 @@ func TestExecutorOnCgroupV2(t *testing.T) {
 		if !passed[name] {
 			t.Errorf("%s did not pass in the virtual machine", name)
 		}
+	}
+}
+
+// TestAttacksOnQuotas attacks workspaces that project quotas bound, which this machine's
+// kernel may have none of.
+func TestAttacksOnQuotas(t *testing.T) {
+	m := prepare(t)
+	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "attack.test"), "./test/attack")
+	m.command(t, "/run/vm/attack.test", "-test.v", "-test.timeout="+patience.String(), "-test.run=^TestProjectQuotas$")
+	if passed, _ := m.test(t); !passed["TestProjectQuotas"] {
+		t.Error("the attacks were not run")
 	}
 }
 
@@ -135,7 +149,7 @@ func prepare(t *testing.T) machine {
 		copyPrograms(t, source, filepath.Join(bin, filepath.Base(source)))
 	}
 	writeFile(t, filepath.Join(m.work, "environment"), strings.Join([]string{
-		"YURT_TEST_BIN=/run/vm/bin", "YURT_TEST_SLOWNESS=" + m.accelerator.slowness,
+		"YURT_TEST_BIN=/run/vm/bin", "YURT_TEST_QUOTAS=1", "YURT_TEST_SLOWNESS=" + m.accelerator.slowness,
 	}, "\n"))
 	return m
 }

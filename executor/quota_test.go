@@ -1,0 +1,193 @@
+package executor_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+const quotaSize = 4 << 20
+
+func byQuota(s *yurt.SandboxSpec) {
+	s.Resources.DiskKind = yurt.DiskQuota
+	s.Resources.Memory, s.Resources.Disk = 64<<20, quotaSize
+}
+
+// onQuotas is the configuration of an executor whose state is where there are project
+// quotas, and where that is; false where the machine has none.
+func onQuotas(t *testing.T) (config executor.Config, dir string, has bool) {
+	t.Helper()
+	if dir, has = rig.QuotaDir(t); !has {
+		return config, "", false
+	}
+	config = rig.Config(t, rig.Build(t))
+	config.StateDir = filepath.Join(dir, "state")
+	return config, dir, true
+}
+
+// projects returns the ids of those that have a file or a limit on the file system.
+func projects(t *testing.T, dir string) (ids []uint32) {
+	t.Helper()
+	const nextQuota = 0x800009<<8 | 2 // of the kind of projects
+	file, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for id := uint32(1); ; id++ { // 0 is what belongs to none
+		var next struct { // if_nextdqblk
+			limitsAndUsage [8]uint64
+			valid, id      uint32
+		}
+		_, _, errno := unix.Syscall6(unix.SYS_QUOTACTL_FD, file.Fd(), nextQuota, uintptr(id), uintptr(unsafe.Pointer(&next)), 0, 0)
+		if errors.Is(errno, unix.ENOENT) {
+			return ids
+		}
+		if errno != 0 {
+			t.Fatalf("listing projects: %v", errno)
+		}
+		id = next.id
+		for _, n := range next.limitsAndUsage {
+			if n != 0 {
+				ids = append(ids, id)
+				break
+			}
+		}
+	}
+}
+
+func TestDiskQuota(t *testing.T) {
+	without := rig.Executor(t) // in memory, or on a file system that enforces none
+	spec := rig.Spec()
+	byQuota(&spec)
+	if _, err := without.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
+		t.Errorf("where there are no quotas: %v", err)
+	}
+	config, _, has := onQuotas(t)
+	if !has {
+		return
+	}
+	config.Transient = true
+	e := rig.Start(t, config)
+	s, other := create(t, e, byQuota), create(t, e, byQuota)
+	r := run(t, e, s.ID, "ls -A; stat -c %U:%a .; df -k --output=size . | tail -n 1; grep ' /workspace ' /proc/mounts | grep -c 'nosuid,nodev'")
+	if got := strings.Fields(r.Stdout); strings.Join(got, " ") != "user:755 4096 1" {
+		t.Errorf("a new one is %q, %s, %+v", got, r.Stderr, r.Error)
+	}
+	for what, line := range map[string]string{
+		"bytes":         "rm -rf ./*; head -c 5M /dev/zero > a",
+		"reserved ones": "rm -rf ./*; fallocate -l 5M b",
+		"deleted ones":  "rm -rf ./*; exec 3> c; rm c; head -c 5M /dev/zero >&3",
+		"inodes":        "rm -rf ./*; mkdir d; cd d; seq 1500 | xargs touch",
+	} {
+		if r := run(t, e, s.ID, line); !strings.Contains(r.Stderr, "quota exceeded") {
+			t.Errorf("too many %s: %q, %q, %+v", what, r.Stdout, r.Stderr, r.Error)
+		}
+	}
+	if r := run(t, e, s.ID, "rm -rf ./*; head -c 3M /dev/zero > a && wc -c < a"); r.Stdout != "3145728\n" {
+		t.Errorf("less than it holds: %q, %q", r.Stdout, r.Stderr)
+	}
+	if r := run(t, e, other.ID, "head -c 3M /dev/zero > a && wc -c < a"); r.Stdout != "3145728\n" {
+		t.Errorf("the other one: %q, %q", r.Stdout, r.Stderr)
+	}
+	testQuotaOfFiles(t, e, s.ID)
+}
+
+// testQuotaOfFiles: what comes by the executor, who is root, has to fit too.
+func testQuotaOfFiles(t *testing.T, e *executor.Executor, id string) {
+	t.Helper()
+	content := func() io.Reader { return bytes.NewReader(make([]byte, 2<<20)) }
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	err := w.WriteHeader(&tar.Header{Name: "x", Mode: 0o600, Size: 2 << 20})
+	_, copied := io.Copy(w, content())
+	if err := errors.Join(err, copied, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for what, put := range map[string]func() error{
+		"a file": func() error { _, err := e.WriteFile(t.Context(), id, "b", content(), yurt.WriteOptions{}); return err },
+		"more of one": func() error {
+			_, err := e.WriteFile(t.Context(), id, "a", content(), yurt.WriteOptions{Append: true})
+			return err
+		},
+		"an archive": func() error { _, err := e.UnpackFiles(t.Context(), id, ".", &archive); return err },
+	} {
+		if err := put(); yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
+			t.Errorf("%s that does not fit: %v", what, err)
+		}
+	}
+	run(t, e, id, "rm -rf ./*; mkdir d; cd d; seq 1500 | xargs touch")
+	if _, err := e.WriteFile(t.Context(), id, "one-more", strings.NewReader(""), yurt.WriteOptions{}); yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
+		t.Errorf("one file too many: %v", err)
+	}
+}
+
+func TestDiskQuotaHoldsForTheNextExecutor(t *testing.T) {
+	config, dir, has := onQuotas(t)
+	if !has {
+		return
+	}
+	first := rig.Open(t, config)
+	s, dies := create(t, first, byQuota), create(t, first, byQuota)
+	if r := run(t, first, s.ID, "head -c 3M /dev/zero > f"); r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rig.Kill(t, dies.PID)
+	e := rig.Start(t, config)
+	if r := run(t, e, s.ID, "wc -c < f; head -c 3M /dev/zero > g"); r.Stdout != "3145728\n" || !strings.Contains(r.Stderr, "quota exceeded") {
+		t.Errorf("after a restart: %q, %q, %+v", r.Stdout, r.Stderr, r.Error)
+	}
+	if _, err := e.WriteFile(t.Context(), s.ID, "h", bytes.NewReader(make([]byte, 3<<20)), yurt.WriteOptions{}); yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
+		t.Errorf("a file that does not fit: %v", err)
+	}
+	if ids := projects(t, dir); len(ids) != 1 {
+		t.Errorf("of the one that died meanwhile something is left: there are projects %v", ids)
+	}
+}
+
+// TestDiskQuotaIsGivenBack: of what is removed no file stays and no project, whatever the
+// sandbox made of its workspace.
+func TestDiskQuotaIsGivenBack(t *testing.T) {
+	config, dir, has := onQuotas(t)
+	if !has {
+		return
+	}
+	config.Transient = true
+	e := rig.Start(t, config)
+	var before, after unix.Statfs_t
+	if err := unix.Statfs(dir, &before); err != nil {
+		t.Fatal(err)
+	}
+	s := create(t, e, byQuota)
+	if r := run(t, e, s.ID, `/usr/bin/python3 -c "
+import os
+for i in range(900): os.mkdir('d'); os.chdir('d')
+os.chdir('/workspace'); os.mkdir('hidden'); open('hidden/f', 'w').close(); os.chmod('hidden', 0)
+os.symlink('/', 'root'); os.mkfifo('p')"`); r.Error != nil || r.ExitCode != 0 {
+		t.Fatalf("%q, %+v", r.Stderr, r.Error)
+	}
+	if ids := projects(t, dir); len(ids) != 1 {
+		t.Errorf("a sandbox has projects %v", ids)
+	}
+	if err := e.DestroyAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Statfs(dir, &after); err != nil || after.Ffree < before.Ffree || len(projects(t, dir)) != 0 {
+		t.Errorf("%d inodes are left of %d, and the projects %v, %v", after.Ffree, before.Ffree, projects(t, dir), err)
+	}
+}
