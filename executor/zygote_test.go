@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +124,30 @@ func TestForksAreLimited(t *testing.T) {
 		t.Error("it took 10 GiB")
 	}
 	untilForked(t, e, sandbox)
+}
+
+// TestForksHaveTheirMemory: what a run writes to before it ends was copied from the zygote before
+// the run came; but for the first, as there may be a zygote for the sake of a kernel alone.
+func TestForksHaveTheirMemory(t *testing.T) {
+	e := rig.Executor(t)
+	sandbox := create(t, e).ID
+	var private []int // KiB at the beginning of each fork
+	for begun := time.Now(); len(private) < 2; {
+		if time.Since(begun) > time.Minute {
+			t.Fatal("no two runs were forked from a zygote in a minute")
+		}
+		r := execute(t, e, sandbox, python("print("+isFork+", sum(int(l.split()[1]) for l in open('/proc/self/smaps_rollup') if l.startswith('Private_Dirty')))"))
+		var forked, kib int
+		if _, err := fmt.Sscan(r.Stdout, &forked, &kib); err != nil {
+			t.Fatalf("got %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
+		}
+		if forked == 1 {
+			private = append(private, kib)
+		}
+	}
+	if private[1] < private[0]+200 { // 400 in Python 3.11
+		t.Errorf("the first fork had %d KiB of its own when it began, the second %d", private[0], private[1])
+	}
 }
 
 // TestZygoteIsOutOfReach: code of the same user can end a zygote, and the fork that waits for the

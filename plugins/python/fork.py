@@ -4,7 +4,8 @@ never runs itself. What it does and why is in plugins/zygote.go.
 It forks before it is asked: a spare waits for each request, and the next is forked while
 that one runs. What can be done before a request comes is done by the zygote, or else by the
 spare; a page that is written to for the first time after a fork is copied, and that is what a
-fork of an interpreter costs.
+fork of an interpreter costs. Which pages these are is found out once, by a run of next to
+nothing (memory.py).
 
 It imports nothing that an interpreter has not loaded anyway but two modules in C, whose
 names no user's module has, and the modules that it is told to: a run finds what a fresh
@@ -38,23 +39,64 @@ def condition():
 
 def serve():
     """Returns in a process that is to become a run, with what was asked for."""
-    asked = _socket.socket(fileno=ASKED)
     before = condition()
     gc.collect()
     gc.freeze()
+    arguments, used = None, []
+    try:
+        arguments, used = rehearse(before)
+    except OSError:  # no process to be had, or none that may be traced
+        if os.getpid() != SELF_PID:
+            raise
+    if arguments is not None:
+        return arguments
+    if PRCTL(PR_SET_DUMPABLE, 0) != 0:
+        os._exit(1)
+    asked = _socket.socket(fileno=ASKED)
     os.write(1, b"ready")
+    ran = bool(PRELOADED)  # the one fork of many a zygote is a kernel, which uses less
     while True:
         ours, theirs = _socket.socketpair()
         forked = fork()
         if forked is None:
             ours.close()
+            if ran:
+                populate(used)
             return become(*await_request(asked, theirs, before))
         theirs.close()
-        if forked:
-            answer(ours)
-        else:
+        if not forked:
             refuse(asked)
+        elif answer(ours) == b"r":
+            ran = True
         ours.close()
+
+
+def rehearse(before):
+    """Has a child do what a run does from its request to its end, and returns the memory that
+    it has used; in the child, its arguments instead. Nobody else is there yet to get at it."""
+    asking, asked = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    line, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    ours, zygote = _socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        for end in (asking, line, ours):
+            end.close()
+        return become(*await_request(asked, zygote, before)), None
+    zygote.close()
+    if not trace(child):
+        ours.close()
+        os.waitpid(child, 0)
+        return None, []
+    argv = sys.executable, os.path.join(HERE, "harness.py"), os.path.join(HERE, "spec.json")
+    fields = [b"1", b"/", b"3"] + [os.fsencode(argument) for argument in argv]
+    fields += [b"%s=%s" % item for item in os.environb.items()]
+    null = os.open(os.devnull, os.O_RDWR)
+    fds = packed([theirs.fileno()] + [null] * 4)
+    asking.sendmsg([b"\0".join(fields)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds)])
+    os.close(null)
+    answer(ours)
+    line.send(b"g")
+    return None, used_at_end(child)
 
 
 def await_request(asked, zygote, before):
@@ -76,24 +118,26 @@ def await_request(asked, zygote, before):
         os._exit(1)
     if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
         os._exit(1)
-    zygote.sendmsg([b"t"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, fds[0].to_bytes(4, sys.byteorder))])
+    zygote.sendmsg([b"k" if b"/kernel.py\0" in packet else b"r"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed(fds[:1]))])
     zygote.close()
     asked.detach()
     return packet, fds
 
 
 def answer(spare):
-    """Returns when another spare is needed: this one has taken a request, or has ended."""
+    """Returns when another spare is needed: this one has taken a request, or has ended. Returns
+    "r" if it becomes a run, and "k" if a kernel."""
     try:
         spare.send(b"o")
         word, ancillary, _, _ = spare.recvmsg(1, _socket.CMSG_SPACE(4))
     except OSError:
-        return
+        return b""
     if word == b"e":
         os._exit(0)
     for line in received(ancillary):
         say(line, b"o")
         os.close(line)
+    return word
 
 
 def refuse(asked):
@@ -120,6 +164,10 @@ def received(ancillary):
         if level == _socket.SOL_SOCKET and kind == _socket.SCM_RIGHTS:
             fds += memoryview(data[: len(data) // 4 * 4]).cast("i").tolist()
     return fds
+
+
+def packed(fds):
+    return b"".join(fd.to_bytes(4, sys.byteorder) for fd in fds)
 
 
 def fork():
@@ -211,15 +259,12 @@ def reseed():
 
 def calls():
     """prctl(2) and exit(3), without the module ctypes."""
-    library = _ctypes.dlopen(None, 0)
-    prctl, end = _ctypes.dlsym(library, "prctl"), _ctypes.dlsym(library, "exit")
+    prctl, end = _ctypes.dlsym(LIBRARY, "prctl"), _ctypes.dlsym(LIBRARY, "exit")
     return lambda option, value: _ctypes.call_function(prctl, (option, value, 0, 0, 0)), lambda code: _ctypes.call_function(end, (code,))
 
 
 def orphan():
     """Returns the arguments of a run, in its process."""
-    if PRCTL(PR_SET_DUMPABLE, 0) != 0:
-        os._exit(1)
     try:
         return serve()
     except BaseException:
@@ -345,9 +390,11 @@ SELF_PID = os.getpid()
 STATUS = None  # of a run that has come to its end
 STREAMS = sys.stdout, sys.stderr
 HARMLESS = type(item for item in ()), io.TextIOWrapper, io.BufferedReader, io.FileIO, io.BytesIO
+LIBRARY = _ctypes.dlopen(None, 0)
 PRCTL, EXIT = calls()
 LIMITS = sorted(value for name, value in vars(resource).items() if name.startswith("RLIMIT_"))
 atexit.register(leave_rest)
+exec(program("memory.py"))
 del sys.modules["resource"], sys.modules["atexit"]
 PRELOADED = preload(sys.argv[1:])
 HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")

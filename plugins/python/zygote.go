@@ -15,6 +15,15 @@ var zygote []byte
 //go:embed fork.py
 var fork []byte
 
+//go:embed memory.py
+var memory []byte
+
+// The run that a zygote rehearses; as main.py and spec.json of a run.
+const (
+	rehearsal     = "print()\n"
+	rehearsalSpec = `{"kind":"code"}`
+)
+
 var _ plugins.ZygotePlanner = Runtime{}
 
 // PlanZygote implements [plugins.ZygotePlanner].
@@ -23,8 +32,11 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 		Files: []plugins.File{
 			{Path: "zygote.py", Data: zygote, Mode: 0o644},
 			{Path: "fork.py", Data: fork, Mode: 0o644},
+			{Path: "memory.py", Data: memory, Mode: 0o644},
 			{Path: "harness.py", Data: harness, Mode: 0o644},
 			{Path: "kernel.py", Data: kernel, Mode: 0o644},
+			{Path: "main.py", Data: []byte(rehearsal), Mode: 0o644},
+			{Path: "spec.json", Data: []byte(rehearsalSpec), Mode: 0o644},
 		},
 		Argv: append([]string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "zygote.py")}, req.Preload...),
 		Env: map[string]string{ // as that of a run, which inherits what Python makes of it
