@@ -2,6 +2,8 @@ package yurt
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -75,10 +77,24 @@ type Reserve struct {
 type RuntimeInfo struct {
 	Name       string   `json:"name"`
 	Version    string   `json:"version"`
-	Languages  []string `json:"languages"`  // names and aliases, such as "python", "py"
-	Extensions []string `json:"extensions"` // of source files, such as ".py"
-	Abilities  []string `json:"abilities"`  // "code", "handler", "project", "dependencies"
-	Tools      []Tool   `json:"tools"`      // what it needs of a template
+	Languages  []string `json:"languages"`         // names and aliases, such as "python", "py"
+	Extensions []string `json:"extensions"`        // of source files, such as ".py"
+	Abilities  []string `json:"abilities"`         // "code", "handler", "project", "dependencies"
+	Tools      []Tool   `json:"tools"`             // what it needs of a template
+	Kernels    []string `json:"kernels,omitempty"` // what a template can choose in place of its own for contexts
+}
+
+// ValidateKernel checks that contexts of the runtime can have the kernel that a template
+// chooses; an empty name is the runtime's own.
+func (r RuntimeInfo) ValidateKernel(field, name string) error {
+	if name == "" || slices.Contains(r.Kernels, name) {
+		return nil
+	}
+	instead := "take it away"
+	if len(r.Kernels) > 0 {
+		instead = "give " + strings.Join(r.Kernels, ", ") + ", or take it away"
+	}
+	return FieldErrorf(CodeNotSupported, field, "runtime %s has no kernel %q, which the template chooses; %s for the runtime's own", r.Name, name, instead)
 }
 
 // Tool is a program that a language runtime needs inside a sandbox.

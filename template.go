@@ -18,6 +18,9 @@ type Template struct {
 	// Dependencies are packages that every execution finds, by the runtime whose package
 	// manager installs them.
 	Dependencies map[string][]string `json:"dependencies,omitempty"`
+	// Kernels name the interpreter that contexts of a runtime's language have, where it is
+	// not the runtime's own.
+	Kernels map[string]string `json:"kernels,omitempty"`
 	// Preload are modules of the language of the first runtime that are imported ahead of
 	// code which runs without a context.
 	Preload   []string      `json:"preload,omitempty"`

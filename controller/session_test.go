@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -282,4 +283,27 @@ func TestTemplateDefaults(t *testing.T) {
 	}
 	_, err = w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Code: "x", Language: "python"})
 	wantCode(t, err, yurt.CodeLanguageNotSupported)
+}
+
+// TestTemplateKernels: a template chooses a kernel that its runtime has. What no node knows
+// of is left for the session.
+func TestTemplateKernels(t *testing.T) {
+	w := testWorld(t)
+	create := func(name, runtime, kernel string) error {
+		_, err := w.CreateTemplate(t.Context(), yurt.Template{Name: name, Runtimes: []string{runtime}, Kernels: map[string]string{runtime: kernel}}, nil)
+		return err
+	}
+	if err := create("jupyter", "python", "ipykernel"); err != nil {
+		t.Error(err)
+	}
+	if err := create("elsewhere", "ruby", "iruby"); err != nil {
+		t.Error(err)
+	}
+	for runtime, want := range map[string]string{"python": "give ipykernel", "node": "take it away"} {
+		err := create("unknown-"+runtime, runtime, "xeus")
+		var coded *yurt.Error
+		if !errors.As(err, &coded) || coded.Code != yurt.CodeNotSupported || coded.Field != "kernels."+runtime || !strings.Contains(coded.Message, want) {
+			t.Errorf("%s: got %v", runtime, err)
+		}
+	}
 }

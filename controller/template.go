@@ -47,6 +47,9 @@ func (c *Controller) CreateTemplate(ctx context.Context, t yurt.Template, tell f
 	if _, ok := c.templates[t.Name]; ok {
 		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s is built in; choose another name", t.Name)
 	}
+	if err := c.validateKernels(ctx, t); err != nil {
+		return yurt.Template{}, err
+	}
 	if len(t.Dependencies) > 0 {
 		if _, err := c.store.Template(ctx, t.Name); err == nil {
 			return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name", t.Name)
@@ -56,6 +59,33 @@ func (c *Controller) CreateTemplate(ctx context.Context, t yurt.Template, tell f
 		}
 	}
 	return t, c.store.CreateTemplate(ctx, t)
+}
+
+// validateKernels checks that there are the kernels that the template chooses, of runtimes that
+// some node has.
+func (c *Controller) validateKernels(ctx context.Context, t yurt.Template) error {
+	if len(t.Kernels) == 0 {
+		return nil
+	}
+	runtimes, err := c.Runtimes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, language := range slices.Sorted(maps.Keys(t.Kernels)) {
+		var fault error
+		for _, r := range runtimes { // of several versions, one that has it is enough
+			if r.Name != language {
+				continue
+			}
+			if fault = r.ValidateKernel("kernels."+language, t.Kernels[language]); fault == nil {
+				break
+			}
+		}
+		if fault != nil {
+			return fault
+		}
+	}
+	return nil
 }
 
 // prepareTemplate has a node install the packages of the template: the first that can.

@@ -63,6 +63,9 @@ func (e *Executor) prepareCell(s *sandbox, spec yurt.ExecutionSpec) (yurt.Execut
 	if _, err := s.tools(info); err != nil {
 		return spec, err
 	}
+	if err := info.ValidateKernel("context", s.kernel(info.Name)); err != nil {
+		return spec, err
+	}
 	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
 		return spec, err
 	}

@@ -93,7 +93,7 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 	if err := s.writeKernelRecord(record); err != nil {
 		return nil, err
 	}
-	if err := p.start(ctx, e.forkableKernel(s, info), plan); err != nil {
+	if err := p.start(ctx, e.forkableKernel(s, info), plan, s.kernelEnv(info.Name)); err != nil {
 		return nil, err
 	}
 	p.follow()
@@ -129,12 +129,27 @@ func (e *Executor) planKernel(ctx context.Context, s *sandbox, language, id stri
 	if err != nil {
 		return info, plugins.KernelPlan{}, err
 	}
-	plan, err := e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools})
+	plan, err := e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Kernel: s.kernel(language)})
 	return info, plan, err
 }
 
+// kernel names the interpreter that the template chooses for contexts of the language; "" is
+// the runtime's own.
+func (s *sandbox) kernel(language string) string { return s.record.Spec.Template.Kernels[language] }
+
+// kernelEnv is the template's environment for a kernel. One of the template's choice may be among
+// its packages, and finds those as it starts; to others only executions bring packages, of
+// whichever versions.
+func (s *sandbox) kernelEnv(language string) map[string]string {
+	layer := s.templateLayer(language)
+	if s.kernel(language) == "" || !s.hasLayers(layer) {
+		return s.templateEnv()
+	}
+	return layer.AddTo(yurt.ExecutionSpec{Env: s.templateEnv()}).Env
+}
+
 // start has the process started, in a cgroup of its own.
-func (p *kernelProcess) start(ctx context.Context, language string, plan plugins.KernelPlan) error {
+func (p *kernelProcess) start(ctx context.Context, language string, plan plugins.KernelPlan, env map[string]string) error {
 	if _, err := p.sandbox.group.NewLeaf(p.id); err != nil {
 		return err
 	}
@@ -145,7 +160,7 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 	defer closeAll(files)
 	spec := p.sandbox.record.Spec
 	p.out, err = p.sandbox.startFrom(ctx, language, initd.StartRequest{
-		ID: p.id, Argv: plan.Argv, Env: environment(p.sandbox.templateEnv(), plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
+		ID: p.id, Argv: plan.Argv, Env: environment(env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
 		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
 		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own
 	}, files)

@@ -138,10 +138,10 @@ func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) 
 	return ""
 }
 
-// forkableKernel is forkable for a kernel. Where modules were imported ahead a kernel begins
-// without them: executions in it may bring other versions.
+// forkableKernel is forkable for a kernel, which is the runtime's own. Where modules were imported
+// ahead a kernel begins without them: executions in it may bring other versions.
 func (e *Executor) forkableKernel(s *sandbox, info yurt.RuntimeInfo) string {
-	if len(s.record.Spec.Template.Preload) > 0 || !e.forks(s, info) {
+	if len(s.record.Spec.Template.Preload) > 0 || s.kernel(info.Name) != "" || !e.forks(s, info) {
 		return ""
 	}
 	return info.Name

@@ -32,6 +32,9 @@ func Encode(t yurt.Template) []byte {
 	if len(t.Dependencies) > 0 {
 		body.SetAttributeRaw("dependencies", listTokens(t.Dependencies))
 	}
+	if len(t.Kernels) > 0 {
+		body.SetAttributeRaw("kernels", mapTokens(t.Kernels))
+	}
 	if t.RootFS.Image != "" {
 		body.AppendNewline()
 		body.AppendNewBlock("rootfs", nil).Body().SetAttributeValue("image", cty.StringVal(t.RootFS.Image))

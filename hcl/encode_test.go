@@ -68,6 +68,7 @@ func validTemplate(t *rapid.T) yurt.Template {
 		Runtimes:    runtimes,
 
 		Dependencies: dependencies(t, runtimes),
+		Kernels:      kernels(t, runtimes, name),
 		Preload:      rapid.SliceOfN(rapid.StringMatching(`[a-z_][a-z0-9_.]{0,20}`), 0, 2*min(len(runtimes), 1)).Draw(t, "preload"),
 		Env: rapid.MapOfN(
 			textWithout(func(r rune) bool { return r == '=' || unicode.IsSpace(r) || unicode.IsControl(r) }).Filter(func(s string) bool { return s != "" }),
@@ -109,6 +110,17 @@ func dependencies(t *rapid.T, runtimes []string) map[string][]string {
 		}
 	}
 	return lists
+}
+
+// kernels draws names for some of the runtimes.
+func kernels(t *rapid.T, runtimes []string, name *rapid.Generator[string]) map[string]string {
+	chosen := map[string]string{}
+	for _, runtime := range runtimes {
+		if rapid.Bool().Draw(t, "chooses for "+runtime) {
+			chosen[runtime] = name.Draw(t, "kernel of "+runtime)
+		}
+	}
+	return chosen
 }
 
 func orZeroValue[T any](g *rapid.Generator[T]) *rapid.Generator[T] {

@@ -54,6 +54,7 @@ func templateFields(t *yurt.Template) jsonFields {
 		"env":         &t.Env,
 
 		"dependencies": &t.Dependencies,
+		"kernels":      &t.Kernels,
 		"preload":      &t.Preload,
 		"resources": jsonFields{
 			"cpu": &t.Resources.CPU, "memory": &t.Resources.Memory, "disk": &t.Resources.Disk, "pids": &t.Resources.PIDs,

@@ -43,6 +43,7 @@ func templateSchema() *block {
 			"env":         {field: "env", set: setEnv},
 
 			"dependencies": {field: "dependencies", set: setDependencies},
+			"kernels":      {field: "kernels", set: setKernels},
 			"preload":      scalar("preload", toTexts, func(t *yurt.Template) *[]string { return &t.Preload }),
 		},
 		blocks: map[string]*block{

@@ -34,6 +34,10 @@ func WithDefaults(t yurt.Template) yurt.Template {
 		t.Env = nil
 	}
 	t.Dependencies = cleanDependencies(t.Dependencies)
+	t.Kernels = maps.Clone(t.Kernels)
+	if len(t.Kernels) == 0 {
+		t.Kernels = nil
+	}
 	t.Resources = t.Resources.Or(yurt.DefaultResources())
 	if t.Isolation.Level == "" {
 		t.Isolation.Level = yurt.IsolationNamespaces
@@ -82,6 +86,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	f.runtimes(t.Runtimes)
 	f.env(t.Env)
 	f.dependencies(t)
+	f.kernels(t.Kernels, t.Runtimes)
 	f.preload(t.Preload, t.Runtimes)
 	f.resources(t.Resources)
 	f.isolation(t.Isolation.Level)
@@ -164,6 +169,18 @@ func (f *faultList) runtimes(names []string) {
 			f.add(yurt.CodeInvalidArgument, field, "%q is in the list twice; keep one", name)
 		}
 		seen[name] = true
+	}
+}
+
+// kernels checks names alone: which there are, the runtime knows.
+func (f *faultList) kernels(kernels map[string]string, runtimes []string) {
+	for _, name := range keysOf(kernels) {
+		field := "kernels" + member(name)
+		if !slices.Contains(runtimes, name) {
+			f.add(yurt.CodeInvalidArgument, field, "%q is none of the template's runtimes; add it to those, or take its kernel away", name)
+			continue
+		}
+		f.name(field, kernels[name], "a kernel")
 	}
 }
 

@@ -148,27 +148,35 @@ func orZero(zero bool, err error) error {
 
 // setEnv merges the variables into those that are inherited; null removes one.
 func setEnv(t *yurt.Template, v cty.Value) error {
+	return merge(&t.Env, v, "{ NAME = \"value\" }")
+}
+
+// setKernels merges the kernels into those that are inherited; null removes one.
+func setKernels(t *yurt.Template, v cty.Value) error {
+	return merge(&t.Kernels, v, "{ python = \"ipykernel\" }")
+}
+
+// merge sets names of a map of texts, which it does not change itself; null removes one.
+func merge(texts *map[string]string, v cty.Value, such string) error {
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		return yurt.Errorf(yurt.CodeInvalidArgument, "%s is not a map; give one such as { NAME = \"value\" }", article(v))
+		return yurt.Errorf(yurt.CodeInvalidArgument, "%s is not a map; give one such as %s", article(v), such)
 	}
-	env := make(map[string]string, len(t.Env)+v.LengthInt())
-	for name, value := range t.Env {
-		env[name] = value
-	}
+	merged := make(map[string]string, len(*texts)+v.LengthInt())
+	maps.Copy(merged, *texts)
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
 		name := key.AsString()
 		if value.IsNull() {
-			delete(env, name)
+			delete(merged, name)
 			continue
 		}
 		text, err := toText(value)
 		if err != nil {
 			return below(member(name), err)
 		}
-		env[name] = text
+		merged[name] = text
 	}
-	t.Env = env
+	*texts = merged
 	return nil
 }
 

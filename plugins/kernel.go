@@ -42,6 +42,7 @@ type KernelRequest struct {
 	Dir      string            // directory of the kernel inside the sandbox, absolute; KernelPlan.Files go there
 	Tools    map[string]string // absolute paths of the [yurt.Tool]s that are there, by name
 	Preload  []string          // modules that a zygote imports before it is ready; none for a kernel
+	Kernel   string            // which of [yurt.RuntimeInfo.Kernels] it is to be; empty for the runtime's own
 }
 
 // KernelPlan says how to start a kernel in the sandbox.
@@ -69,6 +70,15 @@ func (h *Host) PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, e
 	if err != nil {
 		return KernelPlan{}, err
 	}
+	if req.Kernel != "" { // a runtime that knows of no kernels would start its own
+		info, err := r.describe(ctx)
+		if err != nil {
+			return KernelPlan{}, err
+		}
+		if err := info.ValidateKernel("context", req.Kernel); err != nil {
+			return KernelPlan{}, err
+		}
+	}
 	return call(ctx, r, question[KernelPlan]{
 		"PlanKernel",
 		func(ctx context.Context, rt *clientV1) (KernelPlan, error) { return rt.PlanKernel(ctx, req) },
@@ -83,7 +93,7 @@ func (s *serverV1) PlanKernel(ctx context.Context, req *proto.KernelRequest) (re
 	if !ok {
 		return nil, errorToWire(yurt.FieldErrorf(yurt.CodeNotSupported, "context", "%w", errNoKernel))
 	}
-	plan, err := planner.PlanKernel(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools()})
+	plan, err := planner.PlanKernel(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Kernel: req.GetKernel()})
 	if err != nil {
 		return nil, errorToWire(err)
 	}
@@ -92,7 +102,7 @@ func (s *serverV1) PlanKernel(ctx context.Context, req *proto.KernelRequest) (re
 
 // PlanKernel asks a runtime in another process.
 func (c *clientV1) PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	res, err := c.rpc.PlanKernel(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools}, callOptions()...)
+	res, err := c.rpc.PlanKernel(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Kernel: req.Kernel}, callOptions()...)
 	if err != nil {
 		return KernelPlan{}, err
 	}

@@ -199,7 +199,7 @@ func validateInfo(info yurt.RuntimeInfo) error {
 	if len(info.Languages) == 0 {
 		return errors.New("it names no language")
 	}
-	for _, list := range [][]string{info.Languages, info.Extensions, info.Abilities} {
+	for _, list := range [][]string{info.Languages, info.Extensions, info.Abilities, info.Kernels} {
 		if len(list) > maxNames {
 			return fmt.Errorf("a list has %d entries; at most %d are allowed", len(list), maxNames)
 		}

@@ -133,6 +133,7 @@ func TestValidateInfo(t *testing.T) {
 		"many languages":  func(i *yurt.RuntimeInfo) { i.Languages = make([]string, maxNames+1) },
 		"long ability":    func(i *yurt.RuntimeInfo) { i.Abilities[0] = strings.Repeat("x", maxNameBytes+1) },
 		"extension":       func(i *yurt.RuntimeInfo) { i.Extensions[0] = "../x" },
+		"kernel":          func(i *yurt.RuntimeInfo) { i.Kernels = []string{"a b"} },
 		"version escapes": func(i *yurt.RuntimeInfo) { i.Version = "\x1b" },
 	} {
 		info := valid()

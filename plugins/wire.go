@@ -101,6 +101,7 @@ func infoToWire(info yurt.RuntimeInfo) *proto.DescribeResponse {
 		Extensions: info.Extensions,
 		Abilities:  info.Abilities,
 		Tools:      toolsToWire(info.Tools),
+		Kernels:    info.Kernels,
 	}
 }
 
@@ -125,5 +126,6 @@ func infoFromWire(info *proto.DescribeResponse) yurt.RuntimeInfo {
 		Extensions: info.GetExtensions(),
 		Abilities:  info.GetAbilities(),
 		Tools:      tools,
+		Kernels:    info.GetKernels(),
 	}
 }

@@ -42,10 +42,10 @@ func (a *app) printRuntimes(runtimes []yurt.RuntimeInfo) error {
 	rows := make([][]string, len(runtimes))
 	for i, r := range runtimes {
 		rows[i] = []string{
-			r.Name, r.Version, strings.Join(r.Languages, ", "), strings.Join(r.Extensions, ", "), strings.Join(r.Abilities, ", "),
+			r.Name, r.Version, strings.Join(r.Languages, ", "), strings.Join(r.Extensions, ", "), strings.Join(r.Abilities, ", "), strings.Join(r.Kernels, ", "),
 		}
 	}
-	a.printTable([]string{"name", "version", "languages", "extensions", "can run"}, rows)
+	a.printTable([]string{"name", "version", "languages", "extensions", "can run", "other kernels"}, rows)
 	return nil
 }
 

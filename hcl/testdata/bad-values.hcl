@@ -20,6 +20,10 @@ template "values" {
     python     = ["numpy", " six", "--index-url=x"]
     javascript = ["ms"]
   }
+  kernels = {
+    python     = "IPython Kernel"
+    javascript = "ijavascript"
+  }
   isolation {
     level = "strong"
   }

@@ -40,3 +40,19 @@ template "no-packages" {
   extends      = "packages"
   dependencies = { python = null }
 }
+
+template "jupyter" {
+  extends = "packages"
+  kernels = { python = "ipykernel" }
+}
+
+template "more-jupyter" {
+  extends  = "jupyter"
+  runtimes = ["python", "javascript"]
+  kernels  = { javascript = "ijavascript" }
+}
+
+template "no-jupyter" {
+  extends = "jupyter"
+  kernels = { python = null }
+}

@@ -22,6 +22,10 @@ template "full" {
     "node-22" = ["zod@3.23.8"]
   }
 
+  kernels = {
+    python = "ipykernel"
+  }
+
   rootfs {
     host {
       paths = ["/usr", "/opt/tools", "/etc/ssl/certs"]

@@ -70,6 +70,7 @@ type DescribeResponse struct {
 	Extensions    []string               `protobuf:"bytes,4,rep,name=extensions,proto3" json:"extensions,omitempty"` // of source files, with the dot
 	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler", "project", "dependencies", "kernel", "zygote"
 	Tools         []*Tool                `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
+	Kernels       []string               `protobuf:"bytes,7,rep,name=kernels,proto3" json:"kernels,omitempty"` // what a template can choose in place of the runtime's own kernel
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -142,6 +143,13 @@ func (x *DescribeResponse) GetAbilities() []string {
 func (x *DescribeResponse) GetTools() []*Tool {
 	if x != nil {
 		return x.Tools
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetKernels() []string {
+	if x != nil {
+		return x.Kernels
 	}
 	return nil
 }
@@ -1019,6 +1027,7 @@ type KernelRequest struct {
 	Dir           string                 `protobuf:"bytes,2,opt,name=dir,proto3" json:"dir,omitempty"`                                                                               // absolute path inside the sandbox; the files go there
 	Tools         map[string]string      `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // absolute paths of the tools that are there, by name
 	Preload       []string               `protobuf:"bytes,4,rep,name=preload,proto3" json:"preload,omitempty"`                                                                       // modules that a zygote imports; none for a kernel
+	Kernel        string                 `protobuf:"bytes,5,opt,name=kernel,proto3" json:"kernel,omitempty"`                                                                         // one of DescribeResponse.kernels; empty for the runtime's own
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1079,6 +1088,13 @@ func (x *KernelRequest) GetPreload() []string {
 		return x.Preload
 	}
 	return nil
+}
+
+func (x *KernelRequest) GetKernel() string {
+	if x != nil {
+		return x.Kernel
+	}
+	return ""
 }
 
 type KernelResponse struct {
@@ -1146,7 +1162,7 @@ var File_runtime_proto protoreflect.FileDescriptor
 const file_runtime_proto_rawDesc = "" +
 	"\n" +
 	"\rruntime.proto\x12\x0fyurt.runtime.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xc9\x01\n" +
+	"\x0fDescribeRequest\"\xe3\x01\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1c\n" +
@@ -1155,7 +1171,8 @@ const file_runtime_proto_rawDesc = "" +
 	"extensions\x18\x04 \x03(\tR\n" +
 	"extensions\x12\x1c\n" +
 	"\tabilities\x18\x05 \x03(\tR\tabilities\x12+\n" +
-	"\x05tools\x18\x06 \x03(\v2\x15.yurt.runtime.v1.ToolR\x05tools\"f\n" +
+	"\x05tools\x18\x06 \x03(\v2\x15.yurt.runtime.v1.ToolR\x05tools\x12\x18\n" +
+	"\akernels\x18\a \x03(\tR\akernels\"f\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05paths\x18\x02 \x03(\tR\x05paths\x12\x18\n" +
@@ -1254,12 +1271,13 @@ const file_runtime_proto_rawDesc = "" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"\xd2\x01\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"\xea\x01\n" +
 	"\rKernelRequest\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x10\n" +
 	"\x03dir\x18\x02 \x01(\tR\x03dir\x12?\n" +
 	"\x05tools\x18\x03 \x03(\v2).yurt.runtime.v1.KernelRequest.ToolsEntryR\x05tools\x12\x18\n" +
-	"\apreload\x18\x04 \x03(\tR\apreload\x1a8\n" +
+	"\apreload\x18\x04 \x03(\tR\apreload\x12\x16\n" +
+	"\x06kernel\x18\x05 \x01(\tR\x06kernel\x1a8\n" +
 	"\n" +
 	"ToolsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

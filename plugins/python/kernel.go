@@ -12,6 +12,9 @@ import (
 //go:embed kernel.py
 var kernel []byte
 
+//go:embed jupyter.py
+var jupyter []byte
+
 //go:embed display.py
 var display []byte
 
@@ -21,21 +24,33 @@ var pretty []byte
 //go:embed fonts.conf
 var fonts []byte
 
+// ipykernel is the kernel that a template can choose in place of the runtime's own: that of
+// Jupyter, which the template has to have.
+const ipykernel = "ipykernel"
+
 var _ plugins.KernelPlanner = Runtime{}
 
 // PlanKernel implements [plugins.KernelPlanner].
 func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins.KernelPlan, error) {
-	return plugins.KernelPlan{
+	program := "kernel.py"
+	plan := plugins.KernelPlan{
 		Files: []plugins.File{
 			{Path: "kernel.py", Data: kernel, Mode: 0o644},
 			{Path: "display.py", Data: display, Mode: 0o644},
 			{Path: "pretty.py", Data: pretty, Mode: 0o644},
 			{Path: "fonts.conf", Data: fonts, Mode: 0o644},
 		},
-		Argv: []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "kernel.py"), req.Dir},
 		Env: map[string]string{
 			"PYTHONUTF8":   "1",
 			"MPLCONFIGDIR": "/tmp/.matplotlib", // rather than in the user's workspace
 		},
-	}, nil
+	}
+	if req.Kernel == ipykernel {
+		program = "jupyter.py"
+		plan.Files = append(plan.Files, plugins.File{Path: program, Data: jupyter, Mode: 0o644})
+		plan.Env["IPYTHONDIR"] = "/tmp/.ipython"
+		plan.Env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1" // of Python's own modules, of which its debugger warns
+	}
+	plan.Argv = []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, program), req.Dir}
+	return plan, nil
 }

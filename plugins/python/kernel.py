@@ -102,8 +102,8 @@ class Kernel:
         early, self.interrupted = self.interrupted, False
         if early and self.waiting():
             self.interrupted = True
-        while not self.buffer and not self.readable(self.ready.poll()):
-            os.close(os.open(REQUESTS, os.O_RDONLY))  # the host is away: this waits for it
+        if not self.buffer:
+            self.wait()
         self.busy = True
         while b"\n" not in self.buffer:  # which is not for long: requests come whole
             self.buffer += os.read(self.requests, 65536)
@@ -113,6 +113,11 @@ class Kernel:
             with open(request["file"], "rb") as file:
                 request = json.loads(file.read())
         return request
+
+    def wait(self):
+        """Returns when a request can be read."""
+        while not self.readable(self.ready.poll()):
+            os.close(os.open(REQUESTS, os.O_RDONLY))  # the host is away: this waits for it
 
     def handle(self, request):
         if request["id"] == self.current:
@@ -780,14 +785,18 @@ def furnish(kernel):
     builtins.input = ask
     shell = ZMQInteractiveShell()
     builtins.get_ipython = lambda: shell
+    sys.path.insert(0, WORKSPACE)
+    sys.meta_path.insert(0, BACKEND)
+    sys.meta_path.append(Notebook())
+
+
+def settle():
+    """Makes the process one for the user's code."""
     if not os.path.exists("/etc/fonts/fonts.conf"):  # without any, fontconfig complains on standard error
         os.environ.setdefault("FONTCONFIG_FILE", os.path.join(HERE, "fonts.conf"))
     sys.argv[:] = [""]
     if HERE in sys.path[:1]:
         del sys.path[0]
-    sys.path.insert(0, WORKSPACE)
-    sys.meta_path.insert(0, BACKEND)
-    sys.meta_path.append(Notebook())
     for name in ("stdout", "stderr"):
         getattr(sys, name).reconfigure(line_buffering=True, errors="backslashreplace")
     null = os.open(os.devnull, os.O_RDONLY)
@@ -795,8 +804,10 @@ def furnish(kernel):
     os.close(null)
 
 
-KERNEL, BACKEND = Kernel(), Backend()
-signal.signal(signal.SIGINT, KERNEL.interrupt)
-OURSELVES = sys.modules["__main__"]  # the user's code takes the name; this keeps it alive
-furnish(KERNEL)
-KERNEL.serve()
+if __name__ == "__main__":
+    KERNEL, BACKEND = Kernel(), Backend()
+    signal.signal(signal.SIGINT, KERNEL.interrupt)
+    OURSELVES = sys.modules["__main__"]  # the user's code takes the name; this keeps it alive
+    settle()
+    furnish(KERNEL)
+    KERNEL.serve()

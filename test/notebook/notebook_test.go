@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"image"
@@ -27,21 +28,23 @@ const frameData = "application/vnd.dataresource+json"
 type difference struct {
 	why          string
 	yurt, theirs string // what both say, as [outcome.String] has it, each in part
+	chosen       string // what ipykernel says where a template chooses it; empty for the same as theirs
 }
 
 // differences are about the cells of testdata/differences.ipynb, in their order.
 func differences() []difference {
+	const noInput = "EOFError: input(): nobody is there to answer"
 	const magics = "magics are commands of IPython's, which the sandbox need not have; refused as what they are"
 	return []difference{
-		{"the lines of a cause are those where it was raised, as Python has it", "ValueError: with a cause at 31:2 31:4", "ValueError: with a cause at 31:4 31:4"},
-		{"Python itself says what was not closed", "SyntaxError: '(' was never closed (<cell 32>, line 1", "SyntaxError: incomplete input"},
-		{magics, "SyntaxError: IPython's magics and shell escapes", "per loop"},
-		{magics, "SyntaxError: IPython's magics and shell escapes", "rows.json"},
-		{magics, "SyntaxError: IPython's magics and shell escapes", "shows nothing"},
-		{"input() is served from the request's stdin; how is said where that has ended", "EOFError: input(): nobody is there to answer", "StdinNotImplementedError"},
-		{"a frame is also shown as data, for programs", frameData, "shows [text/html text/plain]"},
-		{"a representation that fails costs its own type and nothing else", "shows [text/markdown text/plain]", "ValueError: no"},
-		{"what was shown stays in the result", "shows [text/plain] [text/plain]", "shows [text/plain]"},
+		{"the lines of a cause are those where it was raised, as Python has it", "ValueError: with a cause at 31:2 31:4", "ValueError: with a cause at 31:4 31:4", ""},
+		{"Python itself says what was not closed", "SyntaxError: '(' was never closed (<cell 32>, line 1", "SyntaxError: incomplete input", ""},
+		{magics, "SyntaxError: IPython's magics and shell escapes", "per loop", ""},
+		{magics, "SyntaxError: IPython's magics and shell escapes", "rows.json", ""},
+		{magics + "; what ipykernel has beside the notebook is shown", "SyntaxError: IPython's magics and shell escapes", "shows nothing", "shows [text/plain]"},
+		{"input() is served from the request's stdin; how is said where that has ended", noInput, "StdinNotImplementedError", noInput},
+		{"a frame is also shown as data, for programs", frameData, "shows [text/html text/plain]", ""},
+		{"a representation that fails costs its own type and nothing else", "shows [text/markdown text/plain]", "ValueError: no", ""},
+		{"what was shown stays in the result", "shows [text/plain] [text/plain]", "shows [text/plain]", "shows [text/plain] [text/plain]"},
 	}
 }
 
@@ -54,8 +57,26 @@ func TestNotebook(t *testing.T) {
 	all := document{Cells: slices.Concat(thirty.Cells, odd.Cells)}
 	packages := libraries(t)
 	theirs := throughIPykernel(t, all, packages)
-	ours := throughYurt(t, all, packages)
-	for i, c := range thirty.Cells {
+	t.Run("own kernel", func(t *testing.T) {
+		ours := throughYurt(t, all, packages, "")
+		compareCells(t, thirty, ours, theirs)
+		for i, d := range differences() {
+			d.check(t, odd.Cells[i], "Yurt", ours[len(thirty.Cells)+i], d.yurt)
+			d.check(t, odd.Cells[i], "ipykernel", theirs[len(thirty.Cells)+i], d.theirs)
+		}
+	})
+	t.Run("ipykernel", func(t *testing.T) {
+		ours := throughYurt(t, all, packages+":"+sitePackages(t), "ipykernel")
+		compareCells(t, thirty, ours, theirs)
+		for i, d := range differences() {
+			d.check(t, odd.Cells[i], "ipykernel in a sandbox", ours[len(thirty.Cells)+i], cmp.Or(d.chosen, d.theirs))
+		}
+	})
+}
+
+// compareCells compares what came of each cell.
+func compareCells(t *testing.T, cells document, ours, theirs []outcome) {
+	for i, c := range cells.Cells {
 		t.Run(fmt.Sprintf("cell %d", i+1), func(t *testing.T) {
 			compare(t, ours[i], theirs[i])
 			if t.Failed() {
@@ -63,16 +84,13 @@ func TestNotebook(t *testing.T) {
 			}
 		})
 	}
-	for i, d := range differences() {
-		t.Run("difference: "+strings.TrimSpace(odd.Cells[i].Source[0]), func(t *testing.T) {
-			at := len(thirty.Cells) + i
-			if text := ours[at].String(); !strings.Contains(text, d.yurt) {
-				t.Errorf("Yurt says\n%s\nwant %q: %s", text, d.yurt, d.why)
-			}
-			if text := theirs[at].String(); !strings.Contains(text, d.theirs) {
-				t.Errorf("ipykernel says\n%s\nwant %q", text, d.theirs)
-			}
-		})
+}
+
+// check reports when it is not said of a cell what is to be.
+func (d difference) check(t *testing.T, c cell, who string, said outcome, want string) {
+	t.Helper()
+	if text := said.String(); !strings.Contains(text, want) {
+		t.Errorf("of %s, %s says\n%s\nwant %q: %s", strings.TrimSpace(c.Source[0]), who, text, want, d.why)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
 	"github.com/yurtrun/yurt/test/rig"
 )
@@ -97,6 +98,16 @@ func jupyter(t *testing.T) string {
 	return filepath.Join(venv, "bin", "python")
 }
 
+// sitePackages is where the packages of that interpreter are.
+func sitePackages(t *testing.T) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(filepath.Dir(jupyter(t)), "..", "lib", "python3*", "site-packages"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("packages are at %q, %v", found, err)
+	}
+	return found[0]
+}
+
 // throughIPykernel runs the cells of a notebook in an ipykernel.
 func throughIPykernel(t *testing.T, cells document, libraries string) []outcome {
 	t.Helper()
@@ -153,33 +164,80 @@ func outcomes(t *testing.T, path string, count int) []outcome {
 	return all
 }
 
-// throughYurt runs the cells of a notebook in a context of a sandbox.
-func throughYurt(t *testing.T, cells document, libraries string) []outcome {
+// template has the kernel, and the directories of libraries.
+func template(t *testing.T, libraries, kernel string) yurt.Template {
+	t.Helper()
+	made := pythonTemplate(t)
+	made.RootFS.HostPaths = append(made.RootFS.HostPaths, filepath.SplitList(libraries)...)
+	made.Env = map[string]string{"PYTHONPATH": libraries}
+	if kernel != "" {
+		made.Kernels = map[string]string{"python": kernel}
+	}
+	return made
+}
+
+// offering is the configuration of an executor that offers its sandboxes the directories.
+func offering(t *testing.T, libraries string) executor.Config {
 	t.Helper()
 	config := rig.Config(t, rig.Build(t))
-	config.Transient = true
-	config.HostPaths = append(yurt.OfferedHostPaths(), libraries)
-	e := rig.Start(t, config)
-	template := pythonTemplate(t)
-	template.RootFS.HostPaths = append(template.RootFS.HostPaths, libraries)
-	template.Env = map[string]string{"PYTHONPATH": libraries}
+	config.HostPaths = append(yurt.OfferedHostPaths(), filepath.SplitList(libraries)...)
+	return config
+}
+
+// session is a sandbox with one context.
+type session struct {
+	executor *executor.Executor
+	sandbox  string
+}
+
+func open(t *testing.T, e *executor.Executor, template yurt.Template) session {
+	t.Helper()
 	s, err := e.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources})
 	if err != nil {
 		t.Fatalf("creating a sandbox: %v", err)
 	}
+	return session{e, s.ID}
+}
+
+func (s session) start(t *testing.T, code string, change ...func(*yurt.ExecutionSpec)) (id string) {
+	t.Helper()
+	spec := yurt.ExecutionSpec{
+		ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Language: "python", ContextName: yurt.DefaultContext, Code: code,
+		Timeout: yurt.Duration(5 * time.Minute), OutputLimit: yurt.DefaultOutputLimit,
+	}
+	for _, c := range change {
+		c(&spec)
+	}
+	if err := s.executor.StartExecution(t.Context(), s.sandbox, spec); err != nil {
+		t.Fatalf("starting: %v\n%s", err, spec.Code)
+	}
+	return spec.ID
+}
+
+func (s session) wait(t *testing.T, id string) *yurt.Result {
+	t.Helper()
+	r, err := s.executor.WaitExecution(t.Context(), s.sandbox, id)
+	if err != nil {
+		t.Fatalf("waiting: %v", err)
+	}
+	return r
+}
+
+func (s session) run(t *testing.T, code string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
+	t.Helper()
+	return s.wait(t, s.start(t, code, change...))
+}
+
+// throughYurt runs the cells of a notebook in a context of a sandbox, which has the kernel and
+// the directories of libraries.
+func throughYurt(t *testing.T, cells document, libraries, kernel string) []outcome {
+	t.Helper()
+	config := offering(t, libraries)
+	config.Transient = true
+	s := open(t, rig.Start(t, config), template(t, libraries, kernel))
 	var all []outcome
 	for _, c := range cells.Cells {
-		spec := yurt.ExecutionSpec{
-			ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Language: "python", ContextName: yurt.DefaultContext, Code: c.code(),
-			Timeout: yurt.Duration(5 * time.Minute), OutputLimit: yurt.DefaultOutputLimit,
-		}
-		if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
-			t.Fatalf("starting: %v\n%s", err, spec.Code)
-		}
-		r, err := e.WaitExecution(t.Context(), s.ID, spec.ID)
-		if err != nil {
-			t.Fatalf("waiting: %v\n%s", err, spec.Code)
-		}
+		r := s.run(t, c.code())
 		o := outcome{Stdout: r.Stdout, Stderr: r.Stderr, Displays: r.Displays, Main: r.MainDisplay}
 		if r.Error != nil {
 			o.Error = &failure{r.Error.Type, r.Error.Message, strings.Join(r.Error.Stacktrace, "\n")}

@@ -189,3 +189,26 @@ func TestBadTemplatePackages(t *testing.T) {
 		})
 	}
 }
+
+// TestTemplateKernel: a kernel that comes with the template's packages finds them when it is
+// started ahead, and with its first execution.
+func TestTemplateKernel(t *testing.T) {
+	e := node(t)
+	template := furnished("ipykernel==7.1.0", "")
+	template.Runtimes, template.Kernels, template.WarmPool.Interpreter = []string{"python"}, map[string]string{"python": "ipykernel"}, true
+	if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
+		t.Fatal(err)
+	}
+	warm, found, err := e.ClaimSandbox(t.Context(), specOf(template))
+	if err != nil || !found {
+		t.Fatalf("claimed %v, %v", found, err)
+	}
+	cold, err := e.CreateSandbox(t.Context(), specOf(template))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const code = "print(type(get_ipython()).__module__, b'PYTHONPATH=' in open('/proc/self/environ', 'rb').read())"
+	for _, sandbox := range []string{warm.ID, cold.ID} {
+		wantOutput(t, run(t, e, sandbox, yurt.ExecutionSpec{Language: "python", ContextName: yurt.DefaultContext, Code: code}), "ipykernel.zmqshell True\n")
+	}
+}

@@ -444,7 +444,7 @@ func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) erro
 func (n *Node) Runtimes(context.Context) ([]yurt.RuntimeInfo, error) {
 	return []yurt.RuntimeInfo{
 		{Name: "node", Version: "22", Languages: []string{"javascript", "js"}, Extensions: []string{".js"}, Abilities: []string{"code"}},
-		{Name: "python", Version: "3.12", Languages: []string{"python", "py"}, Extensions: []string{".py"}, Abilities: []string{"code", "handler"}},
+		{Name: "python", Version: "3.12", Languages: []string{"python", "py"}, Extensions: []string{".py"}, Abilities: []string{"code", "handler"}, Kernels: []string{"ipykernel"}},
 	}, nil
 }
 

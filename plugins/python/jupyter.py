@@ -1,0 +1,204 @@
+"""Runs one execution after the other as Jupyter does: ipykernel's own kernel and shell run
+them, in this process.
+
+    python3 jupyter.py DIRECTORY
+
+What speaks to the host is kernel.py. What ipykernel has to say it says by messages of Jupyter's
+protocol, which its session sends to whoever listens; here the session tells the host.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import signal
+import socket
+import sys
+import types
+
+import kernel as host
+
+OURSELVES = sys.modules["__main__"], sys.modules.pop("kernel")  # the user's code takes the names
+
+INSTALL = (
+    'the template chooses ipykernel as the kernel of Python, and has none that works: put "ipykernel" into '
+    "dependencies.python of the template, or install it in the template's files, on Debian with apt-get install python3-ipykernel"
+)
+OLDEST = 6  # major version of ipykernel
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+RULE = re.compile(r"-+\s*")
+
+
+class Jupyter(host.Kernel):
+    """A kernel that has ipykernel execute what it is asked to."""
+
+    def __init__(self):
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        self.heed_signals()
+        self.ipython = None  # ipykernel's kernel
+        self.replied = None  # what it replied last
+
+    def heed_signals(self):
+        """Has a signal wake the loop, by which ipykernel hands on that code which awaits is interrupted."""
+        ours, theirs = socket.socketpair()
+        self.woken = ours, theirs  # keeps them open
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        self.loop.add_reader(ours, ours.recv, 4096)
+        signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+
+    def wait(self):
+        """Has what the user's code left in the loop go on until a request can be read."""
+        while True:
+            events = self.glance.poll(0)
+            if self.readable(events):
+                return
+            if events:  # the host is away: a descriptor that is opened anew is silent until it is back
+                anew = os.open(host.REQUESTS, os.O_RDONLY | os.O_NONBLOCK)
+                os.set_blocking(anew, True)
+                os.dup2(anew, self.requests, inheritable=False)
+                os.close(anew)
+            self.loop.run_until_complete(self.arrival())
+
+    async def arrival(self):
+        """Returns when something happens to the requests."""
+        arrived = asyncio.Event()
+        self.loop.add_reader(self.requests, arrived.set)
+        try:
+            await arrived.wait()
+        finally:
+            self.loop.remove_reader(self.requests)
+
+    def run(self, request):
+        restore = self.prepare(request)
+        try:
+            if self.ipython is None:
+                try:
+                    self.ipython = start(self)
+                except ImportError as error:
+                    return 1, missing(error), False
+            self.replied = None
+            try:
+                self.running = True
+                self.check()
+                self.finish(self.ask(request["code"]))
+            finally:
+                self.running = False
+            return self.outcome()
+        except BaseException as error:
+            code = host.EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+            return code, host.explain(error), False
+        finally:
+            restore()
+
+    def ask(self, code):
+        """Has ipykernel execute the code."""
+        content = {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": True, "stop_on_error": False}
+        request = self.ipython.session.msg("execute_request", content)
+        self.ipython.set_parent([], request, channel="shell")
+        return self.ipython.execute_request(None, [], request)
+
+    def outcome(self):
+        """What ipykernel replied, as exit code, envelope and whether the interpreter is to end."""
+        if self.replied is None:
+            raise RuntimeError("ipykernel has not replied")
+        exiting = False
+        for payload in self.replied.get("payload") or ():
+            if payload.get("source") == "page":  # what object? and %magics show beside a notebook
+                host.publish({mime: COLOURS.sub("", text) for mime, text in (payload.get("data") or {}).items() if isinstance(text, str)})
+            exiting = exiting or payload.get("source") == "ask_exit" and not payload.get("keepkernel")
+        if exiting:
+            return 0, self.leave(), True
+        if self.replied.get("status") == "ok":
+            result = getattr(self.ipython.shell, "last_execution_result", None)
+            return 0, b'{"result":' + host.plain_value(getattr(result, "result", None)) + b"}", False
+        kind, message = str(self.replied.get("ename")), str(self.replied.get("evalue"))
+        if len(message) > host.MAX_MESSAGE:
+            message = message[: host.MAX_MESSAGE] + "…"
+        stack = [line for line in plain(self.replied.get("traceback")) if line and not RULE.fullmatch(line)]
+        envelope = host.encode({"error": {"type": kind, "message": message, "stacktrace": stack[: host.MAX_STACK]}})
+        return host.EXIT_INTERRUPTED if kind == "KeyboardInterrupt" else 1, envelope, False
+
+    def take(self, kind, content):
+        """Is told every message that ipykernel sends."""
+        if kind in ("display_data", "update_display_data", "execute_result"):
+            name = (content.get("transient") or {}).get("display_id")
+            host.publish(content["data"], kind == "execute_result", name, kind == "update_display_data")
+        elif kind == "error":
+            try:
+                sys.stderr.write("\n".join(plain(content["traceback"])) + "\n")
+            except Exception:  # standard error may be closed, or anything
+                pass
+        elif kind == "execute_reply":
+            if os.getpid() != self.pid:  # a fork that fell off the end of the code
+                host.flush()
+                os._exit(content["status"] != "ok")
+            self.replied = content
+
+
+def missing(error):
+    """The envelope that says what to install."""
+    return host.encode({"error": {"type": "ModuleNotFoundError", "message": "%s (%s)" % (INSTALL, error), "stacktrace": []}})
+
+
+def plain(traceback):
+    """The lines of a traceback without colours."""
+    return [COLOURS.sub("", str(line)) for line in traceback or ()]
+
+
+def start(kernel):
+    """Returns ipykernel's kernel, and its shell, whose session is ours."""
+    import ipykernel
+
+    if int(ipykernel.__version__.partition(".")[0]) < OLDEST:
+        raise ImportError("ipykernel %s is older than %d" % (ipykernel.__version__, OLDEST))
+    from ipykernel.ipkernel import IPythonKernel
+    from jupyter_client.session import Session
+    from tornado.ioloop import IOLoop
+    from traitlets.config import Config
+
+    class Messages(Session):
+        """Tells the host what ipykernel sends, and nobody else."""
+
+        def send(self, stream, msg_or_type, content=None, parent=None, *args, **options):
+            message = msg_or_type
+            if not isinstance(message, dict):
+                message = self.msg(message, content=content, parent=parent)
+            kernel.take(message["header"]["msg_type"], message["content"])
+            return message
+
+    class Kernel(IPythonKernel):
+        """ipykernel's kernel, but for who it hears from."""
+
+        _supports_kernel_subshells = False
+
+        def _input_request(self, prompt, ident, parent, password=False):
+            return host.ask(prompt)
+
+    config = Config()
+    config.HistoryManager.hist_file = ":memory:"  # without the thread that writes one to the disk
+    config.IPKernelApp.parent_handle = 1  # by this section libraries know that they are in a notebook
+    options = {}
+    if "shell_channel_thread" in Kernel.class_trait_names():  # by which it asks whether it is in the main thread
+        import threading
+
+        options["shell_channel_thread"] = types.SimpleNamespace(parent_thread=threading.main_thread())
+    made = Kernel.instance(config=config, session=Messages(), log=logging.getLogger("ipykernel"), **options)
+    made.io_loop = IOLoop.current()
+    made.shell.extension_manager.load_extension("storemagic")
+    if not os.environ.get("MPLBACKEND"):
+        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    sys.path.insert(0, "")
+    return made
+
+
+host.KERNEL = Jupyter()
+signal.signal(signal.SIGINT, host.KERNEL.interrupt)
+host.settle()
+try:
+    host.KERNEL.ipython = start(host.KERNEL)
+except Exception:  # the first execution may bring it, and says what is wrong if it does not
+    pass
+host.KERNEL.serve()
