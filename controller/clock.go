@@ -24,18 +24,25 @@ const catchUp = 10
 // starts with what the machine's clock says, goes as time passes, and is led towards the
 // machine's clock again where that was set. Its methods are safe for concurrent use.
 type steadyClock struct {
-	machine func() time.Time
 	// passed is how long ago something was that does not move, whatever clocks are set to.
 	// It counts on while the machine is suspended.
 	passed func() time.Duration
 
-	mu   sync.Mutex
-	now  time.Time
-	read time.Duration // what passed said then
+	mu      sync.Mutex
+	machine func() time.Time // the clock that it is led towards
+	now     time.Time
+	read    time.Duration // what passed said then
 }
 
 func newSteadyClock(machine func() time.Time, passed func() time.Duration) *steadyClock {
 	return &steadyClock{machine: machine, passed: passed, now: machine().Round(0), read: passed()}
+}
+
+// begin has the clock say now, and be led towards another one from here on.
+func (c *steadyClock) begin(now time.Time, machine func() time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.read, c.machine = now.Round(0), c.passed(), machine
 }
 
 // systemClock is the steady clock of this machine.
@@ -48,7 +55,7 @@ func sinceBoot() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// Now implements [Clock]. It never goes back.
+// Now implements [Clock]. It never goes back, once it has begun.
 func (c *steadyClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -82,7 +82,7 @@ func New(config Config) (*Controller, error) {
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
 		reaper: newReaper(), guard: newNodeGuard(), id: yurt.NewControllerID(),
 	}
-	c.members = newMembers(config.Store, c.id, cmp.Or(config.LeaseTime, DefaultLeaseTime), config.Logger, c.reaper.sweepSoon)
+	c.members = newMembers(config.Store, config.Clock, c.id, cmp.Or(config.LeaseTime, DefaultLeaseTime), config.Logger, c.reaper.sweepSoon)
 	c.tornDown = sync.NewCond(&c.mu)
 	var err error
 	if c.metrics, err = newMetrics(config.Metrics, config.Store, c.members); err != nil {

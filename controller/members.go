@@ -29,8 +29,9 @@ type members struct {
 	id       string
 	lifetime time.Duration
 	log      *slog.Logger
-	own      string // name of the lease that says that it lives
-	changed  func() // called when it begins to lead, or leads and others are gone
+	own      string       // name of the lease that says that it lives
+	clock    *sharedClock // nil: its clock is its machine's
+	changed  func()       // called when it begins to lead, or leads and others are gone
 
 	beating sync.Mutex // held for a beat
 
@@ -45,11 +46,11 @@ type sighting struct {
 	since time.Time
 }
 
-func newMembers(store Store, id string, lifetime time.Duration, log *slog.Logger, changed func()) *members {
+func newMembers(store Store, clock Clock, id string, lifetime time.Duration, log *slog.Logger, changed func()) *members {
 	leases, _ := store.(LeaseStore)
 	return &members{
 		store: leases, id: id, lifetime: lifetime, log: log, changed: changed,
-		seen: map[string]sighting{}, own: memberLease + id,
+		seen: map[string]sighting{}, own: memberLease + id, clock: newSharedClock(store, clock),
 	}
 }
 
@@ -117,6 +118,9 @@ func (m *members) beat(ctx context.Context) error {
 	m.beating.Lock()
 	defer m.beating.Unlock()
 	before, led := m.others(), m.leads()
+	if err := m.clock.sync(ctx, led); err != nil {
+		return err
+	}
 	if err := m.look(ctx); err != nil {
 		return err
 	}

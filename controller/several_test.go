@@ -84,19 +84,22 @@ func newFleet(t *testing.T, url string, n int, lease time.Duration) *fleet {
 	for range n {
 		f.join(t, lease)
 	}
-	f.Controller = f.members[0].Controller
 	return f
 }
 
-func (f *fleet) join(t *testing.T, lease time.Duration) *member {
+func (f *fleet) join(t *testing.T, lease time.Duration, changes ...func(*controller.Config)) *member {
 	store, err := postgres.Open(t.Context(), f.url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := &member{store: store, gate: &gate{Placer: f.node.Placer()}}
-	m.Controller, err = controller.New(controller.Config{
+	config := controller.Config{
 		Store: store, Placer: m.gate, Templates: nodetest.Templates(), Clock: f.clock, LeaseTime: lease,
-	})
+	}
+	for _, change := range changes {
+		change(&config)
+	}
+	m.Controller, err = controller.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +120,7 @@ func (f *fleet) join(t *testing.T, lease time.Duration) *member {
 	})
 	t.Cleanup(m.stop)
 	f.members = append(f.members, m)
+	f.Controller = f.members[0].Controller
 	f.eventually("the controller is ready", func() bool { return m.Ready(context.Background()) == nil })
 	return m
 }
@@ -153,6 +157,8 @@ func TestSeveralControllers(t *testing.T) {
 		{"a key is used once", testKeyAnywhere},
 		{"a session to reuse is made once", testReuseAnywhere},
 		{"sessions expire", testExpiryAnywhere},
+		{"their machines' clocks are wrong", testWrongClocks},
+		{"the clock of the store jumps", testStoreClockJumps},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.test(t, server.Database()) })
 	}

@@ -44,6 +44,7 @@ type Store struct {
 var (
 	_ controller.Store      = (*Store)(nil)
 	_ controller.LeaseStore = (*Store)(nil)
+	_ controller.ClockStore = (*Store)(nil)
 	_ prometheus.Collector  = (*Store)(nil)
 )
 

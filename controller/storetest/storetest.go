@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) controller.Store) {
 		{"templates", testTemplates},
 		{"sizes of warm pools", testPools},
 		{"a lease is taken by one", testLease},
+		{"the store tells the time", testClock},
 		{"an execution is given to one", testOwner},
 	}
 	for _, test := range tests {
