@@ -21,10 +21,8 @@ type sessionContext struct {
 	*kernel.Context
 	key     contextKey
 	created time.Time
-	// identity is what the process of a handler that stays warm was started for; "" for others,
-	// and where an executor before this one knew it.
-	identity string
-	ahead    bool // its kernel was started before anybody asked for it
+	ahead   bool      // its kernel was started before anybody asked for it
+	used    time.Time // when a handler that stays warm was last invoked; the sandbox's lock guards it
 }
 
 // keepsState reports whether the execution is to run in a context.
@@ -96,12 +94,17 @@ func (e *Executor) queueCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases
 
 // contextOf returns the context of an execution, which it makes when there is none.
 func (e *Executor) contextOf(s *sandbox, spec yurt.ExecutionSpec) (*sessionContext, error) {
-	key := contextKey{spec.Language, spec.ContextName}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c := s.contexts[key]; c != nil {
+	if c := s.contexts[contextKey{spec.Language, spec.ContextName}]; c != nil {
 		return c, nil
 	}
+	return e.newContext(s, spec)
+}
+
+// newContext makes the context of an execution. The lock is held.
+func (e *Executor) newContext(s *sandbox, spec yurt.ExecutionSpec) (*sessionContext, error) {
+	key := contextKey{spec.Language, spec.ContextName}
 	if len(s.contexts) >= yurt.MaxContexts {
 		return nil, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "context", "the session has %d contexts, as many as it may; remove one", yurt.MaxContexts)
 	}

@@ -16,11 +16,11 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
-	"github.com/yurtrun/yurt/plugins"
 )
 
 // functionLanguage is what contexts say that hold a Lambda function's runtime client
@@ -140,16 +140,6 @@ func functionEnv(s *sandbox, spec yurt.ExecutionSpec, api string) map[string]str
 	}
 }
 
-// functionEnvironment is what the process of a function has: of a client's, what Lambda
-// documents wins; of a handler's, what its owner says.
-func functionEnvironment(s *sandbox, spec yurt.ExecutionSpec, plan plugins.Plan) []string {
-	template := s.record.Spec
-	if warmLanguage(spec) != "" {
-		return environment(s.templateEnv(), plan.Env, template.Env, spec.Env)
-	}
-	return environment(s.templateEnv(), template.Env, spec.Env, plan.Env)
-}
-
 // startFunction starts the process of a function, and the Runtime API for it.
 func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.Process, err error) {
 	if err := e.untilStartable(s); err != nil {
@@ -172,14 +162,14 @@ func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.
 	if p.listener, err = s.listenInside(); err != nil {
 		return nil, err
 	}
-	plan, err := e.planFunction(ctx, s, p.id, spec, p.listener.Addr().String())
+	j, err := e.planFunction(ctx, s, p.id, spec, p.listener.Addr().String())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writeFiles(p.id, plan.Files); err != nil {
+	if err := s.writeFiles(p.id, j.files); err != nil {
 		return nil, err
 	}
-	if err := p.startFunction(ctx, spec, plan); err != nil {
+	if err := p.startFunction(ctx, spec, j); err != nil {
 		return nil, err
 	}
 	p.run()
@@ -205,7 +195,7 @@ func (s *sandbox) listenInside() (*insideListener, error) {
 
 // startFunction has the process started, in a cgroup of its own, with the writing ends of
 // its pipes.
-func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, plan plugins.Plan) error {
+func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, j job) error {
 	s := p.sandbox
 	if _, err := s.group.NewLeaf(p.id); err != nil {
 		return err
@@ -220,10 +210,11 @@ func (p *functionProcess) startFunction(ctx context.Context, spec yurt.Execution
 	if err != nil {
 		return err
 	}
-	p.out, _, err = s.init.Start(ctx, initd.StartRequest{
-		ID: p.id, Argv: plan.Argv, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
-		Env:       functionEnvironment(s, spec, plan),
+	p.plan = j.plan
+	p.out, err = s.startFrom(ctx, j.language, initd.StartRequest{
+		ID: p.id, Argv: j.argv, Env: j.env, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
 		HasStdout: true, HasStderr: true, OutputLimit: math.MaxInt64,
+		HasControl: j.control, ControlLimit: steps.MaxReport,
 	}, slices.Concat(given, files))
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/lambda"
 )
@@ -43,6 +44,7 @@ type insideListener struct{ net.Listener }
 // what it finds.
 type functionProcess struct {
 	*kernelProcess
+	plan     planRecord
 	api      *lambda.Server
 	listener *insideListener
 	pipes    [2]struct{ out, marks *os.File }
@@ -81,13 +83,10 @@ func (p *functionProcess) watch() {
 	for i := range p.pipes {
 		reading.Go(func() { p.read(initd.Stream(i+1), p.pipes[i].out) })
 	}
-	var exit *initd.Exit
-	var err error
-	for exit == nil && err == nil {
-		_, exit, err = p.out.Next()
-	}
+	control, exit, err := p.awaitEnd()
 	if p.executor.ctx.Err() == nil {
 		p.Kill() // what it started
+		p.tellFailedStep(control)
 	}
 	p.stopServing()
 	for _, pipe := range p.pipes {
@@ -100,6 +99,33 @@ func (p *functionProcess) watch() {
 	p.closePipes()
 	p.exit, p.err = exit, err
 	close(p.over)
+}
+
+// awaitEnd returns how the process ended, and the beginning of what it said on descriptor 3,
+// where one that is compiled first has it.
+func (p *functionProcess) awaitEnd() (control []byte, exit *initd.Exit, err error) {
+	for {
+		chunk, exit, err := p.out.Next()
+		if exit != nil || err != nil {
+			return control, exit, err
+		}
+		control = append(control, chunk.Data[:min(len(chunk.Data), steps.MaxReport+1-len(control))]...)
+		if err := p.out.Ack(chunk.Seq); err != nil {
+			return control, nil, err
+		}
+	}
+}
+
+// tellFailedStep answers in place of a function that could not be compiled.
+func (p *functionProcess) tellFailedStep(control []byte) {
+	failed, failure := p.plan.failedStep(p.id, control)
+	if failed == nil {
+		return
+	}
+	if found := p.executor.explain(p.id, failure); found != nil {
+		failed = found
+	}
+	p.api.Fail(failed)
 }
 
 // stopServing lets go of the function's connections. An answer that is being passed on
@@ -238,6 +264,9 @@ func (p *functionProcess) Close() {
 	p.stopServing()
 	p.closePipes()
 	p.kernelProcess.Close()
+	if p.plan.Compiles > 0 {
+		_ = p.sandbox.temp.RemoveAll(outPrefix + p.id) // what stays goes with the sandbox
+	}
 }
 
 func (p *functionProcess) closePipes() {

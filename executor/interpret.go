@@ -11,26 +11,40 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// judgeSteps says what a compile step, or the start of what was compiled, failed of. It
-// reports whether one did.
-func (r *run) judgeSteps(result *yurt.Result, control []byte) bool {
-	if r.record.Compiles == 0 {
-		return false
+// failedStep says what a compile step, or the start of what was compiled, of the process id
+// failed of, by what it said on descriptor 3; nil where none did. The runtime may know more of
+// the failure, unless that is nil.
+func (p planRecord) failedStep(id string, control []byte) (*yurt.ExecutionError, *plugins.Failure) {
+	if p.Compiles == 0 {
+		return nil, nil
 	}
-	report, err := steps.DecodeReport(control, r.record.Compiles)
+	report, err := steps.DecodeReport(control, p.Compiles)
 	switch {
 	case err != nil:
-		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeCompile, Message: err.Error()}
+		return &yurt.ExecutionError{Type: yurt.ErrorTypeCompile, Message: err.Error()}, nil
 	case report == nil:
-		return false
+		return nil, nil
 	case report.Missing != "":
-		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeCommandNotFound, Message: report.Missing}
+		return &yurt.ExecutionError{Type: yurt.ErrorTypeCommandNotFound, Message: report.Missing}, nil
 	case report.TimedOut:
-		result.ExitCode = yurt.ExecutionExitTimeout
-		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeTimeout, Message: "compiling took longer than it may and was ended; the code did not run"}
+		return &yurt.ExecutionError{Type: yurt.ErrorTypeTimeout, Message: "compiling took longer than it may and was ended; the code did not run"}, nil
 	default:
-		result.Error = plugins.CompileError(report.Output)
-		r.failure = r.newFailure(plugins.PhaseCompile, report.Step, report.ExitCode, report.Signal, report.Output)
+		return plugins.CompileError(report.Output), p.newFailure(id, plugins.PhaseCompile, report.Step, report.ExitCode, report.Signal, report.Output)
+	}
+}
+
+// judgeSteps reports whether a step failed before the run, and of what in the result.
+func (r *run) judgeSteps(result *yurt.Result, control []byte) bool {
+	failed, failure := r.record.failedStep(r.record.ID, control)
+	if failed == nil {
+		return false
+	}
+	result.Error = failed
+	if failed.Type == yurt.ErrorTypeTimeout {
+		result.ExitCode = yurt.ExecutionExitTimeout
+	}
+	if failure != nil {
+		r.failure = failure
 	}
 	return true
 }
@@ -41,29 +55,36 @@ func (r *run) noteFailure(result *yurt.Result, exit *initd.Exit) {
 	if !r.record.Interpret || r.failure != nil || result.Error != nil && result.Error.Type != yurt.ErrorTypeSignaled {
 		return
 	}
-	r.failure = r.newFailure(plugins.PhaseRun, 0, exit.Code, exit.Signal, lastBytes(result.Stderr, plugins.MaxInterpretedBytes))
+	r.failure = r.record.newFailure(r.record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, lastBytes(result.Stderr, plugins.MaxInterpretedBytes))
 }
 
-func (r *run) newFailure(phase plugins.Phase, step, exitCode, signal int, output []byte) *plugins.Failure {
+func (p planRecord) newFailure(id string, phase plugins.Phase, step, exitCode, signal int, output []byte) *plugins.Failure {
 	return &plugins.Failure{
-		Language: r.record.Language, Phase: phase, Step: step, ExitCode: exitCode, Signal: signal, Output: output,
-		Root: r.record.Root, Entry: r.record.Entry, Dir: path.Join(rootfs.RunDir, r.record.ID), OutDir: outDir(r.record.ID),
+		Language: p.Language, Phase: phase, Step: step, ExitCode: exitCode, Signal: signal, Output: output,
+		Root: p.Root, Entry: p.Entry, Dir: path.Join(rootfs.RunDir, id), OutDir: outDir(id),
 	}
 }
 
 // interpret asks the language's runtime what a failure means, and lets its answer
 // stand for the error in the result. Without an answer that stays as it is.
 func (e *Executor) interpret(r *run, result *yurt.Result) {
-	if r.failure == nil {
-		return
-	}
-	found, err := e.runtimes.Interpret(e.ctx, *r.failure)
-	switch {
-	case err != nil:
-		e.logger.Warn("a failure could not be interpreted", "execution", r.record.ID, "error", err)
-	case found != nil:
+	if found := e.explain(r.record.ID, r.failure); found != nil {
 		result.Error = found
 	}
+}
+
+// explain returns what the language's runtime says that a failure means; nil where it says
+// nothing, or there is none.
+func (e *Executor) explain(id string, failure *plugins.Failure) *yurt.ExecutionError {
+	if failure == nil {
+		return nil
+	}
+	found, err := e.runtimes.Interpret(e.ctx, *failure)
+	if err != nil {
+		e.logger.Warn("a failure could not be interpreted", "execution", id, "error", err)
+		return nil
+	}
+	return found
 }
 
 // lastBytes returns the end of text, at most limit bytes of it and no broken character.

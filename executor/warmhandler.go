@@ -7,9 +7,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
@@ -17,16 +19,37 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// warmPrefix and a language name the context of the handler that stays warm in it. A session
-// has one for each: what is invoked in turns would hold memory that it does not use.
-const warmPrefix = "handler-"
+const (
+	// warmPrefix begins the name of the context of a handler that stays warm; its language
+	// and what tells it from others follow.
+	warmPrefix = "handler-"
+	// maxWarm is how many of them a session has at most, fewer where its sandbox has less
+	// than warmMemory for each.
+	maxWarm    = 4
+	warmMemory = 128 << 20
+)
+
+// warmName names the context of a handler. What makes two handlers different is what their
+// process is started with.
+func warmName(language string, spec yurt.ExecutionSpec) (string, error) {
+	identity, err := json.Marshal([]any{spec.Code, spec.Entry, spec.Files, spec.Handler, spec.Context, spec.Env, workDir(spec.Cwd)})
+	if err != nil {
+		return "", fmt.Errorf("telling handlers apart: %w", err)
+	}
+	sum := sha256.Sum256(identity)
+	return warmPrefix + language + "-" + hex.EncodeToString(sum[:8]), nil
+}
 
 // warmLanguage is the language of a handler that stays warm, and "" for any other function.
 func warmLanguage(spec yurt.ExecutionSpec) string {
-	if language, ok := strings.CutPrefix(spec.ContextName, warmPrefix); ok && len(spec.Command) == 0 {
-		return language
+	language, ok := strings.CutPrefix(spec.ContextName, warmPrefix)
+	if !ok || len(spec.Command) > 0 {
+		return ""
 	}
-	return ""
+	if at := strings.LastIndexByte(language, '-'); at > 0 { // an older executor had one for each language
+		language = language[:at]
+	}
+	return language
 }
 
 // staysWarm returns the runtime of a handler whose process may stay for its next invocation,
@@ -44,8 +67,8 @@ func (e *Executor) staysWarm(ctx context.Context, s *sandbox, st start) (yurt.Ru
 }
 
 // startWarm queues the invocation of a handler at the process that served the one before, or
-// at a fresh one where its code or its environment is another. It reports whether it did: an
-// invocation beside another runs in the ordinary way.
+// at a fresh one where there is none. It reports whether it did: an invocation beside another
+// runs in the ordinary way.
 func (e *Executor) startWarm(s *sandbox, st start, info yurt.RuntimeInfo) (bool, error) {
 	spec := st.spec
 	if _, err := s.tools(info); err != nil {
@@ -54,16 +77,15 @@ func (e *Executor) startWarm(s *sandbox, st start, info yurt.RuntimeInfo) (bool,
 	if err := s.checkEntry(workDir(spec.Cwd), spec); err != nil {
 		return false, err
 	}
-	identity, err := json.Marshal([]any{spec.Code, spec.Entry, spec.Files, spec.Handler, spec.Context, spec.Env, workDir(spec.Cwd)})
+	name, err := warmName(info.Name, spec)
 	if err != nil {
-		return false, fmt.Errorf("telling handlers apart: %w", err)
+		return false, err
 	}
-	sum := sha256.Sum256(identity)
 	if spec.Event = compactEvent(spec.Event); spec.Event == nil {
 		return false, nil // the runtime says what is wrong with it
 	}
-	spec.Language, spec.ContextName = functionLanguage, warmPrefix+info.Name
-	c := e.warmContext(s, spec, hex.EncodeToString(sum[:]))
+	spec.Language, spec.ContextName = functionLanguage, name
+	c := e.warmContext(s, spec)
 	if c == nil {
 		return false, nil
 	}
@@ -104,68 +126,91 @@ func (e *Executor) submitWarm(s *sandbox, c *sessionContext, spec yurt.Execution
 	return true, nil
 }
 
-// warmContext returns the context of a handler, a new one in place of one that another
-// handler had, and nil where that is not possible now.
-func (e *Executor) warmContext(s *sandbox, spec yurt.ExecutionSpec, identity string) *sessionContext {
-	key := contextKey{spec.Language, spec.ContextName}
-	s.mu.Lock()
-	old := s.contexts[key]
-	switch {
-	case old == nil:
-	case old.identity == identity:
-		s.mu.Unlock()
-		return old
-	default:
-		if state, _, _ := old.View(); state == yurt.ContextBusy {
-			s.mu.Unlock()
-			return nil
+// warmContext returns the context of a handler, in place of others' where there are as many
+// as may, and nil where that is not possible now.
+func (e *Executor) warmContext(s *sandbox, spec yurt.ExecutionSpec) *sessionContext {
+	for {
+		c, others := e.addWarm(s, spec)
+		if len(others) == 0 {
+			return c
 		}
-		delete(s.contexts, key)
+		if !slices.ContainsFunc(others, s.evict) {
+			return nil // all of them are busy
+		}
 	}
-	s.mu.Unlock()
-	if old != nil {
-		old.Close()
+}
+
+// addWarm returns the context of a handler, which it makes where there is room, and nil where
+// the session has too many contexts. Where others are in its place it returns these, the one
+// first that was invoked the longest ago.
+func (e *Executor) addWarm(s *sandbox, spec yurt.ExecutionSpec) (c *sessionContext, others []*sessionContext) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c = s.contexts[contextKey{spec.Language, spec.ContextName}]
+	if c == nil {
+		for key, other := range s.contexts {
+			if key.language == functionLanguage && strings.HasPrefix(key.name, warmPrefix) {
+				others = append(others, other)
+			}
+		}
+		if int64(len(others)) >= min(max(int64(s.record.Spec.Resources.Memory)/warmMemory, 1), maxWarm) {
+			slices.SortFunc(others, func(a, b *sessionContext) int { return a.used.Compare(b.used) })
+			return nil, others
+		}
+		var err error
+		if c, err = e.newContext(s, spec); err != nil {
+			return nil, nil
+		}
 	}
-	c, err := e.contextOf(s, spec)
-	if err != nil { // there are too many
-		return nil
+	c.used = time.Now()
+	return c, nil
+}
+
+// evict removes a context that is idle, and reports whether it did. A context is asked without
+// the sandbox's lock, which it takes itself.
+func (s *sandbox) evict(c *sessionContext) bool {
+	if !c.CloseIdle() {
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.identity == "" {
-		c.identity = identity
+	if s.contexts[c.key] == c {
+		delete(s.contexts, c.key)
 	}
-	if c.identity != identity {
-		return nil
-	}
-	return c
+	return true
 }
 
 // planFunction says how the process of a function is started, the process id.
-func (e *Executor) planFunction(ctx context.Context, s *sandbox, id string, spec yurt.ExecutionSpec, api string) (plugins.Plan, error) {
+func (e *Executor) planFunction(ctx context.Context, s *sandbox, id string, spec yurt.ExecutionSpec, api string) (job, error) {
 	language := warmLanguage(spec)
-	if language == "" {
-		return plugins.Plan{Argv: spec.Command, Env: functionEnv(s, spec, api)}, nil
+	if language == "" { // of a client's environment, what Lambda documents wins
+		return job{argv: spec.Command, env: environment(s.templateEnv(), s.record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
 	}
 	info, err := e.runtimeOf(ctx, language, s.record.Spec.Template.Runtimes)
 	if err != nil {
-		return plugins.Plan{}, err
+		return job{}, err
 	}
 	tools, err := s.tools(info)
 	if err != nil {
-		return plugins.Plan{}, err
+		return job{}, err
 	}
-	plan, err := e.runtimes.Plan(ctx, plugins.PlanRequest{
+	req := plugins.PlanRequest{
 		ExecutionID: id, Kind: spec.Kind, Language: info.Name, Code: spec.Code, Handler: spec.Handler, Context: spec.Context,
 		Dir: path.Join(rootfs.RunDir, id), Timeout: spec.Timeout, MemoryLimit: s.record.Spec.Resources.Memory,
 		Files: sourceFiles(spec.Files), Entry: spec.Entry, Root: workDir(spec.Cwd), OutDir: outDir(id), CacheDir: cacheDir(info.Name), Tools: tools,
-	})
-	switch {
-	case err != nil:
-		return plugins.Plan{}, err
-	case len(plan.Compile) > 0:
-		return plugins.Plan{}, yurt.Errorf(yurt.CodeRuntimeIncompatible, "the runtime %s says that handlers stay warm, and compiles them", info.Name)
 	}
-	plan.Argv = append(plan.Argv[:len(plan.Argv):len(plan.Argv)], api)
-	return plan, nil
+	plan, err := e.runtimes.Plan(ctx, req)
+	if err != nil {
+		return job{}, err
+	}
+	plan.Argv = append(slices.Clip(plan.Argv), api)
+	plan.Result = plugins.ResultNone // the API takes it
+	var j job
+	if err := s.carryOut(&j, spec, req, plan); err != nil {
+		return job{}, err
+	}
+	layer := s.templateLayer(info.Name) // which adds to the environment, and a zygote has it as well
+	ownEnv := !maps.Equal(spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env)
+	j.language = e.forkable(s, start{spec: spec, ownEnv: ownEnv, layer: layer.Mount()}, j, info)
+	return j, nil
 }

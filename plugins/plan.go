@@ -97,8 +97,8 @@ const ResultFD = 3
 // AbilityWarm is the ability of a runtime whose plan for a handler also serves many
 // invocations of it: started with one more argument, HOST:PORT, its program asks the AWS Lambda
 // Runtime API there for one after the other, and answers there in place of [ResultFD]. The event
-// and the timeout of such a plan mean nothing, the request id in its context is
-// that of no invocation, and it has no compile steps.
+// and the timeout of such a plan mean nothing, and the request id in its context is
+// that of no invocation. Its compile steps, if there are any, come once.
 const AbilityWarm = "warm"
 
 // AbilityProject is the ability to run a project; the others are the

@@ -248,6 +248,20 @@ func (c *Context) Close() {
 	c.kill("its context was removed")
 }
 
+// CloseIdle is Close unless a cell runs or waits. It reports whether it closed the context.
+func (c *Context) CloseIdle() bool {
+	c.mu.Lock()
+	if c.current != nil || len(c.queue) > 0 {
+		c.mu.Unlock()
+		return false
+	}
+	c.closed = true
+	c.note()
+	c.mu.Unlock()
+	c.kill("its context was removed")
+	return true
+}
+
 func (c *Context) kill(why string) {
 	c.mu.Lock()
 	process := c.process

@@ -70,11 +70,12 @@ type Server struct {
 	current   string          // id of the invocation that has no answer; "" for none
 	streaming string          // id of the invocation whose response was last passed on in pieces
 	failed    *yurt.ExecutionError
+	refused   chan struct{} // closed once an invocation was answered with that
 }
 
 // New returns a server that has no invocation yet.
 func New(told Told) *Server {
-	s := &Server{told: told, closed: make(chan struct{}), next: make(chan Invocation, 1)}
+	s := &Server{told: told, closed: make(chan struct{}), refused: make(chan struct{}), next: make(chan Invocation, 1)}
 	mux := http.NewServeMux()
 	const root = "/2018-06-01/runtime/"
 	mux.HandleFunc("GET "+root+"invocation/next", s.giveNext)
@@ -129,12 +130,47 @@ func (s *Server) Invoke(invocation Invocation) error {
 		return fmt.Errorf("invocation %s has no answer yet", s.current)
 	}
 	if failed := s.failed; failed != nil {
-		s.handling.Go(func() { s.told.Answer(Answer{ID: invocation.ID, Error: failed, Init: true}) })
+		s.handling.Go(func() { s.refuseInvocation(invocation.ID, failed) })
 		return nil
 	}
 	s.current = invocation.ID
 	s.next <- invocation
 	return nil
+}
+
+// Fail says that the function could not be loaded, in place of its client, whose process has
+// ended. It returns when an invocation was answered with that, or the server is closed.
+func (s *Server) Fail(failed *yurt.ExecutionError) {
+	s.fail(failed)
+	select {
+	case <-s.refused:
+	case <-s.closed:
+	}
+}
+
+// fail answers the invocation that is under way, if there is one, and those to come.
+func (s *Server) fail(failed *yurt.ExecutionError) {
+	s.mu.Lock()
+	id := s.current
+	s.current = ""
+	if s.failed == nil {
+		s.failed = failed
+	}
+	s.mu.Unlock()
+	if id != "" {
+		s.refuseInvocation(id, failed)
+	}
+}
+
+func (s *Server) refuseInvocation(id string, failed *yurt.ExecutionError) {
+	s.told.Answer(Answer{ID: id, Error: failed, Init: true})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.refused:
+	default:
+		close(s.refused)
+	}
 }
 
 func (s *Server) giveNext(w http.ResponseWriter, r *http.Request) {
@@ -238,17 +274,7 @@ func (s *Server) takeInitError(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "the error could not be read")
 		return
 	}
-	failed := decodeError(body, r.Header.Get(errorTypeHeader))
-	s.mu.Lock()
-	id := s.current
-	s.current = ""
-	if s.failed == nil {
-		s.failed = failed
-	}
-	s.mu.Unlock()
-	if id != "" {
-		s.told.Answer(Answer{ID: id, Error: failed, Init: true})
-	}
+	s.fail(decodeError(body, r.Header.Get(errorTypeHeader)))
 	accept(w)
 }
 
