@@ -47,18 +47,17 @@ func (c *Config) client() (*api.Client, error) {
 	set(&config.TLSConfig.CAFile, c.CAFile)
 	set(&config.TLSConfig.CertFile, c.CertFile)
 	set(&config.TLSConfig.KeyFile, c.KeyFile)
-	client, err := api.NewHttpClient(config.Transport, config.TLSConfig)
-	if err != nil {
-		return nil, fmt.Errorf("the settings of Consul: %w", err)
-	}
-	client.Transport = bounded{client.Transport}
-	config.HttpClient = client
 	consul, err := api.NewClient(config)
 	if err != nil {
 		return nil, fmt.Errorf("the settings of Consul: %w", err)
 	}
+	// NewClient has made it, for whatever kind of address that is.
+	config.HttpClient.Transport, config.HttpClient.CheckRedirect = bounded{config.HttpClient.Transport}, stay
 	return consul, nil
 }
+
+// stay follows no redirection: Consul sends none, and the token is for it alone.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // token returns what authorises the next request; "" leaves that to the client. A token that
 // is renewed is in a file.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -200,8 +199,8 @@ func (a *Announcer) agentAddress(ctx context.Context) (string, error) {
 	if _, err := a.client.Raw().Query("/v1/agent/self", &self, options); err != nil {
 		return "", fmt.Errorf("asking Consul for the address of this machine: %w", err)
 	}
-	if self.Member.Addr == "" {
-		return "", errors.New("this machine has no address at Consul; give one")
+	if net.ParseIP(self.Member.Addr) == nil {
+		return "", fmt.Errorf("this machine has the address %.100q at Consul, which is none; give one", self.Member.Addr)
 	}
 	return self.Member.Addr, nil
 }

@@ -58,6 +58,8 @@ func (c *Config) client() (*api.Client, error) {
 	if err != nil {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "consul", "the settings of Consul: %w", err)
 	}
+	// NewClient has made it, for whatever kind of address that is.
+	config.HttpClient.Transport, config.HttpClient.CheckRedirect = bounded{config.HttpClient.Transport}, stay
 	return client, nil
 }
 

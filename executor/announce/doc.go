@@ -8,6 +8,7 @@
 // nodes, and never sessions.
 //
 // Consul may be away, restarted or without memory at any time: the executor works on, and
-// what it has to offer is announced again as soon as that is possible. The token needs
+// what it has to offer is announced again as soon as that is possible. What Consul says is
+// bounded and leads nowhere else, whoever says it in its place. The token needs
 // write access to the service, the key and sessions.
 package announce

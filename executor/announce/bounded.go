@@ -1,0 +1,35 @@
+package announce
+
+import (
+	"io"
+	"net/http"
+)
+
+// What is read of an answer at the most, in bytes: of one that is to be decoded, and of what
+// says why there is none, which is logged.
+const (
+	maxAnswer = 1 << 20
+	maxReason = 1 << 10
+)
+
+// bounded cuts answers off that are too long, so that they do not decode.
+type bounded struct{ next http.RoundTripper }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	limit := int64(maxAnswer)
+	if response.StatusCode != http.StatusOK {
+		limit = maxReason
+	}
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(response.Body, limit), response.Body}
+	return response, nil
+}
+
+// stay follows no redirection: Consul sends none, and the token is for it alone.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
