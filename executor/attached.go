@@ -24,7 +24,7 @@ import (
 type Stdio struct{ Stdin, Stdout, Stderr *os.File }
 
 // StartAttached is StartExecution with descriptors of the caller's own, which stay the
-// caller's to close. What goes through them costs the node nothing: it is neither
+// caller's to close, and may be closed as soon as it returns. What goes through them costs the node nothing: it is neither
 // counted, limited nor kept, and is not in the result.
 func (e *Executor) StartAttached(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) error {
 	if err := stdio.check(spec); err != nil {
@@ -42,6 +42,25 @@ func (s Stdio) files() (files []*os.File) {
 	}
 	return files
 }
+
+// duplicate returns descriptors of its own for the same, which outlive the call that
+// brought them.
+func (s Stdio) duplicate() (own Stdio, err error) {
+	for _, f := range []struct{ from, to **os.File }{{&s.Stdin, &own.Stdin}, {&s.Stdout, &own.Stdout}, {&s.Stderr, &own.Stderr}} {
+		if *f.from == nil {
+			continue
+		}
+		fd, err := unix.FcntlInt((*f.from).Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			own.close()
+			return Stdio{}, fmt.Errorf("keeping a descriptor: %w", err)
+		}
+		*f.to = os.NewFile(uintptr(fd), (*f.from).Name())
+	}
+	return own, nil
+}
+
+func (s Stdio) close() { closeAll(s.files()) }
 
 func (s Stdio) check(spec yurt.ExecutionSpec) error {
 	switch {

@@ -33,14 +33,8 @@ func (e *Executor) startWithLayers(ctx context.Context, s *sandbox, needs packag
 	if err != nil {
 		return err
 	}
-	attached := len(st.stdio.files()) > 0
-	if len(missing) > 0 && !attached {
+	if len(missing) > 0 {
 		return e.startWaiting(ctx, s, needs, st)
-	}
-	for _, l := range missing { // the caller's descriptors do not outlive the call
-		if err := e.install(ctx, s, l, func(string) error { return nil }); err != nil {
-			return err
-		}
 	}
 	if err := e.giveLayers(s, needs); err != nil {
 		return err
@@ -165,14 +159,19 @@ func (e *Executor) startWaiting(ctx context.Context, s *sandbox, needs packages.
 	if err := s.running(); err != nil {
 		return err
 	}
+	if j.stdio, err = st.stdio.duplicate(); err != nil {
+		return err
+	}
 	r, err := s.addRun(st.spec, j, st.phases)
 	if err != nil {
+		j.stdio.close()
 		return err
 	}
 	waiting, cancel := context.WithCancel(e.ctx)
 	r.cancel.Store(&cancel)
 	if err := e.serve(func() { e.startInstalled(waiting, r, needs, j) }); err != nil {
 		cancel()
+		j.stdio.close()
 		return s.forgetStart(r, err)
 	}
 	return nil
@@ -186,9 +185,7 @@ func (e *Executor) planWaiting(ctx context.Context, s *sandbox, st *start) (j jo
 	case st.stateful:
 		st.spec, err = e.prepareCell(s, st.spec)
 	default:
-		j, err = e.planJob(ctx, s, *st)
-		j.stdio = st.stdio
-		return j, err
+		return e.planJob(ctx, s, *st)
 	}
 	cell := st.spec
 	return job{cell: &cell}, err
@@ -198,6 +195,7 @@ func (e *Executor) planWaiting(ctx context.Context, s *sandbox, st *start) (j jo
 // it is when the executor is closed: the next one ends it.
 func (e *Executor) startInstalled(ctx context.Context, r *run, needs packages.Layers, j job) {
 	s := r.sandbox
+	defer j.stdio.close()
 	defer func() { (*r.cancel.Swap(nil))() }()
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()

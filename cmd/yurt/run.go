@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -42,6 +45,10 @@ it is called with the event, and what it returns is printed as JSON. Any other f
 is run as a script, with the arguments, unless --event or --handler says that it is a
 handler. Arguments that begin with a dash come after "--".
 
+A script reads our standard input and writes to our standard output, in full; under --json
+its output is in the result, up to the template's output_limit, as its standard error always
+is. It gets pipes, whatever our input and output are, and never a terminal.
+
 Exit codes: 0 success, 1 general error, 2 file not found or unreadable, 3 syntax
 error or handler not defined, 4 execution timeout, 5 the sandbox could not be made.`,
 		Example: `  yurt run handler.py --event '{"name": "world"}'
@@ -49,6 +56,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
   yurt run handler.py --handler lambda_handler --context '{"function_name": "hello"}'
   yurt run script.py --env HOME --timeout 1m input.txt
   yurt run ./project --entry src/app.ts -- --verbose
+  yurt run filter.py < access.log | head
   yurt run report.py --dep humanize==4.9.0
   echo 'print(6 * 7)' | yurt run - --language python --json`,
 		Args: arguments(1, -1, "a FILE or a DIR"),
@@ -86,6 +94,9 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE) // an output that nobody reads is an error here, and not the end: there is a sandbox to remove
+	defer signal.Stop(broken)
 	profile := newProfile()
 	node, err := a.startPrivateNode(ctx)
 	if err != nil {
@@ -108,7 +119,7 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	profile.sandboxReady(sandbox)
 
 	show := &shower{app: a, kind: spec.Kind, limit: spec.OutputLimit}
-	result, err := execute(ctx, node, sandbox.ID, spec, show.each)
+	result, err := show.execute(ctx, node, sandbox.ID, spec)
 	if err != nil {
 		return err
 	}
@@ -116,17 +127,34 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	return show.printRun(result, profile, f.profile)
 }
 
-// execute runs spec and returns its result. each is called with its events as they come.
-func execute(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec, each func(yurt.Event) error) (*yurt.Result, error) {
-	if err := node.StartExecution(ctx, sandboxID, spec); err != nil {
+// execute runs spec, joined with our input and output, and returns its result. The sandbox
+// is destroyed then: what it left behind in there may not write any more.
+func (s *shower) execute(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec) (*yurt.Result, error) {
+	joint, err := s.join(spec)
+	if err != nil {
 		return nil, err
 	}
+	result, err := s.runJoined(ctx, node, sandboxID, spec, joint)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
+	defer cancel()
+	if alive := node.DestroySandbox(ending, sandboxID); alive != nil {
+		return nil, errors.Join(err, alive) // and the pipes may be in use until this process ends
+	}
+	return result, errors.Join(err, joint.leave())
+}
+
+// runJoined runs spec to its end, and passes on what comes of it by the node.
+func (s *shower) runJoined(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec, joint *joint) (*yurt.Result, error) {
+	if err := node.StartAttached(ctx, sandboxID, spec, joint.Stdio); err != nil {
+		return nil, err
+	}
+	joint.begin()
 	var result *yurt.Result
 	err := node.WatchExecution(ctx, sandboxID, spec.ID, 0, func(event yurt.Event) error {
 		if event.Type == yurt.EventEnded {
 			result = event.Result
 		}
-		return each(event)
+		return s.each(event)
 	})
 	if err != nil {
 		return nil, err

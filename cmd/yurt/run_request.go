@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
 )
 
 // defaultHandler is the function that is called when no other is named.
@@ -108,7 +109,8 @@ func definesHandler(code string) bool {
 type runNode interface {
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
 	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
-	StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error
+	DestroySandbox(ctx context.Context, sandboxID string) error
+	StartAttached(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio executor.Stdio) error
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
 }
 

@@ -11,7 +11,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"github.com/yurtrun/yurt"
@@ -139,24 +138,9 @@ const endOfInput = "\x04"
 
 // typeKeys hands on what is typed, until ended is readable or nothing can be typed.
 func typeKeys(ctx context.Context, terminal *yurtclient.Terminal, keys, ended *os.File) {
-	buf := make([]byte, 4096)
-	for {
-		poll := []unix.PollFd{{Fd: int32(keys.Fd()), Events: unix.POLLIN}, {Fd: int32(ended.Fd()), Events: unix.POLLIN}}
-		_, err := unix.Poll(poll, -1)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || poll[1].Revents != 0 {
-			return
-		}
-		n, err := keys.Read(buf)
-		data := buf[:n]
-		if errors.Is(err, io.EOF) {
-			data = []byte(endOfInput)
-		}
-		if terminal.Write(ctx, data) != nil || err != nil {
-			return
-		}
+	err := pump(keys, ended, func(data []byte) error { return terminal.Write(ctx, data) })
+	if errors.Is(err, io.EOF) {
+		_ = terminal.Write(ctx, []byte(endOfInput)) // or it has gone
 	}
 }
 

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// feed copies our input, whatever it is, into a pipe that a program reads.
+type feed struct {
+	from     *os.File
+	position int64    // where from was, -1 if it has no positions
+	program  *os.File // the end that is the program's; ours is to see what it leaves
+	to       *os.File
+	taken    int64    // bytes that went into the pipe
+	ended    *os.File // readable once end is closed: the program is no more
+	end      *os.File
+}
+
+func newFeed(from *os.File) (*feed, error) {
+	f := &feed{from: from}
+	var err error
+	if f.program, f.to, err = newPipe(mayRead); err != nil {
+		return nil, err
+	}
+	if f.ended, f.end, err = os.Pipe(); err != nil {
+		return nil, errors.Join(fmt.Errorf("making a pipe: %w", err), f.program.Close(), f.to.Close())
+	}
+	if f.position, err = from.Seek(0, io.SeekCurrent); err != nil {
+		f.position = -1
+	}
+	return f, nil
+}
+
+// run copies until there is no more, or stop is called.
+func (f *feed) run() {
+	_ = pump(f.from, f.ended, func(data []byte) error { // in any case the program has seen all there was
+		n, err := f.to.Write(data)
+		f.taken += int64(n)
+		return err
+	})
+	f.to.Close()
+}
+
+// stop has run return.
+func (f *feed) stop() {
+	_ = f.to.SetWriteDeadline(time.Unix(1, 0)) // or it is closed, and nobody writes
+	f.end.Close()
+}
+
+// close gives back what the program did not read, where that is possible, as if it had read
+// from our input itself. For after run.
+func (f *feed) close() {
+	if left, err := unix.IoctlGetInt(int(f.program.Fd()), unix.TIOCINQ); err == nil && f.position >= 0 {
+		_, _ = f.from.Seek(f.position+f.taken-int64(left), io.SeekStart) // it could before
+	}
+	for _, file := range []*os.File{f.program, f.to, f.ended, f.end} {
+		file.Close()
+	}
+}
+
+// pump hands on what comes from a file, until there is no more, ended is readable, or take
+// fails. A terminal has no more for who is not in its foreground: to read would stop us.
+func pump(from, ended *os.File, take func([]byte) error) error {
+	fd := int(from.Fd())
+	buf := make([]byte, 64<<10)
+	for {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(ended.Fd()), Events: unix.POLLIN}}
+		_, err := unix.Poll(poll, -1)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || poll[1].Revents != 0 {
+			return err
+		}
+		if group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+			return io.EOF
+		}
+		n, err := from.Read(buf)
+		if n > 0 {
+			if err := take(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

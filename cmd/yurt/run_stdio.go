@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+)
+
+// joint joins a program in a sandbox with our standard input and output, of which it is
+// handed pipes alone. A pipe without a name it gets as it is, opened once more, so that what
+// it does to its own descriptor changes none of ours. Everything else, through which
+// more could be done than to read or to write, is copied from or to a pipe: a terminal could be
+// typed at, a file cut, overwritten and named, a socket asked who is there.
+//
+// Standard error is the node's: the language's runtime reads there what went wrong.
+type joint struct {
+	executor.Stdio
+
+	in   *feed
+	out  *os.File // what the program writes and we copy; nil if it writes to a pipe of ours
+	to   io.Writer
+	work sync.WaitGroup
+	err  error // of copying the output
+}
+
+// join makes what the program that spec asks for gets. The caller calls begin once the program
+// has it, and leave in any case. A handler reads nothing, and its output is not mixed with its
+// result; nor is what is printed as JSON.
+func (a *app) join(spec yurt.ExecutionSpec) (*joint, error) {
+	j := &joint{to: a.stdout}
+	if spec.Kind == yurt.KindHandler {
+		return j, nil
+	}
+	if stdin, ok := a.stdin.(*os.File); ok {
+		if err := j.joinInput(stdin); err != nil {
+			return nil, err
+		}
+	}
+	if a.json {
+		return j, nil
+	}
+	if stdout, ok := a.stdout.(*os.File); ok {
+		j.Stdout = openAgain(stdout, unix.O_WRONLY)
+	}
+	if j.Stdout == nil {
+		var err error
+		if j.out, j.Stdout, err = newPipe(mayWrite); err != nil {
+			return nil, errors.Join(err, j.leave())
+		}
+	}
+	return j, nil
+}
+
+func (j *joint) joinInput(stdin *os.File) error {
+	if j.Stdin = openAgain(stdin, unix.O_RDONLY); j.Stdin != nil {
+		return nil
+	}
+	var err error
+	if j.in, err = newFeed(stdin); err == nil {
+		j.Stdin = j.in.program
+	}
+	return err
+}
+
+// openAgain opens a pipe without a name once more, for reading or for writing as flag says, and
+// lets a program of any user do that too. It is nil if file is something else, is not open for
+// that, or leads from or to a program in another sandbox, which would read what it may write.
+func openAgain(file *os.File, flag int) *os.File {
+	var of unix.Statfs_t
+	fd := int(file.Fd())
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err != nil || flags&unix.O_ACCMODE != flag || unix.Fstatfs(fd, &of) != nil || of.Type != unix.PIPEFS_MAGIC {
+		return nil
+	}
+	again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), flag|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil // somebody else's, whom we may not be
+	}
+	if !isOneWay(again, flag) {
+		unix.Close(again)
+		return nil
+	}
+	return os.NewFile(uintptr(again), file.Name())
+}
+
+// The modes by which a program that has one end of a pipe opens it once more by its name, such
+// as /dev/stdin. It is neither the pipe's owner nor of his group.
+const (
+	mayRead  = 0o004
+	mayWrite = 0o002
+)
+
+// isOneWay lets everybody open the pipe for what flag says, unless everybody may for the other.
+// Of two that ask at once for different things, one or both are told no.
+func isOneWay(fd, flag int) bool {
+	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		return false
+	}
+	defer func() { _ = unix.Flock(fd, unix.LOCK_UN) }() // or it ends with the descriptor
+	want, other := uint32(mayRead), uint32(mayWrite)
+	if flag == unix.O_WRONLY {
+		want, other = other, want
+	}
+	var stat unix.Stat_t
+	return unix.Fstat(fd, &stat) == nil && stat.Mode&other == 0 && unix.Fchmod(fd, stat.Mode&0o777|want) == nil
+}
+
+// newPipe makes a pipe, one end of which is a program's.
+func newPipe(mode os.FileMode) (r, w *os.File, err error) {
+	if r, w, err = os.Pipe(); err != nil {
+		return nil, nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	if err := r.Chmod(mode); err != nil {
+		return nil, nil, errors.Join(err, r.Close(), w.Close())
+	}
+	return r, w, nil
+}
+
+// begin copies what has to be copied. The program has its ends, which are none of ours
+// any more: it is to see when we have no more, and we when it has.
+func (j *joint) begin() {
+	if j.in != nil {
+		j.work.Go(j.in.run)
+	} else {
+		closeFile(&j.Stdin)
+	}
+	closeFile(&j.Stdout)
+	if j.out != nil {
+		j.work.Go(j.copyOutput)
+	}
+}
+
+func (j *joint) copyOutput() {
+	defer j.out.Close() // so that the program hears it too
+	_, err := io.Copy(j.to, j.out)
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // whoever pipes into head wants no more
+		j.err = fmt.Errorf("passing on output: %w", err)
+	}
+}
+
+// leave returns when all that the program wrote has been passed on. Nobody may have the
+// program's ends any more.
+func (j *joint) leave() error {
+	if j.in != nil {
+		j.in.stop()
+	}
+	j.work.Wait()
+	if j.in != nil {
+		j.in.close()
+		j.Stdin = nil
+	}
+	closeFile(&j.Stdin)
+	closeFile(&j.Stdout)
+	closeFile(&j.out)
+	return j.err
+}
+
+func closeFile(file **os.File) {
+	if *file != nil {
+		(*file).Close()
+		*file = nil
+	}
+}
