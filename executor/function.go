@@ -197,10 +197,12 @@ func (s *sandbox) listenInside() (*insideListener, error) {
 // its pipes.
 func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, j job) error {
 	s := p.sandbox
-	if _, err := s.group.NewLeaf(p.id); err != nil {
+	leaf, err := s.group.NewLeaf(p.id)
+	if err != nil {
 		return err
 	}
-	files, err := p.leaf.Files()
+	defer leaf.Close()
+	files, err := leaf.Files()
 	if err != nil {
 		return err
 	}

@@ -150,10 +150,12 @@ func (s *sandbox) kernelEnv(language string) map[string]string {
 
 // start has the process started, in a cgroup of its own.
 func (p *kernelProcess) start(ctx context.Context, language string, plan plugins.KernelPlan, env map[string]string) error {
-	if _, err := p.sandbox.group.NewLeaf(p.id); err != nil {
+	leaf, err := p.sandbox.group.NewLeaf(p.id)
+	if err != nil {
 		return err
 	}
-	files, err := p.leaf.Files()
+	defer leaf.Close()
+	files, err := leaf.Files()
 	if err != nil {
 		return err
 	}

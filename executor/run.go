@@ -114,9 +114,11 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	if err := s.writeFiles(r.record.ID, j.files); err != nil {
 		return nil, err
 	}
-	if _, err := s.group.NewLeaf(r.record.ID); err != nil {
+	leaf, err := s.group.NewLeaf(r.record.ID)
+	if err != nil {
 		return nil, err
 	}
+	r.leaf = leaf
 	files, err := r.leaf.Files()
 	if err != nil {
 		return nil, err
@@ -205,6 +207,7 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	stop := context.AfterFunc(e.ctx, func() { out.Close() })
 	defer stop()
 	defer out.Close()
+	defer r.leaf.Close()
 	defer r.clock.stop()
 	defer r.closeLogs()
 	exit, err := r.collect(e.ctx, out)

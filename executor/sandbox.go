@@ -190,6 +190,7 @@ func (s *sandbox) release() {
 		s.process.Close()
 	}
 	s.init.Close()
+	s.group.Close()
 }
 
 // usable returns an error if the sandbox cannot be used.

@@ -280,6 +280,7 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	if err != nil {
 		return nil, err
 	}
+	defer leaf.Close()
 	files, err := leaf.Files()
 	if err != nil {
 		return nil, err

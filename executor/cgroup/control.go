@@ -2,6 +2,8 @@ package cgroup
 
 import (
 	"errors"
+	"io"
+	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +42,16 @@ func readControl(path string) ([]byte, error) {
 			data = slices.Grow(data[:len(data)+n], 512)
 		}
 	}
+}
+
+// readOpen reads a control file that is open, whole: none that is kept open is longer.
+func readOpen(file *os.File) ([]byte, error) {
+	data := make([]byte, 1024)
+	n, err := file.ReadAt(data, 0)
+	if n > 0 && errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return data[:n], err
 }
 
 // writeControl writes a control file, which takes a value whole or not at all.

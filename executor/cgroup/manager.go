@@ -68,6 +68,8 @@ type Group interface {
 	Leaf(name string) Leaf
 	// Destroy kills what is left inside, init included, and removes the group.
 	Destroy(ctx context.Context) error
+	// Close closes what Prepare opened; the group is as it was.
+	Close()
 }
 
 // Leaf is the cgroup of one run.
@@ -84,6 +86,9 @@ type Leaf interface {
 	Count() (int, error)
 	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
 	Remove() error
+	// Close closes what is open of one that was made ahead. The leaf is as it was, and can
+	// do all of the above more slowly.
+	Close()
 }
 
 // ErrBusy says that processes are still in the cgroup.
@@ -275,6 +280,10 @@ func readInt(dir, file string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", file, err)
 	}
+	return parseInt(file, data)
+}
+
+func parseInt(file string, data []byte) (int64, error) {
 	value, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", file, err)
@@ -288,6 +297,10 @@ func readField(dir, file, key string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", file, err)
 	}
+	return parseField(file, data, key)
+}
+
+func parseField(file string, data []byte, key string) (int64, error) {
 	for line := range strings.Lines(string(data)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == key {
 			return strconv.ParseInt(value, 10, 64)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,9 +25,17 @@ func TestPreparedLeafIsNew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if usage, err := leaf.Usage(); err != nil || usage.CPU != 0 {
+			t.Errorf("%s, before anything ran in it: %+v %v", name, usage, err)
+		}
 		runIn(t, g, name)
-		if usage, err := g.Leaf(name).Usage(); err != nil || usage.CPU <= 0 {
+		usage, err := leaf.Usage()
+		if err != nil || usage.CPU <= 0 || usage.MemoryPeak <= 0 {
 			t.Errorf("%s: %+v %v", name, usage, err)
+		}
+		// By its name alone, as by what was opened before it had one.
+		if again, err := g.Leaf(name).Usage(); err != nil || again != usage {
+			t.Errorf("%s: %+v and %+v %v", name, usage, again, err)
 		}
 		if err := leaf.Remove(); err != nil {
 			t.Error(err)
@@ -36,6 +45,7 @@ func TestPreparedLeafIsNew(t *testing.T) {
 	if err := g.Prepare(); err != nil {
 		t.Fatal(err)
 	}
+	g.Close()
 	next := m.Open("prepared")
 	if err := next.Prepare(); err != nil {
 		t.Fatal(err)
@@ -63,6 +73,65 @@ func runIn(t *testing.T, g *groupV1, name string) {
 	if out, err := exec.Command("/bin/sh", "-c", line+"true").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+}
+
+// TestPreparedLeafIsOpen: a run enters it, and its use is read, with what was opened ahead;
+// all of that is closed with the leaf, with its group, or when it is removed.
+func TestPreparedLeafIsOpen(t *testing.T) {
+	g := createV1(t, onV1(t), "open", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
+	before := openFiles(t, g)
+	ends := map[string]func(Leaf){
+		"closed":  Leaf.Close,
+		"removed": func(l Leaf) { _ = l.Remove() },
+		"used": func(l Leaf) {
+			files, err := l.Files()
+			if err != nil || len(files) != len(g.leafDirs) {
+				t.Errorf("%d files, %v", len(files), err)
+			}
+			closeAll(files)
+			l.Close()
+		},
+		"destroyed": nil,
+	}
+	for name, end := range ends {
+		if err := g.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		if opened := openFiles(t, g) - before; opened != len(g.leafDirs)+gaugesV1 {
+			t.Errorf("%s: %d files were opened", name, opened)
+		}
+		if end == nil {
+			g.Close()
+		} else {
+			leaf, err := g.NewLeaf(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if opened := openFiles(t, g) - before; opened != len(g.leafDirs)+gaugesV1 {
+				t.Errorf("%s: %d files are open once it is taken", name, opened)
+			}
+			end(leaf)
+		}
+		if left := openFiles(t, g) - before; left != 0 {
+			t.Errorf("%s: %d files are left open", name, left)
+		}
+	}
+}
+
+// openFiles counts what this process has open of the group's.
+func openFiles(t *testing.T, g *groupV1) (count int) {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		target, err := os.Readlink("/proc/self/fd/" + entry.Name())
+		if err == nil && slices.ContainsFunc(g.leafDirs, func(dir string) bool { return strings.HasPrefix(target, dir+"/") }) {
+			count++
+		}
+	}
+	return count
 }
 
 // TestPreparedLeafIsWhole: with a part of what was made ahead gone, a run gets an error

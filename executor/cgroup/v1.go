@@ -303,12 +303,11 @@ func closeAll(files []*os.File) {
 }
 
 func (g *groupV1) NewLeaf(name string) (Leaf, error) {
-	leaf := g.leaf(name)
-	taken, err := g.takeSpare(leaf)
-	if !taken && err == nil {
-		err = leaf.make()
+	if leaf, err := g.takeSpare(name); leaf != nil || err != nil {
+		return leaf, err
 	}
-	if err != nil {
+	leaf := g.leaf(name)
+	if err := leaf.make(); err != nil {
 		return nil, err
 	}
 	return leaf, nil
@@ -342,6 +341,9 @@ func (g *groupV1) leaf(name string) *leafV1 {
 	}
 	return leaf
 }
+
+// Close implements [Group].
+func (g *groupV1) Close() { g.spare.close() }
 
 func (g *groupV1) Destroy(ctx context.Context) error {
 	freezer := g.dir["freezer"]
@@ -410,9 +412,18 @@ func removeTree(ctx context.Context, dir string) error {
 type leafV1 struct {
 	dirs                 []string
 	memory, cpu, freezer string
+
+	tasks  []*os.File         // opened ahead; nil once they were handed out
+	gauges [gaugesV1]*os.File // likewise, until it is closed
 }
 
-func (l *leafV1) Files() ([]*os.File, error) { return openTasks(l.dirs) }
+func (l *leafV1) Files() ([]*os.File, error) {
+	if tasks := l.tasks; tasks != nil {
+		l.tasks = nil
+		return tasks, nil
+	}
+	return openTasks(l.dirs)
+}
 
 func (l *leafV1) Kill(ctx context.Context) error { return killV1(ctx, l.freezer) }
 
@@ -514,23 +525,49 @@ func inFreezer(text, dir string) bool {
 
 func (l *leafV1) Count() (int, error) { return count(l.freezer) }
 
-func (l *leafV1) Usage() (Usage, error) {
-	nanos, err := readInt(l.cpu, "cpuacct.usage")
-	if err != nil {
-		return Usage{}, err
+// Files that say what a run has used, as indexes of what gaugePaths returns.
+const (
+	gaugeCPU = iota
+	gaugeMemory
+	gaugeOOM
+	gaugesV1
+)
+
+func (l *leafV1) gaugePaths() [gaugesV1]string {
+	return [gaugesV1]string{
+		gaugeCPU:    filepath.Join(l.cpu, "cpuacct.usage"),
+		gaugeMemory: filepath.Join(l.memory, "memory.max_usage_in_bytes"),
+		gaugeOOM:    filepath.Join(l.memory, "memory.oom_control"),
 	}
-	peak, err := readInt(l.memory, "memory.max_usage_in_bytes")
-	if err != nil {
-		return Usage{}, err
+}
+
+func (l *leafV1) Usage() (u Usage, err error) {
+	var data [gaugesV1][]byte
+	paths := l.gaugePaths()
+	for i := range data {
+		if file := l.gauges[i]; file != nil {
+			data[i], err = readOpen(file)
+		} else {
+			data[i], err = readControl(paths[i])
+		}
+		if err != nil {
+			return u, fmt.Errorf("reading %s: %w", filepath.Base(paths[i]), err)
+		}
 	}
-	kills, err := readField(l.memory, "memory.oom_control", "oom_kill")
+	nanos, err := parseInt(paths[gaugeCPU], data[gaugeCPU])
 	if err != nil {
-		return Usage{}, err
+		return u, err
 	}
-	return Usage{CPU: time.Duration(nanos), MemoryPeak: peak, OOMKills: kills}, nil
+	peak, err := parseInt(paths[gaugeMemory], data[gaugeMemory])
+	if err != nil {
+		return u, err
+	}
+	kills, err := parseField(paths[gaugeOOM], data[gaugeOOM], "oom_kill")
+	return Usage{CPU: time.Duration(nanos), MemoryPeak: peak, OOMKills: kills}, err
 }
 
 func (l *leafV1) Remove() error {
+	l.Close()
 	for _, dir := range l.dirs {
 		err := unix.Rmdir(dir)
 		switch {

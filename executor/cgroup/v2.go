@@ -239,8 +239,14 @@ func (g *groupV2) Destroy(ctx context.Context) error {
 	return removeTree(ctx, g.dir)
 }
 
+// Close implements [Group].
+func (g *groupV2) Close() {}
+
 // leafV2 is the cgroup of one run.
 type leafV2 struct{ dir string }
+
+// Close implements [Leaf].
+func (l *leafV2) Close() {}
 
 func (l *leafV2) Files() ([]*os.File, error) {
 	dir, err := os.Open(l.dir)
