@@ -26,8 +26,9 @@ import (
 type birth struct {
 	clone   step
 	steps   []step
-	layer   *layer // nil for a process in the sandbox's own namespaces
-	fate    uintptr
+	layer   *layer     // nil for a process in the sandbox's own namespaces
+	fate    uintptr    // of a process with a layer: where it tells what kept it from becoming its command
+	fault   fault      // of another, which tells it here, as it has no memory of its own
 	owned   []*os.File // descriptors made for the child, all numbered from firstCopy
 	pointed []any      // what the arguments of the steps point to
 }
@@ -127,8 +128,11 @@ func (b *birth) takeFiles(fds []uintptr) error {
 }
 
 // closeOthers returns what closes every descriptor from first on but the one, which
-// is not below first.
+// is not below first, or is 0 for none.
 func closeOthers(first, but uintptr) []step {
+	if but == 0 {
+		return []step{call(unix.SYS_CLOSE_RANGE, first, math.MaxUint32, 0)}
+	}
 	return []step{
 		call(unix.SYS_CLOSE_RANGE, first, but-1, 0),
 		call(unix.SYS_CLOSE_RANGE, but+1, math.MaxUint32, 0),
@@ -147,7 +151,7 @@ func copyAbove(fd uintptr) (*os.File, error) {
 
 // pipeAbove is a pipe whose writing end has a number from firstCopy on.
 func pipeAbove() (read, write *os.File, err error) {
-	read, low, err := os.Pipe()
+	read, low, err := pipeFrom()
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a pipe: %w", err)
 	}
@@ -159,26 +163,31 @@ func pipeAbove() (read, write *os.File, err error) {
 }
 
 // start has the child born. What becomes of it, [child.becomes] tells.
-func (b *birth) start() (int, error) {
+func (b *birth) start(c *child) error {
 	syscall.ForkLock.Lock()
 	pid, errno := b.fork()
 	syscall.ForkLock.Unlock()
 	if errno != 0 {
-		return 0, errno
+		return errno
 	}
-	return int(pid), nil
+	c.pid, c.fault = int(pid), b.fault
+	return nil
 }
 
 // child is a process that was started.
 type child struct {
 	pid    int
-	fate   *os.File // tells what kept it from becoming its command
+	fault  fault    // what kept it from becoming its command, if that is known already
+	fate   *os.File // tells that of a process with a layer
 	report *os.File // of a process with a layer: how its command ended
 }
 
 // becomes waits until the child has become its command, or says what kept it.
 func (c child) becomes() error {
-	if c.fate == nil { // a zygote's child is what it is to be
+	if c.fate == nil { // a zygote's child is what it is to be; another was waited for
+		if c.fault.errno != 0 {
+			return c.fault
+		}
 		return nil
 	}
 	defer c.fate.Close()
@@ -307,8 +316,12 @@ func (b *birth) perform(steps []step) {
 //go:norace
 //go:nocheckptr
 func (b *birth) fail(number uintptr, errno syscall.Errno) {
-	end := [2]uint64{uint64(number), uint64(errno)}
-	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, b.fate, uintptr(unsafe.Pointer(&end)), fateSize)
+	if b.layer == nil {
+		b.fault.call, b.fault.errno = number, errno
+	} else {
+		end := [2]uint64{uint64(number), uint64(errno)}
+		_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, b.fate, uintptr(unsafe.Pointer(&end)), fateSize)
+	}
 	for {
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 127, 0, 0)
 	}

@@ -124,9 +124,9 @@ func (f *forker) forkInto(req forkRequest) (c child, err error) {
 		return child{}, forkError(req.start, err)
 	}
 	if f.clones() {
-		c.pid, err = b.start()
+		err = b.start(&c)
 	} else {
-		c.pid, err = f.startInside(b, req.leaves)
+		err = f.startInside(b, &c, req.leaves)
 	}
 	if err != nil {
 		closeAll(c.files())
@@ -136,9 +136,9 @@ func (f *forker) forkInto(req forkRequest) (c child, err error) {
 }
 
 // startInside starts the process on cgroup v1.
-func (f *forker) startInside(b *birth, leaves []*os.File) (int, error) {
+func (f *forker) startInside(b *birth, c *child, leaves []*os.File) error {
 	if len(leaves) > len(f.homes) {
-		return 0, refusal(initd.ReasonCgroup, errors.New("more cgroups than this sandbox has"))
+		return refusal(initd.ReasonCgroup, errors.New("more cgroups than this sandbox has"))
 	}
 	defer func() {
 		// A thread that cannot go home would keep the run's cgroup alive, and the
@@ -148,9 +148,9 @@ func (f *forker) startInside(b *birth, leaves []*os.File) (int, error) {
 		}
 	}()
 	if err := join(leaves); err != nil {
-		return 0, refusal(initd.ReasonCgroup, err)
+		return refusal(initd.ReasonCgroup, err)
 	}
-	return b.start()
+	return b.start(c)
 }
 
 // prepare writes down what the child has to do.
@@ -167,19 +167,15 @@ func (f *forker) prepare(b *birth, path string, req forkRequest) (c child, err e
 			closeAll(c.files())
 		}
 	}()
-	var fate *os.File
-	if c.fate, fate, err = pipeAbove(); err != nil {
-		return c, err
-	}
-	b.owned, b.fate = append(b.owned, fate), fate.Fd()
-	b.clone = clonePlain(borrowed)
 	switch {
 	case f.setting.layered:
-		if c.report, err = f.setting.addLayer(b, cgroup); err != nil {
+		if err = f.setting.addLayer(b, &c, cgroup); err != nil {
 			return c, err
 		}
 	case cgroup != nil:
 		b.clone = b.cloneInto(borrowed, cgroup)
+	default:
+		b.clone = clonePlain(borrowed)
 	}
 	return c, f.setting.addSteps(b, path, req)
 }

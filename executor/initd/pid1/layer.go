@@ -2,7 +2,6 @@ package pid1
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -48,23 +47,27 @@ func coversOfProc() (covers []string, err error) {
 	return covers, nil
 }
 
-// addLayer gives the child namespaces of its own, and returns where its end is told.
+// addLayer gives the child namespaces of its own, and pipes by which it tells how it fared.
 // Such a child has a copy of our memory, since its keeper goes on.
-func (s *setting) addLayer(b *birth, cgroup *os.File) (*os.File, error) {
-	read, write, err := pipeAbove()
-	if err != nil {
-		return nil, err
+func (s *setting) addLayer(b *birth, c *child, cgroup *os.File) (err error) {
+	var fate, report *os.File
+	if c.fate, fate, err = pipeAbove(); err != nil {
+		return err
 	}
-	b.owned = append(b.owned, write)
+	b.owned, b.fate = append(b.owned, fate), fate.Fd()
+	if c.report, report, err = pipeAbove(); err != nil {
+		return err
+	}
+	b.owned = append(b.owned, report)
 	b.clone = b.cloneInto(unix.CLONE_NEWPID|unix.CLONE_NEWNS|unix.CLONE_NEWIPC, cgroup)
-	b.layer = &layer{clone: clonePlain(0), report: write.Fd()}
+	b.layer = &layer{clone: clonePlain(0), report: report.Fd()}
 	if err := s.fillLayer(b); err != nil {
-		return nil, errors.Join(err, read.Close())
+		return err
 	}
 	header := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	none := &[2]unix.CapUserData{}
-	b.layer.guard = append(closeOthers(0, write.Fd()), call(unix.SYS_CAPSET, pointer(b, header), pointer(b, none)))
-	return read, nil
+	b.layer.guard = append(closeOthers(0, report.Fd()), call(unix.SYS_CAPSET, pointer(b, header), pointer(b, none)))
+	return nil
 }
 
 // fillLayer adds the mounts, and then the rules, which are about what was mounted.

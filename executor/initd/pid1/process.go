@@ -101,7 +101,7 @@ func (p *process) openStreams(child *childFiles, req initd.StartRequest, given [
 	case req.OpenStdin:
 		stdin, err = p.openInput()
 	case stdin == nil:
-		stdin, err = os.Open(os.DevNull)
+		stdin, err = openNull()
 	}
 	if err != nil {
 		return fmt.Errorf("opening stdin: %w", err)
@@ -131,9 +131,9 @@ func (p *process) openInput() (*os.File, error) {
 
 // openPipe makes the pipe that the child writes a stream to.
 func (p *process) openPipe(child *childFiles, stream initd.Stream, limit int64, buffers *sync.Pool) error {
-	r, w, err := os.Pipe()
+	r, w, err := pipeFrom()
 	if err != nil {
-		return fmt.Errorf("making a pipe: %w", err)
+		return err
 	}
 	child.files = append(child.files, w)
 	p.readers = append(p.readers, newStreamReader(p, stream, r, limit, buffers))

