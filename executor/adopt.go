@@ -272,6 +272,9 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) error {
 	s := r.sandbox
 	if r.stream != nil {
+		if s.init.Signal(ctx, r.record.ID, 0) == nil { // it runs
+			e.reclaimLeaf(r)
+		}
 		s.mu.Lock()
 		s.runs[r.record.ID] = r
 		s.executions.Add(1)
@@ -286,6 +289,9 @@ func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) erro
 		r.closeLogs()
 		return errors.Join(err, r.log.Close())
 	}
+	if err == nil {
+		e.reclaimLeaf(r)
+	}
 	s.mu.Lock()
 	s.runs[r.record.ID] = r
 	s.executions.Add(1)
@@ -298,6 +304,13 @@ func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) erro
 	e.startClock(r)
 	e.goes(func() { e.follow(r, out) })
 	return nil
+}
+
+// reclaimLeaf has the cgroup of a run that did begin found by its name.
+func (e *Executor) reclaimLeaf(r *run) {
+	if err := r.sandbox.group.Reclaim(r.record.ID); err != nil {
+		e.logger.Error("an execution was taken over without its cgroup", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
+	}
 }
 
 // attach asks for the output of a run from where it is kept so far: chunks of it are in

@@ -217,7 +217,7 @@ func (p *functionProcess) startFunction(ctx context.Context, spec yurt.Execution
 		ID: p.id, Argv: j.argv, Env: j.env, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
 		HasStdout: true, HasStderr: true, OutputLimit: math.MaxInt64,
 		HasControl: j.control, ControlLimit: steps.MaxReport,
-	}, slices.Concat(given, files))
+	}, slices.Concat(given, files), nil)
 	return err
 }
 

@@ -165,7 +165,7 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 		ID: p.id, Argv: plan.Argv, Env: environment(env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
 		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
 		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own
-	}, files)
+	}, files, nil)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -92,6 +93,49 @@ func TestKilledExecutorIsFollowedByAnother(t *testing.T) {
 	if r := run(t, e, sandboxID, "echo works on"); r.Stdout != "works on\n" {
 		t.Errorf("%+v", r)
 	}
+}
+
+// TestLeafThatWasNotNamed: an executor that is killed while its run is being started leaves
+// the cgroup of it, on v1, as it was made ahead. The next one limits the run all the same.
+func TestLeafThatWasNotNamed(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	first := rig.Open(t, config)
+	s := create(t, first)
+	spec := command("(sleep 100 &); echo started; exec sleep 100")
+	spec.Timeout = yurt.Duration(rig.Moment(t, 3*time.Second))
+	if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leaves, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", executor.CgroupName(config.StateDir), s.ID, "runs", spec.ID)) // none on v2
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, leaf := range leaves {
+		if err := os.Rename(leaf, filepath.Join(filepath.Dir(leaf), "spare")); err != nil && !errors.Is(err, os.ErrNotExist) { // by another of its paths
+			t.Fatal(err)
+		}
+	}
+
+	e := rig.Start(t, config)
+	processes, err := e.Processes(t.Context(), s.ID)
+	if err != nil || len(processes) != 2 || processes[0].ExecutionID != spec.ID || processes[1].ExecutionID != spec.ID {
+		t.Errorf("its processes are %+v, %v", processes, err)
+	}
+	r := run(t, e, s.ID, "echo beside it")
+	if r.Stdout != "beside it\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "started\n" || r.Error == nil || r.Error.Type != yurt.ErrorTypeTimeout {
+		t.Errorf("it ended with %+v, %+v", r, r.Error)
+	}
+	rig.Eventually(t, "the end of what it started", func() bool {
+		left, err := e.Processes(t.Context(), s.ID)
+		return err == nil && len(left) == 0
+	})
 }
 
 // TestDestroyIsNotUndoneByACrash: what was destroyed stays so, however little of it

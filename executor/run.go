@@ -114,7 +114,7 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	if err := s.writeFiles(r.record.ID, j.files); err != nil {
 		return nil, err
 	}
-	leaf, err := s.group.NewLeaf(r.record.ID)
+	leaf, err := s.group.TakeLeaf(r.record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
 		HasControl: j.control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
-	}, append(given, files...))
+	}, append(given, files...), r.leaf.Name)
 }
 
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.

@@ -176,10 +176,10 @@ func allBelow(files, paths []string) bool {
 }
 
 // startFrom has init start a process: by a fork of the language's zygote, if there is one, or
-// else in the ordinary way, as for no language.
-func (s *sandbox) startFrom(ctx context.Context, language string, req initd.StartRequest, files []*os.File) (*initd.Output, error) {
+// else in the ordinary way, as for no language. Meanwhile it does what does not fail twice.
+func (s *sandbox) startFrom(ctx context.Context, language string, req initd.StartRequest, files []*os.File, meanwhile func() error) (*initd.Output, error) {
 	req.From = s.zygotes.id(language)
-	out, _, err := s.init.Start(ctx, req, files)
+	out, _, err := s.init.StartWhile(ctx, req, files, meanwhile)
 	if req.From == "" {
 		return out, err
 	}
@@ -192,7 +192,7 @@ func (s *sandbox) startFrom(ctx context.Context, language string, req initd.Star
 		return out, err
 	}
 	req.From = ""
-	out, _, err = s.init.Start(ctx, req, files)
+	out, _, err = s.init.StartWhile(ctx, req, files, meanwhile)
 	return out, err
 }
 

@@ -42,7 +42,7 @@ const (
 const cpuPeriod = 100_000
 
 // Group is the cgroup of one sandbox. Its methods are for one goroutine at a time,
-// but for NewLeaf and Prepare, which any may call.
+// but for NewLeaf, TakeLeaf, Reclaim and Prepare, which any may call.
 type Group interface {
 	Freezer
 	Gauge
@@ -64,6 +64,12 @@ type Group interface {
 	// Prepare does beforehand what of the next NewLeaf can be done, at a time when
 	// nobody waits for it. Each leaf is one run's all the same, and of none before.
 	Prepare() error
+	// TakeLeaf is NewLeaf for who is in a hurry: the leaf has the name only once that is asked
+	// for by Name, which is to be soon, and can be while a process is born in it.
+	TakeLeaf(name string) (Leaf, error)
+	// Reclaim gives the leaf of a run its name, should an executor before this one have ended
+	// before it did. It is for runs that did begin.
+	Reclaim(name string) error
 	// Leaf returns the cgroup of a run that was made earlier.
 	Leaf(name string) Leaf
 	// Destroy kills what is left inside, init included, and removes the group.
@@ -77,6 +83,8 @@ type Leaf interface {
 	// Files are what yurt-init needs for the run to be born here. The caller
 	// closes them.
 	Files() ([]*os.File, error)
+	// Name gives it its name, after [Group.TakeLeaf]. If it fails, all else can be done still.
+	Name() error
 	// Kill ends every process inside, however it tries to get away. It returns
 	// when none is left.
 	Kill(ctx context.Context) error

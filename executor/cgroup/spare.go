@@ -12,11 +12,12 @@ import (
 // spareName is that of the leaf that is made ahead, where no run has it for its own.
 const spareName = "spare"
 
-// spare is a leaf that was made ahead, which no run has had. What an executor before
-// this one made has had none either: a leaf that is used has the name of its run.
+// spare is a leaf that was made ahead, which no run has had.
 type spare struct {
-	mu   sync.Mutex
-	leaf *leafV1 // open; nil while there is none
+	mu    sync.Mutex
+	ours  bool    // what there is by that name, we have made
+	leaf  *leafV1 // open; nil while there is none
+	taken bool    // by a run, whose name it has not got yet
 }
 
 // close closes the leaf that was made ahead, of which the directories stay.
@@ -27,16 +28,23 @@ func (s *spare) close() {
 		s.leaf.Close()
 		s.leaf = nil
 	}
+	s.ours = false
 }
 
 // Prepare implements [Group].
 func (g *groupV1) Prepare() error {
 	g.spare.mu.Lock()
 	defer g.spare.mu.Unlock()
-	if g.spare.leaf != nil {
+	if g.spare.leaf != nil || g.spare.taken {
 		return nil
 	}
 	leaf := g.leaf(spareName)
+	if !g.spare.ours { // an executor before this one may have left one, which may have been used
+		if err := leaf.Remove(); err != nil {
+			return err
+		}
+		g.spare.ours = true
+	}
 	if err := leaf.make(); err != nil {
 		return err
 	}
@@ -47,24 +55,87 @@ func (g *groupV1) Prepare() error {
 	return nil
 }
 
-// takeSpare gives the leaf that was made ahead the name, and returns nil if there is none.
-func (g *groupV1) takeSpare(name string) (*leafV1, error) {
+// TakeLeaf implements [Group].
+func (g *groupV1) TakeLeaf(name string) (Leaf, error) {
+	if leaf := g.takeSpare(name); leaf != nil {
+		return leaf, nil
+	}
+	leaf := g.leaf(name)
+	if err := leaf.make(); err != nil {
+		return nil, err
+	}
+	return leaf, nil
+}
+
+// takeSpare takes the leaf that was made ahead for the run of that name, and returns nil if
+// there is none.
+func (g *groupV1) takeSpare(name string) *leafV1 {
 	g.spare.mu.Lock()
 	defer g.spare.mu.Unlock()
-	spare, leaf := g.spare.leaf, g.leaf(name)
-	if spare == nil {
-		return nil, nil
+	leaf := g.spare.leaf
+	if leaf == nil {
+		return nil
 	}
-	g.spare.leaf = nil
-	for i, dir := range leaf.dirs {
+	leaf.nameless = &nameless{group: g, name: name}
+	g.spare.leaf, g.spare.taken = nil, true
+	return leaf
+}
+
+// nameless is what a leaf has for as long as it is called spare and is a run's.
+type nameless struct {
+	group *groupV1
+	name  string
+}
+
+// Name implements [Leaf].
+func (l *leafV1) Name() error {
+	if l.nameless == nil {
+		return nil
+	}
+	for i, named := range l.nameless.group.leaf(l.nameless.name).dirs {
 		// Without the look beforehand that os.Rename takes: nothing has that name yet.
-		if err := unix.Rename(spare.dirs[i], dir); err != nil {
-			named := &leafV1{dirs: leaf.dirs[:i]}
-			return nil, errors.Join(fmt.Errorf("making a cgroup: %w", err), named.Remove(), spare.Remove())
+		if err := unix.Rename(l.dirs[i], named); err != nil {
+			return fmt.Errorf("naming a cgroup: %w", err)
+		}
+		for _, path := range []*string{&l.memory, &l.cpu, &l.freezer} {
+			if *path == l.dirs[i] {
+				*path = named
+			}
+		}
+		l.dirs[i] = named
+	}
+	l.leaveSpare()
+	return nil
+}
+
+// leaveSpare says that the leaf is not called spare any more.
+func (l *leafV1) leaveSpare() {
+	if l.nameless == nil {
+		return
+	}
+	spare := &l.nameless.group.spare
+	spare.mu.Lock()
+	defer spare.mu.Unlock()
+	spare.taken, l.nameless = false, nil
+}
+
+// Reclaim implements [Group].
+func (g *groupV1) Reclaim(name string) error {
+	g.spare.mu.Lock()
+	defer g.spare.mu.Unlock()
+	if g.spare.ours {
+		return nil // no executor before this one left it
+	}
+	spare := g.leaf(spareName)
+	for i, dir := range g.leaf(name).dirs {
+		if _, err := os.Lstat(dir); err == nil {
+			continue
+		}
+		if err := unix.Rename(spare.dirs[i], dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("naming a cgroup: %w", err)
 		}
 	}
-	leaf.tasks, leaf.gauges = spare.tasks, spare.gauges // they are of the directories, whatever those are called
-	return leaf, nil
+	return nil
 }
 
 // open opens what a run needs of the leaf, lest it be waited for.
@@ -102,3 +173,12 @@ func (l *leafV1) Close() {
 // Prepare implements [Group]: here one directory is all there is to make, and the
 // kernel renames none.
 func (g *groupV2) Prepare() error { return nil }
+
+// TakeLeaf implements [Group].
+func (g *groupV2) TakeLeaf(name string) (Leaf, error) { return g.NewLeaf(name) }
+
+// Reclaim implements [Group].
+func (g *groupV2) Reclaim(string) error { return nil }
+
+// Name implements [Leaf].
+func (l *leafV2) Name() error { return nil }

@@ -41,7 +41,7 @@ func TestPreparedLeafIsNew(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// One that a former executor left is used, and it is no error that it is there.
+	// That a former executor left one is no error.
 	if err := g.Prepare(); err != nil {
 		t.Fatal(err)
 	}
@@ -115,6 +115,141 @@ func TestPreparedLeafIsOpen(t *testing.T) {
 		if left := openFiles(t, g) - before; left != 0 {
 			t.Errorf("%s: %d files are left open", name, left)
 		}
+	}
+}
+
+// sleepIn starts a process in the leaf, by the files that are for that, which ends with the test.
+func sleepIn(t *testing.T, leaf Leaf) *exec.Cmd {
+	t.Helper()
+	files, err := leaf.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll(files)
+	line := ""
+	for i := range files {
+		line += "echo 0 >&" + strconv.Itoa(3+i) + "; "
+	}
+	cmd := exec.Command("/bin/sh", "-c", line+"echo in; exec sleep 60")
+	cmd.ExtraFiles = files
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	if _, err := out.Read(make([]byte, 3)); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// killed fails the test unless the process of the leaf is ended by Kill.
+func killed(t *testing.T, leaf Leaf, cmd *exec.Cmd) {
+	t.Helper()
+	if n, err := leaf.Count(); n != 1 || err != nil {
+		t.Fatalf("%d processes are in it, %v", n, err)
+	}
+	ended := make(chan struct{})
+	go func() { // or it stays in the leaf
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	if err := leaf.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+}
+
+// TestTakenLeafHasItsNameLater: before it has, it is nobody else's, and what is in it can be
+// killed; a process that is in it is in it under either name.
+func TestTakenLeafHasItsNameLater(t *testing.T) {
+	g := createV1(t, onV1(t), "taken", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
+	for _, named := range []bool{false, true} {
+		if err := g.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := g.TakeLeaf("late")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := sleepIn(t, leaf)
+		if err := g.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		other, err := g.TakeLeaf("other")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := other.Count(); n != 0 || err != nil {
+			t.Errorf("the next run has %d processes of this one, %v", n, err)
+		}
+		if err := other.Remove(); err != nil {
+			t.Error(err)
+		}
+		if named {
+			if err := errors.Join(leaf.Name(), leaf.Name()); err != nil {
+				t.Fatal(err)
+			}
+			leaf = g.Leaf("late")
+		}
+		killed(t, leaf, cmd)
+		if err := leaf.Remove(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := subdirs(g.dir["freezer"] + "/runs"); err != nil || len(left) != 0 {
+		t.Errorf("there are %v %v", left, err)
+	}
+}
+
+// TestReclaim: a run whose executor was killed before its leaf had its name, or had it in all
+// hierarchies, has it under the next one, who makes no other of the leaf until then.
+func TestReclaim(t *testing.T) {
+	m := onV1(t)
+	g := createV1(t, m, "reclaim", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
+	for named := range g.leafDirs {
+		before := m.Open("reclaim").(*groupV1)
+		if err := before.Prepare(); err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := before.TakeLeaf("run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := sleepIn(t, leaf)
+		for i := range named {
+			if err := os.Rename(g.leaf(spareName).dirs[i], g.leaf("run").dirs[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		leaf.Close()
+		next := m.Open("reclaim")
+		if err := next.Prepare(); !errors.Is(err, ErrBusy) {
+			t.Errorf("with a run in it, making another gave %v", err)
+		}
+		if err := next.Reclaim("run"); err != nil {
+			t.Fatal(err)
+		}
+		killed(t, next.Leaf("run"), cmd)
+		if err := errors.Join(next.Leaf("run").Remove(), next.Prepare()); err != nil {
+			t.Error(err)
+		}
+		if err := next.Reclaim("gone"); err != nil { // takes nothing that is this one's
+			t.Error(err)
+		}
+		if _, err := next.NewLeaf("after"); err != nil {
+			t.Error(err)
+		}
+		if err := next.Leaf("after").Remove(); err != nil {
+			t.Error(err)
+		}
+		next.Close()
 	}
 }
 

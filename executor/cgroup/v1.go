@@ -303,23 +303,20 @@ func closeAll(files []*os.File) {
 }
 
 func (g *groupV1) NewLeaf(name string) (Leaf, error) {
-	if leaf, err := g.takeSpare(name); leaf != nil || err != nil {
-		return leaf, err
-	}
-	leaf := g.leaf(name)
-	if err := leaf.make(); err != nil {
+	leaf, err := g.TakeLeaf(name)
+	if err != nil {
 		return nil, err
+	}
+	if err := leaf.Name(); err != nil {
+		return nil, errors.Join(err, leaf.Remove())
 	}
 	return leaf, nil
 }
 
-// make makes the directories, which may be there if it is the spare one.
+// make makes the directories.
 func (l *leafV1) make() error {
 	for i, dir := range l.dirs {
 		err := os.Mkdir(dir, 0o755)
-		if errors.Is(err, os.ErrExist) && filepath.Base(dir) == spareName {
-			continue
-		}
 		if err != nil {
 			made := &leafV1{dirs: l.dirs[:i]}
 			return errors.Join(fmt.Errorf("making a cgroup: %w", err), made.Remove())
@@ -415,6 +412,8 @@ type leafV1 struct {
 
 	tasks  []*os.File         // opened ahead; nil once they were handed out
 	gauges [gaugesV1]*os.File // likewise, until it is closed
+
+	nameless *nameless // nil once it has the name of its run
 }
 
 func (l *leafV1) Files() ([]*os.File, error) {
@@ -578,5 +577,6 @@ func (l *leafV1) Remove() error {
 			return fmt.Errorf("removing a cgroup: %w", err)
 		}
 	}
+	l.leaveSpare()
 	return nil
 }

@@ -165,7 +165,13 @@ func (c *Client) Resize(ctx context.Context, id string, size WindowSize) error {
 // Start starts a process and returns its output. The files are passed as they
 // are and stay the caller's to close.
 func (c *Client) Start(ctx context.Context, req StartRequest, files []*os.File) (*Output, Begun, error) {
-	return c.open(ctx, KindStart, req, files)
+	return c.open(ctx, KindStart, req, files, nil)
+}
+
+// StartWhile is [Client.Start] and does something of its caller's while yurt-init starts the
+// process. If that fails, the process may have been started all the same.
+func (c *Client) StartWhile(ctx context.Context, req StartRequest, files []*os.File, do func() error) (*Output, Begun, error) {
+	return c.open(ctx, KindStart, req, files, do)
 }
 
 // AttachBeyond is [Client.Attach] for who may have acknowledged more than it remembers:
@@ -181,7 +187,7 @@ func (c *Client) AttachBeyond(ctx context.Context, id string, after uint64) (*Ou
 
 // Attach returns the output of a process after the given chunk.
 func (c *Client) Attach(ctx context.Context, id string, after uint64) (*Output, error) {
-	out, _, err := c.open(ctx, KindAttach, AttachRequest{ID: id, After: after}, nil)
+	out, _, err := c.open(ctx, KindAttach, AttachRequest{ID: id, After: after}, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -189,9 +195,9 @@ func (c *Client) Attach(ctx context.Context, id string, after uint64) (*Output, 
 	return out, nil
 }
 
-// open sends a request that is answered with [KindBegun] and then with output. It
-// ends with ctx, the output does not.
-func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.File) (*Output, Begun, error) {
+// open sends a request that is answered with [KindBegun] and then with output, and does
+// something until it is. It ends with ctx, the output does not.
+func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.File, meanwhile func() error) (*Output, Begun, error) {
 	conn := c.take()
 	if conn == nil {
 		var err error
@@ -201,7 +207,7 @@ func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.F
 	}
 	out := &Output{client: c, conn: conn, reader: NewReader(conn)}
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	begun, err := out.begin(kind, message, files)
+	begun, err := out.begin(kind, message, files, meanwhile)
 	if !stop() {
 		err = fmt.Errorf("waiting for yurt-init: %w", errors.Join(ctx.Err(), err))
 	}
@@ -248,13 +254,17 @@ type Output struct {
 	left atomic.Bool // its connection is closed, or the client's again
 }
 
-func (o *Output) begin(kind Kind, message any, files []*os.File) (begun Begun, err error) {
+func (o *Output) begin(kind Kind, message any, files []*os.File, meanwhile func() error) (begun Begun, err error) {
 	request, err := EncodeMessage(kind, message)
 	if err != nil {
 		return begun, err
 	}
 	if err := writeWithFiles(o.conn, request, files); err != nil {
 		return begun, fmt.Errorf("asking yurt-init: %w", err)
+	}
+	var done error
+	if meanwhile != nil {
+		done = meanwhile()
 	}
 	answer, err := o.reader.Next()
 	if err != nil {
@@ -263,7 +273,7 @@ func (o *Output) begin(kind Kind, message any, files []*os.File) (begun Begun, e
 	if err := answer.expect(KindBegun); err != nil {
 		return begun, err
 	}
-	return begun, answer.Decode(&begun)
+	return begun, errors.Join(done, answer.Decode(&begun))
 }
 
 // Next returns the next chunk, or how the process ended. The chunk's data is

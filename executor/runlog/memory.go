@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 )
 
 // Place is where a log is. It begins in one file, which is best in memory, as most logs
@@ -129,16 +131,18 @@ func (l *Log) fileAt(at int64) (file *os.File, begin int64) {
 
 // Remove removes the log at the place; that there is none is no error.
 func Remove(place Place) error {
-	err := ignoreAbsent(os.Remove(place.Path))
-	if place.Overflow != "" {
-		err = errors.Join(err, ignoreAbsent(os.Remove(place.Overflow)))
+	err := unlink(place.Path)
+	if place.Overflow != "" { // which most have not
+		err = errors.Join(err, unlink(place.Overflow))
 	}
 	return err
 }
 
-func ignoreAbsent(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+// unlink removes the file, if it is there. os.Remove would try whether it is a directory.
+func unlink(path string) error {
+	err := unix.Unlink(path)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return err
+	return &os.PathError{Op: "unlink", Path: path, Err: err}
 }

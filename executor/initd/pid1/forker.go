@@ -169,7 +169,7 @@ func (f *forker) prepare(b *birth, path string, req forkRequest) (c child, err e
 	}()
 	switch {
 	case f.setting.layered:
-		if err = f.setting.addLayer(b, &c, cgroup); err != nil {
+		if err := f.setting.addLayer(b, &c, cgroup); err != nil {
 			return c, err
 		}
 	case cgroup != nil:
