@@ -2,14 +2,21 @@ package controller_test
 
 import (
 	"context"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/postgres"
 )
+
+// setsClockEnv says that the machine is the test's own, and that the clock of the store's server
+// is to be set in earnest: with that of the machine, which is that of the controllers' too.
+const setsClockEnv = "YURT_TEST_SETS_CLOCK"
 
 // wrong is a clock that differs from this machine's, by what can be changed.
 type wrong struct{ by atomic.Int64 }
@@ -22,6 +29,19 @@ func wrongBy(by time.Duration) *wrong {
 
 func (w *wrong) jump(by time.Duration) { w.by.Add(int64(by)) }
 
+// set is jump, or sets the machine's clock where that is asked for.
+func (w *wrong) set(t *testing.T, by time.Duration) {
+	t.Helper()
+	w.jump(by)
+	if os.Getenv(setsClockEnv) == "" {
+		return
+	}
+	to := unix.NsecToTimespec(time.Now().Add(by).UnixNano())
+	if err := unix.ClockSettime(unix.CLOCK_REALTIME, &to); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func (w *wrong) now() time.Time { return time.Now().Add(time.Duration(w.by.Load())) }
 
 // machine gives a controller a machine with that clock.
@@ -29,6 +49,9 @@ func (w *wrong) machine(config *controller.Config) { config.Clock = controller.M
 
 // of gives a controller a store whose server is on a machine with that clock.
 func (w *wrong) of(config *controller.Config) {
+	if os.Getenv(setsClockEnv) != "" {
+		return
+	}
 	config.Store = jumpingStore{config.Store.(*postgres.Store), w}
 }
 
@@ -113,13 +136,16 @@ func testWrongClocks(t *testing.T, url string) {
 // either, also not to a controller that begins after it was.
 func testStoreClockJumps(t *testing.T, url string) {
 	f := newFleet(t, url, 0, quickLease)
+	if os.Getenv(setsClockEnv) != "" {
+		t.Log("the machine's clock is set")
+	}
 	store, right := &wrong{}, &wrong{}
 	f.join(t, quickLease, right.machine, store.of)
 	f.join(t, quickLease, right.machine, store.of)
 	live := []yurt.Session{f.idleAt(t, f.members[0], time.Hour), f.idleAt(t, f.members[1], time.Hour)}
 	for _, by := range []time.Duration{2 * time.Hour, -4 * time.Hour} {
 		before := time.Duration(store.by.Load())
-		store.jump(by)
+		store.set(t, by)
 		f.wantTimely(t, live...)
 		want := time.Duration(store.by.Load())
 		f.eventually("it is noted", func() bool {

@@ -96,6 +96,19 @@ func TestClockJumps(t *testing.T) {
 	m.test(t)
 }
 
+// TestClockOfSeveralJumps sets the clock of a machine on which several controllers and their
+// store's server are.
+func TestClockOfSeveralJumps(t *testing.T) {
+	const test, part = "TestSeveralControllers", "the clock of the store jumps"
+	m := prepare(t, "YURT_TEST_SETS_CLOCK=1")
+	goTool(t, "test", "-c", "-o", filepath.Join(m.work, "controller.test"), "./controller")
+	m.command(t, "/run/vm/controller.test", "-test.v", "-test.timeout="+patience.String(), "-test.run=^"+test+"$/^"+part+"$")
+	passed, output := m.test(t)
+	if !passed[test] || !strings.Contains(output, "the machine's clock is set") {
+		t.Errorf("it did not pass in the virtual machine, or its clock was not set:\n%s", output)
+	}
+}
+
 // test runs the machine, and returns which tests passed and what they printed.
 func (m machine) test(t *testing.T) (passed map[string]bool, output string) {
 	t.Helper()
@@ -121,8 +134,9 @@ func (m machine) test(t *testing.T) (passed map[string]bool, output string) {
 	return passed, text.String()
 }
 
-// prepare builds what a machine is made of, with Yurt's programs in it.
-func prepare(t *testing.T) machine {
+// prepare builds what a machine is made of, with Yurt's programs in it, and more in the
+// environment of its tests.
+func prepare(t *testing.T, environment ...string) machine {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a virtual machine; run without -short")
@@ -148,9 +162,9 @@ func prepare(t *testing.T) machine {
 	for _, source := range []string{b.Init, b.Launcher, b.PluginDir} {
 		copyPrograms(t, source, filepath.Join(bin, filepath.Base(source)))
 	}
-	writeFile(t, filepath.Join(m.work, "environment"), strings.Join([]string{
-		"YURT_TEST_BIN=/run/vm/bin", "YURT_TEST_QUOTAS=1", "YURT_TEST_SLOWNESS=" + m.accelerator.slowness,
-	}, "\n"))
+	writeFile(t, filepath.Join(m.work, "environment"), strings.Join(append(environment,
+		"YURT_TEST_BIN=/run/vm/bin", "YURT_TEST_QUOTAS=1", "YURT_TEST_SLOWNESS="+m.accelerator.slowness,
+	), "\n"))
 	return m
 }
 
