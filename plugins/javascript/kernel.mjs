@@ -133,6 +133,7 @@ async function handle(request) {
     }
     code = Number(process.exitCode ?? 0) & 0xff;
   } catch (error) {
+    mendStreams();
     code = error instanceof Interrupted ? EXIT_INTERRUPTED : EXIT_FAILED;
     envelope = { error: explain(error) };
   }
@@ -417,6 +418,27 @@ function watchForInterrupts() {
   Atomics.wait(kernel.shared, 0, 0);
 }
 
+// writeAtOnce has what code prints written when it prints it. Node makes pipes such that a full one
+// puts off what is written, which code that prints without a pause has in memory until that is
+// full, and that writeSync, and processes that inherit the pipe, fail.
+function writeAtOnce() {
+  for (const stream of streams) stream._handle?.setBlocking?.(true);
+}
+
+// mendStreams has those written to again that an interrupt ended in the middle of a write.
+function mendStreams() {
+  for (const stream of streams) {
+    const state = stream._writableState;
+    if (!state?.writing) continue;
+    state.writing = state.bufferProcessing = false;
+    state.length -= state.writelen;
+    state.writelen = 0;
+    stream.cork();
+    stream.uncork(); // writes what was put off
+  }
+}
+
+const streams = [process.stdout, process.stderr];
 const reallyExit = process.reallyExit;
 process.reallyExit = (code) => {
   const status = Number(code ?? 0) & 0xff;
@@ -432,6 +454,7 @@ process.argv = [process.argv[0], ""];
 process.execArgv = [];
 ownSignals();
 watchForInterrupts();
+writeAtOnce();
 process.on("uncaughtException", uncaught);
 process.on("unhandledRejection", (error) => {
   if (process.listenerCount("unhandledRejection") === 1) uncaught(error);

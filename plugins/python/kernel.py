@@ -258,6 +258,8 @@ class Kernel:
 
     def execute(self, source, filename):
         """Runs the source, and returns the value of its last expression, or None."""
+        if source.startswith("\ufeff"):  # a byte order mark, which Python takes from a file
+            source = source[1:]
         remember(filename, source)
         body, last = self.compile(source, filename)
         value = None

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from queue import Empty
 
 from jupyter_client.manager import start_new_kernel
 
@@ -19,6 +20,19 @@ notebook, directory = sys.argv[1:]
 with open(notebook, encoding="utf-8") as file:
     cells = json.load(file)["cells"]
 manager, client = start_new_kernel(kernel_name="python3", startup_timeout=PATIENCE, cwd=directory, stdout=subprocess.DEVNULL)
+
+
+def listen():
+    """Returns once the kernel is heard: what it publishes before a subscription has come to it is lost."""
+    for _ in range(PATIENCE):
+        client.kernel_info()
+        client.get_shell_msg(timeout=PATIENCE)
+        try:
+            client.get_iopub_msg(timeout=1)
+            return
+        except Empty:
+            pass
+    raise TimeoutError("the kernel answers and is not heard")
 
 
 class Outcome:
@@ -68,6 +82,7 @@ def run(cell):
 
 
 try:
+    listen()
     for cell in cells:
         print(json.dumps(run(cell)), flush=True)
 finally:
