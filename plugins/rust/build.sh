@@ -1,10 +1,26 @@
 #!/bin/sh
 # Builds a Rust program: build.sh RUSTC CARGO ENTRY ROOT OUT CACHE LAYER
 # CARGO may be empty. What is to be started is $OUT/main. LAYER holds the crates that were
-# downloaded for it, or is empty.
+# downloaded for it and what was compiled of them, or is empty. Compiled crates are known by the
+# directory of their sources, so that has the name which it had when they were.
 set -eu
 rustc=$1 cargo=$2 entry=$3 root=$4 out=$5 cache=$6 layer=$7
-export HOME="$cache"
+export HOME="$cache" CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG=false CARGO_TERM_QUIET="${CARGO_TERM_QUIET:-true}"
+
+# take_compiled puts what was compiled of the crates where cargo looks for it. Libraries and
+# programs are links; what cargo may write to is copied.
+take_compiled() {
+	taken=$target/crates-${layer##*/}
+	if [ ! -d "$layer/target" ] || [ -e "$taken" ]; then return; fi
+	mkdir -p "$target/debug"
+	cp -rn --preserve=timestamps "$layer/target/.fingerprint" "$target/debug"
+	mkdir -p "$target/debug/build"
+	for output in "$layer"/target/build/*/output; do # of a build script that was run
+		[ ! -e "$output" ] || cp -rn --preserve=timestamps "${output%/output}" "$target/debug/build"
+	done
+	cp -rsn --no-preserve=mode "$layer/target/deps" "$layer/target/build" "$target/debug"
+	: >"$taken"
+}
 
 # build has cargo build the package that it is in.
 build() {
@@ -12,9 +28,12 @@ build() {
 	target=$cache/target/$(printf %s "$1" | cksum | tr ' ' -)
 	if [ -n "$layer" ]; then
 		[ -e Cargo.lock ] || [ ! -e "$layer/package/Cargo.lock" ] || cp "$layer/package/Cargo.lock" .
-		"$cargo" build --quiet --offline --target-dir "$target" --config 'source.crates-io.replace-with="yurt"' --config "source.yurt.directory='$layer/vendor'"
+		crates=/tmp/yurt-crates-${layer##*/}
+		[ -L "$crates" ] || ln -s "$layer/vendor" "$crates" 2>/dev/null || true # another run was first
+		take_compiled
+		"$cargo" build --offline --target-dir "$target" --config 'source.crates-io.replace-with="yurt"' --config "source.yurt.directory='$crates'"
 	else
-		"$cargo" build --quiet --offline --target-dir "$target"
+		"$cargo" build --offline --target-dir "$target"
 	fi
 }
 

@@ -21,8 +21,8 @@ const layerDir = "layer"
 var _ plugins.DependencyPlanner = Runtime{}
 
 // PlanDependencies implements [plugins.DependencyPlanner]: cargo downloads the crates that
-// are required, or that Cargo.toml lists, with their sources. They are compiled with the
-// program that uses them.
+// are required, or that Cargo.toml lists, with their sources, and compiles them, so that no
+// session has to.
 func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
 	files := manifests(req.Files)
 	required := slices.Compact(slices.Sorted(slices.Values(req.Requirements)))
@@ -43,7 +43,7 @@ func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest
 	}
 	return plugins.DependencyPlan{
 		Inputs: []string{"cargo"}, Files: append([]plugins.File{{Path: "install.sh", Data: install}}, files...),
-		Argv:     []string{"/bin/sh", "install.sh", req.Tools["cargo"], path.Join(req.Dir, layerDir)},
+		Argv:     []string{"/bin/sh", "install.sh", req.Tools["cargo"], path.Join(req.Dir, layerDir), req.Mount},
 		Env:      map[string]string{"RUSTUP_HOME": rustupHome},
 		LayerDir: layerDir,
 	}, nil

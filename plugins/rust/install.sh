@@ -1,8 +1,9 @@
 #!/bin/sh
-# Downloads the crates of a Rust program: install.sh CARGO LAYER
-# LAYER/package/Cargo.toml, and perhaps Cargo.lock, are there already.
+# Downloads the crates of a Rust program, and compiles them: install.sh CARGO LAYER MOUNT
+# LAYER/package/Cargo.toml, and perhaps Cargo.lock, are there already. MOUNT is where runs
+# have LAYER.
 set -eu
-cargo=$1 layer=$2
+cargo=$1 layer=$2 mount=$3
 export CARGO_HOME=/tmp/cargo HOME=/tmp
 index=${YURT_CARGO_INDEX:-sparse+https://index.crates.io/}
 mkdir -p "$CARGO_HOME" "$layer/package/src"
@@ -15,3 +16,21 @@ esac
 [ -e "$layer/package/src/main.rs" ] || echo 'fn main() {}' >"$layer/package/src/main.rs"
 cd "$layer/package"
 "$cargo" vendor --versioned-dirs ../vendor >/dev/null
+
+# What is compiled of a crate is known by the directory of that, so it gets the name that it
+# has in runs; see build.sh. What cannot be compiled, or not in time, runs compile themselves.
+# The package's own sources are stand-ins, and what came of them goes.
+ln -s "$layer/vendor" "/tmp/yurt-crates-${mount##*/}"
+export CARGO_HOME=/tmp/cargo-offline CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG=false
+target=/tmp/target
+timeout 240 "$cargo" build --quiet --offline --target-dir "$target" --config 'source.crates-io.replace-with="yurt"' \
+	--config "source.yurt.directory='/tmp/yurt-crates-${mount##*/}'" || echo "some crates are compiled by who uses them" >&2
+[ -d "$target/debug/deps" ] || exit 0
+package=$(sed -n 's/^name *= *"\([^"]*\)".*/\1/p' Cargo.toml | head -n 1)
+hash='????????????????'
+cd "$target/debug"
+find deps -type f ! -name 'lib*' -delete
+# shellcheck disable=SC2086 # the hash is a pattern
+rm -rf .fingerprint/"$package"-$hash build/"$package"-$hash deps/lib"$(printf %s "$package" | tr - _)"-$hash.*
+mkdir "$layer/target"
+mv deps build .fingerprint "$layer/target"
