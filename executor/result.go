@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -79,10 +80,7 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 // control descriptor.
 func (r *run) readOutput() (*yurt.Result, []byte) {
 	var stdout, stderr, control strings.Builder
-	// Everything is there: this reads to the end without waiting, and stops there.
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	_ = r.log.Follow(ctx, func(e runlog.Entry) error {
+	_ = r.readLog(func(e runlog.Entry) error {
 		switch e.Kind {
 		case runlog.Stdout:
 			stdout.Write(e.Data)
@@ -97,6 +95,17 @@ func (r *run) readOutput() (*yurt.Result, []byte) {
 		Stdout: strings.ToValidUTF8(stdout.String(), "�"),
 		Stderr: strings.ToValidUTF8(stderr.String(), "�"),
 	}, []byte(control.String())
+}
+
+// readLog calls each with all that is in the log by now.
+func (r *run) readLog(each func(runlog.Entry) error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // it reads to the end without waiting, and stops there
+	err := r.log.Follow(ctx, each)
+	if errors.Is(err, context.Canceled) || errors.Is(err, runlog.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // judge says what, if anything, went wrong: Yurt's own reasons first, then what

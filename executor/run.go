@@ -219,6 +219,9 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	}
 	result := r.assemble(exit, err)
 	e.interpret(r, result)
+	if r.stream != nil {
+		e.keepTail(r)
+	}
 	r.end(result)
 	if err != nil {
 		e.tidy(r, nil)

@@ -16,12 +16,14 @@ import (
 const watcherLimit = 10 * time.Second
 
 // stream hands the output of a streamed run to the one that watches it, at that one's
-// pace. Nothing is kept: what was handed over may be dropped inside, and the program waits
-// in its next write once yurt-init holds as much as it may.
+// pace. What was handed over may be dropped inside, and the program waits in its next
+// write once yurt-init holds as much as it may. Only the end of the output is kept, once
+// the run has ended: see tail.
 type stream struct {
 	events chan yurt.Event // without a buffer: what was sent is in the watcher's hands
 	resume chan uint64     // for a run that was taken over: the event after which its watcher goes on
 	left   chan struct{}   // closed when nobody came to watch in time
+	tail   tail            // for the goroutine that follows the run
 
 	mu      sync.Mutex
 	watched bool
@@ -101,6 +103,7 @@ func (r *run) hand(ctx context.Context, chunk initd.Chunk) error {
 	}
 	select {
 	case r.stream.events <- event:
+		r.stream.tail.add(initd.Chunk{Seq: chunk.Seq, Stream: chunk.Stream, Data: event.Data})
 		return nil
 	case <-r.stream.left:
 		return nil // it is being killed, and nobody wants to know
@@ -113,8 +116,8 @@ func (r *run) hand(ctx context.Context, chunk initd.Chunk) error {
 
 // watchStream is WatchExecution for a streamed run, which ends soon after its watcher has left.
 func (e *Executor) watchStream(ctx context.Context, r *run, after uint64, each func(yurt.Event) error) error {
-	if r.ended() { // and its output was handed over before
-		return each(yurt.Event{Seq: after + 1, Type: yurt.EventEnded, At: r.result.EndedAt, Result: r.result})
+	if r.ended() {
+		return r.watchTail(after, each)
 	}
 	if err := r.stream.join(r.record.ID, after); err != nil {
 		return err

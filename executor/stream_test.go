@@ -151,6 +151,46 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 	}
 }
 
+// A watcher that comes back after the end gets what it lacks of the last of the output, and is told when
+// it lacks more.
+func TestStreamedEndIsKept(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.PluginDir = t.TempDir() // no languages, which take time to start
+	e := passing(t, config)
+	s := create(t, e)
+	none := begin(t, e, s.ID, "exit 6", streamed)
+	watched(t, e, s.ID, none, 0, never)
+	long := begin(t, e, s.ID, "seq 500000; echo last >&2; exit 3", streamed)
+	ends := map[uint64]int{} // where in the output an event ends
+	size := 0
+	out, last := watched(t, e, s.ID, long, 0, func(event yurt.Event) bool {
+		size += len(event.Data)
+		ends[event.Seq] = size
+		return false
+	})
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e = rig.Start(t, config)
+	for after := last.Seq - 1; len(out)-ends[after] < 1<<20; after-- {
+		again, end := watched(t, e, s.ID, long, after, never)
+		if again != out[ends[after]:] || end.Type != yurt.EventEnded || end.Seq != last.Seq || end.Result.ExitCode != 3 {
+			t.Fatalf("after event %d came %d bytes, of %d, and %+v", after, len(again), len(out)-ends[after], end)
+		}
+	}
+	err := e.WatchExecution(t.Context(), s.ID, long, 2, func(event yurt.Event) error {
+		t.Errorf("after what is lost came event %d", event.Seq)
+		return nil
+	})
+	if yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+		t.Errorf("who lacks too much gets %v", err)
+	}
+	if again, end := watched(t, e, s.ID, none, 0, never); again != "" || end.Seq != 2 || end.Result.ExitCode != 6 {
+		t.Errorf("of one that printed nothing came %q, %+v", again, end)
+	}
+}
+
 // A terminal is streamed as any other output, and its size follows its watcher's.
 func TestStreamedTerminal(t *testing.T) {
 	rig.NeedsSandboxes(t)

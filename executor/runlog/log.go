@@ -28,6 +28,9 @@ const (
 	// Progress is what is said while the packages that the run needs are installed, before
 	// everything that the run itself writes. The last one is empty: it begins.
 	Progress Kind = 7
+	// Skipped says how much of a streamed run's output is not in the log: its data is the
+	// number of chunks before the entry after it, in decimal.
+	Skipped Kind = 8
 )
 
 // Entry is one record of the log.
@@ -220,7 +223,7 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 	}
 	length := int64(binary.BigEndian.Uint32(header[9:]))
 	next := at + entryHeader + length
-	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Progress) {
+	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Skipped) {
 		return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 	}
 	if size < 0 { // the length is not known to be true yet, and costs memory

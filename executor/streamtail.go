@@ -1,0 +1,95 @@
+package executor
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+// tail is what was handed over last of a streamed run's output. What is on its way to the
+// watcher is lost with this executor; so when the run ends its tail is written to its log,
+// before the result, from which the next executor hands it over once more.
+type tail struct {
+	chunks []initd.Chunk
+	size   int // what they take, in bytes
+}
+
+// maxTail is how much a tail has at least, if there was as much: more than can be on its way,
+// which is what a stream of the API takes, and one message.
+const maxTail = 5 << 18
+
+func (t *tail) add(chunk initd.Chunk) {
+	t.chunks = append(t.chunks, chunk)
+	if t.size += chunk.Cost(); t.size < 2*maxTail {
+		return // it is cut seldom, since that moves what stays
+	}
+	cut := 0
+	for ; t.size > maxTail; cut++ {
+		t.size -= t.chunks[cut].Cost()
+	}
+	t.chunks = append([]initd.Chunk(nil), t.chunks[cut-1:]...)
+	t.size += t.chunks[0].Cost()
+}
+
+// keepTail writes the run's tail to its log. Without it there is no end in the log either, and the
+// next executor asks yurt-init for both.
+func (e *Executor) keepTail(r *run) {
+	chunks := r.stream.tail.chunks
+	if len(chunks) == 0 {
+		return
+	}
+	before := strconv.AppendUint(nil, chunks[0].Seq-1, 10)
+	err := r.log.Append(runlog.Entry{Kind: runlog.Skipped, At: time.Now(), Data: before})
+	for _, chunk := range chunks {
+		if err == nil {
+			err = r.log.Append(entryOf(chunk))
+		}
+	}
+	if err != nil {
+		e.logger.Warn("keeping the end of a streamed output", "execution", r.record.ID, "error", err)
+		r.log.Close()
+	}
+}
+
+// watchTail is for the watcher of a streamed run that has ended, who has the events up to
+// after.
+func (r *run) watchTail(after uint64, each func(yurt.Event) error) error {
+	if after == 0 {
+		after = eventsBeforeOutput
+		if err := each(yurt.Event{Seq: after, Type: yurt.EventStarted, At: r.startedAt}); err != nil {
+			return err
+		}
+	}
+	seq := after
+	err := r.readLog(func(entry runlog.Entry) error {
+		event := yurt.Event{At: entry.At, Data: bytes.Clone(entry.Data)}
+		switch entry.Kind {
+		case runlog.Skipped:
+			skipped, err := strconv.ParseUint(string(entry.Data), 10, 64)
+			seq = skipped + eventsBeforeOutput
+			return err
+		case runlog.Stdout:
+			event.Type = yurt.EventStdout
+		case runlog.Stderr:
+			event.Type = yurt.EventStderr
+		default:
+			return nil
+		}
+		if seq++; seq <= after {
+			return nil
+		}
+		if seq > after+1 {
+			return yurt.Errorf(yurt.CodeSandboxFailed, "execution %s has ended, and of its output nothing is kept between events %d and %d", r.record.ID, after, seq)
+		}
+		event.Seq, after = seq, seq
+		return each(event)
+	})
+	if err != nil {
+		return err
+	}
+	return each(yurt.Event{Seq: after + 1, Type: yurt.EventEnded, At: r.result.EndedAt, Result: r.result})
+}
