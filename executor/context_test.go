@@ -62,6 +62,39 @@ func TestStateLasts(t *testing.T) {
 	}
 }
 
+// TestKernelsImportLate: a kernel that nobody has asked anything has not loaded what only answers
+// need; it is there before something goes wrong.
+func TestKernelsImportLate(t *testing.T) {
+	n := newNotebook(t)
+	const loaded = "import sys; print([name in sys.modules for name in ('json', 'linecache', 'traceback')])"
+	n.want("[False, False, False]\n", loaded)
+	n.want("[False, True, True]\n", loaded)
+	n.want("True\n", "import json, traceback; print(json.loads('1') == 1 and hasattr(traceback, 'format_exc'))")
+}
+
+// TestFirstCellFails: an error is explained with the user's lines, also by a kernel that has to
+// import first what it explains with, and whatever files the user has by the names of that.
+func TestFirstCellFails(t *testing.T) {
+	n := newNotebook(t)
+	r := n.run(`
+for name in ("token", "traceback", "linecache", "re"):
+    with open(name + ".py", "w") as file: file.write("mine = 1")
+import linecache, token
+def fail(): raise ValueError(token.mine + linecache.mine)
+fail()`)
+	wantErrorType(t, r, "ValueError")
+	trace := strings.Join(r.Error.Stacktrace, "\n")
+	if r.Error.Message != "2" || !strings.Contains(trace, "    fail()") || !strings.Contains(r.Stderr, "def fail(): raise ValueError") {
+		t.Errorf("message %q, stack trace:\n%s\nstderr:\n%s", r.Error.Message, trace, r.Stderr)
+	}
+	n.want("1\n", "print(token.mine)")
+	if r := n.run("fail(  )"); !strings.Contains(r.Stderr, "    fail(  )") {
+		t.Errorf("the second time stderr is:\n%s", r.Stderr)
+	}
+	other := newNotebook(t)
+	other.want("def f(): pass\n\n", "def f(): pass\nimport inspect; print(inspect.getsource(f))")
+}
+
 func TestCellErrors(t *testing.T) {
 	n := newNotebook(t)
 	n.run("def fail(): return 1 / 0")

@@ -9,19 +9,22 @@ of that execution. SIGINT interrupts the execution that runs.
 
 The user's code is at home in this interpreter and can break whatever is here; what it
 breaks is its own. Needs CPython 3.8 or later.
+
+Many interpreters wait for a first request that never comes. So this imports what has been
+loaded anyway, or is written in C, and the rest when it has answered once: traceback and json
+are 2 MB.
 """
 
 import os
 import select
-import signal
 import sys
 
 import _ast
+import _json
+import _signal
 import _thread
 import binascii
 import io
-import json
-import traceback
 
 HERE = os.path.abspath(sys.argv[1])
 WORKSPACE = os.getcwd()
@@ -77,6 +80,7 @@ class Kernel:
         self.loop = None
         self.module = None
         self.recalled = [None] * 3
+        self.held = b""  # a message that goes with the next
 
     @staticmethod
     def aside(fd):
@@ -94,6 +98,15 @@ class Kernel:
                 self.running = False
                 if self.answer is None:
                     self.finish_with(1, b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}', False)
+            if self.count == 1:
+                self.complete()
+
+    def complete(self):
+        """Imports what a failure needs to be explained, while nothing has gone wrong."""
+        try:
+            standard("traceback")
+        except BaseException:  # no more descriptors, or an interrupt; there is a next time
+            pass
 
     def request(self):
         """The next request."""
@@ -108,10 +121,10 @@ class Kernel:
         while b"\n" not in self.buffer:  # which is not for long: requests come whole
             self.buffer += os.read(self.requests, 65536)
         line, _, self.buffer = self.buffer.partition(b"\n")
-        request = json.loads(line)
+        request = decode(line)
         if "file" in request:
             with open(request["file"], "rb") as file:
-                request = json.loads(file.read())
+                request = decode(file.read().rstrip())
         return request
 
     def wait(self):
@@ -149,7 +162,7 @@ class Kernel:
         main = _thread.get_ident() == self.main
         with self.turn:
             self.writing = self.writing or main
-            message += b"\n"
+            message, self.held = self.held + message + b"\n", b""
             while message:
                 message = message[os.write(self.control, message) :]
             if main:
@@ -191,7 +204,7 @@ class Kernel:
         except BaseException as error:
             self.running = False
             if os.getpid() != self.pid:
-                traceback.print_exc()
+                standard("traceback").print_exc()
                 os._exit(1)
             figures_after_error()
             code = EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
@@ -216,7 +229,7 @@ class Kernel:
             except OSError:
                 pass
         repair()
-        signal.signal(signal.SIGINT, self.interrupt)
+        _signal.signal(_signal.SIGINT, self.interrupt)
         stdin, sys.stdin = sys.stdin, Stdin(binascii.a2b_base64(request.get("stdin", "")))
         if request.get("cwd"):
             try:
@@ -260,7 +273,7 @@ class Kernel:
         """Runs the source, and returns the value of its last expression, or None."""
         if source.startswith("\ufeff"):  # a byte order mark, which Python takes from a file
             source = source[1:]
-        remember(filename, source)
+        SOURCES.keep(filename, source)
         body, last = self.compile(source, filename)
         value = None
         for code in (body, last):
@@ -334,11 +347,52 @@ def encode(message):
         return message.data
     if isinstance(message, dict):
         return b"{" + b",".join(encode(str(k)) + b":" + encode(v) for k, v in message.items()) + b"}"
-    text = json.dumps(message, ensure_ascii=False, allow_nan=False)
     try:
-        return text.encode()
+        return dumps(message, _json.encode_basestring).encode()
     except UnicodeEncodeError:  # half a surrogate pair
-        return json.dumps(message, allow_nan=False).encode()
+        return dumps(message).encode()
+
+
+def dumps(value, strings=_json.encode_basestring_ascii):
+    """json.dumps, without numbers that JSON does not have."""
+    return "".join(_json.make_encoder({}, refuse, strings, None, ":", ",", False, False, False)(value, 0))
+
+
+def refuse(value):
+    raise TypeError("JSON has no %s" % type(value).__name__)
+
+
+class Scan:
+    """How decode reads JSON: as json does."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+def decode(data):
+    """What JSON without white space around it says."""
+    return _json.make_scanner(Scan)(data.decode(), 0)[0]
+
+
+def standard(name):
+    """A module of the standard library, whatever the user has by the names of those that it
+    needs."""
+    if name not in STANDARD:
+        theirs = {other: module for other, module in sys.modules.items() if users(str(getattr(module, "__file__", "")))}
+        path = sys.path
+        sys.path = [entry for entry in path if entry not in (WORKSPACE, "")]
+        for other in theirs:
+            del sys.modules[other]
+        try:
+            STANDARD[name] = __import__(name)
+        finally:
+            sys.path = path
+            sys.modules.update(theirs)
+    return STANDARD[name]
+
+
+STANDARD = {}
 
 
 def find_also(directories):
@@ -386,13 +440,38 @@ def flush():
             pass
 
 
-def remember(filename, source):
-    """Lets traceback and inspect find the lines of the code. Without a time of
-    modification linecache never looks for a file."""
-    import linecache
+class Sources:
+    """Lets traceback and inspect find the lines of the code. They look in linecache; until
+    somebody imports that, this waits for it in the import system."""
 
-    lines = source.splitlines(True)
-    linecache.cache[filename] = (len(source), None, lines, filename)
+    def __init__(self):
+        self.entries = {}
+        self.readers = [sys.modules["linecache"]] if "linecache" in sys.modules else []
+
+    def keep(self, filename, source):
+        # Without a time of modification linecache never looks for a file.
+        self.entries[filename] = (len(source), None, source.splitlines(True), filename)
+        for linecache in self.readers:
+            linecache.cache[filename] = self.entries[filename]
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "linecache":
+            return None
+        for finder in sys.meta_path:
+            spec = finder.find_spec(name, path, target) if finder is not self else None
+            if spec is not None:
+                self.loader, spec.loader = spec.loader, self
+                return spec
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self.loader
+        self.loader.exec_module(module)
+        if isinstance(getattr(module, "cache", None), dict):  # it is no file of the user's by the same name
+            module.cache.update(self.entries)
+            self.readers.append(module)
 
 
 def magic(error, source):
@@ -540,7 +619,7 @@ def frame_data(value, data):
     if type(value).__module__.partition(".")[0] != "pandas" or type(value).__name__ != "DataFrame":
         return
     try:
-        data["application/vnd.dataresource+json"] = json.loads(value.head(MAX_ROWS).to_json(orient="table"))
+        data["application/vnd.dataresource+json"] = decode(value.head(MAX_ROWS).to_json(orient="table").encode())
     except Exception:  # columns of the same name, or what has no JSON
         pass
 
@@ -573,11 +652,15 @@ def publish(data, main=False, display_id=None, update=False):
         message["display_id"] = str(display_id)
     if clean and os.getpid() == KERNEL.pid:
         flush()
-        KERNEL.say(encode({"id": KERNEL.current, "display": message}))
+        line = encode({"id": KERNEL.current, "display": message})
+        if main:  # nothing but the done comes after it, as a rule
+            KERNEL.held += line + b"\n"
+        else:
+            KERNEL.say(line)
 
 
 def encode_value(value):
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False)
+    text = dumps(value)
     if len(text) > MAX_ENVELOPE * 2:
         raise ValueError("too large")
     return text.encode()
@@ -640,7 +723,7 @@ def explain(error):
     whatever state the user's code has left the interpreter in."""
     try:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
-        trace = traceback.TracebackException(type(error), error, beyond_us(error.__traceback__))
+        trace = standard("traceback").TracebackException(type(error), error, beyond_us(error.__traceback__))
         prune(trace)
         try:
             flush()
@@ -648,6 +731,14 @@ def explain(error):
         except Exception:  # standard error may be closed, or anything
             pass
         return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": stack(trace)}})
+    except BaseException:
+        return without_trace(error)
+
+
+def without_trace(error):
+    """The envelope where even traceback cannot be had."""
+    try:
+        return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": Raw(b"[]")}})
     except BaseException:
         name = "".join(c for c in type(error).__name__ if c.isalnum() or c == "_")
         return b'{"error":{"type":"%s","message":"","stacktrace":[]}}' % name.encode()
@@ -682,7 +773,7 @@ def stack(trace, depth=0):
     if cause is not None and depth < 20:
         lines += stack(cause, depth + 1)
         lines += [list(cause.format_exception_only())[-1].rstrip("\n")[:MAX_MESSAGE], link]
-    mine = traceback.StackSummary.from_list([frame for frame in trace.stack if users(frame.filename)])
+    mine = standard("traceback").StackSummary.from_list([frame for frame in trace.stack if users(frame.filename)])
     lines += [text.rstrip("\n") for text in mine.format()]
     if hasattr(trace, "msg"):  # of a syntax error, this is the line that is wrong
         where = list(trace.format_exception_only())[:-1]
@@ -788,7 +879,7 @@ def furnish(kernel):
     shell = ZMQInteractiveShell()
     builtins.get_ipython = lambda: shell
     sys.path.insert(0, WORKSPACE)
-    sys.meta_path.insert(0, BACKEND)
+    sys.meta_path[:0] = [BACKEND, SOURCES]
     sys.meta_path.append(Notebook())
 
 
@@ -807,8 +898,8 @@ def settle():
 
 
 if __name__ == "__main__":
-    KERNEL, BACKEND = Kernel(), Backend()
-    signal.signal(signal.SIGINT, KERNEL.interrupt)
+    KERNEL, BACKEND, SOURCES = Kernel(), Backend(), Sources()
+    _signal.signal(_signal.SIGINT, KERNEL.interrupt)
     OURSELVES = sys.modules["__main__"]  # the user's code takes the name; this keeps it alive
     settle()
     furnish(KERNEL)
