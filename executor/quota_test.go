@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/doctor"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -75,10 +76,11 @@ func TestDiskQuota(t *testing.T) {
 	if _, err := without.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
 		t.Errorf("where there are no quotas: %v", err)
 	}
-	config, _, has := onQuotas(t)
+	config, dir, has := onQuotas(t)
 	if !has {
 		return
 	}
+	testDoctorOfQuotas(t, dir)
 	config.Transient = true
 	e := rig.Start(t, config)
 	s, other := create(t, e, byQuota), create(t, e, byQuota)
@@ -103,6 +105,16 @@ func TestDiskQuota(t *testing.T) {
 		t.Errorf("the other one: %q, %q", r.Stdout, r.Stderr)
 	}
 	testQuotaOfFiles(t, e, s.ID)
+}
+
+// testDoctorOfQuotas: the doctor names where there are quotas.
+func testDoctorOfQuotas(t *testing.T, dir string) {
+	t.Helper()
+	for _, f := range doctor.Examine(t.Context()) {
+		if f.Mechanism == "project quota" && (f.State != doctor.InForce || !strings.Contains(f.Detail, dir)) {
+			t.Errorf("the doctor finds %+v", f)
+		}
+	}
 }
 
 // testQuotaOfFiles: what comes by the executor, who is root, has to fit too.
