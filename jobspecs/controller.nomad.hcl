@@ -8,6 +8,12 @@
 #         store=postgres://yurt@db.example.org/yurt
 #     nomad job run controller.nomad.hcl
 #
+# or, with `-var vault=…`, in Vault, in a secret of its engine kv, version 2, that has the same
+# fields. docs/OPERATING.md says how Vault comes to trust the job.
+#
+#     vault kv put -mount=secret yurt-controller tls_ca=@yurt-ca.pem …
+#     nomad job run -var vault=secret/data/yurt-controller controller.nomad.hcl
+#
 # With ACLs the job itself is who asks Nomad, and this is what it has to be allowed:
 #
 #     nomad acl policy apply -namespace default -job yurt-controller yurt-controller - <<POLICY
@@ -33,10 +39,22 @@ variable "consul" {
   description = "The address of a node's agent of Consul"
 }
 
+variable "vault" {
+  type        = string
+  default     = ""
+  description = "The path of the secret in Vault, such as secret/data/yurt-controller; none for Nomad's variables"
+}
+
 variable "insecure_listen" {
   type        = bool
   default     = false
   description = "Listen where others can reach it: the API asks for no key, so something in front of it has to"
+}
+
+locals {
+  # What begins and ends a template in which the fields of the secret are.
+  begin = var.vault == "" ? "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}" : "{{ with secret \"${var.vault}\" }}{{ with .Data.data }}"
+  end   = var.vault == "" ? "{{ end }}" : "{{ end }}{{ end }}"
 }
 
 job "yurt-controller" {
@@ -96,6 +114,17 @@ job "yurt-controller" {
         file = true
       }
 
+      # Templates alone need the token of Vault: the controller never has it.
+      dynamic "vault" {
+        for_each = var.vault == "" ? [] : [var.vault]
+        content {
+          role         = "yurt-controller"
+          change_mode  = "noop"
+          env          = false
+          disable_file = true
+        }
+      }
+
       env {
         YURT_LISTEN           = "${NOMAD_ADDR_http}"
         YURT_STATE_DIR        = "${NOMAD_ALLOC_DIR}/data"
@@ -110,33 +139,37 @@ job "yurt-controller" {
 
       # Certificates that are renewed are taken up without a restart.
       template {
-        destination = "${NOMAD_SECRETS_DIR}/ca.pem"
-        change_mode = "noop"
-        data        = "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}{{ .tls_ca }}{{ end }}"
+        destination          = "${NOMAD_SECRETS_DIR}/ca.pem"
+        change_mode          = "noop"
+        error_on_missing_key = true
+        data                 = "${local.begin}{{ .tls_ca }}${local.end}"
       }
 
       template {
-        destination = "${NOMAD_SECRETS_DIR}/controller.pem"
-        change_mode = "noop"
-        data        = "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}{{ .tls_cert }}{{ end }}"
+        destination          = "${NOMAD_SECRETS_DIR}/controller.pem"
+        change_mode          = "noop"
+        error_on_missing_key = true
+        data                 = "${local.begin}{{ .tls_cert }}${local.end}"
       }
 
       template {
-        destination = "${NOMAD_SECRETS_DIR}/controller-key.pem"
-        change_mode = "noop"
-        perms       = "0600"
-        data        = "{{ with nomadVar \"nomad/jobs/yurt-controller\" }}{{ .tls_key }}{{ end }}"
+        destination          = "${NOMAD_SECRETS_DIR}/controller-key.pem"
+        change_mode          = "noop"
+        perms                = "0600"
+        error_on_missing_key = true
+        data                 = "${local.begin}{{ .tls_key }}${local.end}"
       }
 
-      # Where sessions are kept, and any other setting that is secret.
+      # Where sessions are kept, and any other setting that is secret. When one changes, the
+      # controller is started again.
       template {
         destination = "${NOMAD_SECRETS_DIR}/settings.env"
         env         = true
         data        = <<-ENV
-          {{ with nomadVar "nomad/jobs/yurt-controller" -}}
+          ${local.begin}
           {{ if .store }}YURT_STORE={{ .store }}{{ end }}
           {{ if .consul_token }}CONSUL_HTTP_TOKEN={{ .consul_token }}{{ end }}
-          {{- end }}
+          ${local.end}
         ENV
       }
 

@@ -5,7 +5,7 @@
 // [Nomad] and [Consul] are for tests: they start what is asked for, wait until it can be
 // used, and when the test ends stop every job and agent and fail the test if anything
 // stays behind: a process, a mount, a cgroup. [StartNomad] and [StartConsul] are the same
-// for programs. An agent is killed, as by a crash, with its Kill, and started again on the
+// for programs. [Vault] is a server of Vault for a test. An agent is killed, as by a crash, with its Kill, and started again on the
 // same data directory with Start.
 //
 // Every agent has a loopback address of its own (127.x.y.z), so its ports are the usual

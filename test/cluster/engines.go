@@ -17,6 +17,7 @@ type engine string
 const (
 	engineNomad  engine = "nomad"
 	engineConsul engine = "consul"
+	engineVault  engine = "vault"
 )
 
 // find returns the path of its pinned version, and builds it first where that was never

@@ -174,7 +174,7 @@ client {
   gc_disk_usage_threshold  = 99
   gc_inode_usage_threshold = 99
   options = {
-    "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean,vault"
+    "fingerprint.denylist" = "env_aws,env_gce,env_azure,env_digitalocean"
     "driver.denylist"      = "docker,java,qemu"
   }
 }

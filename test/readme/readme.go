@@ -1,4 +1,4 @@
-// Package readme runs what the README shows, so that it stays true of every server.
+// Package readme runs what the README and other pages show, so that it stays true.
 package readme
 
 import (
@@ -15,16 +15,22 @@ import (
 // Block returns the first fenced block of the README that holds the text.
 func Block(t testing.TB, language, holding string) string {
 	t.Helper()
-	readme, err := os.ReadFile(filepath.Join(rig.Root(t), "README.md"))
+	return BlockOf(t, "README.md", language, holding)
+}
+
+// BlockOf is Block for another page, such as docs/OPERATING.md.
+func BlockOf(t testing.TB, page, language, holding string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(rig.Root(t), page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, found := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
+	for _, found := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
 		if strings.Contains(found[1], holding) {
 			return found[1]
 		}
 	}
-	t.Fatalf("the README has no %s block that holds %q any more; correct this test", language, holding)
+	t.Fatalf("%s has no %s block that holds %q any more; correct this test", page, language, holding)
 	return ""
 }
 

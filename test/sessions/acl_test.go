@@ -26,23 +26,9 @@ func turnACLsOn(t *testing.T, w *world) {
 	defer cancel()
 	go bootstrap(ctx, w.Nomad.Servers[0].API)
 	for _, agent := range slices.Concat(w.Nomad.Servers, w.Nomad.Clients) {
-		if err := agent.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		config := filepath.Join(agent.Dir, "config", "acl.hcl")
-		if err := os.WriteFile(config, []byte("acl { enabled = true }\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
 		agent.API.SetSecretID(operator)
-		if err := agent.Start(t.Context()); err != nil {
-			t.Fatal(err)
-		}
 	}
-	for _, client := range w.Nomad.Clients {
-		if err := client.WaitDriver(t.Context(), "yurt"); err != nil {
-			t.Fatal(err)
-		}
-	}
+	configure(t, w, "acl.hcl", "acl { enabled = true }\n")
 	if _, _, err := nobody(t, w).Jobs().List(nil); err == nil {
 		t.Error("Nomad answers whoever asks")
 	}
@@ -59,6 +45,27 @@ func turnACLsOn(t *testing.T, w *world) {
 		_, err := w.Nomad.API.ACLPolicies().Upsert(policy, nil)
 		return err == nil
 	})
+}
+
+// configure starts the agents of Nomad again, with one more file of configuration.
+func configure(t *testing.T, w *world, name, config string) {
+	t.Helper()
+	for _, agent := range slices.Concat(w.Nomad.Servers, w.Nomad.Clients) {
+		if err := agent.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(agent.Dir, "config", name), []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := agent.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, client := range w.Nomad.Clients {
+		if err := client.WaitDriver(t.Context(), "yurt"); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // bootstrap makes the operator's token as soon as there is a leader to do so.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,23 +27,11 @@ import (
 // are found through Consul when they are ready. When one is killed the other goes on with
 // its sessions, and so does its own next life.
 func testOnNomad(t *testing.T, w *world) {
-	for _, controller := range w.Controllers { // these have a store of their own
-		if err := controller.Stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	stopControllers(t, w)
 	turnACLsOn(t, w)
 	putSecrets(t, w, pgserver.Start(t).Database())
-	runControllers(t, w)
-	defer func() {
-		if t.Failed() {
-			t.Log(controllerLog(w))
-		}
-		if _, _, err := w.Nomad.API.Jobs().Deregister("yurt-controller", true, nil); err != nil {
-			t.Error(err)
-		}
-		rig.Eventually(t, "the controllers have ended", func() bool { return len(found(t, w)) == 0 })
-	}()
+	runControllers(t, w, nil)
+	defer endControllers(t, w)
 	allocs, clients := findControllers(t, w)
 	one, other := &world{w.Cluster, clients[0]}, &world{w.Cluster, clients[1]}
 	session := one.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
@@ -70,23 +59,25 @@ func testOnNomad(t *testing.T, w *world) {
 	})
 }
 
+// stopControllers ends those that the cluster began with: they have a store of their own.
+func stopControllers(t *testing.T, w *world) {
+	t.Helper()
+	for _, controller := range w.Controllers {
+		if err := controller.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // putSecrets stores what the head of the job says.
 func putSecrets(t *testing.T, w *world, store string) {
 	t.Helper()
-	ca := filepath.Join(w.Dir, "ca")
-	authority, err := identity.OpenAuthority(ca, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	certificate, key := filepath.Join(dir, "controller.pem"), filepath.Join(dir, "controller-key.pem")
-	if _, err := authority.Issue(identity.Name{Role: identity.RoleController, Name: "on-nomad"}, time.Hour, certificate, key); err != nil {
-		t.Fatal(err)
-	}
+	certifyController(t, w, dir)
 	variable := nomad.NewVariable("nomad/jobs/yurt-controller")
 	variable.Items = nomad.VariableItems{"store": store}
-	for name, file := range map[string]string{"tls_ca": filepath.Join(ca, identity.AuthorityFile), "tls_cert": certificate, "tls_key": key} {
-		data, err := os.ReadFile(file)
+	for name, file := range map[string]string{"tls_ca": identity.AuthorityFile, "tls_cert": "controller.pem", "tls_key": "controller-key.pem"} {
+		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,14 +88,38 @@ func putSecrets(t *testing.T, w *world, store string) {
 	}
 }
 
+// certifyController makes, in dir, the certificates of a controller that is on Nomad.
+func certifyController(t *testing.T, w *world, dir string) {
+	t.Helper()
+	ca := filepath.Join(w.Dir, "ca")
+	authority, err := identity.OpenAuthority(ca, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := identity.Name{Role: identity.RoleController, Name: "on-nomad"}
+	if _, err := authority.Issue(name, time.Hour, filepath.Join(dir, "controller.pem"), filepath.Join(dir, "controller-key.pem")); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(ca, identity.AuthorityFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, identity.AuthorityFile), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // controllers is how many run on Nomad.
 const controllers = 2
 
-func runControllers(t *testing.T, w *world) {
+// runControllers runs the job as it ships, with further variables.
+func runControllers(t *testing.T, w *world, more map[string]string) {
 	t.Helper()
 	var variables strings.Builder
 	fmt.Fprintf(&variables, "count = %d\n", controllers)
-	for name, value := range map[string]string{"yurt": w.Program(), "consul": w.Consul.Address} {
+	values := map[string]string{"yurt": w.Program(), "consul": w.Consul.Address}
+	maps.Copy(values, more)
+	for name, value := range values {
 		quoted, err := json.Marshal(value)
 		if err != nil {
 			t.Fatal(err)
@@ -118,6 +133,18 @@ func runControllers(t *testing.T, w *world) {
 	if _, _, err := w.Nomad.API.Jobs().Register(job, nil); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// endControllers purges the job, and waits until nothing of it runs.
+func endControllers(t *testing.T, w *world) {
+	t.Helper()
+	if t.Failed() {
+		t.Log(controllerLog(w))
+	}
+	if _, _, err := w.Nomad.API.Jobs().Deregister("yurt-controller", true, nil); err != nil {
+		t.Error(err)
+	}
+	rig.Eventually(t, "the controllers have ended", func() bool { return len(found(t, w)) == 0 })
 }
 
 // found are the controllers that Consul knows to be ready.
