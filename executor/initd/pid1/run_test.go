@@ -307,13 +307,15 @@ func TestStartsThatFail(t *testing.T) {
 
 func TestForgetAndSignal(t *testing.T) {
 	i := startInit(t)
-	out, req, err := i.start(t.Context(), "echo on; sleep 100 & wait")
+	out, req, err := i.start(t.Context(), "echo $$; sleep 100 & wait")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := out.Next(); err != nil {
+	first, _, err := out.Next()
+	if err != nil {
 		t.Fatal(err)
 	}
+	group := strings.TrimSpace(string(first.Data))
 	reason := func(err error) string {
 		failure := new(initd.Failure)
 		errors.As(err, &failure)
@@ -336,8 +338,9 @@ func TestForgetAndSignal(t *testing.T) {
 		t.Errorf("it ended with %+v, %v", exit, err)
 	}
 	// Its group got the signal with it.
-	if text, _, err := i.run(t.Context(), fmt.Sprintf("sleep 0.1; pgrep -c -u %d sleep", testUser)); text != "0\n" || err != nil {
-		t.Errorf("%q are left, %v", text, err)
+	gone := "timeout 10 sh -c 'while pgrep -g " + group + "; do sleep 0.01; done' >/dev/null"
+	if _, exit, err := i.run(t.Context(), gone); exit.Code != 0 || err != nil {
+		t.Errorf("waiting for its group to be gone ended with %+v, %v", exit, err)
 	}
 	if err := i.Signal(t.Context(), req.ID, syscall.SIGTERM); reason(err) != initd.ReasonNotFound {
 		t.Errorf("signalling what has ended gave %v", err)
