@@ -72,7 +72,7 @@ type Session struct {
 	AgentID     string            `json:"agent_id,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Env         map[string]string `json:"-"` // may hold secrets: never shown
-	HasFiles    bool              `json:"-"` // it was created with files, which are nowhere but in its sandbox
+	HasFiles    bool              `json:"-"` // it was given files, which are nowhere but in its sandbox; of an ephemeral one
 	Resources   Resources         `json:"resources"`
 	Timeout     Duration          `json:"timeout"`      // lifetime
 	IdleTimeout Duration          `json:"idle_timeout"` // since the last activity

@@ -20,7 +20,10 @@ func (c *Controller) WriteFile(ctx context.Context, sessionID, name string, cont
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	return at.node.WriteFile(ctx, at.sandbox, at.path, &cappedReader{from: content, left: yurt.MaxFileBytes}, options)
+	if err := c.noteFiles(ctx, at.session); err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return at.node.WriteFile(ctx, at.session.SandboxID, at.path, &cappedReader{from: content, left: yurt.MaxFileBytes}, options)
 }
 
 // ReadFile opens a span of the file at name. The caller closes it.
@@ -29,7 +32,7 @@ func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span 
 	if err != nil {
 		return nil, yurt.FileInfo{}, err
 	}
-	return at.node.ReadFile(ctx, at.sandbox, at.path, span)
+	return at.node.ReadFile(ctx, at.session.SandboxID, at.path, span)
 }
 
 // StatFile describes what is at name, the workspace itself included, not following a
@@ -39,7 +42,7 @@ func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (yurt
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	return at.node.StatFile(ctx, at.sandbox, at.path)
+	return at.node.StatFile(ctx, at.session.SandboxID, at.path)
 }
 
 // ListFiles lists a part of what is below the directory at name.
@@ -51,7 +54,7 @@ func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, opti
 	if err != nil {
 		return yurt.FileList{}, err
 	}
-	return at.node.ListFiles(ctx, at.sandbox, at.path, options)
+	return at.node.ListFiles(ctx, at.session.SandboxID, at.path, options)
 }
 
 // MakeDir makes the directory at name and those above it. One that is there is no
@@ -61,7 +64,10 @@ func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode y
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	return at.node.MakeDir(ctx, at.sandbox, at.path, mode)
+	if err := c.noteFiles(ctx, at.session); err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return at.node.MakeDir(ctx, at.session.SandboxID, at.path, mode)
 }
 
 // MoveFile gives what is at name the path to. It replaces a file only where replace
@@ -75,7 +81,7 @@ func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, r
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	return at.node.MoveFile(ctx, at.sandbox, at.path, cleanTo, replace)
+	return at.node.MoveFile(ctx, at.session.SandboxID, at.path, cleanTo, replace)
 }
 
 // ChmodFile sets the permission bits of what is at name.
@@ -84,7 +90,7 @@ func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	return at.node.ChmodFile(ctx, at.sandbox, at.path, mode)
+	return at.node.ChmodFile(ctx, at.session.SandboxID, at.path, mode)
 }
 
 // RemoveFile removes what is at name. A directory must be empty unless all of it is to
@@ -94,7 +100,7 @@ func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all
 	if err != nil {
 		return err
 	}
-	return at.node.RemoveFile(ctx, at.sandbox, at.path, all)
+	return at.node.RemoveFile(ctx, at.session.SandboxID, at.path, all)
 }
 
 // PackFiles writes what is below the directory at name to a tar archive. Nothing is
@@ -104,7 +110,7 @@ func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to i
 	if err != nil {
 		return err
 	}
-	return at.node.PackFiles(ctx, at.sandbox, at.path, to)
+	return at.node.PackFiles(ctx, at.session.SandboxID, at.path, to)
 }
 
 // UnpackFiles reads a tar archive into the directory at name, which it makes. What
@@ -114,7 +120,10 @@ func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, ar
 	if err != nil {
 		return yurt.Unpacked{}, err
 	}
-	return at.node.UnpackFiles(ctx, at.sandbox, at.path, archive)
+	if err := c.noteFiles(ctx, at.session); err != nil {
+		return yurt.Unpacked{}, err
+	}
+	return at.node.UnpackFiles(ctx, at.session.SandboxID, at.path, archive)
 }
 
 // WatchFiles calls ready once it watches, and then each with what happens in the
@@ -125,13 +134,13 @@ func (c *Controller) WatchFiles(ctx context.Context, sessionID, name string, dee
 	if err != nil {
 		return err
 	}
-	return at.node.WatchFiles(ctx, at.sandbox, at.path, deep, ready, each)
+	return at.node.WatchFiles(ctx, at.session.SandboxID, at.path, deep, ready, each)
 }
 
 // place is where a path of a session is.
 type place struct {
 	node    Node
-	sandbox string
+	session yurt.Session
 	path    string // clean, below the workspace
 }
 
@@ -142,7 +151,7 @@ func (c *Controller) useFile(ctx context.Context, sessionID, name string) (place
 		return place{}, err
 	}
 	session, node, err := c.useSandbox(ctx, sessionID)
-	return place{node: node, sandbox: session.SandboxID, path: clean}, err
+	return place{node: node, session: session, path: clean}, err
 }
 
 // useDir is useFile where the workspace itself will do, which "" means too.
@@ -155,7 +164,7 @@ func (c *Controller) useDir(ctx context.Context, sessionID, field, name string) 
 		return place{}, err
 	}
 	session, node, err := c.useSandbox(ctx, sessionID)
-	return place{node: node, sandbox: session.SandboxID, path: clean}, err
+	return place{node: node, session: session, path: clean}, err
 }
 
 // useSandbox returns the session, whose sandbox must be there, and its node, and

@@ -197,7 +197,7 @@ func isRepeated(err error) bool {
 // placeElsewhere gives a session, whose node is lost before anything ran, another sandbox.
 func (c *Controller) placeElsewhere(ctx context.Context, live *liveExecution, session yurt.Session) (yurt.Session, error) {
 	if session.HasFiles {
-		return session, yurt.Errorf(yurt.CodeSandboxFailed, "node %s is lost, and with it the files that the session was created with; create another session", session.Placement.Node)
+		return session, yurt.Errorf(yurt.CodeSandboxFailed, "node %s is lost, and with it the files that the session was given; create another session", session.Placement.Node)
 	}
 	template, err := c.pooledTemplate(ctx, session.TemplateID)
 	if err != nil {

@@ -1,6 +1,10 @@
 package controller
 
-import "github.com/yurtrun/yurt"
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+)
 
 // validateFiles checks the files that a session is to begin with.
 func validateFiles(req CreateSessionRequest) error {
@@ -16,4 +20,17 @@ func fitFiles(files []yurt.SourceFile, disk yurt.Size) error {
 		return yurt.FieldErrorf(yurt.CodeWorkspaceFull, "files", "they have %s, and the workspace %s; give less, or ask for more resources.disk", size, disk)
 	}
 	return nil
+}
+
+// noteFiles has a session be known to have files before it gets them: an ephemeral one is not
+// started elsewhere without.
+func (c *Controller) noteFiles(ctx context.Context, session yurt.Session) error {
+	if session.Mode != yurt.ModeEphemeral || session.HasFiles {
+		return nil
+	}
+	_, err := c.store.ChangeSession(ctx, session.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		s.HasFiles = true
+		return nil, hasSandbox(s)
+	})
+	return err
 }

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/yurtrun/yurt"
@@ -79,24 +80,37 @@ func TestIdempotentCreateWithFiles(t *testing.T) {
 }
 
 // TestNodeIsLostWithFiles: what never ran is not run elsewhere without the files that it was to
-// find.
+// find, however they came.
 func TestNodeIsLostWithFiles(t *testing.T) {
-	nodes, use := useCluster()
-	w := testWorld(t, use)
-	s, err := w.CreateSession(t.Context(), withFiles(yurt.SourceFile{Path: "a"}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes.nodes["a"].Fail("StartExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
-	failed := make(chan error)
-	go func() {
-		_, err := w.Execute(context.Background(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("echo moved")})
-		failed <- err
-	}()
-	w.eventually("it is about to start", func() bool { return w.session(s.ID).State == yurt.SessionRunning })
-	nodes.set(func() { nodes.lost["a"], nodes.at = true, "b" })
-	wantCode(t, <-failed, yurt.CodeSandboxFailed)
-	if n := nodes.nodes["b"].Count(); n != 0 {
-		t.Errorf("the other node has %d sandboxes", n)
+	for how, give := range map[string]func(*world) (yurt.Session, error){
+		"created with": func(w *world) (yurt.Session, error) {
+			return w.CreateSession(t.Context(), withFiles(yurt.SourceFile{Path: "a"}))
+		},
+		"written": func(w *world) (yurt.Session, error) {
+			s := w.create("")
+			_, err := w.WriteFile(t.Context(), s.ID, "a", strings.NewReader("text"), yurt.WriteOptions{})
+			return s, err
+		},
+	} {
+		t.Run(how, func(t *testing.T) {
+			nodes, use := useCluster()
+			w := testWorld(t, use)
+			s, err := give(w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nodes.nodes["a"].Fail("StartExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
+			failed := make(chan error)
+			go func() {
+				_, err := w.Execute(context.Background(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("echo moved")})
+				failed <- err
+			}()
+			w.eventually("it is about to start", func() bool { return w.session(s.ID).State == yurt.SessionRunning })
+			nodes.set(func() { nodes.lost["a"], nodes.at = true, "b" })
+			wantCode(t, <-failed, yurt.CodeSandboxFailed)
+			if n := nodes.nodes["b"].Count(); n != 0 {
+				t.Errorf("the other node has %d sandboxes", n)
+			}
+		})
 	}
 }

@@ -193,7 +193,7 @@ func testChange(t *testing.T, store controller.Store) {
 		}
 		change, err := s.Transition(yurt.SessionTerminated, "done", at)
 		s.Placement.Node, s.SandboxID, s.ActiveAt, s.Owner = "other", "sbx_other", at, "ctl_b"
-		s.Timeout, s.IdleTimeout, s.EndsBy = s.Timeout+1, s.IdleTimeout+1, &at
+		s.Timeout, s.IdleTimeout, s.EndsBy, s.HasFiles = s.Timeout+1, s.IdleTimeout+1, &at, true
 		return []yurt.Transition{change}, err
 	})
 	if err != nil {

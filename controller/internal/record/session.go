@@ -39,7 +39,7 @@ func SessionValues(s yurt.Session) ([]any, error) {
 	}, nil
 }
 
-// extras is what the column of that name has: what a session is created with, and has no
+// extras is what the column of that name has: what a session is created with or given, and has no
 // column of its own.
 type extras struct {
 	DiskKind yurt.DiskKind `json:"disk_kind,omitempty"`
@@ -54,15 +54,16 @@ func extrasOf(s yurt.Session) extras {
 
 // SessionChanges returns the values of what a step of a session's life can change:
 // state, reason, timeout, idle_timeout, placement, sandbox_id, updated_at, active_at,
-// ended_at, owner, ends_by, reuse_key, expires_at.
+// ended_at, owner, ends_by, reuse_key, extras, expires_at.
 func SessionChanges(s yurt.Session) ([]any, error) {
-	placement, err := json.Marshal(s.Placement)
-	if err != nil {
+	placement, placementErr := json.Marshal(s.Placement)
+	extras, extrasErr := json.Marshal(extrasOf(s))
+	if err := errors.Join(placementErr, extrasErr); err != nil {
 		return nil, fmt.Errorf("encoding a session: %w", err)
 	}
 	return []any{
 		string(s.State), s.Reason, int64(s.Timeout), int64(s.IdleTimeout), string(placement), s.SandboxID,
-		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, ExpiresAt(s),
+		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, string(extras), ExpiresAt(s),
 	}, nil
 }
 
