@@ -236,6 +236,10 @@ const tidyPause = 2 * time.Millisecond
 // tidy removes what nobody needs any more of a run that ended, and prepares for the
 // next one. forget has yurt-init forget it, and is nil if that does not know it.
 func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) error) {
+	late := r.sandbox.zygotes.isLate(r.language)
+	if late {
+		e.prepareZygote(r)
+	}
 	select { // those who wait for the result come first, and may be done with the sandbox
 	case <-r.sandbox.gone:
 	case <-time.After(tidyPause):
@@ -252,7 +256,9 @@ func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) erro
 	if err := r.sandbox.group.Prepare(); err != nil {
 		e.logger.Debug("preparing for the next execution", "sandbox", r.sandbox.id, "error", err)
 	}
-	e.prepareZygote(r)
+	if !late {
+		e.prepareZygote(r)
+	}
 }
 
 // kill ends every process of the run, whatever it did to get away.

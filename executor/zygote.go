@@ -49,6 +49,7 @@ type zygote struct {
 	tries    int    // how often it was started
 	id       string // of its process, in yurt-init; "" while there is none
 	refusals int
+	late     bool // the next run was there before it could be started
 }
 
 // of returns the zygote of the language. The lock is held.
@@ -97,7 +98,25 @@ func (z *zygotes) begun(language, id string) {
 	if id == "" {
 		one.tries++
 	}
-	one.id, one.refusals = id, 0
+	one.id, one.refusals, one.late = id, 0, false
+}
+
+// missed notes that the next run was there before the zygote could be started.
+func (z *zygotes) missed(language string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.of(language).late = true
+}
+
+// isLate reports whether that was so the last time. Whoever starts a run as soon as the one
+// before has ended leaves no moment but that.
+func (z *zygotes) isLate(language string) bool {
+	if language == "" {
+		return false
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.of(language).late
 }
 
 // ended notes that there is none any more.
@@ -221,10 +240,15 @@ func (e *Executor) prepareZygote(r *run) {
 // addZygote starts a zygote, unless something is being started, or is there, of the user's.
 func (e *Executor) addZygote(s *sandbox, language, id string) {
 	if !s.gate.TryLock() {
+		s.zygotes.missed(language)
 		return
 	}
 	defer s.gate.Unlock()
-	if s.lives() != nil || s.paused() || !s.quiet() {
+	if s.lives() != nil || s.paused() {
+		return
+	}
+	if !s.quiet() {
+		s.zygotes.missed(language)
 		return
 	}
 	s.zygotes.begun(language, "")
