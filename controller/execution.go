@@ -106,7 +106,7 @@ func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteR
 func (c *Controller) start(ctx context.Context, node Node, session yurt.Session, record yurt.Execution, spec yurt.ExecutionSpec) error {
 	work, cancel := detached(ctx, startLimit)
 	defer cancel()
-	live := c.register(session.SandboxID, node, record, spec.OutputLimit) // first, so that an end of the session finds it
+	live := c.register(session, node, record, spec.OutputLimit) // first, so that an end of the session finds it
 	_, err := c.store.BeginExecution(work, record, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		if err := mayExecute(s); err != nil {
 			return nil, err

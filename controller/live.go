@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -22,10 +23,12 @@ const (
 type liveExecution struct {
 	record yurt.Execution // as it began
 	limit  yurt.Size      // of each stream of output
+	stays  bool           // its session does not end with it
 
 	ctx    context.Context // ends with a cause that is an *endCause, or with the controller
 	cancel context.CancelCauseFunc
-	done   chan struct{} // closed once the end is stored
+	told   chan struct{} // closed once those who wait may have the end
+	done   chan struct{} // closed once the end is stored, or there is none
 
 	mu       sync.Mutex
 	node     Node
@@ -43,11 +46,11 @@ type endCause struct{ errorType, reason string }
 func (e *endCause) Error() string { return e.reason }
 
 // register makes the record of an execution that is followed from now on.
-func (c *Controller) register(sandboxID string, node Node, record yurt.Execution, limit yurt.Size) *liveExecution {
+func (c *Controller) register(session yurt.Session, node Node, record yurt.Execution, limit yurt.Size) *liveExecution {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	live := &liveExecution{
-		record: record, sandbox: sandboxID, node: node, limit: limit,
-		ctx: ctx, cancel: cancel, done: make(chan struct{}),
+		record: record, sandbox: session.SandboxID, node: node, limit: limit, stays: session.Mode == yurt.ModePersistent,
+		ctx: ctx, cancel: cancel, told: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.mu.Lock()
 	c.live[record.ID] = live
@@ -85,13 +88,30 @@ func (c *Controller) liveExecutionsOf(sessionID string) []*liveExecution {
 	return list
 }
 
-// waitLive returns the execution once its end is stored.
+// tell lets those who wait have the end, the first that it is called with.
+func (l *liveExecution) tell(ended yurt.Execution) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended.ID == "" {
+		l.ended = ended
+		close(l.told)
+	}
+}
+
+// end returns what was told.
+func (l *liveExecution) end() yurt.Execution {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
+
+// waitLive returns the execution once it has ended for all who ask.
 func (c *Controller) waitLive(ctx context.Context, live *liveExecution) (yurt.Execution, error) {
 	select {
+	case <-live.told:
+		return live.end(), nil
 	case <-live.done:
-		live.mu.Lock()
-		defer live.mu.Unlock()
-		return live.ended, nil
+		return live.end(), nil
 	case <-ctx.Done():
 		return yurt.Execution{}, ctx.Err()
 	case <-c.ctx.Done():
@@ -308,32 +328,61 @@ const (
 	keepSession                    // it never ran: the session stays as it was
 )
 
-// finish stores the result, moves the session on and tells everybody who waits.
+// finish stores the result, moves the session on and tells everybody who waits: before it is
+// stored, where all who ask then will find it so. A controller that is killed between the two
+// leaves an execution that has not ended, and whose result the node has, as one that is killed
+// before.
 func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afterEnd) {
-	result = wellFormed(result)
-	session, ended := c.storeResult(live, result, after)
+	result, now := wellFormed(result), c.clock.Now()
 	record := live.record
 	record.State, record.Result = result.State(), result
+	change := func(s *yurt.Session, running int) ([]yurt.Transition, error) {
+		return c.afterEnd(s, running, record.ID, result, after)
+	}
+	commit := c.endLater(live, result, change)
+	late := commit != nil
+	if late {
+		c.metrics.executionEnded(record)
+		live.tell(record)
+		runtime.Gosched() // those who wait come first
+	}
+	session, ended := c.storeResult(live, result, change, commit)
 	if !ended {
 		if first, err := c.store.Execution(context.WithoutCancel(live.ctx), record.SessionID, record.ID); err == nil && first.State.Ended() {
 			record = first // another result was stored before
 		}
 	}
-	live.mu.Lock()
-	live.ended = record
-	live.mu.Unlock()
-	if ended {
+	if ended && !late {
 		c.metrics.executionEnded(record)
+	}
+	live.tell(record)
+	if ended {
 		c.log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
 			"exit_code", result.ExitCode, "error_type", errorTypeOf(result), "duration_ms", result.Metrics.DurationMS)
 		if session.State.Ended() {
 			c.destroyAfterWatchers(session, live)
 		} else {
 			c.reaper.arm(session)
-			c.reaper.forgetLater(live, c.clock.Now())
+			c.reaper.forgetLater(live, now)
 		}
 	}
 	c.drop(live)
+}
+
+// endLater is [LateStore.EndExecutionLater] for an execution whose session goes on. It returns
+// nil where the end has to be stored before anybody is told.
+func (c *Controller) endLater(live *liveExecution, result *yurt.Result, change SessionChange) (commit func() (yurt.Session, bool, error)) {
+	store, may := c.store.(LateStore)
+	if !may || !live.stays {
+		return nil
+	}
+	work, cancel := detached(live.ctx, startLimit)
+	defer cancel()
+	commit, err := store.EndExecutionLater(work, live.record.ID, result, change)
+	if err != nil {
+		return nil // it is stored in the ordinary way, which says why it cannot be
+	}
+	return commit
 }
 
 // wellFormed returns the result with what every reader may rely on: empty lists, and
@@ -362,22 +411,26 @@ func errorTypeOf(result *yurt.Result) string {
 	return result.Error.Type
 }
 
-// storeResult stores the result and the step that the session takes with it. A store
-// that is away is waited for; when the controller is closed meanwhile, the next one that
-// follows the execution gets the result from the node. A store that fails otherwise is
-// tried again a few times; then the result is lost to all but those who wait for it now,
-// and the session is judged by the next sweep.
-func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, after afterEnd) (yurt.Session, bool) {
-	change := func(s *yurt.Session, running int) ([]yurt.Transition, error) {
-		return c.afterEnd(s, running, live.record.ID, result, after)
+// storeResult stores the result and the step that the session takes with it, first by commit
+// if that is not nil. A store that is away is waited for; when the controller is closed
+// meanwhile, the next one that follows the execution gets the result from the node. A store that
+// fails otherwise is tried again a few times; then the result is lost to all but those who wait
+// for it now, and the session is judged by the next sweep.
+func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, change SessionChange, commit func() (yurt.Session, bool, error)) (yurt.Session, bool) {
+	store := func() (yurt.Session, bool, error) {
+		work, cancel := detached(live.ctx, startLimit)
+		defer cancel()
+		return c.store.EndExecution(work, live.record.ID, result, change)
+	}
+	if commit == nil {
+		commit = store
 	}
 	for try := 1; ; try++ {
-		work, cancel := detached(live.ctx, startLimit)
-		session, ended, err := c.store.EndExecution(work, live.record.ID, result, change)
-		cancel()
+		session, ended, err := commit()
 		if err == nil {
 			return session, ended
 		}
+		commit = store
 		c.log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
 		if try >= finishTries && yurt.CodeOf(err) != yurt.CodeUnavailable || c.ctx.Err() != nil {
 			return yurt.Session{}, false

@@ -239,7 +239,7 @@ func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session, 
 			return err
 		}
 		record.Owner = c.id
-		live := c.register(session.SandboxID, node, record, yurt.DefaultOutputLimit)
+		live := c.register(session, node, record, yurt.DefaultOutputLimit)
 		c.log.Info("following an execution again", "session", session.ID, "execution", record.ID)
 		c.background(func(context.Context) { c.follow(live) })
 	}

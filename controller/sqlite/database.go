@@ -16,6 +16,7 @@ func readTexts() []string { return []string{selectSession, selectExecution, sele
 type reader struct {
 	*sql.DB
 	prepared map[string]*sql.Stmt // by text; never changed once open
+	late     late
 }
 
 func newReader(ctx context.Context, path string, n int) (*reader, error) {
@@ -53,8 +54,18 @@ func dsn(path string) string {
 		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4096)"
 }
 
-// QueryRowContext is that of sql.DB, with a prepared statement where there is one.
+// QueryContext is that of sql.DB, after what is written late.
+func (r *reader) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	if err := r.late.wait(ctx); err != nil {
+		return nil, err
+	}
+	return r.DB.QueryContext(ctx, text, args...)
+}
+
+// QueryRowContext is that of sql.DB, after what is written late, and with a prepared statement
+// where there is one.
 func (r *reader) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	_ = r.late.wait(ctx) // if it ended, so does the query
 	if statement, ok := r.prepared[text]; ok {
 		return statement.QueryRowContext(ctx, args...)
 	}

@@ -36,7 +36,10 @@ type Store struct {
 	pools poolSizes
 }
 
-var _ controller.Store = (*Store)(nil)
+var (
+	_ controller.Store     = (*Store)(nil)
+	_ controller.LateStore = (*Store)(nil)
+)
 
 // Open opens the file at path, makes it when it is not there, and brings its
 // schema up to date. The caller closes the store. It fails when another process has the

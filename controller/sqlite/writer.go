@@ -41,6 +41,11 @@ func (w *writer) transact(ctx context.Context, work func(tx *transaction) error,
 		return err
 	}
 	defer done()
+	return w.carryOut(ctx, work, ended)
+}
+
+// carryOut is transact for who has the turn.
+func (w *writer) carryOut(ctx context.Context, work func(tx *transaction) error, ended func(committed bool)) error {
 	tx := &transaction{w: w, ctx: context.WithoutCancel(ctx)}
 	open := true
 	defer func() {
