@@ -1,6 +1,7 @@
 package initd
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -205,7 +206,7 @@ func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.F
 			return nil, Begun{}, err
 		}
 	}
-	out := &Output{client: c, conn: conn, reader: NewReader(conn)}
+	out := &Output{client: c, conn: conn, reader: NewReader(bufio.NewReader(conn))} // of what follows the exit there is nothing to read ahead
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	begun, err := out.begin(kind, message, files, meanwhile)
 	if !stop() {
