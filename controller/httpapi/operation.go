@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -161,7 +162,24 @@ func respond(status int, v any, headers ...string) *huma.StreamResponse {
 			ctx.SetHeader(headers[i], headers[i+1])
 		}
 		ctx.SetHeader("Content-Type", typeJSON)
-		ctx.SetStatus(status)
-		_ = writeJSON(ctx.BodyWriter(), v) // a client that left misses nothing
+		_ = writeJSON(&wholeAnswer{ctx, status}, v) // a client that left misses nothing
 	}}
+}
+
+// wholeAnswer writes the body of an answer that comes in one piece, as an encoder of JSON gives
+// it. It is sent at once: who asked does not wait until the request is logged.
+type wholeAnswer struct {
+	ctx    huma.Context
+	status int
+}
+
+func (a *wholeAnswer) Write(body []byte) (int, error) {
+	a.ctx.SetHeader("Content-Length", strconv.Itoa(len(body)))
+	a.ctx.SetStatus(a.status)
+	writer := a.ctx.BodyWriter()
+	n, err := writer.Write(body)
+	if answer, is := writer.(http.ResponseWriter); is && err == nil {
+		err = http.NewResponseController(answer).Flush()
+	}
+	return n, err
 }
