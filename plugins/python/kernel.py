@@ -552,6 +552,8 @@ TEXTS = (
 
 def bundle(value):
     """The MIME bundle of a value, and its metadata left out."""
+    if type(value) in SIMPLE:  # which have no other representation
+        return {"text/plain": plain(value)}
     data = {}
     if not isinstance(value, type) and not hasattr_safe(value, "_yurt_canary_method_that_no_object_has_"):
         data.update(called(value, "_repr_mimebundle_", include=None, exclude=None) or {})
