@@ -75,6 +75,7 @@ func (c *cell) Begin(process kernel.Process, seq uint64) error {
 	case *kernelProcess:
 		c.process = p
 	}
+	_ = c.process.leaf.KeepOpen() // else it is opened each time
 	if usage, err := c.process.leaf.Usage(); err == nil {
 		c.before = usage
 	}

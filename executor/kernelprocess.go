@@ -182,6 +182,7 @@ func (p *kernelProcess) letGo() {
 	if p.requests != nil {
 		p.requests.Close()
 	}
+	p.leaf.Close()
 }
 
 // Send implements kernel.Process.

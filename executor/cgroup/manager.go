@@ -90,12 +90,14 @@ type Leaf interface {
 	Kill(ctx context.Context) error
 	// Usage says what the run has used.
 	Usage() (Usage, error)
+	// KeepOpen opens what Usage reads, for who asks often; Close closes it.
+	KeepOpen() error
 	// Count says how many processes are inside.
 	Count() (int, error)
 	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
 	Remove() error
-	// Close closes what is open of one that was made ahead. The leaf is as it was, and can
-	// do all of the above more slowly.
+	// Close closes what is open of it. The leaf is as it was, and can do all of the above more
+	// slowly.
 	Close()
 }
 

@@ -148,7 +148,17 @@ func (l *leafV1) open() (err error) {
 	if l.tasks, err = openTasks(l.dirs); err != nil {
 		return err
 	}
+	return l.KeepOpen()
+}
+
+// KeepOpen implements [Leaf].
+func (l *leafV1) KeepOpen() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for i, path := range l.gaugePaths() {
+		if l.gauges[i] != nil {
+			continue
+		}
 		fd, err := openControl(path, unix.O_RDONLY)
 		if err != nil {
 			return fmt.Errorf("opening a cgroup: %w", &os.PathError{Op: "open", Path: path, Err: err})
@@ -162,6 +172,8 @@ func (l *leafV1) open() (err error) {
 func (l *leafV1) Close() {
 	closeAll(l.tasks)
 	l.tasks = nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for i, file := range l.gauges {
 		if file != nil {
 			file.Close()
@@ -182,3 +194,6 @@ func (g *groupV2) Reclaim(string) error { return nil }
 
 // Name implements [Leaf].
 func (l *leafV2) Name() error { return nil }
+
+// KeepOpen implements [Leaf]: here nothing is kept open.
+func (l *leafV2) KeepOpen() error { return nil }

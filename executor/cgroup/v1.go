@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -410,8 +411,10 @@ type leafV1 struct {
 	dirs                 []string
 	memory, cpu, freezer string
 
-	tasks  []*os.File         // opened ahead; nil once they were handed out
-	gauges [gaugesV1]*os.File // likewise, until it is closed
+	tasks []*os.File // opened ahead; nil once they were handed out
+
+	mu     sync.Mutex
+	gauges [gaugesV1]*os.File // nil unless they are kept open
 
 	nameless *nameless // nil once it has the name of its run
 }
@@ -540,9 +543,10 @@ func (l *leafV1) gaugePaths() [gaugesV1]string {
 	}
 }
 
-func (l *leafV1) Usage() (u Usage, err error) {
-	var data [gaugesV1][]byte
-	paths := l.gaugePaths()
+// readGauges returns what is in the files of gaugePaths.
+func (l *leafV1) readGauges(paths [gaugesV1]string) (data [gaugesV1][]byte, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for i := range data {
 		if file := l.gauges[i]; file != nil {
 			data[i], err = readOpen(file)
@@ -550,8 +554,17 @@ func (l *leafV1) Usage() (u Usage, err error) {
 			data[i], err = readControl(paths[i])
 		}
 		if err != nil {
-			return u, fmt.Errorf("reading %s: %w", filepath.Base(paths[i]), err)
+			return data, fmt.Errorf("reading %s: %w", filepath.Base(paths[i]), err)
 		}
+	}
+	return data, nil
+}
+
+func (l *leafV1) Usage() (u Usage, err error) {
+	paths := l.gaugePaths()
+	data, err := l.readGauges(paths)
+	if err != nil {
+		return u, err
 	}
 	nanos, err := parseInt(paths[gaugeCPU], data[gaugeCPU])
 	if err != nil {
