@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -239,5 +240,23 @@ func TestStdinOutlivesTheExecutor(t *testing.T) {
 	write(t, e, s.ID, shell, "on\n", false)
 	if r := wait(t, e, s.ID, shell); !strings.HasSuffix(r.Stdout, "it read on\r\n10 20\r\n") {
 		t.Errorf("got %q", r.Stdout)
+	}
+}
+
+// TestInitDoesNotEndWhenAsked: what ends other programs is nothing to the first process of a
+// sandbox, were it sent by the host's root.
+func TestInitDoesNotEndWhenAsked(t *testing.T) {
+	e := rig.Executor(t)
+	s, err := e.CreateSandbox(t.Context(), rig.Spec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE} {
+		if err := syscall.Kill(s.PID, signal); err != nil {
+			t.Fatal(err)
+		}
+		if result := wait(t, e, s.ID, begin(t, e, s.ID, "true")); result.ExitCode != 0 {
+			t.Errorf("after %s: %+v", signal, result)
+		}
 	}
 }

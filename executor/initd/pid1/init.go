@@ -83,7 +83,7 @@ func Run(ctx context.Context, args []string) error {
 	if err := o.mounts.make(); err != nil {
 		return err
 	}
-	if err := unignoreSignals(); err != nil {
+	if err := standardSignals(); err != nil {
 		return err
 	}
 	filter := os.NewFile(uintptr(o.filter), "filter")
@@ -128,17 +128,13 @@ func (o options) newForker(homes []*os.File, program []byte) (_ *forker, err err
 
 // reap waits for every child, ours and those that were orphaned to us.
 func reap(ctx context.Context, t *table) {
-	// Notify rather than Ignore: an ignored signal would stay ignored in children.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGCHLD)
-	ignored := make(chan os.Signal, 1)
-	signal.Notify(ignored, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	for {
 		for t.reap() {
 		}
 		select {
 		case <-signals:
-		case <-ignored:
 		case <-ctx.Done():
 			return
 		}

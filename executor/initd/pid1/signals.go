@@ -2,6 +2,7 @@ package pid1
 
 import (
 	"fmt"
+	"slices"
 	"syscall"
 	"unsafe"
 
@@ -34,20 +35,26 @@ const (
 	sizeOfSignals = 8 // bytes of a mask
 )
 
-// unignoreSignals gives every ignored signal its default. The Go runtime handles most
-// of them, which an exec makes default; it leaves alone the rest, such as those that
-// C libraries keep for themselves.
-func unignoreSignals() error {
+// endings are the signals that a Go program ends by unless it asks to be told of them. By
+// their defaults the kernel never ends the first process of a namespace.
+func endings() []syscall.Signal {
+	return []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
+}
+
+// standardSignals gives every ignored signal, and those that ask a program to end, its
+// default. The Go runtime handles most of them, which an exec makes default; it leaves alone
+// the rest, such as those that C libraries keep for themselves.
+func standardSignals() error {
 	for signal := uintptr(1); signal <= lastSignal; signal++ {
 		var have, standard sigaction
 		if _, _, errno := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, signal, 0, uintptr(unsafe.Pointer(&have)), sizeOfSignals, 0, 0); errno != 0 {
 			return fmt.Errorf("reading the action of signal %d: %w", signal, errno)
 		}
-		if have.handler != ignoreSignal {
+		if have.handler != ignoreSignal && !slices.Contains(endings(), syscall.Signal(signal)) {
 			continue
 		}
 		if _, _, errno := syscall.RawSyscall6(unix.SYS_RT_SIGACTION, signal, uintptr(unsafe.Pointer(&standard)), 0, sizeOfSignals, 0, 0); errno != 0 {
-			return fmt.Errorf("no longer ignoring signal %d: %w", signal, errno)
+			return fmt.Errorf("giving signal %d its default: %w", signal, errno)
 		}
 	}
 	return nil
