@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -101,17 +102,8 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := e.giveImage(s, image, undo); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	limits := limitsOf(spec)
-	limits.Devices = deviceRules(layout.Devices)
-	s.group, err = e.cgroups.Create(s.id, limits)
-	if err != nil {
+	if err := e.launchInit(ctx, s, layout, undo, phases); err != nil {
 		return yurt.Sandbox{}, err
-	}
-	undo.add(func() error { return destroyGroup(s.group) }) // with whatever runs in it
-	phases.mark("cgroup")
-
-	if err := e.launchInit(ctx, s, layout, phases); err != nil {
-		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.id, err)
 	}
 	undo.add(func() error { s.release(); return nil })
 	undo.add(func() error { e.layers.Release(s.id); return nil })
@@ -237,30 +229,68 @@ func (s *sandbox) makeDir() error {
 	return nil
 }
 
-// launchInit starts the sandbox's init and returns when it answers.
-func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Layout, phases *phases) error {
-	files, births, homes, err := e.initFiles(s)
+// launchInit makes the sandbox's cgroups, starts its init in them, and returns when it answers.
+func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Layout, undo *rollback, phases *phases) (err error) {
+	var refused error // by the host, of the limits
+	var ahead sync.WaitGroup
+	defer func() {
+		if err != nil && refused == nil {
+			err = yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.id, err)
+		}
+	}()
+	files, err := e.initFiles(s)
 	if err != nil {
 		return err
 	}
 	defer closeAll(files)
-	spec, err := e.ociSpec(ctx, s, layout, homes)
+	spec, err := e.ociSpec(ctx, s, layout)
 	if err != nil {
 		return err
 	}
 	reply, err := e.launcher.Create(ctx, launch.CreateRequest{
-		ID: s.id, Spec: spec, Layout: layout, Births: births, Homes: homes,
+		ID: s.id, Spec: spec, Layout: layout,
 		Binds: bindsOf(s.record.Spec.Host), Network: networkOf(s.record.Spec.Host),
-	}, files)
+	}, files, func() (cgroups launch.Cgroups, err error) {
+		if cgroups, refused = e.makeGroup(s, layout, undo, phases); refused == nil {
+			ahead.Go(func() { e.prepareLeaf(s) }) // while the launcher is at work
+		}
+		return cgroups, refused
+	})
+	ahead.Wait()
 	if err != nil {
 		return err
 	}
 	phases.add(reply.Phases)
 	phases.mark("launch")
-	if s.record.Init, err = procid.Of(reply.PID); err != nil {
+	return e.awaitInit(ctx, s, reply.PID, phases)
+}
+
+// makeGroup makes the sandbox's cgroups, and returns what init and its forking thread enter
+// them by. What runs in them when they are undone ends.
+func (e *Executor) makeGroup(s *sandbox, layout layout.Layout, undo *rollback, phases *phases) (cgroups launch.Cgroups, err error) {
+	began := time.Now()
+	limits := limitsOf(s.record.Spec)
+	limits.Devices = deviceRules(layout.Devices)
+	if s.group, err = e.cgroups.Create(s.id, limits); err != nil {
+		return cgroups, err
+	}
+	undo.add(func() error { return destroyGroup(s.group) })
+	if cgroups.Births, err = s.group.BirthFiles(); err != nil {
+		return cgroups, err
+	}
+	if cgroups.Homes, err = s.group.HomeFiles(); err != nil {
+		return cgroups, err
+	}
+	phases.add(map[string]float64{"cgroup": millis(time.Since(began))})
+	return cgroups, nil
+}
+
+// awaitInit returns when the init that was started answers.
+func (e *Executor) awaitInit(ctx context.Context, s *sandbox, pid int, phases *phases) (err error) {
+	if s.record.Init, err = procid.Of(pid); err != nil {
 		return fmt.Errorf("%w: %s", err, s.lastWords())
 	}
-	if err := s.group.Settle(reply.PID); err != nil {
+	if err := s.group.Settle(pid); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
@@ -273,7 +303,7 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Lay
 }
 
 // initFiles opens what the launcher hands to init, in the order of [launch.CreateRequest].
-func (e *Executor) initFiles(s *sandbox) (files []*os.File, births, homes int, err error) {
+func (e *Executor) initFiles(s *sandbox) (files []*os.File, err error) {
 	defer func() {
 		if err != nil {
 			closeAll(files)
@@ -281,29 +311,19 @@ func (e *Executor) initFiles(s *sandbox) (files []*os.File, births, homes int, e
 	}()
 	listener, err := initd.Listen(s.path(socketFile))
 	if err != nil {
-		return files, 0, 0, err
+		return files, err
 	}
 	files = append(files, listener)
 	filter, err := dup(e.filter)
 	if err != nil {
-		return files, 0, 0, err
+		return files, err
 	}
 	files = append(files, filter)
 	words, err := os.OpenFile(s.path(initLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return files, 0, 0, fmt.Errorf("making init's log: %w", err)
+		return files, fmt.Errorf("making init's log: %w", err)
 	}
-	files = append(files, words)
-	birthFiles, err := s.group.BirthFiles()
-	if err != nil {
-		return files, 0, 0, err
-	}
-	files = append(files, birthFiles...)
-	homeFiles, err := s.group.HomeFiles()
-	if err != nil {
-		return files, 0, 0, err
-	}
-	return append(files, homeFiles...), len(birthFiles), len(homeFiles), nil
+	return append(files, words), nil
 }
 
 func dup(file *os.File) (*os.File, error) {

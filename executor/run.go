@@ -253,11 +253,16 @@ func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) erro
 		cancel()
 	}
 	r.clean()
-	if err := r.sandbox.group.Prepare(); err != nil {
-		e.logger.Debug("preparing for the next execution", "sandbox", r.sandbox.id, "error", err)
-	}
+	e.prepareLeaf(r.sandbox)
 	if !late {
 		e.prepareZygote(r)
+	}
+}
+
+// prepareLeaf makes the cgroup of the next run ahead, which does without if that fails.
+func (e *Executor) prepareLeaf(s *sandbox) {
+	if err := s.group.Prepare(); err != nil {
+		e.logger.Debug("preparing for the next execution", "sandbox", s.id, "error", err)
 	}
 }
 

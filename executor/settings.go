@@ -104,7 +104,7 @@ func removeStore(store string) error {
 }
 
 // ociSpec says what the sandbox is made of.
-func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout, homes int) (*specs.Spec, error) {
+func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout) (*specs.Spec, error) {
 	spec := s.record.Spec
 	uptime, err := oci.HostUptime()
 	if err != nil {
@@ -117,19 +117,18 @@ func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout, 
 	return oci.Spec(oci.Options{
 		IDBase: s.record.IDBase, Layout: root,
 		Disk: spec.Resources.Disk, Memory: spec.Resources.Memory,
-		CgroupPath: s.group.BirthPath(), InitArgs: initArgs(spec, homes),
+		CgroupPath: e.cgroups.BirthPath(s.id), InitArgs: initArgs(spec),
 		MaxFiles:  max(maxOpenFiles, uint64(spec.Limits().Ulimits.NoFile)),
 		Workspace: workspace, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinuxLabel,
 		Layered: spec.Template.Isolation.PerExecution, Uptime: uptime,
 	}), nil
 }
 
-func initArgs(spec yurt.SandboxSpec, homes int) []string {
+func initArgs(spec yurt.SandboxSpec) []string {
 	args := []string{
 		"-listen-fd=" + strconv.Itoa(launch.InitListenFD),
 		"-filter-fd=" + strconv.Itoa(launch.InitFilterFD),
 		"-homes-fd=" + strconv.Itoa(launch.InitHomesFD),
-		"-homes=" + strconv.Itoa(homes),
 	}
 	for _, path := range append(oci.Writable(), writableMounts(spec.Host)...) {
 		args = append(args, "-write="+path)

@@ -47,10 +47,8 @@ type Group interface {
 	Freezer
 	Gauge
 	// BirthFiles are the v1 tasks files that the launching thread enters, so that
-	// init is born in its place. On v2 there are none; see BirthPath.
+	// init is born in its place. On v2 there are none; see [Manager.BirthPath].
 	BirthFiles() ([]*os.File, error)
-	// BirthPath is the v2 cgroup, below the mount, that init is born in; "" on v1.
-	BirthPath() string
 	// HomeFiles are the v1 tasks files of init's forking thread, those of the
 	// hierarchies in which a run has a leaf first. On v2 there are none.
 	HomeFiles() ([]*os.File, error)
@@ -228,6 +226,15 @@ func (m *Manager) Create(name string, limits Limits) (Group, error) {
 		return m.createV2(name, limits)
 	}
 	return m.createV1(name, limits)
+}
+
+// BirthPath is the v2 cgroup, below the mount, that the init of a sandbox of that name is
+// born in; "" on v1.
+func (m *Manager) BirthPath(name string) string {
+	if m.Version() == 2 {
+		return filepath.Join("/", m.parent, name)
+	}
+	return ""
 }
 
 // Open returns the group of a sandbox that was made earlier.

@@ -267,8 +267,6 @@ func (m *Manager) allowDevicesV1(dir, rules string) error {
 // Settle does nothing: init was born in its place, under the limits.
 func (g *groupV1) Settle(int) error { return nil }
 
-func (g *groupV1) BirthPath() string { return "" }
-
 func (g *groupV1) BirthFiles() ([]*os.File, error) { return openTasks(g.places("init")) }
 
 func (g *groupV1) HomeFiles() ([]*os.File, error) { return openTasks(g.places("runs")) }

@@ -19,14 +19,12 @@ import (
 
 // groupV2 is one directory of the unified hierarchy.
 type groupV2 struct {
-	path   string // below the mount
 	dir    string
 	limits Limits
 }
 
 func (m *Manager) groupV2(name string, limits Limits) *groupV2 {
-	path := filepath.Join("/", m.parent, name)
-	return &groupV2{path: path, dir: filepath.Join(m.v2, path), limits: limits}
+	return &groupV2{dir: filepath.Join(m.v2, m.parent, name), limits: limits}
 }
 
 func (m *Manager) createV2(name string, limits Limits) (Group, error) {
@@ -142,8 +140,6 @@ func enable(dir string) error {
 	}
 	return nil
 }
-
-func (g *groupV2) BirthPath() string { return g.path }
 
 func (g *groupV2) BirthFiles() ([]*os.File, error) { return nil, nil }
 

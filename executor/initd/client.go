@@ -103,16 +103,25 @@ func (c *Client) call(ctx context.Context, kind Kind, message any) error {
 		return err
 	}
 	defer conn.Close()
+	_, err = ask(ctx, conn, kind, message)
+	return err
+}
+
+// ask is call on the connection, and returns the answer.
+func ask(ctx context.Context, conn *net.UnixConn, kind Kind, message any) (frame Frame, err error) {
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
+	defer func() {
+		if !stop() { // the connection is of no use any more
+			err = fmt.Errorf("waiting for yurt-init: %w", errors.Join(ctx.Err(), err))
+		}
+	}()
 	if err := WriteMessage(conn, kind, message); err != nil {
-		return fmt.Errorf("asking yurt-init: %w", errors.Join(ctx.Err(), err))
+		return frame, fmt.Errorf("asking yurt-init: %w", err)
 	}
-	frame, err := NewReader(conn).Next()
-	if err != nil {
-		return fmt.Errorf("waiting for yurt-init: %w", errors.Join(ctx.Err(), err))
+	if frame, err = NewReader(conn).Next(); err != nil {
+		return frame, fmt.Errorf("waiting for yurt-init: %w", err)
 	}
-	return frame.expect(KindOK)
+	return frame, frame.expect(KindOK)
 }
 
 // expect returns the failure in the frame, or an error if it is not of the kind.
@@ -131,8 +140,24 @@ func (f Frame) expect(kind Kind) error {
 	}
 }
 
-// Ping returns when yurt-init answers.
-func (c *Client) Ping(ctx context.Context) error { return c.call(ctx, KindPing, nil) }
+// Ping returns when yurt-init answers. The first process is asked for on its connection.
+func (c *Client) Ping(ctx context.Context) error {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return err
+	}
+	frame, err := ask(ctx, conn, KindPing, nil)
+	var ready Ready
+	if err == nil && len(frame.Payload) > 0 {
+		err = frame.Decode(&ready)
+	}
+	if err != nil || !ready.Keeps {
+		conn.Close()
+		return err
+	}
+	c.keep(conn)
+	return nil
+}
 
 // Forget lets yurt-init drop what it keeps of an ended process.
 func (c *Client) Forget(ctx context.Context, id string) error {

@@ -336,16 +336,17 @@ func TestOutputGoesOnWhereItWasLeft(t *testing.T) {
 }
 
 // TestCloseEndsAReadThatWaits is how a watcher of a silent process is got rid of.
-// TestConnectionIsKept: where yurt-init says that it keeps connections, the next process is
-// asked for on that of one that was forgotten. Where it does not, as before it could, each
+// TestConnectionIsKept: where yurt-init says that it keeps connections, the first process is
+// asked for on that of the ping, and the next on that of one that was forgotten. Where it does not, as before it could, each
 // request has its own.
 func TestConnectionIsKept(t *testing.T) {
 	for name, c := range map[string]struct {
-		begun string
-		want  []string // the requests of each connection
+		ready, begun string
+		want         []string // the requests of each connection
 	}{
-		"kept":             {`{"pid":7,"keeps":true}`, []string{"SFS"}},
-		"as it was before": {`{"pid":7}`, []string{"S", "F", "S"}},
+		"kept":                 {`{"keeps":true}`, `{"pid":7,"keeps":true}`, []string{"PSFS"}},
+		"as it was before":     {"", `{"pid":7}`, []string{"P", "S", "F", "S"}},
+		"as it was in between": {"", `{"pid":7,"keeps":true}`, []string{"P", "SFS"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var mu sync.Mutex
@@ -367,6 +368,8 @@ func TestConnectionIsKept(t *testing.T) {
 					switch {
 					case request.Kind == KindStart:
 						conn.Write(append(AppendFrame(nil, KindBegun, []byte(c.begun)), exited()...))
+					case request.Kind == KindPing:
+						conn.Write(AppendFrame(nil, KindOK, []byte(c.ready)))
 					case first:
 						conn.Write(AppendFrame(nil, KindOK, nil))
 					}
@@ -387,6 +390,9 @@ func TestConnectionIsKept(t *testing.T) {
 				if err := out.Forget(t.Context(), "exe_1"); err != nil {
 					t.Fatal(err)
 				}
+			}
+			if err := client.Ping(t.Context()); err != nil {
+				t.Fatal(err)
 			}
 			run(true)
 			run(false)

@@ -25,7 +25,7 @@ const (
 	KindBegun Kind = 'B' // Begun
 	KindChunk Kind = 'D' // a chunk of output, see Chunk
 	KindExit  Kind = 'X' // Exit; the last frame of its connection
-	KindOK    Kind = 'O' // empty: done
+	KindOK    Kind = 'O' // done; empty, or for a KindPing Ready
 	KindError Kind = 'E' // Failure; the last frame of its connection
 )
 

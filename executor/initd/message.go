@@ -62,6 +62,11 @@ type SignalRequest struct {
 	Signal int    `json:"signal"`
 }
 
+// Ready answers a KindPing. An init of before it was there sends nothing.
+type Ready struct {
+	Keeps bool `json:"keeps,omitempty"` // the connection goes on with another request
+}
+
 // Begun says that the process was started.
 type Begun struct {
 	PID int `json:"pid"` // inside the sandbox

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -44,17 +46,36 @@ func New(path, initBin, lock string, transient bool, logger *slog.Logger) *Launc
 	return &Launcher{path: path, initBin: initBin, lock: lock, transient: transient, logger: logger}
 }
 
+// Cgroups are the v1 tasks files of a sandbox's cgroups. On v2 there are none.
+type Cgroups struct {
+	Births []*os.File // that init is born into
+	Homes  []*os.File // of its forking thread
+}
+
 // Create makes a sandbox. The files are passed as they are and stay the caller's.
 // Once begun it does not end with ctx: until the launcher has answered, threads of it
 // are in the sandbox's cgroups and processes come to be there, and nobody could
 // clear up.
-func (l *Launcher) Create(ctx context.Context, req CreateRequest, files []*os.File) (Reply, error) {
-	return l.call(ctx, Request{Create: &req}, files)
+//
+// makeCgroups makes the cgroups while the launcher does what comes before. Create closes
+// the files that it returns. If it fails, so does Create, with its error.
+func (l *Launcher) Create(ctx context.Context, req CreateRequest, files []*os.File, makeCgroups func() (Cgroups, error)) (Reply, error) {
+	return l.call(ctx, Request{Create: &req}, files, func(p *process, id uint64) error {
+		cgroups, err := makeCgroups()
+		handed := slices.Concat(cgroups.Births, cgroups.Homes)
+		defer func() {
+			for _, f := range handed {
+				f.Close()
+			}
+		}()
+		birth := &BirthRequest{Births: len(cgroups.Births), Homes: len(cgroups.Homes), Stillborn: err != nil}
+		return errors.Join(err, p.send(Request{ID: id, Birth: birth}, handed))
+	})
 }
 
 // Filter returns the compiled seccomp filter of the default profile.
 func (l *Launcher) Filter(ctx context.Context) ([]byte, error) {
-	reply, err := l.call(ctx, Request{Filter: &FilterRequest{}}, nil)
+	reply, err := l.call(ctx, Request{Filter: &FilterRequest{}}, nil, func(*process, uint64) error { return nil })
 	return reply.Filter, err
 }
 
@@ -73,7 +94,8 @@ func (l *Launcher) Close() error {
 // answerTimeout bounds how long the launcher may take, on the busiest machine.
 const answerTimeout = time.Minute
 
-func (l *Launcher) call(ctx context.Context, req Request, files []*os.File) (Reply, error) {
+// call asks for something, and goes on with it by follow before it waits for the answer.
+func (l *Launcher) call(ctx context.Context, req Request, files []*os.File, follow func(p *process, id uint64) error) (Reply, error) {
 	if err := ctx.Err(); err != nil {
 		return Reply{}, err
 	}
@@ -83,8 +105,13 @@ func (l *Launcher) call(ctx context.Context, req Request, files []*os.File) (Rep
 	if err != nil {
 		return Reply{}, err
 	}
-	reply, err := p.call(ctx, req, files)
+	id, answer, err := p.begin(req, files)
 	if err != nil {
+		return Reply{}, fmt.Errorf("asking the launcher: %w", err)
+	}
+	followed := follow(p, id)
+	reply, err := p.await(ctx, answer)
+	if err := cmp.Or(followed, err); err != nil {
 		return Reply{}, err
 	}
 	if reply.Error != "" {
@@ -218,11 +245,25 @@ func (p *process) alive() bool {
 	}
 }
 
-func (p *process) call(ctx context.Context, req Request, files []*os.File) (Reply, error) {
+// begin sends the first request of an ID, and returns where the answer to all of that ID
+// comes.
+func (p *process) begin(req Request, files []*os.File) (id uint64, _ <-chan Reply, err error) {
 	answer := make(chan Reply, 1)
-	if err := p.send(req, files, answer); err != nil {
-		return Reply{}, fmt.Errorf("asking the launcher: %w", err)
+	p.mu.Lock()
+	p.last++
+	req.ID = p.last
+	p.waiting[req.ID] = answer
+	p.mu.Unlock()
+	if err := p.send(req, files); err != nil {
+		p.mu.Lock()
+		delete(p.waiting, req.ID)
+		p.mu.Unlock()
+		return 0, nil, err
 	}
+	return req.ID, answer, nil
+}
+
+func (p *process) await(ctx context.Context, answer <-chan Reply) (Reply, error) {
 	select {
 	case reply := <-answer:
 		return reply, nil
@@ -236,11 +277,8 @@ func (p *process) call(ctx context.Context, req Request, files []*os.File) (Repl
 	}
 }
 
-func (p *process) send(req Request, files []*os.File, answer chan<- Reply) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last++
-	req.ID = p.last
+// send sends a request, whole: the connection keeps messages apart.
+func (p *process) send(req Request, files []*os.File) error {
 	data, err := json.Marshal(req)
 	if err != nil {
 		return err
@@ -256,11 +294,8 @@ func (p *process) send(req Request, files []*os.File, answer chan<- Reply) error
 	if len(fds) > 0 {
 		rights = syscall.UnixRights(fds...)
 	}
-	if _, _, err := p.conn.WriteMsgUnix(data, rights, nil); err != nil {
-		return err
-	}
-	p.waiting[req.ID] = answer
-	return nil
+	_, _, err = p.conn.WriteMsgUnix(data, rights, nil)
+	return err
 }
 
 // receive hands out the replies until the launcher is gone.

@@ -20,18 +20,16 @@ const (
 type Request struct {
 	ID     uint64         `json:"id"`
 	Create *CreateRequest `json:"create,omitempty"`
+	Birth  *BirthRequest  `json:"birth,omitempty"` // of the sandbox whose Create had the same ID
 	Filter *FilterRequest `json:"filter,omitempty"`
 }
 
-// CreateRequest asks for a sandbox. With it come, in order: the listening socket,
-// the seccomp filter, the file for init's standard error, the cgroup files that
-// init is born into, and those of its forking thread.
+// CreateRequest asks for a sandbox, which is begun when a BirthRequest follows. With it come,
+// in order: the listening socket, the seccomp filter, and the file for init's standard error.
 type CreateRequest struct {
 	ID     string        `json:"id"`
-	Spec   *specs.Spec   `json:"spec"`
+	Spec   *specs.Spec   `json:"spec"` // without a path for cgroups where init is born into those that come later
 	Layout layout.Layout `json:"layout"`
-	Births int           `json:"births"`
-	Homes  int           `json:"homes"`
 
 	Binds []Bind `json:"binds,omitempty"`
 	// Network is the path of the namespace to join, or "node" for the node's; "" is one of its own.
@@ -45,6 +43,15 @@ type Bind struct {
 	Source   string `json:"source"`
 	Target   string `json:"target"`
 	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// BirthRequest says that the cgroups of a sandbox are there. With it come the files of those
+// that init is born into, and then those of its forking thread.
+type BirthRequest struct {
+	Births int `json:"births"`
+	Homes  int `json:"homes"`
+	// Stillborn says that there will be no cgroups, and so no sandbox.
+	Stillborn bool `json:"stillborn,omitempty"`
 }
 
 // Descriptors of yurt-init in a sandbox that the launcher made.

@@ -25,24 +25,18 @@ import (
 )
 
 // passed are the descriptors of a create request, in their order.
-type passed struct {
-	listen, filter, stderr *os.File
-	births, homes          []*os.File
-}
+type passed struct{ listen, filter, stderr *os.File }
 
 func unpack(req *launch.CreateRequest, files []*os.File) (passed, error) {
-	if req.Spec == nil || req.Spec.Root == nil || req.Spec.Linux == nil || len(files) != 3+req.Births+req.Homes {
+	if req.Spec == nil || req.Spec.Root == nil || req.Spec.Linux == nil || len(files) != 3 {
 		return passed{}, errors.New("the request is not complete")
 	}
-	return passed{
-		listen: files[0], filter: files[1], stderr: files[2],
-		births: files[3 : 3+req.Births], homes: files[3+req.Births:],
-	}, nil
+	return passed{listen: files[0], filter: files[1], stderr: files[2]}, nil
 }
 
 // create makes one sandbox: its root file system, its namespaces and mounts, and
-// yurt-init running in it.
-func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.Reply, err error) {
+// yurt-init running in it, once its cgroups are there.
+func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan birth) (_ launch.Reply, err error) {
 	began := time.Now()
 	p, err := unpack(req, files)
 	if err != nil {
@@ -65,15 +59,12 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.R
 	}
 	defer func() { err = errors.Join(err, drop()) }()
 	deferMounts(req.Spec)
-	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{
-		CgroupName:      req.ID,
-		Spec:            req.Spec,
-		RootlessCgroups: req.Births > 0, // not ours to make, see isolate
-	})
+	joins := req.Spec.Linux.CgroupsPath == "" // what is not ours to make, see isolate
+	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: req.ID, Spec: req.Spec, RootlessCgroups: joins})
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("configuring the sandbox: %w", err)
 	}
-	s.trim(config, req.Births > 0)
+	s.trim(config, joins)
 	container, err := libcontainer.Create(engineDir, req.ID, config)
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("preparing the sandbox: %w", err)
@@ -86,24 +77,27 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File) (_ launch.R
 		return launch.Reply{}, fmt.Errorf("opening %s: %w", os.DevNull, err)
 	}
 	defer null.Close()
-	process, err := initProcess(req.Spec.Process, p, null)
-	if err != nil {
-		return launch.Reply{}, err
-	}
 	prepared := time.Now()
-	if err := runIn(p.births, func() error { return container.Run(process) }); err != nil {
+	b := <-born
+	defer b.close()
+	if b.stillborn || joins != (len(b.births) > 0) { // which would be without limits
+		return launch.Reply{}, errors.New("there are no cgroups for the sandbox")
+	}
+	process, err := initProcess(req.Spec.Process, p, b.homes, null)
+	if err != nil {
+		return launch.Reply{}, err
+	}
+	started := time.Now()
+	if err := runIn(b.births, func() error { return container.Run(process) }); err != nil {
 		return launch.Reply{}, fmt.Errorf("starting the sandbox: %w", err)
 	}
-	pid, err := process.Pid()
+	pid, err := s.reap(process)
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("starting the sandbox: %w", err)
-	}
-	if err := s.reap(process, pid); err != nil {
-		return launch.Reply{}, err
 	}
 	return launch.Reply{PID: pid, Phases: map[string]float64{
 		"configure": millis(prepared.Sub(began)),
-		"namespace": millis(time.Since(prepared)),
+		"namespace": millis(time.Since(started)),
 	}}, nil
 }
 
@@ -132,7 +126,7 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 // does; each line of it would be sent, read and thrown away.
 const warnings = "3"
 
-func initProcess(spec *specs.Process, p passed, stdin *os.File) (*libcontainer.Process, error) {
+func initProcess(spec *specs.Process, p passed, homes []*os.File, stdin *os.File) (*libcontainer.Process, error) {
 	rlimits := make([]configs.Rlimit, 0, len(spec.Rlimits))
 	for _, r := range spec.Rlimits {
 		limit, err := rlimit(r)
@@ -142,13 +136,13 @@ func initProcess(spec *specs.Process, p passed, stdin *os.File) (*libcontainer.P
 		rlimits = append(rlimits, limit)
 	}
 	return &libcontainer.Process{
-		Args:       spec.Args,
+		Args:       append(slices.Clone(spec.Args), fmt.Sprintf("-homes=%d", len(homes))),
 		Env:        spec.Env,
 		Cwd:        spec.Cwd,
 		Stdin:      stdin,
 		Stdout:     p.stderr,
 		Stderr:     p.stderr,
-		ExtraFiles: append([]*os.File{p.listen, p.filter}, p.homes...),
+		ExtraFiles: append([]*os.File{p.listen, p.filter}, homes...),
 		Rlimits:    rlimits,
 		Init:       true,
 		LogLevel:   warnings,

@@ -44,7 +44,7 @@ func Serve(initBin string, transient bool) error {
 	if err := os.Setenv("GOMAXPROCS", "1"); err != nil {
 		return err
 	}
-	s := &server{conn: conn.(*net.UnixConn), networks: newNetworks(), inits: make(map[*libcontainer.Process]struct{})}
+	s := &server{conn: conn.(*net.UnixConn), networks: newNetworks(), births: newBirths(), inits: make(map[*libcontainer.Process]struct{})}
 	if s.skeletons, err = newSkeletons(initBin); err != nil {
 		return err
 	}
@@ -100,16 +100,21 @@ type server struct {
 	conn      *net.UnixConn
 	skeletons *skeletons
 	networks  *networks
+	births    *births
 
 	mu    sync.Mutex
 	inits map[*libcontainer.Process]struct{} // that run
 }
 
-// reap waits for a sandbox's init. The executor notices its end by itself.
-func (s *server) reap(init *libcontainer.Process, pid int) error {
+// reap waits for a sandbox's init, whose number on the host it returns. The executor notices
+// its end by itself.
+func (s *server) reap(init *libcontainer.Process) (pid int, err error) {
+	if pid, err = init.Pid(); err != nil {
+		return 0, err
+	}
 	end, err := pidfd.Open(pid)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	s.mu.Lock()
 	s.inits[init] = struct{}{}
@@ -122,7 +127,7 @@ func (s *server) reap(init *libcontainer.Process, pid int) error {
 		delete(s.inits, init)
 		s.mu.Unlock()
 	}()
-	return nil
+	return pid, nil
 }
 
 // killAll ends every sandbox; with its init the kernel ends the rest of it.
@@ -153,8 +158,29 @@ func (s *server) serve() error {
 		if err := json.Unmarshal(data[:n], &req); err != nil {
 			return fmt.Errorf("reading a request: %w", err)
 		}
-		go s.handle(req, files)
+		if err := s.take(req, files); err != nil {
+			return err
+		}
 	}
+}
+
+// take begins with what is asked for.
+func (s *server) take(req launch.Request, files []*os.File) error {
+	switch {
+	case req.Birth != nil:
+		born, err := unpackBirth(req.Birth, files)
+		s.births.deliver(req.ID, born)
+		return err
+	case req.Create != nil: // of which the birth may be the next message
+		born := s.births.expect(req.ID)
+		go func() {
+			defer s.births.done(req.ID, born)
+			s.handle(req, files, born)
+		}()
+	default:
+		go s.handle(req, files, nil)
+	}
+	return nil
 }
 
 func receivedFiles(oob []byte) ([]*os.File, error) {
@@ -176,11 +202,9 @@ func receivedFiles(oob []byte) ([]*os.File, error) {
 }
 
 // handle answers the request, and then prepares for the next.
-func (s *server) handle(req launch.Request, files []*os.File) {
-	reply, err := s.answer(req, files)
-	for _, f := range files {
-		f.Close()
-	}
+func (s *server) handle(req launch.Request, files []*os.File, born <-chan birth) {
+	reply, err := s.answer(req, files, born)
+	closeAll(files)
 	if err != nil {
 		reply = launch.Reply{Error: err.Error()}
 	}
@@ -194,10 +218,10 @@ func (s *server) handle(req launch.Request, files []*os.File) {
 	}
 }
 
-func (s *server) answer(req launch.Request, files []*os.File) (reply launch.Reply, err error) {
+func (s *server) answer(req launch.Request, files []*os.File, born <-chan birth) (reply launch.Reply, err error) {
 	switch {
 	case req.Create != nil:
-		return s.create(req.Create, files)
+		return s.create(req.Create, files, born)
 	case req.Filter != nil:
 		reply.Filter, err = compileFilter()
 		return reply, err

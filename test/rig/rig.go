@@ -104,7 +104,7 @@ func buildOnce(root string, b Binaries) error {
 		{b.ExampleDir + "/", "./plugins/examples/...", "0", ""},
 	}
 	for _, build := range builds {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w"+build.linking, "-tags", "seccomp,netgo,osusergo", "-o", build.out, build.pkg)
+		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w"+build.linking, "-tags", "seccomp,netgo,osusergo,runc_nocriu", "-o", build.out, build.pkg)
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "CGO_ENABLED="+build.cgo)
 		if out, err := cmd.CombinedOutput(); err != nil {

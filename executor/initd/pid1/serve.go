@@ -81,7 +81,7 @@ func (s *session) serveOne() bool {
 	}
 	switch frame.Kind {
 	case initd.KindPing:
-		s.send(initd.KindOK, nil)
+		return initd.WriteMessage(s.conn, initd.KindOK, initd.Ready{Keeps: true}) == nil
 	case initd.KindForget:
 		var req initd.ProcessRequest
 		s.reply(frame.Decode(&req), func() error { return s.table.forget(req.ID) })
