@@ -6,8 +6,6 @@ import (
 	"maps"
 	"math"
 	"runtime"
-	"slices"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -16,85 +14,11 @@ import (
 	"github.com/yurtrun/yurt/executor/disk"
 )
 
-// maxTallied bounds how many templates are remembered of which there is nothing now.
-const maxTallied = 64
-
-// outcome is what became of a request for a sandbox.
-type outcome int
-
-const (
-	claimed   outcome = iota // it got one that was ready
-	coldStart                // it got one that was made for it
-	refusal                  // there was none
-)
-
-// tally counts what was asked for, by template.
-type tally struct {
-	mu    sync.Mutex
-	of    map[string]*templateTally // by digest
-	order []string                  // of use, the last one last
-}
-
-type templateTally struct {
-	template string
-	cached   bool
-	counts   [3]int64 // by outcome
-}
-
-func newTally() *tally { return &tally{of: make(map[string]*templateTally)} }
-
-func (t *tally) add(digest, template string, what outcome) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.touch(digest, template).counts[what]++
-}
-
-// made notes that a sandbox was made, and whether for who could have had a warm one.
-func (t *tally) made(digest, template string, cold bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	used := t.touch(digest, template)
-	used.cached = true
-	if cold {
-		used.counts[coldStart]++
-	}
-}
-
-// touch returns the counts of a template, which is used now. The lock is held.
-func (t *tally) touch(digest, template string) *templateTally {
-	if i := slices.Index(t.order, digest); i >= 0 {
-		t.order = slices.Delete(t.order, i, i+1)
-	}
-	t.order = append(t.order, digest)
-	if len(t.order) > maxTallied {
-		delete(t.of, t.order[0])
-		t.order = slices.Delete(t.order, 0, 1)
-	}
-	if t.of[digest] == nil {
-		t.of[digest] = &templateTally{template: template}
-	}
-	return t.of[digest]
-}
-
-// list returns what is remembered, by digest.
-func (t *tally) list() map[string]yurt.TemplateCapacity {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	list := make(map[string]yurt.TemplateCapacity, len(t.of))
-	for digest, used := range t.of {
-		list[digest] = yurt.TemplateCapacity{
-			Template: used.template, Cached: used.cached,
-			Claims: used.counts[claimed], Cold: used.counts[coldStart], Refused: used.counts[refusal],
-		}
-	}
-	return list
-}
-
 // Capacity says what the node has to offer.
 func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 	c := yurt.Capacity{
 		Node: e.config.Node, Since: e.begun, Draining: e.draining.Load(),
-		MaxSandboxes: e.config.MaxSandboxes, Templates: e.tally.list(),
+		MaxSandboxes: e.config.MaxSandboxes, Templates: e.tally.List(),
 	}
 	promised, err := e.hostRoom()
 	if err != nil {

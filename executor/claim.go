@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/tally"
 )
 
 // ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
@@ -25,10 +26,10 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 	digest := spec.Template.Digest()
 	s := e.reserves.Take(digest, func(s *sandbox) bool { return s.admits(spec) == nil })
 	if s == nil {
-		e.tally.add(digest, spec.Template.Name, refusal)
+		e.tally.Add(digest, spec.Template.Name, tally.Refused)
 		return yurt.Sandbox{}, false, nil
 	}
-	e.tally.add(digest, spec.Template.Name, claimed)
+	e.tally.Add(digest, spec.Template.Name, tally.Claimed)
 	sandbox, err := e.handOver(ctx, s, spec, phases)
 	return sandbox, err == nil, err
 }
@@ -65,7 +66,7 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 		}
 		if s != nil {
 			if spec.Warmable() { // else no warm one would have spared it
-				e.tally.add(s.digest, s.template, coldStart)
+				e.tally.Add(s.digest, s.template, tally.Cold)
 			}
 			return e.handOver(ctx, s, spec, phases)
 		}

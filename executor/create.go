@@ -114,7 +114,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	e.warmLater(s, to)
-	e.tally.made(s.digest, s.template, !to.warm && spec.Warmable())
+	e.tally.Made(s.digest, s.template, !to.warm && spec.Warmable())
 	return s.view(e.config.Node), nil
 }
 
@@ -151,7 +151,7 @@ func (e *Executor) layout(spec yurt.SandboxSpec, image *images.Image) (root layo
 	if root.Devices, err = devicesOf(spec.Host.Devices); err != nil {
 		return root, err
 	}
-	return mountPoints(root, spec.Host.Mounts)
+	return rootfs.WithMounts(root, spec.Host.Mounts)
 }
 
 // admit refuses what this node cannot make.

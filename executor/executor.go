@@ -27,6 +27,7 @@ import (
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/slots"
+	"github.com/yurtrun/yurt/executor/tally"
 	"github.com/yurtrun/yurt/executor/turns"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -95,7 +96,7 @@ type Executor struct {
 	slots    *slots.Set[*sandbox]
 	bells    *bells.Bells // ring under the id of the slot that changes, or for the whole node
 	draining atomic.Bool  // nothing new comes here
-	tally    *tally
+	tally    *tally.Tally
 	begun    time.Time
 
 	watches    atomic.Int64 // of files, that go on
@@ -160,7 +161,7 @@ func New(config Config) (*Executor, error) {
 		ahead:     make(map[string]packages.Layers),
 		creates:   turns.New(config.MaxCreates),
 		reserves:  reserve.New[*sandbox](),
-		bells:     bells.New(), tally: newTally(), begun: time.Now(),
+		bells:     bells.New(), tally: tally.New(), begun: time.Now(),
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/reserve"
+	"github.com/yurtrun/yurt/executor/tally"
 )
 
 // awaitNext hands out the next sandbox of the template that becomes ready in a slot of
@@ -28,7 +29,7 @@ func (e *Executor) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 		e.bells.Ring(s.slotID())
 		return yurt.Sandbox{}, err
 	}
-	e.tally.add(digest, spec.Template.Name, claimed)
+	e.tally.Add(digest, spec.Template.Name, tally.Claimed)
 	return e.handOver(ctx, s, spec, phases)
 }
 
@@ -58,6 +59,6 @@ func (e *Executor) hurry(digest string, spec yurt.SandboxSpec) error {
 			return nil
 		}
 	}
-	e.tally.add(digest, spec.Template.Name, refusal)
+	e.tally.Add(digest, spec.Template.Name, tally.Refused)
 	return yurt.Errorf(yurt.CodeNotFound, "no sandbox of that template is about to be ready here")
 }
