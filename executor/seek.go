@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/reserve"
@@ -10,19 +11,25 @@ import (
 
 // awaitNext hands out the next sandbox of the template that becomes ready in a slot of
 // anybody's. It fails at once unless one is made that nobody waits for yet: so each who
-// waits has one coming, which is made before what nobody waits for.
+// waits has one coming, which is made before what nobody waits for. When a slot fails in that,
+// one who waits is told that none is coming.
 func (e *Executor) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
 	phases := newPhases()
 	if err := e.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	digest := spec.Template.Digest()
-	s, in := e.reserves.Seek(digest, func(s *sandbox) bool { return s.admits(spec) == nil })
+	list := e.slots.List() // not with the reserve locked, as the node is when it puts something in
+	s, in := e.reserves.Seek(digest, func(s *sandbox) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
 	if in != nil {
 		var err error
-		if s, err = e.inLine(ctx, in, spec); err != nil {
+		if s, err = e.inLine(ctx, in); err != nil {
 			return yurt.Sandbox{}, err
 		}
+	}
+	if s == nil {
+		e.tally.Add(digest, spec.Template.Name, tally.Refused)
+		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeNotFound, "no sandbox of that template is about to be ready here")
 	}
 	if err := e.admitClaim(ctx, spec); err != nil { // the node may drain by now
 		e.reserves.PutBack(s)
@@ -33,18 +40,16 @@ func (e *Executor) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 	return e.handOver(ctx, s, spec, phases)
 }
 
-// inLine waits until the seeker is given a sandbox.
-func (e *Executor) inLine(ctx context.Context, in *reserve.Seeker[*sandbox], spec yurt.SandboxSpec) (*sandbox, error) {
-	err := e.hurry(spec.Template.Digest(), spec)
-	if err == nil {
-		select {
-		case s := <-in.Given():
-			return s, nil
-		case <-ctx.Done():
-			err = ctx.Err()
-		case <-e.ctx.Done():
-			err = errShuttingDown()
-		}
+// inLine waits until the seeker is given a sandbox; nil if it is turned away.
+func (e *Executor) inLine(ctx context.Context, in *reserve.Seeker[*sandbox]) (*sandbox, error) {
+	var err error
+	select {
+	case s := <-in.Given():
+		return s, nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-e.ctx.Done():
+		err = errShuttingDown()
 	}
 	if s := e.reserves.Leave(in); s != nil {
 		return s, nil
@@ -52,13 +57,9 @@ func (e *Executor) inLine(ctx context.Context, in *reserve.Seeker[*sandbox], spe
 	return nil, err
 }
 
-// hurry has a slot that makes a sandbox for nobody yet make it now.
-func (e *Executor) hurry(digest string, spec yurt.SandboxSpec) error {
-	for _, sl := range e.slots.List() {
-		if sl.Digest == digest && sl.Spec.For == "" && sl.Admits(spec) == nil && sl.BeHurried() {
-			return nil
-		}
-	}
-	e.tally.Add(digest, spec.Template.Name, tally.Refused)
-	return yurt.Errorf(yurt.CodeNotFound, "no sandbox of that template is about to be ready here")
+// hurry has one of the slots that makes a sandbox for nobody yet make it now, if there is one.
+func hurry(list []*slot, digest string, spec yurt.SandboxSpec) bool {
+	return slices.ContainsFunc(list, func(sl *slot) bool {
+		return sl.Digest == digest && sl.Spec.For == "" && sl.Admits(spec) == nil && sl.BeHurried()
+	})
 }

@@ -54,6 +54,9 @@ func (n slotNode) Bereave(s *sandbox, why string) {
 	n.tellDeath(view)
 }
 
+// LetDown implements [slots.Node].
+func (n slotNode) LetDown(digest string) { n.reserves.TurnAway(digest) }
+
 // Serve implements [slots.Node].
 func (n slotNode) Serve(do func()) error { return n.serve(do) }
 

@@ -28,6 +28,7 @@ func TestReserveHandsOutOnce(t *testing.T) {
 		want := map[string][]*thing{}                  // by digest, what must come out
 		line := map[string][]*reserve.Seeker[*thing]{} // by digest, who waits
 		anything := func(*thing) bool { return true }
+		always := func() bool { return true }
 		draw := func(t *rapid.T) string { return rapid.SampledFrom(digests).Draw(t, "digest") }
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
@@ -46,7 +47,7 @@ func TestReserveHandsOutOnce(t *testing.T) {
 			},
 			"seek": func(t *rapid.T) {
 				digest := draw(t)
-				s, in := r.Seek(digest, anything)
+				s, in := r.Seek(digest, anything, always)
 				switch list := want[digest]; {
 				case len(list) == 0 && s == nil:
 					line[digest] = append(line[digest], in)
@@ -55,6 +56,31 @@ func TestReserveHandsOutOnce(t *testing.T) {
 				default:
 					want[digest] = list[1:]
 				}
+			},
+			"seek what does not come": func(t *rapid.T) {
+				digest := draw(t)
+				s, in := r.Seek(digest, anything, func() bool { return false })
+				list := want[digest]
+				if len(list) > 0 && s == list[0] {
+					want[digest] = list[1:]
+				} else if len(list) > 0 || s != nil || in != nil {
+					t.Fatalf("out came %p, in line is %p", s, in)
+				}
+			},
+			"turn away": func(t *rapid.T) {
+				digest := draw(t)
+				r.TurnAway(digest)
+				last := len(line[digest]) - 1
+				if last < 0 {
+					return
+				}
+				if s, given := <-line[digest][last].Given(); given {
+					t.Fatalf("who came last was given %p", s)
+				}
+				if s := r.Leave(line[digest][last]); s != nil {
+					t.Fatalf("who was turned away was given %p", s)
+				}
+				line[digest] = line[digest][:last]
 			},
 			"leave": func(t *rapid.T) {
 				digest := draw(t)

@@ -36,6 +36,7 @@ func (l *Set[S]) keep(sl *Slot[S]) {
 			return // which is no failure, and must not end the slot
 		}
 		sl.clear(why)
+		l.letDown(sl)
 		l.node.Changed(sl.Spec.ID)
 		if failures++; failures >= maxFailures {
 			l.End(sl, why, true)
@@ -43,6 +44,17 @@ func (l *Set[S]) keep(sl *Slot[S]) {
 		}
 		l.logger.Warn("slot has no sandbox", "slot", sl.Spec.ID, "failures", failures, "reason", why)
 		sl.rest(backoff(failures), nil)
+	}
+}
+
+// letDown tells who waits for the slot's next sandbox, if somebody does, not to: nobody can be
+// told to wait for it again until it is there.
+func (l *Set[S]) letDown(sl *Slot[S]) {
+	sl.mu.Lock()
+	waited := sl.calm()
+	sl.mu.Unlock()
+	if waited {
+		l.node.LetDown(sl.Digest)
 	}
 }
 
@@ -97,6 +109,7 @@ func (l *Set[S]) End(sl *Slot[S], why string, failed bool) {
 	if !l.recordEnd(sl, why, failed) {
 		return
 	}
+	l.letDown(sl)
 	l.logger.Info("slot ended", "slot", sl.Spec.ID, "reason", why)
 	l.node.Changed(sl.Spec.ID)
 }
@@ -123,6 +136,7 @@ func (l *Set[S]) shut(sl *Slot[S]) {
 	defer close(sl.closed)
 	l.forget(sl)
 	sl.stop()
+	l.letDown(sl)
 	<-sl.kept
 	var none S
 	if s := sl.Current(); s != none {

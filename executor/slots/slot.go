@@ -91,9 +91,6 @@ func (sl *Slot[S]) clear(why string) {
 	if sl.ended.IsZero() {
 		sl.sandbox, sl.reason = none, why
 	}
-	if why != "" { // who waits for it would wait for long
-		sl.calm()
-	}
 }
 
 // IsOver reports whether it has ended.
@@ -156,11 +153,14 @@ func (sl *Slot[S]) BeHurried() bool {
 	return true
 }
 
-// calm says that nobody waits for the slot's next sandbox. The lock is held.
-func (sl *Slot[S]) calm() {
-	if sl.hurried {
-		sl.hurried, sl.hurry = false, make(chan struct{})
+// calm says that nobody waits for the slot's next sandbox any more, and reports whether
+// somebody did. The lock is held.
+func (sl *Slot[S]) calm() bool {
+	if !sl.hurried {
+		return false
 	}
+	sl.hurried, sl.hurry = false, make(chan struct{})
+	return true
 }
 
 // Hurrying returns a channel that is closed when somebody waits for the slot's next sandbox.

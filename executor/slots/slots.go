@@ -23,6 +23,9 @@ type Node[S Sandbox] interface {
 	Destroy(ctx context.Context, s S) error
 	// Bereave tells whose sandbox it was that it is gone, and why.
 	Bereave(s S, why string)
+	// LetDown says that the next sandbox of a slot of the digest, for which somebody waited, is
+	// not about to be ready any more.
+	LetDown(digest string)
 	// Serve starts a goroutine that the node waits for as it is closed.
 	Serve(do func()) error
 	IsClosed() bool

@@ -35,6 +35,7 @@ func (s *sandbox) IsGone() bool {
 // node is where sandboxes are made as the test says.
 type node struct {
 	wait  sync.WaitGroup
+	down  atomic.Int32  // how many who waited were let down
 	slow  chan struct{} // closed when it may see that a sandbox is gone; nil for at once
 	makes func(*slots.Slot[*sandbox]) error
 }
@@ -56,6 +57,7 @@ func (*node) Bereave(*sandbox, string)                {}
 func (n *node) Serve(do func()) error                 { n.wait.Go(do); return nil }
 func (*node) IsClosed() bool                          { return false }
 func (*node) Changed(string)                          {}
+func (n *node) LetDown(string)                        { n.down.Add(1) }
 
 // open opens a slot, in a directory that outlives the test's bubble.
 func open(t *testing.T, dir string, n *node, spec yurt.SlotSpec) *slots.Set[*sandbox] {
@@ -161,4 +163,54 @@ func TestSlotThatCannotBeFilled(t *testing.T) {
 			t.Errorf("left is %v, %v", entries, err)
 		}
 	})
+}
+
+// TestWaitingForASlotInVain: who waits for the next sandbox of a slot is let down, once, as soon as it is known that
+// there will be none soon, and nobody is told to wait for it then. Where nobody waits, nobody is.
+func TestWaitingForASlotInVain(t *testing.T) {
+	type then func(t *testing.T, set *slots.Set[*sandbox], sl *slots.Slot[*sandbox], made chan<- error)
+	fails := func(_ *testing.T, _ *slots.Set[*sandbox], _ *slots.Slot[*sandbox], made chan<- error) {
+		made <- errors.New("no room")
+	}
+	ends := func(_ *testing.T, set *slots.Set[*sandbox], sl *slots.Slot[*sandbox], _ chan<- error) {
+		set.End(sl, "not needed", false)
+	}
+	closes := func(t *testing.T, set *slots.Set[*sandbox], sl *slots.Slot[*sandbox], _ chan<- error) {
+		go func() { _ = set.Close(t.Context(), sl.Spec.ID) }() // once its keeper has left
+	}
+	for name, test := range map[string]struct {
+		waits bool
+		then  then
+		want  int32
+	}{
+		"it fails": {true, fails, 1}, "nobody waits, and it fails": {false, fails, 0},
+		"it is closed": {true, closes, 1}, "nobody waits, and it is closed": {false, closes, 0},
+		"it ends": {true, ends, 1}, "nobody waits, and it ends": {false, ends, 0},
+		"it is filled": {true, func(_ *testing.T, _ *slots.Set[*sandbox], _ *slots.Slot[*sandbox], made chan<- error) { made <- nil }, 0},
+	} {
+		dir := t.TempDir()
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				made := make(chan error)
+				defer close(made)
+				n := &node{makes: func(sl *slots.Slot[*sandbox]) error {
+					err := <-made
+					if err == nil {
+						sl.Fill(&sandbox{gone: make(chan struct{})})
+					}
+					return err
+				}}
+				set := open(t, dir, n, yurt.SlotSpec{ID: "slot-4"})
+				sl := set.Get("slot-4")
+				if test.waits && !sl.BeHurried() {
+					t.Fatal("nobody can wait for it")
+				}
+				test.then(t, set, sl, made)
+				synctest.Wait()
+				if now, more := n.down.Load(), sl.BeHurried(); now != test.want || more {
+					t.Errorf("%d were let down, want %d; one more can wait: %t", now, test.want, more)
+				}
+			})
+		})
+	}
 }
