@@ -14,6 +14,9 @@ const (
 	// moveGrace is for the executions that a lost node had not acknowledged to be started
 	// elsewhere, before their ephemeral sessions fail.
 	moveGrace = 10 * time.Second
+	// relooks is how many times in a row a node that is there, and cannot be listed, has the next
+	// sweep come at once: one that has just come back is reached in a moment.
+	relooks = 10
 )
 
 // nodeGuard is what the leader remembers of nodes between two looks. It is Run's alone.
@@ -24,6 +27,7 @@ type nodeGuard struct {
 	noticed map[string]bool      // nodes that drain, whose sessions were told since the last sweep
 	drained map[string]bool      // nodes that drained when they were last looked at
 	untrue  map[string]time.Time // sessions that were told to end though their node does not drain, since when
+	deaf    map[string]int       // nodes that were there and could not be listed, in how many sweeps in a row
 }
 
 func newNodeGuard() nodeGuard {
@@ -32,6 +36,27 @@ func newNodeGuard() nodeGuard {
 
 // note has the guard look after a node.
 func (g *nodeGuard) note(name string) { g.known[name] = true }
+
+// noteListed notes which of the nodes that are there could be listed.
+func (g *nodeGuard) noteListed(nodes map[string]Node, listed map[string]map[string]yurt.Sandbox) {
+	before := g.deaf
+	g.deaf = map[string]int{}
+	for name := range nodes {
+		if _, answered := listed[name]; !answered {
+			g.deaf[name] = before[name] + 1
+		}
+	}
+}
+
+// relook reports whether one that could not be listed may be listed in a moment.
+func (g *nodeGuard) relook() bool {
+	for _, times := range g.deaf {
+		if times <= relooks {
+			return true
+		}
+	}
+	return false
+}
 
 // forget has sessions on nodes that drain be told again: there may be some that were
 // being made.

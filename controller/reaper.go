@@ -147,9 +147,12 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 }
 
 // nextSweep says when is swept next: soon, where the last one found what may only be about
-// to change.
+// to change, or could not look.
 func (c *Controller) nextSweep(now time.Time) time.Time {
-	if len(c.suspects) > 0 || len(c.guard.untrue) > 0 {
+	switch {
+	case c.guard.relook():
+		return now.Add(nodePoll)
+	case len(c.suspects) > 0 || len(c.guard.untrue) > 0:
 		return now.Add(suspectGrace)
 	}
 	return now.Add(sweepInterval)

@@ -152,6 +152,58 @@ func TestNodeIsAskedAgain(t *testing.T) {
 	})
 }
 
+// sweptStore tells of each sweep that ended.
+type sweptStore struct {
+	controller.Store
+
+	swept chan struct{}
+}
+
+func (s *sweptStore) PurgeSessions(ctx context.Context, before time.Time) (int, error) {
+	defer func() {
+		select {
+		case s.swept <- struct{}{}:
+		case <-ctx.Done():
+		}
+	}()
+	return s.Store.PurgeSessions(ctx, before)
+}
+
+// TestNodeIsListedAgain: what a sweep could not look at, as its node did not answer, is looked at a moment later.
+func TestNodeIsListedAgain(t *testing.T) {
+	store := &sweptStore{swept: make(chan struct{})}
+	w := testWorld(t, func(config *controller.Config) {
+		store.Store = config.Store
+		config.Store = store
+	})
+	<-store.swept // as the node is there, and was not
+	s := w.create(yurt.ModePersistent)
+	w.node.Fail("DestroySandbox", yurt.Errorf(yurt.CodeInternal, "busy"))
+	if _, err := w.EndSession(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	sweepAfter := func(d time.Duration) bool {
+		w.eventually("the controller waits", w.clock.waitedFor)
+		w.clock.advance(d)
+		select {
+		case <-store.swept:
+			return true
+		case <-time.After(20 * time.Second):
+			return false
+		}
+	}
+	w.node.Fail("Sandboxes", yurt.Errorf(yurt.CodeUnavailable, "it has just come back"))
+	for _, after := range []time.Duration{30 * time.Second, 2 * time.Second} {
+		if !sweepAfter(after) {
+			t.Fatalf("nothing was swept after %s", after)
+		}
+	}
+	w.eventually("its sandbox is gone", func() bool {
+		_, there := w.node.Spec(s.SandboxID)
+		return !there
+	})
+}
+
 // lateStore lets a session become ready between a sweep's look at it and what the sweep
 // makes of that.
 type lateStore struct {

@@ -48,6 +48,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	listed := c.listSandboxes(ctx, nodes)
+	c.guard.noteListed(nodes, listed)
 	running := map[string][]yurt.Execution{}
 	for _, record := range unfinished {
 		running[record.SessionID] = append(running[record.SessionID], record)
