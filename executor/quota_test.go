@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -201,5 +202,37 @@ os.symlink('/', 'root'); os.mkfifo('p')"`); r.Error != nil || r.ExitCode != 0 {
 	}
 	if err := unix.Statfs(dir, &after); err != nil || after.Ffree < before.Ffree || len(projects(t, dir)) != 0 {
 		t.Errorf("%d inodes are left of %d, and the projects %v, %v", after.Ffree, before.Ffree, projects(t, dir), err)
+	}
+}
+
+// TestDiskQuotaOfAbandonedState: who removes what an executor left that is not started again gives the projects back too.
+func TestDiskQuotaOfAbandonedState(t *testing.T) {
+	config, dir, has := onQuotas(t)
+	if !has {
+		return
+	}
+	e := rig.Open(t, config)
+	for range 2 {
+		s := create(t, e, byQuota)
+		if r := run(t, e, s.ID, "mkdir -p a/b && head -c 1M /dev/zero > a/b/c"); r.Error != nil || r.ExitCode != 0 {
+			t.Fatalf("%q, %+v", r.Stderr, r.Error)
+		}
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if ids := projects(t, dir); len(ids) != 2 {
+		t.Fatalf("two sandboxes have projects %v", ids)
+	}
+	old := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(filepath.Join(config.StateDir, "lock"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if err := executor.RemoveAbandoned(config.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	rig.CheckNothingLeft(t, config.StateDir)
+	if _, err := os.Stat(config.StateDir); err == nil || len(projects(t, dir)) != 0 {
+		t.Errorf("left are projects %v, and the directory: %v", projects(t, dir), err)
 	}
 }

@@ -42,6 +42,7 @@ func ownTests() []string {
 		"TestDiskQuota",                               // of a kernel that has project quotas
 		"TestDiskQuotaHoldsForTheNextExecutor",        // and after a restart
 		"TestDiskQuotaIsGivenBack",                    // with the project
+		"TestDiskQuotaOfAbandonedState",               // by whoever removes it
 		"TestProcessLimit",                            // pids.max
 		"TestLastProcessOfTheLimitIsUsable",           // for the runs alone
 		"TestShareOfCPU",                              // cpu.max
