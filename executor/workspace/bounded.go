@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 
@@ -52,5 +54,43 @@ func (f boundedFile) Write(data []byte) (n int, err error) {
 		n, err = f.file.Write(data)
 		return err
 	})
+	return n, err
+}
+
+// The pieces in which a file is written: the first one, as most files are small, and the others.
+const (
+	firstPiece = 32 << 10
+	piece      = 256 << 10
+)
+
+// ReadFrom implements [io.ReaderFrom]. It writes in few and large pieces, however small those are
+// that come, since giving up a capability and having it again takes a fifth of the time that
+// writing 32 KiB does.
+func (f boundedFile) ReadFrom(from io.Reader) (total int64, err error) {
+	buf := make([]byte, firstPiece)
+	for {
+		n, ended := fill(buf, from)
+		written, err := f.Write(buf[:n])
+		total += int64(written)
+		switch {
+		case err != nil:
+			return total, err
+		case errors.Is(ended, io.EOF):
+			return total, nil
+		case ended != nil:
+			return total, ended
+		case len(buf) < piece:
+			buf = make([]byte, piece)
+		}
+	}
+}
+
+// fill reads until buf is full. Unlike [io.ReadFull] it tells what was cut off from what has ended.
+func fill(buf []byte, from io.Reader) (n int, err error) {
+	for n < len(buf) && err == nil {
+		var more int
+		more, err = from.Read(buf[n:])
+		n += more
+	}
 	return n, err
 }
