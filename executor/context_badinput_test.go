@@ -40,6 +40,9 @@ func badCells() map[string][]badCell {
 		"bash": {
 			{code: "if )", errorType: yurt.ErrorTypeSyntax},
 			{code: "echo $x\x00", stdout: "42\n"}, // which Bash leaves out
+			{code: strings.Repeat("(", 100_000), errorType: yurt.ErrorTypeSyntax},
+			{code: strings.Repeat("$(", 100_000), errorType: yurt.ErrorTypeSyntax},
+			{code: "eval \"$(printf '$(%.0s' {1..100000})\"", errorType: yurt.ErrorTypeKernelDied, lost: true}, // Bash crashes
 			{code: "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done", errorType: yurt.ErrorTypeTimeout},
 			{code: "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx >&2; done", errorType: yurt.ErrorTypeTimeout},
 			{code: "f() { f; }\nf", errorType: yurt.ErrorTypeTimeout, lost: true}, // it does not yield

@@ -1,6 +1,8 @@
 package executor_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,6 +25,19 @@ func TestBashCells(t *testing.T) {
 	n.want("none\n", "echo ${x-none}", bash, in("other"))
 	n.want("", "exec >/dev/null 2>&1; echo gone", bash)
 	n.want("back\n", "echo back", bash)
+}
+
+// TestBashLargeCells: code of the largest size runs, whatever it is made of: where Bash replaces something
+// in a text, it looks through all that is left once for each.
+func TestBashLargeCells(t *testing.T) {
+	n := newNotebook(t, runs("bash"))
+	const line = "\"grüße\"\t'\\\\' \u2028 \x01\x7f\n"
+	lines := (yurt.MaxCodeBytes - 100) / len(line)
+	text := strings.Repeat(line, lines)
+	n.want(fmt.Sprintf("%d\n%x  -\n", lines, sha256.Sum256([]byte(text))), "cat >/tmp/text <<'END'\n"+text+"END\nwc -l </tmp/text\nsha256sum </tmp/text", bash)
+	n.want("ü 1\n", "echo $V ${W-1}\n: <<'END'\n"+text, bash, func(s *yurt.ExecutionSpec) {
+		s.Env, s.Cwd = map[string]string{"V": "ü"}, yurt.WorkspaceDir
+	})
 }
 
 func TestBashCellsFail(t *testing.T) {

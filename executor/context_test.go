@@ -41,7 +41,7 @@ func (n *notebook) want(stdout, code string, change ...func(*yurt.ExecutionSpec)
 	n.t.Helper()
 	r := n.run(code, change...)
 	if r.Error != nil || r.ExitCode != 0 || r.Stdout != stdout {
-		n.t.Fatalf("%s\nprinted %q, want %q (exit code %d, error %+v, stderr %q)", code, r.Stdout, stdout, r.ExitCode, r.Error, r.Stderr)
+		n.t.Fatalf("%.1000s\nprinted %.1000q, want %q (exit code %d, error %+v, stderr %q)", code, r.Stdout, stdout, r.ExitCode, r.Error, r.Stderr)
 	}
 	return r
 }

@@ -7,15 +7,18 @@
 dir=$1
 state=$(mktemp -d "${TMPDIR:-/tmp}/.yurt-bash-XXXXXX") || exit 1
 trap : INT # for the shell, which is in the same process group
-"$BASH" --norc --noprofile "$dir/shell.sh" "$dir" "$state"
+exec {err}>&2 2>/dev/null # what Bash says of a signal is not the user's
+"$BASH" --norc --noprofile "$dir/shell.sh" "$dir" "$state" 2>&"$err" {err}>&-
 code=$?
 id=
 [[ -s $state/running ]] && id=$(<"$state/running")
 rm -rf "$state"
-(( code == 137 )) && kill -KILL $$ # the host knows why
+case $code in # a shell that crashed, or was killed: the host says so of a kernel that ended likewise
+  132 | 134 | 135 | 136 | 137 | 139) kill -"$((code - 128))" $$ ;;
+esac
 if [[ $id ]]; then
   printf '\x1eyurt:%s\x1e' "$id"
-  printf '\x1eyurt:%s\x1e' "$id" >&2
+  printf '\x1eyurt:%s\x1e' "$id" >&"$err"
   printf '{"id":"%s","done":{"exit_code":%d,"exiting":true,"envelope":{"result":null}}}\n' "$id" "$code" >&3
 fi
 exit "$code"

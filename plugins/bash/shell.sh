@@ -13,40 +13,41 @@
 __yurt_dir=$1 __yurt_state=$2
 __yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0
 __yurt_quote='"(([^"\\]|\\.)*)"'
+__yurt_crash=139 # 128 and SIGSEGV
 shift 2
 exec {__yurt_out}>&1 {__yurt_err}>&2 {__yurt_control}>&3 3>&- {__yurt_requests}<"$__yurt_dir/requests"
 
 # __yurt_next reads the next request and sets up what its execution has to itself.
 __yurt_next() {
-  local line file
+  local line id file
   while :; do
     if ! IFS= builtin read -r -u "$__yurt_requests" line; then
       # The host is away: opening waits for it.
       exec {__yurt_requests}<&- {__yurt_requests}<"$__yurt_dir/requests"
       continue
     fi
-    line=${line#'{"id":"'}
-    if [[ ${line%%'"'*} == "$__yurt_id" ]]; then
+    id=${line#'{"id":"'}
+    id=${id%%'"'*}
+    if [[ $id == "$__yurt_id" ]]; then
       __yurt_reply # the host was restarted and did not hear it
       continue
     fi
     break
   done
-  __yurt_id=${line%%'"'*} __yurt_answer=''
-  line=${line#*'"'}
-  if [[ $line == ',"file":"'* ]]; then
-    file=${line#',"file":"'}
+  __yurt_id=$id __yurt_answer=''
+  if [[ $line == '{"id":"'"$id"'","file":"'* ]]; then
+    file=${line#*',"file":"'}
     IFS= builtin read -r line <"${file%%'"'*}"
-    line=${line#'{"id":"'}
-    line=${line#*'"'}
   fi
   builtin printf %s "$__yurt_id" >|"$__yurt_state/running"
   __yurt_prepare "$line"
 }
 
-# __yurt_prepare takes what is after the id of a request.
+# __yurt_prepare takes a request, of which the code comes last, and can be large.
 __yurt_prepare() {
-  local rest=$1 item
+  local rest=${1%%',"code":"'*} code item
+  code=${1:${#rest}+9:${#1}-${#rest}-11}
+  rest=${rest#'{"id":"'"$__yurt_id"'"'}
   exec 0</dev/null 1>&"$__yurt_out" 2>&"$__yurt_err"
   __yurt_restore=()
   if [[ $rest == ',"cwd":'* ]]; then
@@ -68,8 +69,7 @@ __yurt_prepare() {
     done
     rest=${rest#']'}
   fi
-  rest=${rest#',"code":"'}
-  __yurt_decode "${rest%'"}'}"
+  __yurt_decode "$code"
   builtin printf '%s\n' "$__yurt_value" >|"$__yurt_state/cell"
 }
 
@@ -80,9 +80,15 @@ __yurt_string() {
   __yurt_decode "${BASH_REMATCH[1]}"
 }
 
-# __yurt_decode takes the escapes out of a JSON string, which are printf's but for quotes.
+# __yurt_decode takes the escapes out of a JSON string, which are those of $'…'. A NUL would end
+# the text there; printf leaves it out, but has another escape for quotes, of which each costs
+# Bash a look at all that is left.
 __yurt_decode() {
-  builtin printf -v __yurt_value %b "${1//'\"'/'\x22'}"
+  if [[ $1 == *'\u0000'* ]]; then
+    builtin printf -v __yurt_value %b "${1//'\"'/'\x22'}"
+  else
+    __yurt_value=${1@E}
+  fi
 }
 
 # __yurt_export sets a variable for this execution alone.
@@ -128,17 +134,27 @@ __yurt_after() {
   __yurt_reply
 }
 
+# __yurt_bearable tells whether Bash lives through parsing the code: it crashes where that is
+# nested deeper than its stack is. So long code is parsed by another one first.
+__yurt_bearable() {
+  (( ${#__yurt_value} < 2000 )) && return
+  "$BASH" -n "$__yurt_state/cell"
+  (( $? != __yurt_crash ))
+}
+
 # __yurt_syntax says what is wrong with code that Bash does not understand.
 __yurt_syntax() {
   local said
   said=$("$BASH" -n "$__yurt_state/cell" 2>&1) && return
+  (( $? == __yurt_crash )) && said='cell: the code is nested deeper than Bash can parse'
   said=${said%%$'\n'*}
   said=${said#"$__yurt_state/"}
   said=${said//'\'/'\\'}
   said=${said//'"'/'\"'}
   said=${said//[[:cntrl:]]/ }
-  local place=${said#cell: line }
-  envelope="{\"error\":{\"type\":\"SyntaxError\",\"message\":\"$said\",\"stacktrace\":[\"cell:${place%%:*}\"]}}"
+  local line=${said#cell: line } place=''
+  [[ $line != "$said" ]] && place="\"cell:${line%%:*}\""
+  envelope="{\"error\":{\"type\":\"SyntaxError\",\"message\":\"$said\",\"stacktrace\":[$place]}}"
 }
 
 # __yurt_interrupted has the code that runs end, whatever functions it is in.
@@ -172,7 +188,11 @@ builtin trap __yurt_interrupted INT
 builtin trap '__yurt_failed "$?"' ERR
 while :; do
   __yurt_next
-  __yurt_running=1
-  builtin source "$__yurt_state/cell"
-  { __yurt_after "$?"; } 2>/dev/null
+  if { __yurt_bearable; } 2>/dev/null; then
+    __yurt_running=1
+    builtin source "$__yurt_state/cell"
+    { __yurt_after "$?"; } 2>/dev/null
+  else
+    __yurt_after 2
+  fi
 done
