@@ -1,72 +1,31 @@
 package csharp_test
 
 import (
-	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
 	"github.com/yurtrun/yurt/plugins/csharp"
 )
 
-// FuzzInterpret: whatever a program prints, there is an answer, which is an error with a
-// type or none.
 func FuzzInterpret(f *testing.F) {
-	for _, seed := range []string{
-		"",
+	compiledtest.FuzzInterpret(f, csharp.Runtime{},
 		"a.cs(1,2): error CS1: x\nerror CS2: y\n(,): error CS3: z",
 		"[ERROR] FATAL UNHANDLED EXCEPTION: A: b\nc ---> D: e\n  at P.F () [0x0] in /run/yurt/x/main.cs:4 \n  at Q () in <a>:0",
 		"[ERROR] FATAL UNHANDLED EXCEPTION: ",
 		"  at  in :1",
-	} {
-		f.Add(seed, true)
-		f.Add(seed, false)
-	}
-	f.Fuzz(func(t *testing.T, output string, compile bool) {
-		failure := plugins.Failure{Phase: plugins.PhaseRun, ExitCode: 1, Output: []byte(output), Root: "/workspace", Dir: "/run/yurt/x", OutDir: "/tmp/o", Entry: "a/b"}
-		if compile {
-			failure.Phase = plugins.PhaseCompile
-		}
-		got, err := csharp.Runtime{}.Interpret(t.Context(), failure)
-		if err != nil || compile && got == nil || got != nil && got.Stacktrace == nil {
-			t.Errorf("%+v, %v", got, err)
-		}
-	})
+	)
 }
 
-// FuzzWrap: every snippet has a plan, and the plan is valid.
-func FuzzWrap(f *testing.F) {
-	for _, seed := range []string{
-		"",
+func FuzzPlan(f *testing.F) {
+	compiledtest.FuzzPlan(f, csharp.Runtime{},
 		"int x = 1;",
 		"using A; class B { } static int f() { }",
 		"static void Main() {}",
 		"delegate",
-	} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, code string) { plan(t, code) })
+	)
 }
 
-// TestLargeSnippets: the largest snippets are planned too, whatever they are made of.
 func TestLargeSnippets(t *testing.T) {
 	t.Parallel()
-	for _, unit := range []string{";", "\n", "{};", "a\n", "import a;", " #", "func f(){}\n"} {
-		plan(t, strings.Repeat(unit, yurt.MaxCodeBytes/len(unit)))
-	}
-}
-
-// plan plans a run of the code.
-func plan(t *testing.T, code string) {
-	t.Helper()
-	plan, err := csharp.Runtime{}.Plan(t.Context(), plugins.PlanRequest{
-		Kind: "code", Code: code, Dir: "/run/yurt/x", Root: "/workspace", OutDir: "/tmp/o", CacheDir: "/tmp/c",
-		Tools: map[string]string{"go": "/bin/go", "rustc": "/bin/rustc", "javac": "/bin/javac", "java": "/bin/java", "cc": "/bin/cc", "c++": "/bin/c++", "mcs": "/bin/mcs", "mono": "/bin/mono"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := plan.Validate(); err != nil {
-		t.Error(err)
-	}
+	compiledtest.LargeSnippets(t, csharp.Runtime{})
 }

@@ -65,6 +65,9 @@ func uncaught(lines []string, failure plugins.Failure) *yurt.ExecutionError {
 		}
 		text, _, _ = strings.Cut(text, " ---> ")
 		kind, message, _ := strings.Cut(text, ": ")
+		if kind == "" { // the program wrote it
+			return nil
+		}
 		return &yurt.ExecutionError{Type: kind, Message: message, Stacktrace: stack(lines[end:], failure)}
 	}
 	return nil

@@ -61,6 +61,9 @@ func uncaught(lines []string) *yurt.ExecutionError {
 			return nil
 		}
 		kind, message, _ := strings.Cut(rest[cut+2:], ": ")
+		if kind == "" { // the program wrote it
+			return nil
+		}
 		end := i + 1
 		for end < len(lines) && !strings.HasPrefix(lines[end], "\tat ") && !strings.HasPrefix(lines[end], "Caused by: ") && lines[end] != "" {
 			message += "\n" + lines[end]

@@ -320,41 +320,10 @@ function sourceModule(source) {
         meta.filename = MAIN;
         meta.dirname = path.dirname(MAIN);
       },
-      importModuleDynamically: (name, _, attributes) => importFrom(name, attributes),
+      importModuleDynamically: (name, _, attributes) => importFrom(MAIN, name, attributes),
     });
   } finally {
     process.emitWarning = emit;
-  }
-}
-
-async function importFrom(name, attributes) {
-  return await import(await resolve(name), { with: attributes ?? {} });
-}
-
-async function resolve(name) {
-  const base = pathToFileURL(MAIN).href;
-  if (isBuiltin(name)) return name;
-  if (/^(\.{0,2}\/|[a-z]+:)/i.test(name)) return new URL(name, base).href;
-  try {
-    return await import.meta.resolve(name, base);
-  } catch (error) {
-    return await elsewhere(name, base, error);
-  }
-}
-
-// elsewhere looks in NODE_PATH, which import does not.
-async function elsewhere(name, base, error) {
-  for (const dir of (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))) {
-    try {
-      return await import.meta.resolve(name, pathToFileURL(path.join(dir, "../main.js")).href);
-    } catch {
-      // the next one may have it
-    }
-  }
-  try {
-    return pathToFileURL(createRequire(base).resolve(name)).href;
-  } catch {
-    throw error;
   }
 }
 
@@ -362,7 +331,7 @@ async function runModule(module) {
   // As in CommonJS: snippets that await at the top level often require, too.
   globalThis.require ??= createRequire(MAIN);
   await module.link(async (name, _, extra) => {
-    const namespace = await importFrom(name, extra?.attributes ?? extra?.assert).catch(atLoad);
+    const namespace = await importFrom(MAIN, name, extra?.attributes ?? extra?.assert).catch(atLoad);
     const names = Object.keys(namespace);
     return new vm.SyntheticModule(names, function () {
       for (const key of names) this.setExport(key, namespace[key]);

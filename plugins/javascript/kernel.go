@@ -23,7 +23,7 @@ var _ plugins.KernelPlanner = Runtime{}
 func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins.KernelPlan, error) {
 	return plugins.KernelPlan{
 		Files: []plugins.File{
-			{Path: "kernel.mjs", Data: kernel, Mode: 0o644},
+			program("kernel.mjs", kernel),
 			{Path: "cell.mjs", Data: cell, Mode: 0o644},
 			{Path: "interrupter.cjs", Data: interrupter, Mode: 0o644},
 		},

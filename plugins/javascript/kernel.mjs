@@ -214,7 +214,7 @@ async function evaluate(source, filename) {
   const script = new vm.Script(code, {
     filename,
     columnOffset: -before.length,
-    importModuleDynamically: (name, _, attributes) => importFrom(name, attributes),
+    importModuleDynamically: (name, _, attributes) => importFrom(main(), name, attributes),
   });
   let value;
   try {
@@ -265,37 +265,6 @@ function makeWritable(name) {
 // directory.
 function main() {
   return path.join(process.cwd(), "main.js");
-}
-
-async function importFrom(name, attributes) {
-  return await import(await resolve(name), { with: attributes ?? {} });
-}
-
-async function resolve(name) {
-  const base = pathToFileURL(main()).href;
-  if (isBuiltin(name)) return name;
-  if (/^(\.{0,2}\/|[a-z]+:)/i.test(name)) return new URL(name, base).href;
-  try {
-    return await import.meta.resolve(name, base);
-  } catch (error) {
-    return await elsewhere(name, base, error);
-  }
-}
-
-// elsewhere looks in NODE_PATH, which import does not.
-async function elsewhere(name, base, error) {
-  for (const dir of (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))) {
-    try {
-      return await import.meta.resolve(name, pathToFileURL(path.join(dir, "../main.js")).href);
-    } catch {
-      // the next one may have it
-    }
-  }
-  try {
-    return pathToFileURL(createRequire(base).resolve(name)).href;
-  } catch {
-    throw error;
-  }
 }
 
 // furnish gives the code what it expects at its top level, for where it is now.

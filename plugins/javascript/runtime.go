@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,6 +24,9 @@ const (
 
 //go:embed harness.mjs
 var harness []byte
+
+//go:embed imports.mjs
+var imports []byte
 
 // Runtime plans runs of JavaScript. It has no state; the zero value is ready, and safe
 // for concurrent use.
@@ -68,7 +72,7 @@ func HarnessPlan(req plugins.PlanRequest, entry string, flags ...string) (plugin
 		return plugins.Plan{}, yurt.Errorf(yurt.CodeInternal, "writing the specification of the run: %w", err)
 	}
 	files := []plugins.File{
-		{Path: "harness.mjs", Data: harness, Mode: 0o644},
+		program("harness.mjs", harness),
 		{Path: "spec.json", Data: data, Mode: 0o644},
 	}
 	if entry == "" {
@@ -82,6 +86,11 @@ func HarnessPlan(req plugins.PlanRequest, entry string, flags ...string) (plugin
 		Result:    plugins.ResultEnvelope,
 		Interpret: true,
 	}, nil
+}
+
+// program is a file with a program of ours that stands on its own.
+func program(name string, text []byte) plugins.File {
+	return plugins.File{Path: name, Data: slices.Concat(text, imports), Mode: 0o644}
 }
 
 // spec is what harness.mjs reads.

@@ -72,48 +72,6 @@ class Failure(Exception):
         self.kind = kind
 
 
-class SourceKeeper:
-    """Shows the user's code to whatever asks for its lines, such as traceback and
-    inspect. They look in linecache, which costs too much to import without need, so
-    this waits in the import system until somebody imports it. The file is not found
-    by its name: the working directory may hold another main.py, or none."""
-
-    def __init__(self, source):
-        self.text = source.decode("utf-8", "replace")
-
-    def install(self):
-        if "linecache" in sys.modules:
-            self.fill(sys.modules["linecache"])
-        else:
-            sys.meta_path.insert(0, self)
-
-    def fill(self, linecache):
-        lines = self.text.splitlines(True)
-        # No time of modification: linecache then never checks the file.
-        linecache.cache[FILENAME] = (len(self.text), None, lines, FILENAME)
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "linecache":
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target)
-            if spec is not None:
-                self.loader, spec.loader = spec.loader, self
-                return spec
-
-    def create_module(self, spec):
-        return None
-
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self.loader
-        self.loader.exec_module(module)
-        self.fill(module)
-
-    def get_source(self, name):
-        return self.text
-
-
 class Context:
     """The second argument of a handler, with the fields that AWS Lambda documents."""
 
@@ -292,11 +250,12 @@ def encode_result(result, limit):
 def execute(source, name):
     """Executes the source as the module name, and returns the module."""
     module = type(sys)(name)
-    keeper = SourceKeeper(source)
+    sources = Sources()
+    sources.keep(FILENAME, source.decode("utf-8", "replace"))
+    sys.meta_path.insert(0, sources)
     module.__file__ = os.path.join(WORKSPACE, FILENAME)
-    module.__loader__ = keeper
+    module.__loader__ = sources
     module.__builtins__ = __builtins__
-    keeper.install()
     sys.modules[name] = module
     exec(compile_source(source), module.__dict__)
     return module
@@ -321,20 +280,6 @@ def takes_context(function):
         if not code.co_flags & 0x04 or inner is None:
             return code.co_flags & 0x04 or code.co_argcount - bound >= 2
         function = inner
-
-
-def exit_code(exit):
-    """What sys.exit(code) means; a message is printed, as Python does."""
-    code = exit.code
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    try:
-        sys.stderr.write("%s\n" % (code,))
-    except Exception:
-        pass
-    return 1
 
 
 def flush():

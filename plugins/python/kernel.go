@@ -32,10 +32,10 @@ var _ plugins.KernelPlanner = Runtime{}
 
 // PlanKernel implements [plugins.KernelPlanner].
 func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins.KernelPlan, error) {
-	program := "kernel.py"
+	main := "kernel.py"
 	plan := plugins.KernelPlan{
 		Files: []plugins.File{
-			{Path: "kernel.py", Data: kernel, Mode: 0o644},
+			program(main, kernel),
 			{Path: "display.py", Data: display, Mode: 0o644},
 			{Path: "pretty.py", Data: pretty, Mode: 0o644},
 			{Path: "fonts.conf", Data: fonts, Mode: 0o644},
@@ -46,11 +46,11 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 		},
 	}
 	if req.Kernel == ipykernel {
-		program = "jupyter.py"
-		plan.Files = append(plan.Files, plugins.File{Path: program, Data: jupyter, Mode: 0o644})
+		main = "jupyter.py"
+		plan.Files = append(plan.Files, plugins.File{Path: main, Data: jupyter, Mode: 0o644})
 		plan.Env["IPYTHONDIR"] = "/tmp/.ipython"
 		plan.Env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1" // of Python's own modules, of which its debugger warns
 	}
-	plan.Argv = []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, program), req.Dir}
+	plan.Argv = []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, main), req.Dir}
 	return plan, nil
 }

@@ -440,40 +440,6 @@ def flush():
             pass
 
 
-class Sources:
-    """Lets traceback and inspect find the lines of the code. They look in linecache; until
-    somebody imports that, this waits for it in the import system."""
-
-    def __init__(self):
-        self.entries = {}
-        self.readers = [sys.modules["linecache"]] if "linecache" in sys.modules else []
-
-    def keep(self, filename, source):
-        # Without a time of modification linecache never looks for a file.
-        self.entries[filename] = (len(source), None, source.splitlines(True), filename)
-        for linecache in self.readers:
-            linecache.cache[filename] = self.entries[filename]
-
-    def find_spec(self, name, path=None, target=None):
-        if name != "linecache":
-            return None
-        for finder in sys.meta_path:
-            spec = finder.find_spec(name, path, target) if finder is not self else None
-            if spec is not None:
-                self.loader, spec.loader = spec.loader, self
-                return spec
-
-    def create_module(self, spec):
-        return None
-
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self.loader
-        self.loader.exec_module(module)
-        if isinstance(getattr(module, "cache", None), dict):  # it is no file of the user's by the same name
-            module.cache.update(self.entries)
-            self.readers.append(module)
-
-
 def magic(error, source):
     lines = source.splitlines()
     if not error.lineno or error.lineno > len(lines):
@@ -487,20 +453,6 @@ def silenced(source, node):
     lines = source.splitlines()
     rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
     return rest.startswith(b";")
-
-
-def exit_code(exit):
-    """What sys.exit(code) means; a message is printed, as Python does."""
-    code = exit.code
-    if code is None:
-        return 0
-    if isinstance(code, int):
-        return code & 0xFF
-    try:
-        sys.stderr.write("%s\n" % (code,))
-    except Exception:
-        pass
-    return 1
 
 
 # --- what an execution shows ---------------------------------------------------------

@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"path"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
@@ -21,6 +22,9 @@ const (
 	defaultInterpreter = "/usr/bin/python3"
 	defaultHandler     = "handler"
 )
+
+//go:embed shared.py
+var shared []byte
 
 //go:embed harness.py
 var harness []byte
@@ -68,7 +72,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	}
 	return plugins.Plan{
 		Files: []plugins.File{
-			{Path: "harness.py", Data: harness, Mode: 0o644},
+			program("harness.py", harness),
 			{Path: "report.py", Data: report, Mode: 0o644},
 			{Path: "main.py", Data: []byte(req.Code), Mode: 0o644},
 			{Path: "spec.json", Data: data, Mode: 0o644},
@@ -82,6 +86,11 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 		},
 		Result: plugins.ResultEnvelope,
 	}, nil
+}
+
+// program is a file with a program of ours that stands on its own.
+func program(name string, text []byte) plugins.File {
+	return plugins.File{Path: name, Data: slices.Concat(shared, text), Mode: 0o644}
 }
 
 // spec is what harness.py reads.

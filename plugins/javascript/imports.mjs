@@ -1,0 +1,33 @@
+// Stands after the text of harness.mjs, and of kernel.mjs, in the files that sandboxes have:
+// how code that lies in a file finds what it imports.
+
+async function importFrom(file, name, attributes) {
+  return await import(await resolve(file, name), { with: attributes ?? {} });
+}
+
+async function resolve(file, name) {
+  const base = pathToFileURL(file).href;
+  if (isBuiltin(name)) return name;
+  if (/^(\.{0,2}\/|[a-z]+:)/i.test(name)) return new URL(name, base).href;
+  try {
+    return await import.meta.resolve(name, base);
+  } catch (error) {
+    return await elsewhere(name, base, error);
+  }
+}
+
+// elsewhere looks in NODE_PATH, which import does not.
+async function elsewhere(name, base, error) {
+  for (const dir of (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))) {
+    try {
+      return await import.meta.resolve(name, pathToFileURL(path.join(dir, "../main.js")).href);
+    } catch {
+      // the next one may have it
+    }
+  }
+  try {
+    return pathToFileURL(createRequire(base).resolve(name)).href;
+  } catch {
+    throw error;
+  }
+}
