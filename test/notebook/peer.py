@@ -3,36 +3,43 @@ each, a JSON object a line.
 
     python peer.py NOTEBOOK DIRECTORY
 
-The kernel works in the directory."""
+The kernel works in the directory. However long it takes, it is waited for while it lives; an
+interrupt says what it was that was waited for."""
 
 import json
 import re
 import subprocess
 import sys
-import time
 from queue import Empty
 
 from jupyter_client.manager import start_new_kernel
 
-PATIENCE = 120  # seconds without a word
-
 notebook, directory = sys.argv[1:]
 with open(notebook, encoding="utf-8") as file:
     cells = json.load(file)["cells"]
-manager, client = start_new_kernel(kernel_name="python3", startup_timeout=PATIENCE, cwd=directory, stdout=subprocess.DEVNULL)
+manager, client = start_new_kernel(kernel_name="python3", startup_timeout=None, cwd=directory, stdout=subprocess.DEVNULL)
+
+
+def hear(channel):
+    """The next message by a channel."""
+    while True:
+        try:
+            return channel(timeout=1)
+        except Empty:
+            if not manager.is_alive():
+                raise RuntimeError("the kernel has ended") from None
 
 
 def listen():
     """Returns once the kernel is heard: what it publishes before a subscription has come to it is lost."""
-    for _ in range(PATIENCE):
+    while True:
         client.kernel_info()
-        client.get_shell_msg(timeout=PATIENCE)
+        hear(client.get_shell_msg)
         try:
             client.get_iopub_msg(timeout=1)
             return
         except Empty:
             pass
-    raise TimeoutError("the kernel answers and is not heard")
 
 
 class Outcome:
@@ -68,22 +75,22 @@ class Outcome:
 def run(cell):
     outcome, idle = Outcome(), False
     id = client.execute("".join(cell["source"]), allow_stdin=False)
-    # What a child process writes comes by another way, and may come after the end.
-    awaited, deadline = cell["metadata"].get("awaits", ""), time.monotonic() + PATIENCE
-    while not idle or awaited not in outcome.streams["stdout"] and time.monotonic() < deadline:
-        message = client.get_iopub_msg(timeout=PATIENCE)
+    awaited = cell["metadata"].get("awaits", "")  # a child process writes it: it comes by another way, and may come after the end
+    while not idle or awaited not in outcome.streams["stdout"]:
+        message = hear(client.get_iopub_msg)
         if message["parent_header"].get("msg_id") != id:
             continue
         kind, content = message["msg_type"], message["content"]
         idle = idle or kind == "status" and content["execution_state"] == "idle"
         outcome.take(kind, content)
-    client.get_shell_msg(timeout=PATIENCE)
+    hear(client.get_shell_msg)
     return dict(outcome.streams, displays=outcome.displays, main=outcome.main, error=outcome.error)
 
 
 try:
     listen()
-    for cell in cells:
+    for number, cell in enumerate(cells, 1):
+        print("cell %d of %d" % (number, len(cells)), file=sys.stderr)
         print(json.dumps(run(cell)), flush=True)
 finally:
     client.stop_channels()

@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -133,7 +134,15 @@ func throughIPykernel(t *testing.T, cells document, libraries string) []outcome 
 		t.Fatal(err)
 	}
 	defer complaints.Close()
-	cmd := exec.CommandContext(t.Context(), jupyter(t), "peer.py", notebook, work)
+	ctx := t.Context()
+	if end, ok := t.Deadline(); ok { // in time to say what it waits for
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Minute))
+		defer cancel()
+	}
+	cmd := exec.CommandContext(ctx, jupyter(t), "peer.py", notebook, work)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 30 * time.Second
 	// No configuration of the user's.
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "LANG=C.UTF-8", "PYTHONPATH=" + libraries}
 	cmd.Stdout, cmd.Stderr = said, complaints
