@@ -28,15 +28,49 @@ func pythonStateful(p *place) ([]contender, error) {
 		return nil, err
 	}
 	return []contender{
-		{name: "yurt", do: func() error {
-			done, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{Language: "python", Code: "1+1"})
-			if err == nil && string(done.Result.Result) != "2" {
-				err = fmt.Errorf("it said %q: %s", done.Result.Result, done.Result.Stderr)
-			}
-			return err
-		}},
+		{name: "yurt", do: onePlusOne(p, client, session)},
 		{name: "ipykernel", do: peer},
 	}, nil
+}
+
+// chosen is a template that has ipykernel execute what is in a context.
+const chosen = `template "bench-ipykernel" {
+  extends      = "python-basic"
+  dependencies = { python = ["ipykernel"] }
+  kernels      = { python = "ipykernel" }
+}`
+
+// pythonIPykernel is 1+1 in the ipykernel of a session whose template chooses it; beside it the
+// same in Yurt's own kernel, and in an ipykernel through its own client.
+func pythonIPykernel(p *place) ([]contender, error) {
+	client, session, err := restSession(p)
+	if err != nil {
+		return nil, err
+	}
+	choosing, err := restSessionFrom(p, client, chosen)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := ipykernel(p)
+	if err != nil {
+		return nil, err
+	}
+	return []contender{
+		{name: "yurt", do: onePlusOne(p, client, choosing)},
+		{name: "own kernel", do: onePlusOne(p, client, session)},
+		{name: "ipykernel", do: peer},
+	}, nil
+}
+
+// onePlusOne asks for 1+1 in a context of a session.
+func onePlusOne(p *place, client *yurtclient.Client, session string) func() error {
+	return func() error {
+		done, err := client.Execute(p.ctx, session, yurtclient.ExecuteRequest{Language: "python", Code: "1+1"})
+		if err == nil && string(done.Result.Result) != "2" {
+			err = fmt.Errorf("it said %q: %s", done.Result.Result, done.Result.Stderr)
+		}
+		return err
+	}
 }
 
 // ipykernel starts one, from a virtual environment that lasts for the next time, and

@@ -46,6 +46,15 @@ func restSessionAt(p *place, client *yurtclient.Client, template string) (string
 	return session.ID, nil
 }
 
+// restSessionFrom starts a session from a template of its own.
+func restSessionFrom(p *place, client *yurtclient.Client, text string) (string, error) {
+	template, err := client.CreateTemplate(p.ctx, []byte(text))
+	if err != nil {
+		return "", err
+	}
+	return restSessionAt(p, client, template.Name)
+}
+
 // restCommand is a command in a session, through the REST API of a real server.
 func restCommand(p *place) ([]contender, error) {
 	client, session, err := restSession(p)
@@ -94,11 +103,7 @@ func pythonPreloaded(p *place) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	template, err := client.CreateTemplate(p.ctx, []byte(preloaded))
-	if err != nil {
-		return nil, err
-	}
-	session, err := restSessionAt(p, client, template.Name)
+	session, err := restSessionFrom(p, client, preloaded)
 	if err != nil {
 		return nil, err
 	}

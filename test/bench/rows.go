@@ -54,6 +54,7 @@ func benches() []bench {
 			name: "python-stateful", n: 200, pause: isolated, prepare: pythonStateful,
 			goal: goal{"p50 ≤ 3 ms, ≥ 3 × faster than ipykernel", func(r Row) bool { return r.P50 <= 3 && r.Peers["ipykernel"].Ratio >= 3 }},
 		},
+		{name: "python-ipykernel", n: 200, pause: isolated, prepare: pythonIPykernel},
 		{name: "handler-python", n: 200, pause: isolated, prepare: handlerPython},
 		{name: "handler-node", n: 200, pause: isolated, prepare: handlerNode},
 		{name: "lambda-python", n: 200, pause: isolated, prepare: lambdaPython, goal: goal{"p50 ≤ 3 ms", func(r Row) bool { return r.P50 <= 3 }}},
