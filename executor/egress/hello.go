@@ -14,8 +14,12 @@ import (
 // maxHello bounds what a client may send before it has said whom it talks to, in bytes.
 const maxHello = 64 << 10
 
-// errHeard ends the handshake once the client has said enough.
-var errHeard = errors.New("the name was heard")
+var (
+	// errHeard ends the handshake once the client has said enough.
+	errHeard = errors.New("the name was heard")
+	// errOddName is of what the client named.
+	errOddName = errors.New("what it names is no host")
+)
 
 // readHello reads the beginning of a TLS connection, and returns it with the name of the
 // server in it, which is "" where there is none.
@@ -40,11 +44,14 @@ func parseHello(from io.Reader) (name string, read []byte, err error) {
 		return nil, errHeard
 	}}
 	err = tls.Server(conn, config).HandshakeContext(context.Background()) // it reads what has a deadline
-	if heard {
-		err = nil
-		name, _ = cleanName(name)
+	if !heard {
+		return "", conn.read.Bytes(), err
 	}
-	return name, conn.read.Bytes(), err
+	clean, ok := cleanName(name)
+	if name != "" && !ok {
+		return "", conn.read.Bytes(), errOddName
+	}
+	return clean, conn.read.Bytes(), nil
 }
 
 // listening is a connection whose other side hears nothing.

@@ -242,6 +242,7 @@ func FuzzParseHello(f *testing.F) {
 	}
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte{0x16, 3, 1, 0xff, 0xff, 1})
+	f.Add(bytes.Replace(helloFor("pypi.org"), []byte("pypi"), []byte("py\bi"), 1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		name, read, err := parseHello(strings.NewReader(string(data)))
 		if len(read) > len(data) || !bytes.HasPrefix(data, read) || len(read) > maxHello {
