@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Kind tells what an entry is. Values are part of the file format.
@@ -63,11 +65,15 @@ type Log struct {
 
 // Create makes the log at the place, where there must be none.
 func Create(place Place) (*Log, error) {
-	file, err := os.OpenFile(place.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("making a log: %w", err)
+	// Without package os, which would try to have the runtime's poller watch it.
+	fd, err := unix.Open(place.Path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	for errors.Is(err, unix.EINTR) {
+		fd, err = unix.Open(place.Path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	}
-	return &Log{place: place, file: file, more: make(chan struct{})}, nil
+	if err != nil {
+		return nil, fmt.Errorf("making a log: %w", &os.PathError{Op: "open", Path: place.Path, Err: err})
+	}
+	return &Log{place: place, file: os.NewFile(uintptr(fd), place.Path), more: make(chan struct{})}, nil
 }
 
 // Open opens the log at the place again and cuts off an entry that was not written whole.
@@ -106,7 +112,7 @@ func (l *Log) open(each func(Entry)) (err error) {
 func (l *Log) mend(file *os.File, each func(Entry)) error {
 	begin := l.size
 	for {
-		entry, next, err := l.read(l.size, -1)
+		entry, next, err := l.read(l.readAt, l.size, -1)
 		if errors.Is(err, errNotWhole) {
 			break
 		}
@@ -184,11 +190,12 @@ func (l *Log) state() (size int64, ended, gone bool, more <-chan struct{}) {
 // until the ended one. It ends early when ctx is done, each returns an error, or
 // the log is closed ([ErrClosed]).
 func (l *Log) Follow(ctx context.Context, each func(Entry) error) error {
-	at := int64(0)
+	at, ahead := int64(0), window{log: l}
 	for {
 		size, ended, gone, more := l.state()
+		ahead.size = size
 		for at < size {
-			entry, next, err := l.read(at, size)
+			entry, next, err := l.read(ahead.readAt, at, size)
 			if errors.Is(err, os.ErrClosed) {
 				return ErrClosed
 			}
@@ -216,9 +223,9 @@ func (l *Log) Follow(ctx context.Context, each func(Entry) error) error {
 
 // read returns the entry at the offset and the offset of the next. An entry that
 // goes beyond size, if that is not negative, is not whole.
-func (l *Log) read(at, size int64) (Entry, int64, error) {
+func (l *Log) read(readAt func(buf []byte, at int64) error, at, size int64) (Entry, int64, error) {
 	var header [entryHeader]byte
-	if err := l.readAt(header[:], at); err != nil {
+	if err := readAt(header[:], at); err != nil {
 		return Entry{}, 0, err
 	}
 	length := int64(binary.BigEndian.Uint32(header[9:]))
@@ -227,7 +234,7 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 		return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
 	}
 	if size < 0 { // the length is not known to be true yet, and costs memory
-		file, begin := l.fileAt(at)
+		file, begin, _ := l.fileAt(at)
 		info, err := file.Stat()
 		if err != nil {
 			return Entry{}, 0, fmt.Errorf("reading a log: %w", err)
@@ -238,7 +245,7 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 	}
 	e := Entry{Kind: Kind(header[0]), At: time.Unix(0, int64(binary.BigEndian.Uint64(header[1:])))}
 	e.Data = make([]byte, length)
-	if err := l.readAt(e.Data, at+entryHeader); err != nil {
+	if err := readAt(e.Data, at+entryHeader); err != nil {
 		return Entry{}, 0, err
 	}
 	return e, next, nil
@@ -246,7 +253,7 @@ func (l *Log) read(at, size int64) (Entry, int64, error) {
 
 // readAt fills buf from the offset.
 func (l *Log) readAt(buf []byte, at int64) error {
-	file, begin := l.fileAt(at)
+	file, begin, _ := l.fileAt(at)
 	n, err := file.ReadAt(buf, at-begin)
 	switch {
 	case n == len(buf):
@@ -256,4 +263,33 @@ func (l *Log) readAt(buf []byte, at int64) error {
 	default:
 		return fmt.Errorf("reading a log: %w", err)
 	}
+}
+
+// window is a piece of a log that was read at once: most entries are small.
+type window struct {
+	log   *Log
+	size  int64 // of what may be read
+	begin int64
+	data  []byte
+}
+
+// windowSize is how many bytes are read at once.
+const windowSize = 4 << 10
+
+// readAt fills buf from the offset.
+func (w *window) readAt(buf []byte, at int64) error {
+	if at < w.begin || at+int64(len(buf)) > w.begin+int64(len(w.data)) {
+		_, _, end := w.log.fileAt(at)
+		n := min(w.size, end) - at
+		if len(buf) > windowSize || int64(len(buf)) > n {
+			return w.log.readAt(buf, at)
+		}
+		w.begin, w.data = at, make([]byte, min(n, windowSize))
+		if err := w.log.readAt(w.data, at); err != nil {
+			w.data = nil
+			return err
+		}
+	}
+	copy(buf, w.data[at-w.begin:])
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -119,14 +120,19 @@ func (l *Log) overflow() error {
 	return nil
 }
 
-// fileAt returns the file that the entry at an offset is in, and at which offset that begins.
-func (l *Log) fileAt(at int64) (file *os.File, begin int64) {
+// fileAt returns the file that the entry at an offset is in, at which offset that begins, and at
+// which what is in it ends at the latest.
+func (l *Log) fileAt(at int64) (file *os.File, begin, end int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.rest != nil && at >= l.split {
-		return l.rest, l.split
+	switch {
+	case l.rest == nil:
+		return l.file, 0, math.MaxInt64
+	case at < l.split:
+		return l.file, 0, l.split
+	default:
+		return l.rest, l.split, math.MaxInt64
 	}
-	return l.file, 0
 }
 
 // Remove removes the log at the place; that there is none is no error.
