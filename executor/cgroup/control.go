@@ -2,7 +2,6 @@ package cgroup
 
 import (
 	"errors"
-	"io"
 	"os"
 	"slices"
 
@@ -44,14 +43,16 @@ func readControl(path string) ([]byte, error) {
 	}
 }
 
-// readOpen reads a control file that is open, whole: none that is kept open is longer.
+// readOpen reads a control file that is open, whole: none that is kept open is longer. A
+// second read, for its end, would have the kernel write all of it again.
 func readOpen(file *os.File) ([]byte, error) {
 	data := make([]byte, 1024)
-	n, err := file.ReadAt(data, 0)
-	if n > 0 && errors.Is(err, io.EOF) {
-		err = nil
+	for {
+		n, err := unix.Pread(int(file.Fd()), data, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return data[:max(n, 0)], err
+		}
 	}
-	return data[:n], err
 }
 
 // writeControl writes a control file, which takes a value whole or not at all.
