@@ -24,6 +24,8 @@ const (
 	drainTimeout = time.Second
 	// pieceSize is how much output of a function is read at once, in bytes.
 	pieceSize = 32 << 10
+	// markTimeout bounds how long a pipe, which is read all the time, may take to have room for a mark.
+	markTimeout = 2 * time.Second
 )
 
 // errorFunctionExit is the type of error that Lambda gives where a function's process ends.
@@ -166,7 +168,7 @@ func (p *functionProcess) answered(answer lambda.Answer) {
 	}
 	for _, pipe := range p.pipes {
 		// Without its mark the answer is taken all the same, a moment later.
-		if pipe.marks.SetWriteDeadline(time.Now().Add(sendTimeout)) == nil {
+		if pipe.marks.SetWriteDeadline(time.Now().Add(markTimeout)) == nil {
 			_, _ = pipe.marks.WriteString(kernel.Mark(answer.ID))
 		}
 	}

@@ -20,10 +20,6 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// sendTimeout bounds how long a kernel, which waits for requests, may take to make room
-// for one.
-const sendTimeout = 2 * time.Second
-
 // pausePoll is how often a kernel that is to be started in a paused sandbox looks whether
 // that is over.
 const pausePoll = 100 * time.Millisecond
@@ -185,7 +181,8 @@ func (p *kernelProcess) letGo() {
 	p.leaf.Close()
 }
 
-// Send implements kernel.Process.
+// Send implements kernel.Process. There is room for a request: a kernel that has not read those
+// before it has not answered them.
 func (p *kernelProcess) Send(request kernel.Request) error {
 	line, fits, err := request.Encode()
 	if err != nil {
@@ -199,9 +196,6 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 		if line, err = kernel.InFile(request.ID, path.Join(rootfs.RunDir, name)); err != nil {
 			return err
 		}
-	}
-	if err := p.requests.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil && p.executor.ctx.Err() == nil {
-		return fmt.Errorf("asking a kernel: %w", err)
 	}
 	if _, err := p.requests.Write(line); err != nil {
 		if p.executor.ctx.Err() != nil {

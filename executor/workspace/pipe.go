@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -30,8 +31,8 @@ func (d *Dir) MakePipe(name string) error {
 	})
 }
 
-// OpenPipe opens the FIFO at name for writing; it does not wait for a reader, and a
-// write to it can have a deadline. The caller closes it.
+// OpenPipe opens the FIFO at name for writing. Neither that nor a write waits for a reader: a write
+// for which there is no room is [syscall.EAGAIN]. The caller closes it.
 func (d *Dir) OpenPipe(name string) (*os.File, error) {
 	var file *os.File
 	err := d.as(func() (err error) {
@@ -45,6 +46,22 @@ func (d *Dir) OpenPipe(name string) (*os.File, error) {
 	if info, err := file.Stat(); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
 		file.Close()
 		return nil, fmt.Errorf("opening the FIFO %s: it is none: %w", name, err)
+	}
+	defer file.Close()
+	return unpolled(file)
+}
+
+// unpolled returns the same FIFO without the runtime's poller, which would be woken by each write
+// and by each read at the other end. What blocks while it becomes a file has none.
+func unpolled(fifo *os.File) (*os.File, error) {
+	fd, err := unix.FcntlInt(fifo.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening the FIFO %s: %w", fifo.Name(), err)
+	}
+	blocks := unix.SetNonblock(fd, false)
+	file := os.NewFile(uintptr(fd), fifo.Name())
+	if err := errors.Join(blocks, unix.SetNonblock(fd, true)); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the FIFO %s: %w", fifo.Name(), err), file.Close())
 	}
 	return file, nil
 }
