@@ -81,6 +81,14 @@ job "yurt-controller" {
       mode     = "delay"
     }
 
+    # A controller that could not be started, as Vault was away, is not left for an hour.
+    reschedule {
+      delay          = "10s"
+      delay_function = "exponential"
+      max_delay      = "1m"
+      unlimited      = true
+    }
+
     network {
       port "http" {}
     }

@@ -21,6 +21,8 @@ type VaultServer struct {
 
 	Address string // of its API, a URL
 	Token   string // of root
+
+	keys []string
 }
 
 // Vault starts a server for the test, which ends with it.
@@ -62,7 +64,7 @@ func startVault(ctx context.Context) (*VaultServer, error) {
 	}
 	err = v.start()
 	if err == nil {
-		err = v.unseal(ctx)
+		err = v.begin(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, v.Close())
@@ -70,8 +72,8 @@ func startVault(ctx context.Context) (*VaultServer, error) {
 	return v, nil
 }
 
-// unseal waits until the server answers, and makes and gives it its keys.
-func (v *VaultServer) unseal(ctx context.Context) error {
+// begin waits until the server answers, and makes and gives it its keys.
+func (v *VaultServer) begin(ctx context.Context) error {
 	err := v.ready(ctx, func(ctx context.Context) error { return v.Call(ctx, http.MethodGet, "sys/seal-status", nil, nil) })
 	if err != nil {
 		return err
@@ -83,8 +85,18 @@ func (v *VaultServer) unseal(ctx context.Context) error {
 	if err := v.Call(ctx, http.MethodPut, "sys/init", map[string]int{"secret_shares": 1, "secret_threshold": 1}, &keys); err != nil {
 		return err
 	}
-	v.Token = keys.Token
-	for _, key := range keys.Keys {
+	v.Token, v.keys = keys.Token, keys.Keys
+	return v.Unseal(ctx)
+}
+
+// Seal has the server answer nothing but that it is sealed, until [VaultServer.Unseal].
+func (v *VaultServer) Seal(ctx context.Context) error {
+	return v.Call(ctx, http.MethodPut, "sys/seal", nil, nil)
+}
+
+// Unseal gives the server its keys, and waits until it serves.
+func (v *VaultServer) Unseal(ctx context.Context) error {
+	for _, key := range v.keys {
 		if err := v.Call(ctx, http.MethodPut, "sys/unseal", map[string]string{"key": key}, nil); err != nil {
 			return err
 		}

@@ -25,14 +25,15 @@ import (
 const operating = "docs/OPERATING.md"
 
 // TestSecretsInVault runs controllers by the job that ships, with their secrets in Vault: they
-// wait, and say for what, until they are allowed to have them and they are there; and have new
+// wait, and say for what, until they are allowed to have them and they are there; go on while it is sealed; and have new
 // ones when these have changed.
 func TestSecretsInVault(t *testing.T) {
 	t.Parallel() // Nomad reads a secret again only after minutes
 	vault := cluster.Vault(t)
 	w := &world{Cluster: yurtcluster.Test(t, yurtcluster.Options{})}
 	stopControllers(t, w)
-	configure(t, w, "vault.hcl", replaced(t, readme.BlockOf(t, operating, "hcl", "jwt_auth_backend_path"), "https://vault.example.org:8200", vault.Address))
+	config := readme.BlockOf(t, operating, "hcl", "jwt_auth_backend_path") + readme.BlockOf(t, operating, "hcl", "vault_retry")
+	configure(t, w, "vault.hcl", replaced(t, config, "https://vault.example.org:8200", vault.Address))
 	store := pgserver.Start(t).Database()
 	inVault := map[string]string{"vault": "secret/data/yurt-controller"}
 	runControllers(t, w, inVault)
@@ -55,7 +56,10 @@ func TestSecretsInVault(t *testing.T) {
 
 	o.put(t, "", "", store)
 	endControllers(t, w) // it would come by itself, after Nomad's pauses between failures
+	unseal := seal(t, vault)
 	runControllers(t, w, inVault)
+	wantEvent(t, w, "Vault is sealed")
+	unseal()
 	allocs, clients := findControllers(t, w)
 	one, other := &world{w.Cluster, clients[0]}, &world{w.Cluster, clients[1]}
 	session := one.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
@@ -66,6 +70,12 @@ func TestSecretsInVault(t *testing.T) {
 
 	certifyController(t, w, o.dir)
 	o.put(t, "", "", store+"&application_name=rotated")
+	unseal = seal(t, vault)
+	wantClientSays(t, w, "* Vault is sealed (retry attempt")
+	if out := other.sh(t, session, "echo meanwhile"); out != "meanwhile\n" {
+		t.Errorf("it printed %q", out)
+	}
+	unseal()
 	wantRotated(t, w, o.dir, allocs)
 	_, clients = findControllers(t, w)
 	one = &world{w.Cluster, clients[0]}
@@ -73,6 +83,20 @@ func TestSecretsInVault(t *testing.T) {
 		t.Errorf("it printed %q", out)
 	}
 	one.end(t, session)
+}
+
+// seal seals Vault, until unseal is called.
+func seal(t *testing.T, vault *cluster.VaultServer) (unseal func()) {
+	t.Helper()
+	if err := vault.Seal(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := vault.Unseal(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // replaced replaces what must be there.
@@ -122,10 +146,17 @@ func wantEvent(t *testing.T, w *world, says string) {
 // wantClientSays waits until the log of Nomad's client has all of that.
 func wantClientSays(t *testing.T, w *world, says ...string) {
 	t.Helper()
-	rig.Eventually(t, "Nomad's client says "+strings.Join(says, " … "), func() bool {
+	begun := time.Now()
+	said := func() bool {
 		log := w.Nomad.Clients[0].LogTail()
 		return !slices.ContainsFunc(says, func(part string) bool { return !strings.Contains(log, part) })
-	})
+	}
+	for !said() {
+		if time.Since(begun) > rotation {
+			t.Fatalf("not so within %s: Nomad's client says %s", rotation, strings.Join(says, " … "))
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // wantNoToken: only Nomad's templates have the token of Vault.
