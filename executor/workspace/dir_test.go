@@ -108,6 +108,20 @@ func (a *arena) play(t testing.TB) {
 	}
 }
 
+// clear removes all but links and the FIFO; [arena.play] makes again what it had made.
+func (a *arena) clear(t testing.TB) {
+	t.Helper()
+	entries, err := os.ReadDir(a.in)
+	for _, entry := range entries {
+		if entry.Type()&(fs.ModeSymlink|fs.ModeNamedPipe) == 0 {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(a.in, entry.Name())))
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func readAll(d *Dir, name string) ([]byte, error) {
 	file, _, err := d.Read(name, yurt.Span{})
 	if err != nil {
@@ -489,6 +503,7 @@ func FuzzPath(f *testing.F) {
 	f.Setenv("TMPDIR", "/dev/shm") // on a disk each input would wait for it
 	a := newArena(f)
 	f.Fuzz(func(t *testing.T, name string) {
+		a.clear(t) // or there were more and more directories to walk
 		a.play(t)
 		began := time.Now()
 		data, _ := readAll(a.Dir, name)
