@@ -45,7 +45,7 @@ func badCells() map[string][]badCell {
 			{code: "eval \"$(printf '$(%.0s' {1..100000})\"", errorType: yurt.ErrorTypeKernelDied, lost: true}, // Bash crashes
 			{code: "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done", errorType: yurt.ErrorTypeTimeout},
 			{code: "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx >&2; done", errorType: yurt.ErrorTypeTimeout},
-			{code: "f() { f; }\nf", errorType: yurt.ErrorTypeTimeout, lost: true}, // it does not yield
+			{code: "ulimit -s 512; f() { f; }\nf", errorType: yurt.ErrorTypeKernelDied, lost: true},
 		},
 	}
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
 )
@@ -40,7 +42,21 @@ func (a *app) readSource(name, entry string) (source, error) {
 		return source{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--entry", "%s is one file, which is run; give a directory to choose in", name)
 	}
 	code, err := a.readInput(name, yurt.MaxCodeBytes)
+	if err == nil && !utf8.Valid(code) { // JSON would make other characters of it
+		err = yurt.Errorf(yurt.CodeInvalidArgument, "%s has bytes in line %d that are not UTF-8, as code has to be; convert it, or put it into a directory and give that", name, firstInvalidLine(code))
+	}
 	return source{name: name, code: string(code)}, err
+}
+
+func firstInvalidLine(text []byte) int {
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		if !utf8.Valid(line) {
+			break
+		}
+	}
+	return number
 }
 
 // gathered are files of this machine that go along with a request.

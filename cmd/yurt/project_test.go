@@ -3,10 +3,25 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/yurtrun/yurt"
 )
+
+// TestReadSourceOfAnotherEncoding: code that a request cannot hold is refused here, where the
+// file and the line are known.
+func TestReadSourceOfAnotherEncoding(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "latin1.py")
+	if err := os.WriteFile(file, []byte("# grüße\n\ncaf\xe9 = 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := (&app{}).readSource(file, "")
+	if yurt.CodeOf(err) != yurt.CodeInvalidArgument || !strings.Contains(err.Error(), "latin1.py") || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("it is refused with %v", err)
+	}
+}
 
 func TestReadSource(t *testing.T) {
 	t.Parallel()

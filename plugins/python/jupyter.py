@@ -144,8 +144,9 @@ def missing(error):
 
 
 def plain(traceback):
-    """The lines of a traceback without colours."""
-    return [COLOURS.sub("", str(line)) for line in traceback or ()]
+    """The parts of a traceback, without colours and without our own frames."""
+    parts = [COLOURS.sub("", str(part)) for part in traceback or ()]
+    return [part for part in parts if not part.startswith("File %s/" % host.HERE)]
 
 
 def start(kernel):

@@ -89,8 +89,8 @@ func TestIPykernelIsInterrupted(t *testing.T) {
 	s := chosen(t)
 	s.run(t, "import asyncio, os, time\nx = 1")
 	for _, code := range []string{"while True: pass", "time.sleep(1000)", "!sleep 1000", "await asyncio.sleep(1000)"} {
-		if r := s.fails(t, yurt.ErrorTypeTimeout, "print('begun'); x += 1\n"+code, within(500*time.Millisecond)); r.StateLost || !strings.HasPrefix(r.Stdout, "begun\n") {
-			t.Errorf("%s: state lost %t, stdout %q", code, r.StateLost, r.Stdout)
+		if r := s.fails(t, yurt.ErrorTypeTimeout, "print('begun'); x += 1\n"+code, within(500*time.Millisecond)); r.StateLost || !strings.HasPrefix(r.Stdout, "begun\n") || strings.Contains(r.Stderr, "kernel.py") {
+			t.Errorf("%s: state lost %t, stdout %q, stderr %q", code, r.StateLost, r.Stdout, r.Stderr)
 		}
 	}
 	s.prints(t, "5\n", "print(x)")
