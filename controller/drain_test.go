@@ -280,6 +280,33 @@ func TestDrainIsCalledOffUnseen(t *testing.T) {
 	}
 }
 
+// TestNoticeSeenByASlowSweep: what a sweep found is old enough when the next one comes, however long the first one took.
+func TestNoticeSeenByASlowSweep(t *testing.T) {
+	nodes, use := useCluster()
+	store := &sweptStore{swept: make(chan struct{}, 100)}
+	w := testWorld(t, use, func(config *controller.Config) {
+		store.Store = config.Store
+		config.Store = store
+	})
+	<-store.swept // as nodes are there that were not
+	s := w.create(yurt.ModePersistent)
+	grace := yurt.Duration(time.Hour)
+	if _, err := w.DrainNode(t.Context(), "a", &grace); err != nil {
+		t.Fatal(err)
+	}
+	nodes.set(func() { nodes.drain["a"] = false })
+	w.eventually("the controller waits", w.clock.waitedFor)
+	slow := func() { w.clock.advance(time.Second) }
+	store.slow.Store(&slow)
+	w.clock.advance(30 * time.Second)
+	<-store.swept
+	for range 13 {
+		w.eventually("the controller waits", w.clock.waitedFor)
+		w.clock.advance(time.Second)
+	}
+	w.eventually("the notice is taken back", func() bool { return w.session(s.ID).EndsBy == nil })
+}
+
 // TestNoticeBeforeTheNode: sessions that were told of a drain a moment before their node shows
 // that it drains are not told otherwise.
 func TestNoticeBeforeTheNode(t *testing.T) {

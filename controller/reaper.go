@@ -133,7 +133,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 			c.sweep(ctx, now)
 			watchers.refresh(ctx)
 			c.guard.forget()
-			sweepAt = c.nextSweep(now)
+			sweepAt = c.nextSweep(c.clock.Now()) // when what it found is old enough to be judged
 		}
 		if next.IsZero() || sweepAt.Before(next) {
 			next = sweepAt

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -157,6 +158,14 @@ type sweptStore struct {
 	controller.Store
 
 	swept chan struct{}
+	slow  atomic.Pointer[func()] // called as the next one begins to look
+}
+
+func (s *sweptStore) Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error) {
+	if slow := s.slow.Swap(nil); slow != nil {
+		(*slow)()
+	}
+	return s.Store.Sessions(ctx, query)
 }
 
 func (s *sweptStore) PurgeSessions(ctx context.Context, before time.Time) (int, error) {
