@@ -251,7 +251,7 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 		return errors.Join(errors.New("its log does not begin with its record"), err, log.Close())
 	}
 	r := newRun(s, record)
-	r.log, r.startedAt = log, history.first.At
+	r.log, r.startedAt, r.leaf = log, history.first.At, s.group.Find(id)
 	traces.note(history.trace.kernel, history.trace.seq)
 	switch {
 	case history.last.Kind == runlog.Ended:

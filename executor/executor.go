@@ -82,6 +82,8 @@ type Executor struct {
 	images    *images.Store
 	installer *packages.Installer
 
+	zygoteTimeout time.Duration
+
 	creates   *turns.Turns  // to make a sandbox
 	teardowns chan struct{} // holds one for each sandbox that is being removed
 
@@ -161,7 +163,7 @@ func New(config Config) (*Executor, error) {
 		ahead:     make(map[string]packages.Layers),
 		creates:   turns.New(config.MaxCreates),
 		reserves:  reserve.New[*sandbox](),
-		bells:     bells.New(), tally: tally.New(), begun: time.Now(),
+		bells:     bells.New(), tally: tally.New(), begun: time.Now(), zygoteTimeout: zygoteTimeout,
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),
 	}

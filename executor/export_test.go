@@ -1,6 +1,13 @@
 package executor
 
-import "github.com/yurtrun/yurt/executor/runlog"
+import (
+	"time"
+
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+// GrantZygotes has a zygote take its time to be ready, as on a slow machine.
+func GrantZygotes(e *Executor, timeout time.Duration) { e.zygoteTimeout = timeout }
 
 // Watchers counts those who watch for sandboxes that die.
 func Watchers(e *Executor) int {

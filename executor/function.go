@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -196,29 +195,17 @@ func (s *sandbox) listenInside() (*insideListener, error) {
 // startFunction has the process started, in a cgroup of its own, with the writing ends of
 // its pipes.
 func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, j job) error {
-	s := p.sandbox
-	leaf, err := s.group.NewLeaf(p.id)
-	if err != nil {
-		return err
-	}
-	defer leaf.Close()
-	files, err := leaf.Files()
-	if err != nil {
-		return err
-	}
-	defer closeAll(files)
 	given, err := p.makePipes()
 	defer closeAll(given)
 	if err != nil {
 		return err
 	}
 	p.plan = j.plan
-	p.out, err = s.startFrom(ctx, j.language, initd.StartRequest{
+	return p.startIn(ctx, j.language, initd.StartRequest{
 		ID: p.id, Argv: j.argv, Env: j.env, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
 		HasStdout: true, HasStderr: true, OutputLimit: math.MaxInt64,
 		HasControl: j.control, ControlLimit: steps.MaxReport,
-	}, slices.Concat(given, files), nil)
-	return err
+	}, given)
 }
 
 // makePipes makes the pipes of stdout and stderr. Their writing ends are opened twice: for

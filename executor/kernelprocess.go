@@ -49,7 +49,7 @@ type kernelProcess struct {
 var _ kernel.Process = (*kernelProcess)(nil)
 
 func (e *Executor) newKernelProcess(s *sandbox, id string) *kernelProcess {
-	return &kernelProcess{executor: e, sandbox: s, id: id, leaf: s.group.Leaf(id)}
+	return &kernelProcess{executor: e, sandbox: s, id: id, leaf: s.group.Find(id)}
 }
 
 // startKernel starts a kernel for the context.
@@ -144,24 +144,19 @@ func (s *sandbox) kernelEnv(language string) map[string]string {
 	return layer.AddTo(yurt.ExecutionSpec{Env: s.templateEnv()}).Env
 }
 
-// start has the process started, in a cgroup of its own.
+// start has the kernel started.
 func (p *kernelProcess) start(ctx context.Context, language string, plan plugins.KernelPlan, env map[string]string) error {
-	leaf, err := p.sandbox.group.NewLeaf(p.id)
-	if err != nil {
-		return err
-	}
-	defer leaf.Close()
-	files, err := leaf.Files()
-	if err != nil {
-		return err
-	}
-	defer closeAll(files)
 	spec := p.sandbox.record.Spec
-	p.out, err = p.sandbox.startFrom(ctx, language, initd.StartRequest{
+	return p.startIn(ctx, language, initd.StartRequest{
 		ID: p.id, Argv: plan.Argv, Env: environment(env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
 		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
 		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own
-	}, files, nil)
+	}, nil)
+}
+
+// startIn has the process started, in a cgroup of its own, with what is given to it.
+func (p *kernelProcess) startIn(ctx context.Context, language string, req initd.StartRequest, given []*os.File) (err error) {
+	p.out, err = p.executor.startProcess(ctx, p.sandbox, starting{req, given, language, p.sandbox.group.NewLeaf, &p.leaf})
 	return err
 }
 

@@ -95,6 +95,7 @@ func (e *Executor) findProcesses(sandboxID string) ([]hostProcess, error) {
 	}
 	var list []hostProcess
 	for run, pids := range runs {
+		run, _, _ = strings.Cut(run, ".") // of a fork that waits, the zygote
 		for _, pid := range pids {
 			if p, ok := describe(pid); ok {
 				p.ExecutionID = run

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 // destroyEnv has that executor destroy its sandbox before it says so.
 const destroyEnv = "YURT_TEST_DESTROY"
 
-// playExecutor makes a sandbox, starts an execution in it that prints numbers, says
-// so, and waits to be killed.
+// playExecutor makes a sandbox, starts an execution in it that prints numbers, or one that is
+// forked, says so, and waits to be killed.
 func playExecutor(encoded string) error {
 	var config executor.Config
 	if err := json.Unmarshal([]byte(encoded), &config); err != nil {
@@ -57,6 +57,11 @@ func playExecutor(encoded string) error {
 		return err
 	}
 	spec := command("i=0; while [ $i -lt 300 ]; do echo $i; i=$((i+1)); sleep 0.01; done")
+	if os.Getenv(forkEnv) != "" {
+		if spec, err = playFork(ctx, e, s.ID); err != nil {
+			return err
+		}
+	}
 	if err := e.StartExecution(ctx, s.ID, spec); err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	if err := r.openLogs(e.logger); err != nil {
 		return nil, err
 	}
-	out, err := r.start(ctx, j)
+	out, err := e.startRun(ctx, r, j)
 	if err == nil {
 		r.phases.mark("start")
 		e.startClock(r)
@@ -105,8 +105,8 @@ func (s *sandbox) forgetStart(r *run, reason error) error {
 	return errors.Join(reason, r.removeLog())
 }
 
-// start has the process started, in its own cgroup, with its files in place.
-func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
+// startRun has the process started, in its own cgroup, with its files in place.
+func (e *Executor) startRun(ctx context.Context, r *run, j job) (*initd.Output, error) {
 	s := r.sandbox
 	if err := s.writeSources(j.dir, j.sources); err != nil {
 		return nil, err
@@ -114,16 +114,6 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	if err := s.writeFiles(r.record.ID, j.files); err != nil {
 		return nil, err
 	}
-	leaf, err := s.group.TakeLeaf(r.record.ID)
-	if err != nil {
-		return nil, err
-	}
-	r.leaf = leaf
-	files, err := r.leaf.Files()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { closeAll(files) }() // not those that are the caller's own
 	given := j.stdio.files()
 	if len(j.stdin) > 0 && !j.keepsStdinOpen() {
 		stdin, err := sealedFile("stdin", j.stdin)
@@ -136,12 +126,12 @@ func (r *run) start(ctx context.Context, j job) (*initd.Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, initTimeout)
 	defer cancel()
 	r.language = j.language
-	return s.startFrom(ctx, r.language, initd.StartRequest{
+	return e.startProcess(ctx, s, starting{initd.StartRequest{
 		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: j.user.UID, GID: j.user.GID,
 		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
 		HasControl: j.control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
-	}, append(given, files...), r.leaf.Name)
+	}, given, r.language, s.group.TakeLeaf, &r.leaf})
 }
 
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.

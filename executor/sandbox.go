@@ -92,6 +92,7 @@ func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group, in *slot
 		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}), gone: make(chan struct{}),
 	}
 	s.taken.Store(!record.Warm)
+	s.zygotes.placed = e.cgroups.Version() == 2
 	return s
 }
 

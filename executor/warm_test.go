@@ -15,6 +15,7 @@ import (
 // claimAhead claims a sandbox that waited with its interpreter.
 func claimAhead(t *testing.T, e *executor.Executor, change ...func(*yurt.SandboxSpec)) yurt.Sandbox {
 	t.Helper()
+	executor.GrantZygotes(e, patience(t))
 	template := warmTemplate(t)
 	if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
 		t.Fatal(err)
@@ -92,7 +93,7 @@ func TestInterpreterHasTheEnvironmentOfTheClaim(t *testing.T) {
 	}
 }
 
-// TestFirstRunAfterAClaimIsAFork, and its kernel another, on a node with cgroup v1.
+// TestFirstRunAfterAClaimIsAFork, and its kernel another.
 func TestFirstRunAfterAClaimIsAFork(t *testing.T) {
 	e := rig.Executor(t)
 	s := claimAhead(t, e)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/plugins"
@@ -37,8 +38,9 @@ const (
 
 // zygotes are those of a sandbox, by language.
 type zygotes struct {
-	mu sync.Mutex
-	by map[string]*zygote
+	placed bool // their forks wait in the leaf of their run, as on cgroup v2
+	mu     sync.Mutex
+	by     map[string]*zygote
 }
 
 // zygote is an interpreter in a sandbox that forks for each run of its language, and has
@@ -49,7 +51,8 @@ type zygote struct {
 	tries    int    // how often it was started
 	id       string // of its process, in yurt-init; "" while there is none
 	refusals int
-	late     bool // the next run was there before it could be started
+	late     bool   // the next run was there before it could be started
+	next     *place // where its next fork waits; nil where none does
 }
 
 // of returns the zygote of the language. The lock is held.
@@ -119,13 +122,20 @@ func (z *zygotes) isLate(language string) bool {
 	return z.of(language).late
 }
 
-// ended notes that there is none any more.
-func (z *zygotes) ended(language, id string) {
+// ended notes that there is none any more, and returns the place of its next fork.
+func (z *zygotes) ended(language, id string) *place {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	if one := z.of(language); one.id == id {
+	one := z.of(language)
+	if one.id == id {
 		one.id = ""
 	}
+	next := one.next
+	if next == nil || next.zygote != id {
+		return nil
+	}
+	one.next = nil
+	return next
 }
 
 // answered notes whether a fork came about, and reports whether the zygote is to go.
@@ -143,8 +153,7 @@ func (z *zygotes) answered(language string, forked bool) bool {
 
 // forkable returns the language whose zygote can start the job as a fresh interpreter would
 // run it, or "". What comes to an interpreter before its first line, its environment above
-// all, is the zygote's; on cgroup v2 a process cannot be born in a run's cgroup by another
-// than init, and would wait there for as long as an interpreter takes to start.
+// all, is the zygote's.
 func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) string {
 	spec := st.spec
 	switch {
@@ -170,7 +179,7 @@ func (e *Executor) forkableKernel(s *sandbox, info yurt.RuntimeInfo) string {
 // user code can write may be loaded by a program that starts.
 func (e *Executor) forks(s *sandbox, info yurt.RuntimeInfo) bool {
 	template := s.record.Spec.Template
-	return slices.Contains(info.Abilities, plugins.AbilityZygote) && e.cgroups.Version() == 1 && !template.Isolation.PerExecution &&
+	return slices.Contains(info.Abilities, plugins.AbilityZygote) && !template.Isolation.PerExecution &&
 		!changesLoading(s.templateEnv(), template.RootFS.HostPaths) && !changesLoading(s.record.Spec.Env, nil)
 }
 
@@ -194,30 +203,73 @@ func allBelow(files, paths []string) bool {
 	})
 }
 
-// startFrom has init start a process: by a fork of the language's zygote, if there is one, or
-// else in the ordinary way, as for no language. Meanwhile it does what does not fail twice.
-func (s *sandbox) startFrom(ctx context.Context, language string, req initd.StartRequest, files []*os.File, meanwhile func() error) (*initd.Output, error) {
-	req.From = s.zygotes.id(language)
-	out, _, err := s.init.StartWhile(ctx, req, files, meanwhile)
-	if req.From == "" {
-		return out, err
+// starting is a process that is to be started, in a leaf of its own.
+type starting struct {
+	initd.StartRequest
+
+	given    []*os.File // what the request says comes along
+	language string     // whose zygote may fork the process; "" for none
+	newLeaf  func(name string) (cgroup.Leaf, error)
+	leaf     *cgroup.Leaf // is made the leaf before the process can be there
+}
+
+// startProcess has init start a process: by a fork of the language's zygote, if there is one, or
+// else in the ordinary way.
+func (e *Executor) startProcess(ctx context.Context, s *sandbox, st starting) (*initd.Output, error) {
+	defer e.placeNext(s, st.language)
+	if p := e.placeFor(s, st.language, st.ID); p != nil {
+		*st.leaf, st.From = p.leaf, p.zygote
+		out, err := s.startIn(ctx, p.leaf, st)
+		if !e.refused(s, st, err) {
+			return out, err
+		}
+		e.goes(func() { e.discard(s, p.leaf) })
 	}
-	failure := new(initd.Failure)
-	refused := errors.As(err, &failure) && failure.Reason == initd.ReasonNoFork
-	if s.zygotes.answered(language, !refused) {
-		s.endZygote(language, req.From)
+	leaf, err := st.newLeaf(st.ID)
+	if err != nil {
+		return nil, err
 	}
-	if !refused {
-		return out, err
+	if *st.leaf, st.From = leaf, ""; !s.zygotes.placed {
+		st.From = s.zygotes.id(st.language)
 	}
-	req.From = ""
-	out, _, err = s.init.StartWhile(ctx, req, files, meanwhile)
+	out, err := s.startIn(ctx, leaf, st)
+	if st.From != "" && e.refused(s, st, err) {
+		st.From = ""
+		out, err = s.startIn(ctx, leaf, st)
+	}
 	return out, err
 }
 
-// endZygote kills a zygote that does not answer.
-func (s *sandbox) endZygote(language, id string) {
-	s.zygotes.ended(language, id)
+// startIn has init start a process in the leaf. Meanwhile that gets its name.
+func (s *sandbox) startIn(ctx context.Context, leaf cgroup.Leaf, st starting) (*initd.Output, error) {
+	files, err := leaf.Files()
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(files)
+	out, _, err := s.init.StartWhile(ctx, st.StartRequest, slices.Concat(st.given, files), leaf.Name)
+	return out, err
+}
+
+// refused notes whether a fork came about, by the answer of init, and reports whether it did not.
+func (e *Executor) refused(s *sandbox, st starting, err error) bool {
+	failure := new(initd.Failure)
+	refused := errors.As(err, &failure) && failure.Reason == initd.ReasonNoFork
+	if s.zygotes.answered(st.language, !refused) {
+		e.endZygote(s, st.language, st.From)
+	}
+	return refused
+}
+
+// endZygote kills a zygote that does not answer, and the fork that waits for the next run.
+func (e *Executor) endZygote(s *sandbox, language, id string) {
+	if next := s.zygotes.ended(language, id); next != nil {
+		e.goes(func() {
+			if <-next.ready; next.leaf != nil {
+				e.discard(s, next.leaf)
+			}
+		})
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
 	defer cancel()
 	_ = s.group.Leaf(id).Kill(ctx) // what is left goes with the sandbox
@@ -255,11 +307,12 @@ func (e *Executor) addZygote(s *sandbox, language, id string) {
 	out, err := e.startZygote(s, language, id)
 	if err != nil {
 		e.logger.Warn("no zygote", "sandbox", s.id, "language", language, "error", err)
-		s.endZygote(language, id)
+		e.endZygote(s, language, id)
 		e.forgetZygote(s, id)
 		return
 	}
 	s.zygotes.begun(language, id)
+	e.placeNext(s, language)
 	e.goes(func() { e.followZygote(s, language, id, out) })
 }
 
@@ -279,7 +332,7 @@ func (s *sandbox) quiet() bool {
 
 // startZygote starts one and waits until it is ready.
 func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Output, err error) {
-	timeout, modules := zygoteTimeout, s.preload(language)
+	timeout, modules := e.zygoteTimeout, s.preload(language)
 	if len(modules) > 0 {
 		timeout = preloadTimeout
 	}
@@ -368,7 +421,7 @@ func (e *Executor) followZygote(s *sandbox, language, id string, out *initd.Outp
 			return // the next executor ends it
 		}
 		if exit != nil || err != nil {
-			s.endZygote(language, id)
+			e.endZygote(s, language, id)
 			e.forgetZygote(s, id)
 			return
 		}
@@ -387,19 +440,19 @@ func (e *Executor) forgetZygote(s *sandbox, id string) {
 	_ = s.group.Leaf(id).Remove() // while something of it is there, it goes with the sandbox
 }
 
-// endZygotes kills those that an earlier executor started: what they were, it knew. In a
-// paused sandbox, where nothing can be killed, they stay unused.
+// endZygotes kills those that an earlier executor started, and their forks that have no run:
+// what they were, it knew. In a paused sandbox, where nothing can be killed, they stay unused.
 func (e *Executor) endZygotes(ctx context.Context, s *sandbox) error {
 	if s.paused() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, destroyTimeout)
 	defer cancel()
-	found, err := s.group.Processes()
+	found, err := s.group.Leaves()
 	if err != nil {
 		return err
 	}
-	for name := range found {
+	for _, name := range found {
 		if !strings.HasPrefix(name, zygotePrefix) {
 			continue
 		}

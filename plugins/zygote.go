@@ -30,6 +30,11 @@ const ZygoteReady = "ready"
 // carries on as if it had been started with the arguments, which are those of a [Plan]; at the
 // end of the line it exits. Who cannot serve a request as a fresh interpreter would writes "n".
 //
+// A packet that begins with "p" and comes without descriptors asks who would serve the next
+// request: the process that reads it sends it back, and waits for the next. On cgroup v2, where
+// no files of cgroups come with a request, yurt-init has moved that process into its run's
+// cgroup by then, and has no other carry on.
+//
 // What it has imported for [KernelRequest.Preload] its forks have imported when they begin. It
 // refuses where a file of the user's would have been imported instead, and has generators of
 // random numbers begin anew in each.

@@ -4,8 +4,9 @@
 // A sandbox has a [Group], split in two so that user code cannot starve its init:
 // "init" holds yurt-init with memory and pids of its own, "runs" carries the
 // limits that were asked for, and below it each run has a [Leaf]. Processes are
-// born in their leaf, never moved there: there is no instant at which user code is
-// outside its limits, and the slow, kernel-wide lock of a move is not taken.
+// born in their leaf, or put into it before they have run any user code (see [Place]):
+// there is no instant at which that is outside its limits, and nobody waits for the
+// slow, kernel-wide lock of a move.
 //
 // A limit that cannot be enforced here is an error, never ignored. The package
 // touches nothing outside the parent directory that it is given.

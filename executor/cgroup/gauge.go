@@ -14,6 +14,8 @@ type Gauge interface {
 	Stats() (Stats, error)
 	// Processes lists the processes of each run, by the name of its leaf.
 	Processes() (map[string][]int, error)
+	// Leaves lists the names of all leaves, also of those without processes.
+	Leaves() ([]string, error)
 }
 
 // Stats is what a sandbox uses: CPU and I/O with its init, the rest without.
@@ -70,7 +72,11 @@ func readIOV1(dir string) (read, wrote int64, err error) {
 }
 
 func (g *groupV1) Processes() (map[string][]int, error) {
-	return processes(filepath.Join(g.dir["freezer"], "runs"), residents)
+	return processes(filepath.Join(g.dir["freezer"], "runs"), filepath.Base, residents)
+}
+
+func (g *groupV1) Leaves() ([]string, error) {
+	return leaves(filepath.Join(g.dir["freezer"], "runs"), filepath.Base)
 }
 
 func (g *groupV2) Stats() (Stats, error) {
@@ -113,22 +119,34 @@ func readIOV2(dir string) (read, wrote int64, err error) {
 }
 
 func (g *groupV2) Processes() (map[string][]int, error) {
-	return processes(filepath.Join(g.dir, "runs"), pids)
+	return processes(filepath.Join(g.dir, "runs"), ownerV2, pids)
 }
 
-func processes(runs string, in func(dir string) ([]int, error)) (map[string][]int, error) {
-	leaves, err := subdirs(runs)
+func (g *groupV2) Leaves() ([]string, error) {
+	return leaves(filepath.Join(g.dir, "runs"), ownerV2)
+}
+
+func leaves(runs string, name func(dir string) string) ([]string, error) {
+	list, err := subdirs(runs)
+	for i, dir := range list {
+		list[i] = name(dir)
+	}
+	return list, err
+}
+
+func processes(runs string, name func(dir string) string, in func(dir string) ([]int, error)) (map[string][]int, error) {
+	dirs, err := subdirs(runs)
 	if err != nil {
 		return nil, err
 	}
-	all := make(map[string][]int, len(leaves))
-	for _, leaf := range leaves {
+	all := make(map[string][]int, len(dirs))
+	for _, leaf := range dirs {
 		list, err := in(leaf)
 		if err := ifThere(err); err != nil {
 			return nil, err
 		}
 		if len(list) > 0 {
-			all[filepath.Base(leaf)] = list
+			all[name(leaf)] = list
 		}
 	}
 	return all, nil

@@ -42,7 +42,7 @@ const (
 const cpuPeriod = 100_000
 
 // Group is the cgroup of one sandbox. Its methods are for one goroutine at a time,
-// but for NewLeaf, TakeLeaf, Reclaim and Prepare, which any may call.
+// but for NewLeaf, TakeLeaf, NewPlace, Reclaim and Prepare, which any may call.
 type Group interface {
 	Freezer
 	Gauge
@@ -65,11 +65,16 @@ type Group interface {
 	// TakeLeaf is NewLeaf for who is in a hurry: the leaf has the name only once that is asked
 	// for by Name, which is to be soon, and can be while a process is born in it.
 	TakeLeaf(name string) (Leaf, error)
+	// NewPlace makes a leaf ahead that is called name until a run takes it; [errors.ErrUnsupported]
+	// on v1, where there is no need.
+	NewPlace(name string) (Place, error)
 	// Reclaim gives the leaf of a run its name, should an executor before this one have ended
 	// before it did. It is for runs that did begin.
 	Reclaim(name string) error
 	// Leaf returns the cgroup of a run that was made earlier.
 	Leaf(name string) Leaf
+	// Find is Leaf for a run that may have taken a place.
+	Find(name string) Leaf
 	// Destroy kills what is left inside, init included, and removes the group.
 	Destroy(ctx context.Context) error
 	// Close closes what Prepare opened; the group is as it was.

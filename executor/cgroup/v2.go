@@ -212,7 +212,15 @@ func statusField(pid int, key string) (int, error) {
 }
 
 func (g *groupV2) NewLeaf(name string) (Leaf, error) {
-	leaf := &leafV2{filepath.Join(g.dir, "runs", name)}
+	leaf, err := g.newLeaf(name)
+	if err != nil {
+		return nil, err
+	}
+	return leaf, nil
+}
+
+func (g *groupV2) newLeaf(name string) (*leafV2, error) {
+	leaf := g.leaf(name)
 	if err := os.Mkdir(leaf.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
@@ -226,7 +234,9 @@ func (g *groupV2) NewLeaf(name string) (Leaf, error) {
 	return leaf, nil
 }
 
-func (g *groupV2) Leaf(name string) Leaf { return &leafV2{filepath.Join(g.dir, "runs", name)} }
+func (g *groupV2) Leaf(name string) Leaf { return g.leaf(name) }
+
+func (g *groupV2) leaf(name string) *leafV2 { return &leafV2{filepath.Join(g.dir, "runs", name)} }
 
 func (g *groupV2) Destroy(ctx context.Context) error {
 	if err := killV2(ctx, g.dir); err != nil {

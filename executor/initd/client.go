@@ -97,25 +97,29 @@ func (c *Client) dial(ctx context.Context) (*net.UnixConn, error) {
 }
 
 // call sends one request that is answered with KindOK.
-func (c *Client) call(ctx context.Context, kind Kind, message any) error {
+func (c *Client) call(ctx context.Context, kind Kind, message any, files ...*os.File) error {
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	_, err = ask(ctx, conn, kind, message)
+	_, err = ask(ctx, conn, kind, message, files...)
 	return err
 }
 
 // ask is call on the connection, and returns the answer.
-func ask(ctx context.Context, conn *net.UnixConn, kind Kind, message any) (frame Frame, err error) {
+func ask(ctx context.Context, conn *net.UnixConn, kind Kind, message any, files ...*os.File) (frame Frame, err error) {
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	defer func() {
 		if !stop() { // the connection is of no use any more
 			err = fmt.Errorf("waiting for yurt-init: %w", errors.Join(ctx.Err(), err))
 		}
 	}()
-	if err := WriteMessage(conn, kind, message); err != nil {
+	request, err := EncodeMessage(kind, message)
+	if err != nil {
+		return frame, err
+	}
+	if err := writeWithFiles(conn, request, files); err != nil {
 		return frame, fmt.Errorf("asking yurt-init: %w", err)
 	}
 	if frame, err = NewReader(conn).Next(); err != nil {
@@ -167,6 +171,12 @@ func (c *Client) Forget(ctx context.Context, id string) error {
 // Signal sends a signal to the process and its process group.
 func (c *Client) Signal(ctx context.Context, id string, signal syscall.Signal) error {
 	return c.call(ctx, KindSignal, SignalRequest{ID: id, Signal: int(signal)})
+}
+
+// Place has the process that would serve the next request to a zygote moved into the cgroup
+// whose cgroup.procs the file is. If that fails, some process of the sandbox may be in it.
+func (c *Client) Place(ctx context.Context, zygote string, procs *os.File) error {
+	return c.call(ctx, KindPlace, PlaceRequest{Zygote: zygote}, procs)
 }
 
 // Input gives the process data to read, and after it the end of its stdin if eof is

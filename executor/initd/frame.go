@@ -20,6 +20,7 @@ const (
 	KindPing   Kind = 'P' // empty
 	KindInput  Kind = 'I' // InputRequest
 	KindResize Kind = 'W' // ResizeRequest
+	KindPlace  Kind = 'L' // PlaceRequest; a descriptor comes along
 	KindAck    Kind = 'C' // Ack: chunks that the host has kept and init may drop
 
 	KindBegun Kind = 'B' // Begun

@@ -56,6 +56,13 @@ type ProcessRequest struct {
 	ID string `json:"id"`
 }
 
+// PlaceRequest asks for the process that would serve the next request to a zygote to be moved
+// into a cgroup, on v2. The descriptor that comes with it is the cgroup's cgroup.procs, open for
+// writing.
+type PlaceRequest struct {
+	Zygote string `json:"zygote"` // its ID
+}
+
 // SignalRequest asks for a signal to the process and its process group.
 type SignalRequest struct {
 	ID     string `json:"id"`

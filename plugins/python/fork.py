@@ -108,8 +108,7 @@ def await_request(asked, zygote, before):
         del os.environb[name]
     if zygote.recv(1) != b"o":
         os._exit(1)  # killed, or it was
-    packet, ancillary, flags, _ = asked.recvmsg(MAX_PACKET, _socket.CMSG_SPACE(4 * MAX_FDS))
-    fds = received(ancillary)
+    packet, fds, flags = request(asked)
     if not fds:  # the end
         zygote.send(b"e")
         os._exit(0)
@@ -142,13 +141,22 @@ def answer(spare):
 
 def refuse(asked):
     """Waits for a request, as there is no process to be had for it."""
-    _, ancillary, _, _ = asked.recvmsg(MAX_PACKET, _socket.CMSG_SPACE(4 * MAX_FDS))
-    fds = received(ancillary)
+    _, fds, _ = request(asked)
     if not fds:
         os._exit(0)
     say(fds[0], b"n")
     for fd in fds:
         os.close(fd)
+
+
+def request(asked):
+    """Returns the next request. To the question who would serve it the packet itself is the
+    answer: the kernel says whose it is."""
+    while True:
+        packet, ancillary, flags, _ = asked.recvmsg(MAX_PACKET, _socket.CMSG_SPACE(4 * MAX_FDS))
+        if packet[:1] != b"p":
+            return packet, received(ancillary), flags
+        asked.send(packet)
 
 
 def say(line, word):

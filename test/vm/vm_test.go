@@ -18,7 +18,21 @@ func ownTests() []string {
 	return []string{
 		"TestCommandResult",                           // processes born in their cgroup, and what cannot be started
 		"TestPythonThroughThePlugin",                  // a runtime's files, and its result's descriptor
-		"TestRunsFollowEachOther",                     // no zygote, whose forks nobody could put into their cgroup
+		"TestRunsFollowEachOther",                     // from interpreters of their own on to forks
+		"TestForksAreLikeFreshInterpreters",           // forks of a zygote, which are moved into their cgroup ahead
+		"TestForksAreApart",                           // each
+		"TestForksAreLimited",                         // and are ended with it
+		"TestForksHaveTheirMemory",                    // with what they have copied by then
+		"TestForksHaveCgroupsOfTheirOwn",              // and nobody else's
+		"TestForksThatWaitAreEnded",                   // not even when they were killed there
+		"TestZygoteIsOutOfReach",                      // with what attacks there are on a zygote
+		"TestForksOutliveTheExecutor",                 // cgroups that are found by their attribute
+		"TestForkOfAKilledExecutor",                   // and removed where they have no run
+		"TestForksEndAtTheTimeoutForTheNextExecutor",  // and killed
+		"TestForksEndLikeFreshInterpreters",           // with a cgroup that is read in the end
+		"TestPreload",                                 // modules imported ahead
+		"TestFirstRunAfterAClaimIsAFork",              // a zygote in a sandbox that waits
+		"TestForkedKernelsAreLikeOthers",              // kernels likewise
 		"TestIsolation",                               // cgroup namespace, device rules, nothing inherited
 		"TestSystemCallFilter",                        // clone3 for init alone
 		"TestMounts",                                  // cpu.weight, and a file system whose ids cannot be mapped

@@ -94,6 +94,9 @@ func (s *session) serveOne() bool {
 	case initd.KindResize:
 		var req initd.ResizeRequest
 		s.reply(errors.Join(frame.Decode(&req), req.Validate()), func() error { return s.resize(req) })
+	case initd.KindPlace:
+		var req initd.PlaceRequest
+		s.reply(frame.Decode(&req), func() error { return s.table.place(req, files) })
 	case initd.KindStart:
 		p := s.start(frame, files)
 		closeAll(files) // not only when the run has ended: there may be many

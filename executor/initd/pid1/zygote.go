@@ -27,8 +27,11 @@ const forkPatience = 2 * time.Second
 
 // zygote is init's side of one.
 type zygote struct {
-	mu   sync.Mutex // held to send
 	conn *net.UnixConn
+	mu   sync.Mutex // held to send
+
+	places sync.Mutex // held to ask for a process and move it
+	asked  uint64     // how often that was done
 }
 
 // openZygote gives the child its end of the socket as descriptor 3.
@@ -76,12 +79,16 @@ func (z *zygote) ask(req initd.StartRequest, files []*os.File) error {
 	for i, f := range files {
 		fds[i] = int(f.Fd())
 	}
+	return z.send([]byte(packet), syscall.UnixRights(fds...))
+}
+
+func (z *zygote) send(packet, oob []byte) error {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if err := z.conn.SetWriteDeadline(time.Now().Add(forkPatience)); err != nil {
 		return err
 	}
-	_, _, err := z.conn.WriteMsgUnix([]byte(packet), syscall.UnixRights(fds...), nil)
+	_, _, err := z.conn.WriteMsgUnix(packet, oob, nil)
 	return err
 }
 
@@ -91,15 +98,19 @@ func (t *table) forkFrom(p *process, req initd.StartRequest, stdio *childFiles, 
 	if err != nil || z.zygote == nil {
 		return refusal(initd.ReasonNoFork, fmt.Errorf("there is no zygote %s", req.From))
 	}
-	if t.forker.clones() || t.forker.setting.layered {
+	if t.forker.setting.layered {
 		return refusal(initd.ReasonNoFork, errors.New("processes of this sandbox are born where no zygote can put them"))
+	}
+	enters := leaves
+	if t.forker.clones() { // it is in its cgroup already, see place
+		enters = nil
 	}
 	line, theirs, err := packetPair()
 	if err != nil {
 		return refusal(initd.ReasonNoFork, err)
 	}
 	defer line.Close() // at which a child that was not told to go exits
-	files := append(append([]*os.File{theirs}, stdio.files...), leaves...)
+	files := append(append([]*os.File{theirs}, stdio.files...), enters...)
 	err = z.zygote.ask(req, files)
 	theirs.Close()
 	if err != nil {
@@ -108,6 +119,11 @@ func (t *table) forkFrom(p *process, req initd.StartRequest, stdio *childFiles, 
 	pid, err := awaitOrphan(line, z.pid)
 	if err != nil {
 		return refusal(initd.ReasonNoFork, fmt.Errorf("waiting for a fork: %w", err))
+	}
+	if t.forker.clones() {
+		if err := checkPlace(leaves, pid); err != nil {
+			return refusal(initd.ReasonNoFork, err)
+		}
 	}
 	if err := t.adopt(p, pid); err != nil {
 		return err
@@ -168,10 +184,18 @@ func (t *table) adopt(p *process, pid int) error {
 	if t.byPID[pid] != nil {
 		return refusal(initd.ReasonNoFork, fmt.Errorf("process %d is another's", pid))
 	}
-	// With the lock nobody reaps: a child that has ended is still there.
+	if err := isChild(pid); err != nil {
+		return err
+	}
+	t.enter(p, child{pid: pid})
+	return nil
+}
+
+// isChild returns an error unless the process is our child. With the table's lock nobody
+// reaps: one that has ended is still there.
+func isChild(pid int) error {
 	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil {
 		return refusal(initd.ReasonNoFork, fmt.Errorf("process %d is no child: %w", pid, err))
 	}
-	t.enter(p, child{pid: pid})
 	return nil
 }

@@ -1,0 +1,118 @@
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Place is a leaf on v2 that is there before its run, for a process that waits to become
+// the run's: there only a process's parent can have it born in a leaf, and to move it waits
+// for the whole kernel, which is better done while nobody waits for the run.
+type Place interface {
+	Leaf
+	// Entry is the file that moves the process whose number is written to it here. The
+	// caller closes it.
+	Entry() (*os.File, error)
+	// Take makes it the leaf of the run of that name.
+	Take(name string) error
+	// Discard ends what is inside and removes the leaf, which is nobody's from the beginning.
+	Discard(ctx context.Context) error
+}
+
+// ownerAttr is the attribute of a place that names whose it is: on v2 the kernel renames no
+// directory. It lasts as long as the leaf does.
+const ownerAttr = "user.yurt.run"
+
+// maxOwner bounds the name in it, in bytes.
+const maxOwner = 255
+
+// NewPlace implements [Group]: on v1 a process enters the leaf itself, and at once.
+func (g *groupV1) NewPlace(string) (Place, error) { return nil, errors.ErrUnsupported }
+
+// NewPlace implements [Group].
+func (g *groupV2) NewPlace(name string) (Place, error) {
+	leaf, err := g.newLeaf(name)
+	if err != nil {
+		return nil, err
+	}
+	return leaf, nil
+}
+
+// Entry implements [Place].
+func (l *leafV2) Entry() (*os.File, error) {
+	path := filepath.Join(l.dir, "cgroup.procs")
+	fd, err := openControl(path, unix.O_WRONLY)
+	if err != nil {
+		return nil, fmt.Errorf("opening a cgroup: %w", &os.PathError{Op: "open", Path: path, Err: err})
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Take implements [Place].
+func (l *leafV2) Take(name string) error {
+	if len(name) > maxOwner {
+		return fmt.Errorf("a name of %d bytes is too long for a cgroup", len(name))
+	}
+	if err := unix.Setxattr(l.dir, ownerAttr, []byte(name), unix.XATTR_CREATE); err != nil {
+		return fmt.Errorf("naming a cgroup: %w", &os.PathError{Op: "setxattr", Path: l.dir, Err: err})
+	}
+	return nil
+}
+
+// Discard implements [Place].
+func (l *leafV2) Discard(ctx context.Context) error {
+	if err := unix.Removexattr(l.dir, ownerAttr); err != nil && !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("naming a cgroup: %w", &os.PathError{Op: "removexattr", Path: l.dir, Err: err})
+	}
+	if err := l.Kill(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := l.Remove(); !errors.Is(err, ErrBusy) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond): // a killed process leaves its cgroup a moment after it is gone
+		}
+	}
+}
+
+// ownerV2 returns whose the leaf in the directory is: the one that took it, or else the one
+// that it is called after.
+func ownerV2(dir string) string {
+	var name [maxOwner]byte
+	if n, err := unix.Getxattr(dir, ownerAttr, name[:]); err == nil {
+		return string(name[:n])
+	}
+	return filepath.Base(dir)
+}
+
+// Find implements [Group].
+func (g *groupV1) Find(name string) Leaf { return g.leaf(name) }
+
+// Find implements [Group]. Where there is none, what is done to the one that is returned fails
+// as it does for a leaf that is gone.
+func (g *groupV2) Find(name string) Leaf {
+	own := g.leaf(name)
+	if _, err := os.Lstat(own.dir); err == nil {
+		return own
+	}
+	leaves, err := subdirs(filepath.Join(g.dir, "runs"))
+	if err != nil {
+		return own
+	}
+	for _, dir := range leaves {
+		if ownerV2(dir) == name {
+			return &leafV2{dir}
+		}
+	}
+	return own
+}
