@@ -43,7 +43,7 @@ func (a *app) readSource(name, entry string) (source, error) {
 	}
 	code, err := a.readInput(name, yurt.MaxCodeBytes)
 	if err == nil && !utf8.Valid(code) { // JSON would make other characters of it
-		err = yurt.Errorf(yurt.CodeInvalidArgument, "%s has bytes in line %d that are not UTF-8, as code has to be; convert it, or put it into a directory and give that", name, firstInvalidLine(code))
+		err = yurt.Errorf(yurt.CodeFileNotFound, "%s has bytes in line %d that are not UTF-8, as code has to be; convert it, or put it into a directory and give that", name, firstInvalidLine(code))
 	}
 	return source{name: name, code: string(code)}, err
 }

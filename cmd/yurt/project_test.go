@@ -18,7 +18,7 @@ func TestReadSourceOfAnotherEncoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := (&app{}).readSource(file, "")
-	if yurt.CodeOf(err) != yurt.CodeInvalidArgument || !strings.Contains(err.Error(), "latin1.py") || !strings.Contains(err.Error(), "line 3") {
+	if yurt.CodeOf(err) != yurt.CodeFileNotFound || !strings.Contains(err.Error(), "latin1.py") || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("it is refused with %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
@@ -33,9 +32,6 @@ func (a *app) readRun(file string, f runFlags) (runRequest, error) {
 		return request, err
 	}
 	request.extension = strings.ToLower(filepath.Ext(source.name))
-	if !utf8.ValidString(source.text()) {
-		return request, yurt.Errorf(yurt.CodeFileNotFound, "%s is not a text file: it is not valid UTF-8", source.name)
-	}
 	request.spec = yurt.ExecutionSpec{
 		ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Code: source.code, Files: source.files, Entry: source.entry, Args: f.args, Dependencies: f.dependencies,
 	}
