@@ -14,7 +14,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/devserver"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -32,24 +31,12 @@ func newSession(t *testing.T, function, to string) *session {
 	t.Helper()
 	rig.NeedsSandboxes(t)
 	program := rig.BuildYurt(t, "yurt-lambda", "test")
-	server, err := devserver.Start(context.WithoutCancel(t.Context()), program, t.TempDir(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := yurtclient.New(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	url, client := rig.Serve(t, program)
 	made, err := client.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: "python-basic", Mode: yurt.ModePersistent})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &session{client, made.ID, server.URL, program}
+	s := &session{client, made.ID, url, program}
 	if _, err := s.UnpackFiles(t.Context(), s.id, to, packed(t, function)); err != nil {
 		t.Fatal(err)
 	}

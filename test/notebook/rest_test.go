@@ -1,13 +1,11 @@
 package notebook
 
 import (
-	"context"
 	"syscall"
 	"testing"
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/devserver"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -21,19 +19,7 @@ const choosing = `template "choosing" {
 func choosingSession(t *testing.T) (*yurtclient.Client, string) {
 	t.Helper()
 	rig.NeedsSandboxes(t)
-	server, err := devserver.Start(context.WithoutCancel(t.Context()), rig.BuildYurt(t, "yurt-notebook", "test"), t.TempDir(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	client, err := yurtclient.New(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, client := rig.Serve(t, rig.BuildYurt(t, "yurt-notebook", "test"))
 	template, err := client.CreateTemplate(t.Context(), []byte(choosing))
 	if err != nil {
 		t.Fatal(err)
