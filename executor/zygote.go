@@ -4,152 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/plugins"
 )
 
 const (
-	// zygoteAfter is how many runs of a language are started in the ordinary way before a
-	// zygote is: one that serves no run costs more than it brings.
-	zygoteAfter = 2
-	// zygoteTries is how many zygotes a sandbox has one after the other at most: code that
-	// ends them gets ordinary starts.
-	zygoteTries = 3
-	// zygoteRefusals is after how many forks in a row that did not come about a zygote goes.
-	zygoteRefusals = 3
 	// zygoteTimeout bounds how long a zygote may take to be ready, and preloadTimeout one that
 	// is to import something; nothing else is started in the sandbox meanwhile.
 	zygoteTimeout  = 2 * time.Second
 	preloadTimeout = 20 * time.Second
-	zygotePrefix   = "zygote-"
 )
-
-// zygotes are those of a sandbox, by language.
-type zygotes struct {
-	placed bool // their forks wait in the leaf of their run, as on cgroup v2
-	mu     sync.Mutex
-	by     map[string]*zygote
-}
-
-// zygote is an interpreter in a sandbox that forks for each run of its language, and has
-// never run anything of the user's. Processes of the same user could trace one while it
-// starts, and so it starts when there is none.
-type zygote struct {
-	served   int    // runs that it could have started
-	tries    int    // how often it was started
-	id       string // of its process, in yurt-init; "" while there is none
-	refusals int
-	late     bool   // the next run was there before it could be started
-	next     *place // where its next fork waits; nil where none does
-}
-
-// of returns the zygote of the language. The lock is held.
-func (z *zygotes) of(language string) *zygote {
-	if z.by == nil {
-		z.by = make(map[string]*zygote)
-	}
-	if z.by[language] == nil {
-		z.by[language] = &zygote{}
-	}
-	return z.by[language]
-}
-
-// id returns the process that a run of the language is to be forked from; "" for none.
-func (z *zygotes) id(language string) string {
-	if language == "" {
-		return ""
-	}
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	return z.of(language).id
-}
-
-// due notes that a run of the language has ended, and says by what name it is time to start
-// a zygote; "" if it is not.
-func (z *zygotes) due(language string, after int) string {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	one := z.of(language)
-	one.served++
-	if one.id != "" || one.served < after || one.tries >= zygoteTries {
-		return ""
-	}
-	return zygoteName(language, one.tries+1)
-}
-
-func zygoteName(language string, number int) string {
-	return zygotePrefix + language + "-" + strconv.Itoa(number)
-}
-
-// begun notes that a zygote was started, and with its id that it is ready.
-func (z *zygotes) begun(language, id string) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	one := z.of(language)
-	if id == "" {
-		one.tries++
-	}
-	one.id, one.refusals, one.late = id, 0, false
-}
-
-// missed notes that the next run was there before the zygote could be started.
-func (z *zygotes) missed(language string) {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.of(language).late = true
-}
-
-// isLate reports whether that was so the last time. Whoever starts a run as soon as the one
-// before has ended leaves no moment but that.
-func (z *zygotes) isLate(language string) bool {
-	if language == "" {
-		return false
-	}
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	return z.of(language).late
-}
-
-// ended notes that there is none any more, and returns the place of its next fork.
-func (z *zygotes) ended(language, id string) *place {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	one := z.of(language)
-	if one.id == id {
-		one.id = ""
-	}
-	next := one.next
-	if next == nil || next.zygote != id {
-		return nil
-	}
-	one.next = nil
-	return next
-}
-
-// answered notes whether a fork came about, and reports whether the zygote is to go.
-func (z *zygotes) answered(language string, forked bool) bool {
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	one := z.of(language)
-	if forked {
-		one.refusals = 0
-		return false
-	}
-	one.refusals++
-	return one.refusals == zygoteRefusals
-}
 
 // forkable returns the language whose zygote can start the job as a fresh interpreter would
 // run it, or "". What comes to an interpreter before its first line, its environment above
@@ -201,64 +73,6 @@ func allBelow(files, paths []string) bool {
 	return !slices.ContainsFunc(files, func(file string) bool {
 		return path.Clean(file) != file || !slices.ContainsFunc(paths, func(p string) bool { return file == p || strings.HasPrefix(file, p+"/") })
 	})
-}
-
-// starting is a process that is to be started, in a leaf of its own.
-type starting struct {
-	initd.StartRequest
-
-	given    []*os.File // what the request says comes along
-	language string     // whose zygote may fork the process; "" for none
-	newLeaf  func(name string) (cgroup.Leaf, error)
-	leaf     *cgroup.Leaf // is made the leaf before the process can be there
-}
-
-// startProcess has init start a process: by a fork of the language's zygote, if there is one, or
-// else in the ordinary way.
-func (e *Executor) startProcess(ctx context.Context, s *sandbox, st starting) (*initd.Output, error) {
-	defer e.placeNext(s, st.language)
-	if p := e.placeFor(s, st.language, st.ID); p != nil {
-		*st.leaf, st.From = p.leaf, p.zygote
-		out, err := s.startIn(ctx, p.leaf, st)
-		if !e.refused(s, st, err) {
-			return out, err
-		}
-		e.goes(func() { e.discard(s, p.leaf) })
-	}
-	leaf, err := st.newLeaf(st.ID)
-	if err != nil {
-		return nil, err
-	}
-	if *st.leaf, st.From = leaf, ""; !s.zygotes.placed {
-		st.From = s.zygotes.id(st.language)
-	}
-	out, err := s.startIn(ctx, leaf, st)
-	if st.From != "" && e.refused(s, st, err) {
-		st.From = ""
-		out, err = s.startIn(ctx, leaf, st)
-	}
-	return out, err
-}
-
-// startIn has init start a process in the leaf. Meanwhile that gets its name.
-func (s *sandbox) startIn(ctx context.Context, leaf cgroup.Leaf, st starting) (*initd.Output, error) {
-	files, err := leaf.Files()
-	if err != nil {
-		return nil, err
-	}
-	defer closeAll(files)
-	out, _, err := s.init.StartWhile(ctx, st.StartRequest, slices.Concat(st.given, files), leaf.Name)
-	return out, err
-}
-
-// refused notes whether a fork came about, by the answer of init, and reports whether it did not.
-func (e *Executor) refused(s *sandbox, st starting, err error) bool {
-	failure := new(initd.Failure)
-	refused := errors.As(err, &failure) && failure.Reason == initd.ReasonNoFork
-	if s.zygotes.answered(st.language, !refused) {
-		e.endZygote(s, st.language, st.From)
-	}
-	return refused
 }
 
 // endZygote kills a zygote that does not answer, and the fork that waits for the next run.

@@ -1,0 +1,134 @@
+package executor
+
+import (
+	"strconv"
+	"sync"
+)
+
+const (
+	// zygoteAfter is how many runs of a language are started in the ordinary way before a
+	// zygote is: one that serves no run costs more than it brings.
+	zygoteAfter = 2
+	// zygoteTries is how many zygotes a sandbox has one after the other at most: code that
+	// ends them gets ordinary starts.
+	zygoteTries = 3
+	// zygoteRefusals is after how many forks in a row that did not come about a zygote goes.
+	zygoteRefusals = 3
+
+	zygotePrefix = "zygote-"
+)
+
+// zygotes are those of a sandbox, by language.
+type zygotes struct {
+	placed bool // their forks wait in the leaf of their run, as on cgroup v2
+	mu     sync.Mutex
+	by     map[string]*zygote
+}
+
+// zygote is an interpreter in a sandbox that forks for each run of its language, and has
+// never run anything of the user's. Processes of the same user could trace one while it
+// starts, and so it starts when there is none.
+type zygote struct {
+	served   int    // runs that it could have started
+	tries    int    // how often it was started
+	id       string // of its process, in yurt-init; "" while there is none
+	refusals int
+	late     bool   // the next run was there before it could be started
+	next     *place // where its next fork waits; nil where none does
+}
+
+// of returns the zygote of the language. The lock is held.
+func (z *zygotes) of(language string) *zygote {
+	if z.by == nil {
+		z.by = make(map[string]*zygote)
+	}
+	if z.by[language] == nil {
+		z.by[language] = &zygote{}
+	}
+	return z.by[language]
+}
+
+// id returns the process that a run of the language is to be forked from; "" for none.
+func (z *zygotes) id(language string) string {
+	if language == "" {
+		return ""
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.of(language).id
+}
+
+// due notes that a run of the language has ended, and says by what name it is time to start
+// a zygote; "" if it is not.
+func (z *zygotes) due(language string, after int) string {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	one.served++
+	if one.id != "" || one.served < after || one.tries >= zygoteTries {
+		return ""
+	}
+	return zygoteName(language, one.tries+1)
+}
+
+func zygoteName(language string, number int) string {
+	return zygotePrefix + language + "-" + strconv.Itoa(number)
+}
+
+// begun notes that a zygote was started, and with its id that it is ready.
+func (z *zygotes) begun(language, id string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	if id == "" {
+		one.tries++
+	}
+	one.id, one.refusals, one.late = id, 0, false
+}
+
+// missed notes that the next run was there before the zygote could be started.
+func (z *zygotes) missed(language string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.of(language).late = true
+}
+
+// isLate reports whether that was so the last time. Whoever starts a run as soon as the one
+// before has ended leaves no moment but that.
+func (z *zygotes) isLate(language string) bool {
+	if language == "" {
+		return false
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.of(language).late
+}
+
+// ended notes that there is none any more, and returns the place of its next fork.
+func (z *zygotes) ended(language, id string) *place {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	if one.id == id {
+		one.id = ""
+	}
+	next := one.next
+	if next == nil || next.zygote != id {
+		return nil
+	}
+	one.next = nil
+	return next
+}
+
+// answered notes whether a fork came about, and reports whether the zygote is to go.
+func (z *zygotes) answered(language string, forked bool) bool {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	if forked {
+		one.refusals = 0
+		return false
+	}
+	one.refusals++
+	return one.refusals == zygoteRefusals
+}
