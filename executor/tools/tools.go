@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/openin"
 )
 
 // Find returns the paths, by name, of those of the tools that are in the root of the process.
@@ -83,7 +84,7 @@ func firstProgram(root int, paths []string) (string, error) {
 // look describes what is at the path below root.
 func look(root int, path string) (stat unix.Stat_t, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := unix.Openat2(root, path, &how)
+	fd, err := openin.At(root, path, &how)
 	if err != nil {
 		return stat, fmt.Errorf("opening %s: %w", path, err)
 	}
