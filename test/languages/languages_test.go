@@ -87,10 +87,8 @@ func all() []language {
 
 // TestLanguages runs everything of a language in one sandbox, as a user would.
 func TestLanguages(t *testing.T) {
-	cache := ""
-	if !testing.Short() {
-		cache = compiledtest.GoCache(t)
-	}
+	rig.NeedsSandboxes(t)
+	cache := compiledtest.GoCache(t)
 	config := rig.Config(t, rig.Build(t))
 	config.Transient = true
 	config.HostPaths = append(yurt.OfferedHostPaths(), cache)

@@ -156,6 +156,7 @@ func Executor(t testing.TB) *executor.Executor {
 // Start starts an executor with the configuration.
 func Start(t testing.TB, config executor.Config) *executor.Executor {
 	t.Helper()
+	NeedsSandboxes(t)
 	e, err := executor.New(config)
 	if err != nil {
 		t.Fatal(err)
