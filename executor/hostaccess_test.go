@@ -186,6 +186,10 @@ func TestProcessors(t *testing.T) {
 			t.Errorf("processors %d: %v", cpus, err)
 		}
 	}
+	spec.Host = nil // nothing is left of those, and so nothing in the way of the name
+	if _, err := e.CreateSandbox(t.Context(), spec); err != nil {
+		t.Error(err)
+	}
 }
 
 // heldNamespace makes a network namespace that lasts as long as the test.

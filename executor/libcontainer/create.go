@@ -69,9 +69,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("preparing the sandbox: %w", err)
 	}
-	// Nobody reads what libcontainer keeps of it. It is in the way of nothing either: it
-	// goes when init has had the time to start.
-	defer time.AfterFunc(tidyAfter, func() { _ = os.RemoveAll(filepath.Join(engineDir, req.ID)) })
+	defer func() { tidy(req.ID, err == nil) }()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("opening %s: %w", os.DevNull, err)
@@ -107,6 +105,17 @@ const engineDir = skeletonDir + "/.engine"
 
 // tidyAfter is a pause in which a new sandbox has the machine to itself.
 const tidyAfter = 25 * time.Millisecond
+
+// tidy removes what libcontainer keeps of a sandbox, which nobody reads: when init has had the
+// time to start, and at once where there is none, as another of the name may be asked for.
+func tidy(id string, made bool) {
+	remove := func() { _ = os.RemoveAll(filepath.Join(engineDir, id)) }
+	if made {
+		time.AfterFunc(tidyAfter, remove)
+		return
+	}
+	remove()
+}
 
 // trim takes out what has been done already, lest libcontainer do it again for each
 // sandbox: the devices are in the skeleton, and on cgroup v1 the rules for them in force.
