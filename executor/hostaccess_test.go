@@ -187,9 +187,25 @@ func TestProcessors(t *testing.T) {
 		}
 	}
 	spec.Host = nil // nothing is left of those, and so nothing in the way of the name
-	if _, err := e.CreateSandbox(t.Context(), spec); err != nil {
-		t.Error(err)
+	after, err := e.CreateSandbox(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if one, other := parentOf(t, s.PID), parentOf(t, after.PID); one != other { // it was killed, as it waited for cgroups
+		t.Errorf("the launcher was %s and is %s", one, other)
+	}
+}
+
+// parentOf returns the number of the process's parent.
+func parentOf(t *testing.T, pid int) string {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "\nPPid:\t")
+	parent, _, _ := strings.Cut(after, "\n")
+	return parent
 }
 
 // heldNamespace makes a network namespace that lasts as long as the test.

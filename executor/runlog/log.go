@@ -66,7 +66,7 @@ type Log struct {
 // Create makes the log at the place, where there must be none.
 func Create(place Place) (*Log, error) {
 	// Without package os, which would try to have the runtime's poller watch it.
-	fd, err := unix.Open(place.Path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+	fd, err := -1, error(unix.EINTR)
 	for errors.Is(err, unix.EINTR) {
 		fd, err = unix.Open(place.Path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
 	}
