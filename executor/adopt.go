@@ -301,7 +301,7 @@ func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) erro
 		r.end(r.assemble(nil, err))
 		return nil
 	}
-	e.startClock(r)
+	e.startClock(r, out)
 	e.goes(func() { e.follow(r, out) })
 	return nil
 }

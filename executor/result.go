@@ -62,6 +62,9 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	if exit == nil {
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
 		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: fmt.Sprintf("the sandbox ended while this ran: %v", lost)}
+		if r.timedOut.Load() {
+			r.judgeTimeout(result)
+		}
 		return result
 	}
 	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = exit.Bytes[0], exit.Bytes[1]
@@ -114,11 +117,7 @@ func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 	failed := exit.Code != 0
 	switch {
 	case r.timedOut.Load():
-		result.ExitCode = yurt.ExecutionExitTimeout
-		result.Error = &yurt.ExecutionError{
-			Type:    yurt.ErrorTypeTimeout,
-			Message: fmt.Sprintf("it ran longer than its timeout of %s and was ended with all its processes; output until then is kept", r.record.Timeout),
-		}
+		r.judgeTimeout(result)
 	case usage.OOMKills > 0 && failed:
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
 		result.Error = &yurt.ExecutionError{
@@ -146,6 +145,14 @@ func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 	}
 	if result.Error != nil && result.ExitCode == 0 {
 		result.ExitCode = 1
+	}
+}
+
+func (r *run) judgeTimeout(result *yurt.Result) {
+	result.ExitCode = yurt.ExecutionExitTimeout
+	result.Error = &yurt.ExecutionError{
+		Type:    yurt.ErrorTypeTimeout,
+		Message: fmt.Sprintf("it ran longer than its timeout of %s and was ended with all its processes; output until then is kept", r.record.Timeout),
 	}
 }
 

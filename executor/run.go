@@ -73,7 +73,7 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	out, err := e.startRun(ctx, r, j)
 	if err == nil {
 		r.phases.mark("start")
-		e.startClock(r)
+		e.startClock(r, out)
 		if r.stream != nil {
 			e.awaitWatcher(r)
 		}
@@ -180,8 +180,9 @@ func failedStart(err error, j job) *yurt.Result {
 	return &yurt.Result{ExitCode: code, Error: &yurt.ExecutionError{Type: kind, Message: message}}
 }
 
-// startClock has the run ended when its time is up.
-func (e *Executor) startClock(r *run) {
+// startClock has the run ended when its time is up. What it printed until then is still on its way;
+// a yurt-init that does not say the end of it is not waited for.
+func (e *Executor) startClock(r *run, out *initd.Output) {
 	if r.record.unlimited() {
 		return
 	}
@@ -189,6 +190,7 @@ func (e *Executor) startClock(r *run) {
 	r.clock.start(left, running, func() {
 		r.timedOut.Store(true)
 		e.kill(r)
+		r.clock.start(initTimeout, true, func() { out.Close() })
 	})
 }
 
