@@ -1,9 +1,11 @@
 package executor_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,16 +79,38 @@ func TestIsolation(t *testing.T) {
 func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 	e := rig.Executor(t)
 	a, b := create(t, e), create(t, e)
-	owner := func(s yurt.Sandbox) string {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/uid_map", s.PID))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(string(data))[1]
+	if hostRoot(t, a) == hostRoot(t, b) || hostRoot(t, a) == "0" {
+		t.Errorf("host ids begin at %s and %s", hostRoot(t, a), hostRoot(t, b))
 	}
-	if owner(a) == owner(b) || owner(a) == "0" {
-		t.Errorf("host ids begin at %s and %s", owner(a), owner(b))
+}
+
+// TestEachHasAKeyring: a sandbox has a session keyring, which belongs to its root and is not that
+// of whoever started the executor.
+func TestEachHasAKeyring(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	users, err := os.ReadFile("/proc/key-users")
+	if errors.Is(err, os.ErrNotExist) {
+		t.Log("this kernel has no keyrings")
+		return
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := hostRoot(t, s)
+	if !regexp.MustCompile(`(?m)^\s*` + root + `:\s+1 1/1 `).Match(users) {
+		t.Errorf("its root is %s on the host, and keys have:\n%s", root, users)
+	}
+}
+
+// hostRoot returns the id that root of the sandbox has on the host.
+func hostRoot(t *testing.T, s yurt.Sandbox) string {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/uid_map", s.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Fields(string(data))[1]
 }
 
 // TestHostPathsThatAreNotOffered: a template comes from an API caller, and must not

@@ -2,6 +2,9 @@ package executor_test
 
 import (
 	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -50,6 +53,44 @@ for path in ('/proc/self/comm', '/proc/self/oom_score_adj', '/proc/self/coredump
 	// One domain for all executions: they see and signal one another.
 	if r := run(t, e, s.ID, "readlink /proc/$(cat /tmp/pid)/exe > /dev/null && kill $(cat /tmp/pid) && echo ended"); r.Stdout != "ended\n" {
 		t.Errorf("a later execution cannot end what an earlier one left: %+v", r)
+	}
+}
+
+// TestLandlockScopes has a process beside the executions, of the same user and namespaces, that is
+// under no rules: they can neither signal it nor connect to its abstract socket.
+func TestLandlockScopes(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	beside := exec.CommandContext(t.Context(), "nsenter", "-t", strconv.Itoa(s.PID), "-U", "-n", "-p", "-S", "1000", "-G", "1000", "/usr/bin/python3", "-c", `
+import os, socket, sys
+server = socket.socket(socket.AF_UNIX); server.bind('\0beside'); server.listen()
+print(os.getpid(), flush=True)
+sys.stdin.read()`)
+	stdin, inErr := beside.StdinPipe()
+	stdout, outErr := beside.StdoutPipe()
+	if err := errors.Join(inErr, outErr, beside.Start()); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(stdout, &pid); err != nil {
+		t.Fatal(err)
+	}
+	want := "signal 1\nsocket 1\n" // EPERM
+	if landlockVersion(t) < 6 {
+		want = "signal 0\nsocket 0\n"
+	}
+	r := execute(t, e, s.ID, python(fmt.Sprintf(`
+import os, socket
+def errno(what, do):
+    try: do(); print(what, 0)
+    except OSError as e: print(what, e.errno)
+errno('signal', lambda: os.kill(%d, 0))
+errno('socket', lambda: socket.socket(socket.AF_UNIX).connect('\0beside'))`, pid)))
+	if r.Stdout != want {
+		t.Errorf("got %q %q, want %q", r.Stdout, r.Stderr, want)
+	}
+	if err := errors.Join(stdin.Close(), beside.Wait()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -30,10 +30,12 @@ for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0
 			name:  "new namespaces by clone3",
 			fails: "a filter cannot look at clone3's arguments, so the call does not exist; C libraries fall back to clone",
 			program: `
-args = struct.pack('11Q', 0x10000000, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, 0)
-pid = syscall('clone3', args, len(args))
-if pid == 0: os._exit(0)
-if pid != -errno.ENOSYS: got(pid)
+# Those of namespaces, one into another cgroup, one with signals at their defaults, and none.
+for flag in (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000, 0x7e020080, 0x200000000, 0x100000000, 0):
+    args = struct.pack('11Q', flag, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, 0)
+    pid = syscall('clone3', args, len(args))
+    if pid == 0: os._exit(0)
+    if pid != -errno.ENOSYS: got(hex(flag), pid)
 `,
 		},
 		{
@@ -44,7 +46,8 @@ for name in os.listdir('/proc/self/ns'):
     fd = os.open('/proc/self/ns/' + name, os.O_RDONLY)
     refused('setns', fd, 0)
     fails(name, lambda: os.open('/proc/1/ns/' + name, os.O_RDONLY))
-refused('setns', os.pidfd_open(os.getpid()), 0x7e020080)
+for flag in (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000, 0x7e020080):
+    refused('setns', os.pidfd_open(os.getpid()), flag)
 `,
 		},
 		{
@@ -117,6 +120,8 @@ for path in ('/proc/sys/kernel/core_pattern', '/proc/sys/kernel/modprobe', '/pro
              '/sys/fs/cgroup/release_agent', '/sys/fs/cgroup/memory/release_agent', '/sys/kernel/uevent_helper', '/sys/power/state'):
     if os.path.exists(path) and os.stat(path).st_rdev == os.makedev(1, 3): continue      # masked, by /dev/null
     fails(path, lambda: write(path, '|/tmp/x'))
+for path in ('/proc/bus', '/proc/fs', '/proc/irq', '/proc/sys', '/proc/pressure'):
+    if os.path.exists(path) and not os.statvfs(path).f_flag & os.ST_RDONLY: got(path, 'is not read-only')
 if 'sbx' in open('/proc/self/cgroup').read() or os.path.exists('/sys'): got('cgroups of the host')
 # Masked files are empty, whether they can be opened or not.
 for path in ('/proc/kcore', '/proc/kallsyms', '/proc/kmsg', '/proc/keys', '/proc/key-users', '/proc/timer_list', '/proc/modules', '/proc/cmdline', '/proc/interrupts', '/proc/slabinfo', '/proc/vmallocinfo', '/proc/iomem', '/proc/config.gz', '/proc/sched_debug', '/proc/kpagecount'):
