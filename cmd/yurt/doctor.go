@@ -8,23 +8,28 @@ import (
 )
 
 func newDoctorCommand(a *app) *cobra.Command {
-	return &cobra.Command{
+	all := false
+	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this host can and cannot isolate, and why",
 		Long: `Say what this host can and cannot isolate, and why. in_force means that it protects
-sandboxes here.
+sandboxes here. What follows is said below of what does not; --all says of the rest, too, what
+its absence would mean.
 
 Exit code 1 means that something is missing without which no sandbox can be made.`,
 		GroupID: groupHost,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.printFindings(doctor.Examine(cmd.Context()))
+			return a.printFindings(doctor.Examine(cmd.Context()), all)
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "say of each mechanism what its absence means, not only of those that are absent")
+	return cmd
 }
 
-// printFindings shows the findings, worst consequences spelled out below the table.
-func (a *app) printFindings(findings []doctor.Finding) error {
+// printFindings shows the findings, and below the table what the absence of those means that are
+// not in force, or of all.
+func (a *app) printFindings(findings []doctor.Finding, all bool) error {
 	missing := 0
 	rows := make([][]string, len(findings))
 	for i, f := range findings {
@@ -40,8 +45,11 @@ func (a *app) printFindings(findings []doctor.Finding) error {
 	} else {
 		a.printTable([]string{"mechanism", "state", "detail"}, rows)
 		for _, f := range findings {
-			if f.State != doctor.InForce && f.Consequence != "" {
+			switch {
+			case f.State != doctor.InForce:
 				a.printf("\n%s is %s: %s\n", f.Mechanism, f.State, f.Consequence)
+			case all:
+				a.printf("\nwithout %s: %s\n", f.Mechanism, f.Consequence)
 			}
 		}
 	}

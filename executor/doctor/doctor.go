@@ -32,8 +32,8 @@ type Finding struct {
 	Mechanism   string `json:"mechanism"`
 	State       State  `json:"state"`
 	Detail      string `json:"detail"`
-	Consequence string `json:"consequence,omitempty"` // of its not being in force
-	Required    bool   `json:"required"`              // no sandbox is made without it
+	Consequence string `json:"consequence"` // of its absence, or of its being in force less well
+	Required    bool   `json:"required"`    // no sandbox is made without it
 }
 
 // Examine looks at what this host can and cannot do to isolate sandboxes. It changes
@@ -51,10 +51,11 @@ func Examine(context.Context) []Finding {
 }
 
 func finding(mechanism string, ok bool, detail, consequence string) Finding {
-	if ok {
-		return Finding{Mechanism: mechanism, State: InForce, Detail: detail}
+	f := Finding{Mechanism: mechanism, State: InForce, Detail: detail, Consequence: consequence}
+	if !ok {
+		f.State = Missing
 	}
-	return Finding{Mechanism: mechanism, State: Missing, Detail: detail, Consequence: consequence}
+	return f
 }
 
 func checkRoot() Finding {
@@ -120,9 +121,9 @@ func checkSeccomp() Finding {
 
 func checkCgroups() Finding {
 	manager, err := cgroup.Open("yurt-doctor")
-	f := Finding{Mechanism: "cgroup limits", Required: true}
+	f := Finding{Mechanism: "cgroup limits", Required: true, Consequence: "no sandbox is made: its memory, CPU and processes could not be limited"}
 	if err != nil {
-		f.State, f.Detail, f.Consequence = Missing, err.Error(), "no sandbox is made: its memory, CPU and processes could not be limited"
+		f.State, f.Detail = Missing, err.Error()
 		return f
 	}
 	layout := "version 1, processes born in their run's groups by threads that enter them"
@@ -134,19 +135,23 @@ func checkCgroups() Finding {
 }
 
 func checkSwap() Finding {
+	f := Finding{
+		Mechanism: "swap limit", State: InForce,
+		Consequence: "sandboxes are asked not to swap, which the kernel may disregard under pressure; boot with swapaccount=1",
+	}
 	swaps, err := os.ReadFile("/proc/swaps")
 	if err == nil && strings.Count(string(swaps), "\n") <= 1 {
-		return Finding{Mechanism: "swap limit", State: InForce, Detail: "the host has no swap"}
+		f.Detail = "the host has no swap"
+		return f
 	}
 	for _, pattern := range []string{"/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", "/sys/fs/cgroup/*/memory.swap.max"} {
 		if files, err := filepath.Glob(pattern); err == nil && len(files) > 0 {
-			return Finding{Mechanism: "swap limit", State: InForce, Detail: "swap counts towards the memory limit"}
+			f.Detail = "swap counts towards the memory limit"
+			return f
 		}
 	}
-	return Finding{
-		Mechanism: "swap limit", State: Degraded, Detail: "the kernel does not account for swap",
-		Consequence: "sandboxes are asked not to swap, which the kernel may disregard under pressure; boot with swapaccount=1",
-	}
+	f.State, f.Detail = Degraded, "the kernel does not account for swap"
+	return f
 }
 
 func checkTimeNamespace() Finding {

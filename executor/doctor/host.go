@@ -25,7 +25,7 @@ func checkIO() Finding {
 		return Finding{Mechanism: "io weight", State: Missing, Detail: firstLine(err), Consequence: none}
 	}
 	if disks := weighingDisks(); len(disks) > 0 {
-		return Finding{Mechanism: "io weight", State: InForce, Detail: "scheduler bfq on " + strings.Join(disks, ", ")}
+		return Finding{Mechanism: "io weight", State: InForce, Detail: "scheduler bfq on " + strings.Join(disks, ", "), Consequence: none}
 	}
 	return Finding{
 		Mechanism: "io weight", State: Degraded, Detail: "the controller is there, and no disk's scheduler is bfq",
@@ -48,25 +48,27 @@ func weighingDisks() []string {
 
 // checkRunDir says whether what is known of sandboxes costs writes to a disk.
 func checkRunDir() Finding {
-	f := Finding{Mechanism: "runtime directory", State: InForce, Detail: rundir.Default + " is in memory"}
+	f := Finding{
+		Mechanism: "runtime directory", State: InForce, Detail: rundir.Default + " is in memory",
+		Consequence: "sandboxes and executions take longer to start; give yurt executor --run-dir a directory in memory, as /dev/shm, or mount a tmpfs on " + rundir.Default,
+	}
 	if !rundir.InMemory(rundir.Default) {
 		f.State, f.Detail = Degraded, rundir.Default+" is on a disk"
-		f.Consequence = "sandboxes and executions take longer to start; give yurt executor --run-dir a directory in memory, as /dev/shm, or mount a tmpfs on " + rundir.Default
 	}
 	return f
 }
 
 // checkDisks says what bounds what a sandbox writes.
 func checkDisks() []Finding {
-	findings := []Finding{{
-		Mechanism: "disk limit in memory", State: InForce,
-		Detail: "disk_kind memory, the default: sized file systems in memory, which count towards the memory limit and end with the host's power",
-	}}
-	images := Finding{Mechanism: "disk limit by image", State: InForce, Detail: "disk_kind image: a file system in a file of the node's disk"}
+	memory := finding("disk limit in memory", true,
+		"disk_kind memory, the default: sized file systems in memory, which count towards the memory limit and end with the host's power",
+		"a sandbox could fill the node's memory with files")
+	images := finding("disk limit by image", true, "disk_kind image: a file system in a file of the node's disk",
+		"templates with disk_kind \"image\" are refused; no workspace can be larger than memory, but by project quota")
 	if err := disk.Check(); err != nil {
-		images.State, images.Detail, images.Consequence = Missing, firstLine(err), "templates with disk_kind \"image\" are refused; no workspace can be larger than memory"
+		images.State, images.Detail = Missing, firstLine(err)
 	}
-	return append(findings, images, checkQuotas())
+	return []Finding{memory, images, checkQuotas()}
 }
 
 // checkQuotas says where a state directory could have workspaces that project quotas bound.
@@ -78,26 +80,25 @@ func checkQuotas() Finding {
 			places = append(places, m.Mountpoint)
 		}
 	}
+	detail := "disk_kind quota: for state directories on " + strings.Join(places, ", ")
 	if err != nil || len(places) == 0 {
-		return Finding{
-			Mechanism: "project quota", State: Missing, Detail: "no file system of this host enforces any",
-			Consequence: "templates with disk_kind \"quota\" are refused; images take their place, or a state directory on ext4 or XFS that is mounted with prjquota",
-		}
+		detail = "no file system of this host enforces any"
 	}
-	return Finding{Mechanism: "project quota", State: InForce, Detail: "disk_kind quota: for state directories on " + strings.Join(places, ", ")}
+	return finding("project quota", err == nil && len(places) > 0, detail,
+		"templates with disk_kind \"quota\" are refused; images take their place, or a state directory on ext4 or XFS that is mounted with prjquota")
 }
 
 func checkKeyrings() Finding {
-	_, err := os.Stat("/proc/sys/kernel/keys")
-	if err != nil {
-		return Finding{Mechanism: "keyring", State: InForce, Detail: "the kernel has no keyrings to share"}
+	detail := "a session keyring for each sandbox, and no call to use any"
+	if _, err := os.Stat("/proc/sys/kernel/keys"); err != nil {
+		detail = "the kernel has no keyrings to share"
 	}
-	return Finding{Mechanism: "keyring", State: InForce, Detail: "a session keyring for each sandbox, and no call to use any"}
+	return finding("keyring", true, detail, "code could use keys of whoever started the executor, and fill the kernel's store of them")
 }
 
 // checkCoreDumps says who would be handed the memory of a crashed process.
 func checkCoreDumps() Finding {
-	f := Finding{Mechanism: "core dumps", State: InForce, Detail: "none are made"}
+	f := finding("core dumps", true, "none are made", "what a process had in memory when it crashed would be written to a disk, or handed to a program of the host's")
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
 	if err == nil && strings.HasPrefix(string(pattern), "|") {
 		f.Detail = "none are made: the host's handler (" + strings.TrimSpace(string(pattern[1:])) + ") is not started for sandboxes"
@@ -128,7 +129,7 @@ func checkLayer() Finding {
 	if err := unix.Uname(&name); err == nil {
 		detail += ", on Linux " + unix.ByteSliceToString(name.Release[:])
 	}
-	return Finding{Mechanism: "second layer", State: InForce, Detail: detail}
+	return finding("second layer", true, detail, "executions of one sandbox could see, signal and trace one another, as they can in templates that do not ask for it")
 }
 
 // firstLine is what an error tells, for a table.

@@ -14,12 +14,14 @@ import (
 // checkIdentity looks whether the ids that sandboxes get are there to be given: in a container
 // with a user namespace of its own they are not.
 func checkIdentity() Finding {
-	f := Finding{Mechanism: "identity", State: InForce, Required: true, Detail: "65,536 user and group ids of its own for each sandbox"}
+	f := Finding{
+		Mechanism: "identity", State: InForce, Required: true, Detail: "65,536 user and group ids of its own for each sandbox",
+		Consequence: "no sandbox is made: each needs ids that are nobody's on the host; run yurt outside of containers with user namespaces of their own",
+	}
 	for _, file := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
 		text, err := os.ReadFile(file)
 		if err != nil || !covers(string(text), idrange.First, idrange.End) {
 			f.State, f.Detail = Missing, fmt.Sprintf("%s does not hold the ids %d to %d", file, idrange.First, idrange.End-1)
-			f.Consequence = "no sandbox is made: each needs ids that are nobody's on the host; run yurt outside of containers with user namespaces of their own"
 			return f
 		}
 	}
@@ -65,10 +67,13 @@ func knows(err error) bool { return !errors.Is(err, unix.ENOSYS) }
 // the kernel has one store of for all.
 func checkPrivileges() []Finding {
 	return []Finding{
-		{Mechanism: "capabilities", State: InForce, Detail: "none for user code, and none to be had: the bounding set is empty, and set-uid programs give no privilege"},
-		{Mechanism: "rlimits", State: InForce, Detail: "open files, locked memory, pending signals, message queues, core dumps and real time are bounded for each process"},
+		finding("capabilities", true, "none for user code, and none to be had: the bounding set is empty, and set-uid programs give no privilege",
+			"code could change what is mounted in its sandbox and its network, and act on its yurt-init"),
+		finding("rlimits", true, "open files, locked memory, pending signals, message queues, core dumps and real time are bounded for each process",
+			"a process could take all that the kernel has of them for all sandboxes together"),
 		checkStores(),
-		{Mechanism: "descriptors", State: InForce, Detail: "a process has those of its execution and no other"},
+		finding("descriptors", true, "a process has those of its execution and no other",
+			"code could reach what the executor or another execution has open, the host's files among it"),
 	}
 }
 
