@@ -24,8 +24,9 @@ const (
 	PhaseRun     Phase = "run"
 )
 
-// MaxInterpretedBytes bounds the output that is shown to an [Interpreter].
-const MaxInterpretedBytes = 64 << 10
+// MaxInterpretedBytes bounds the output that is shown to an [Interpreter]. A virtual machine
+// prints up to 1024 frames below what it says of an exception.
+const MaxInterpretedBytes = 256 << 10
 
 // Failure is a step that did not exit with 0.
 type Failure struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins"
@@ -56,12 +57,8 @@ func uncaught(lines []string) *yurt.ExecutionError {
 			}
 			continue
 		}
-		cut := strings.LastIndex(rest, `" `)
-		if cut < 0 {
-			return nil
-		}
-		kind, message, _ := strings.Cut(rest[cut+2:], ": ")
-		if kind == "" { // the program wrote it
+		kind, message, ok := exception(rest)
+		if !ok { // the program wrote it
 			return nil
 		}
 		end := i + 1
@@ -72,6 +69,26 @@ func uncaught(lines []string) *yurt.ExecutionError {
 		return &yurt.ExecutionError{Type: kind, Message: message, Stacktrace: stack(lines[end:])}
 	}
 	return nil
+}
+
+// exception reads what follows `Exception in thread "`: the thread's name, which can hold anything,
+// and the exception, whose message can too.
+func exception(text string) (kind, message string, ok bool) {
+	for {
+		if _, text, ok = strings.Cut(text, `" `); !ok {
+			return "", "", false
+		}
+		kind = text[:len(text)-len(strings.TrimLeftFunc(text, ofClass))]
+		message, ok = strings.CutPrefix(text[len(kind):], ": ")
+		if kind != "" && (ok || kind == text) {
+			return kind, message, true
+		}
+	}
+}
+
+// ofClass reports whether the name of a class, such as a.b.C$D, can have the character.
+func ofClass(r rune) bool {
+	return r == '.' || r == '_' || r == '$' || unicode.IsLetter(r) || unicode.IsDigit(r)
 }
 
 // stack returns the user's frames, the outermost first, as "Main.f(Main.java:3)"; those

@@ -77,6 +77,17 @@ func TestFailures(t *testing.T) {
 			1, "My", "bad\nthing",
 			[]string{"A.f(A.java:3)", "Caused by: java.lang.IllegalStateException: inner", "A.main(A.java:5)"},
 		},
+		"message with quotes": {
+			"String s = null;\ns.length();\n", 1, "java.lang.NullPointerException", "Cannot invoke \"String.length()\" because \"s\" is null", []string{"Main.main(Main.java:2)"},
+		},
+		"name with quotes": {
+			"Thread.currentThread().setName(\"a\\\" b c\");\nthrow new Error(\"x: \\\" y\");\n", 1, "java.lang.Error", "x: \" y", []string{"Main.main(Main.java:2)"},
+		},
+		"stack overflow": { // 1024 frames come after what it is
+			"static int aFunctionOfALongNameThatCallsItselfWithoutAnEndInSight(int n) { return aFunctionOfALongNameThatCallsItselfWithoutAnEndInSight(n + 1) + 1; }\n" +
+				"public static void main(String[] args) { aFunctionOfALongNameThatCallsItselfWithoutAnEndInSight(0); }\n",
+			1, "java.lang.StackOverflowError", "", nil,
+		},
 		"in a library": {
 			"java.util.List.of(1).forEach(i -> { Integer.parseInt(\"x\" + i); });\n", 1, "java.lang.NumberFormatException", "For input string: \"x1\"",
 			[]string{"Main.main(Main.java:1)", "Main.lambda$main$0(Main.java:1)"},

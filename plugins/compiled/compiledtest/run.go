@@ -79,7 +79,7 @@ func (h Host) Run(t testing.TB, runtime plugins.Runtime, req plugins.PlanRequest
 	}
 	out := h.command(t, plan.Argv, stdin, plan.Env)
 	if out.Code != 0 && plan.Interpret {
-		failure.Phase, failure.Output = plugins.PhaseRun, []byte(out.Stderr)
+		failure.Phase, failure.Output = plugins.PhaseRun, []byte(out.Stderr[max(0, len(out.Stderr)-plugins.MaxInterpretedBytes):])
 		return interpret(t, runtime, failure, out)
 	}
 	return out
