@@ -25,6 +25,9 @@ func TestBashCells(t *testing.T) {
 	n.want("none\n", "echo ${x-none}", bash, in("other"))
 	n.want("", "exec >/dev/null 2>&1; echo gone", bash)
 	n.want("back\n", "echo back", bash)
+	n.run("x=43; unset PATH; /usr/bin/find /tmp -mindepth 1 -delete; false", bash)
+	n.want("one\n", "read line; echo $line", bash, func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\n") })
+	n.want("43\n", "echo $x", bash)
 }
 
 // TestBashLargeCells: code of the largest size runs, whatever it is made of: where Bash replaces something
@@ -35,6 +38,7 @@ func TestBashLargeCells(t *testing.T) {
 	lines := (yurt.MaxCodeBytes - 100) / len(line)
 	text := strings.Repeat(line, lines)
 	n.want(fmt.Sprintf("%d\n%x  -\n", lines, sha256.Sum256([]byte(text))), "cat >/tmp/text <<'END'\n"+text+"END\nwc -l </tmp/text\nsha256sum </tmp/text", bash)
+	n.want(fmt.Sprintf("nul\n%d\n", lines), "echo n\x00ul\nwc -l <<'END'\n"+text+"END\n", bash)
 	n.want("ü 1\n", "echo $V ${W-1}\n: <<'END'\n"+text, bash, func(s *yurt.ExecutionSpec) {
 		s.Env, s.Cwd = map[string]string{"V": "ü"}, yurt.WorkspaceDir
 	})
@@ -65,6 +69,13 @@ func TestBashCellsFail(t *testing.T) {
 		t.Errorf("syntax error %+v, state lost %t", r.Error, r.StateLost)
 	}
 	n.want("42\n", "echo $x", bash)
+	for code, signaled := range map[string]bool{"kill -SEGV $BASHPID": true, "exit 139": false, "exec 2>/dev/null; bash -c 'kill -SEGV $$'; exit 139": false} {
+		n.run("x=42", bash)
+		r := n.run(code, bash)
+		if died := r.Error != nil && r.Error.Type == yurt.ErrorTypeKernelDied; died != signaled || r.ExitCode != 139 || !r.StateLost {
+			t.Errorf("%s: exit code %d, error %+v, state lost %t", code, r.ExitCode, r.Error, r.StateLost)
+		}
+	}
 	for _, end := range []string{"trap 'echo bye' EXIT; exit 3", "exec sh -c 'echo bye; exit 3'"} {
 		n.run("x=42", bash)
 		if r := n.run(end, bash); r.ExitCode != 3 || r.Stdout != "bye\n" || r.Error != nil || !r.StateLost {

@@ -8,12 +8,14 @@
 # interrupts the execution that runs.
 #
 # The user's code is at home in this shell and can break whatever is here; what it breaks
-# is its own. Needs Bash 4.4 or later.
+# is its own. Needs Bash 4.4 or later, and base64 and mkdir, which are found before the code can change PATH.
 
 __yurt_dir=$1 __yurt_state=$2
 __yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0
 __yurt_quote='"(([^"\\]|\\.)*)"'
 __yurt_crash=139 # 128 and SIGSEGV
+hash base64 mkdir 2>/dev/null
+__yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir}
 shift 2
 exec {__yurt_out}>&1 {__yurt_err}>&2 {__yurt_control}>&3 3>&- {__yurt_requests}<"$__yurt_dir/requests"
 
@@ -35,6 +37,7 @@ __yurt_next() {
     break
   done
   __yurt_id=$id __yurt_answer=''
+  [[ -d $__yurt_state ]] || "$__yurt_mkdir" -m 700 "$__yurt_state" # the code emptied /tmp
   if [[ $line == '{"id":"'"$id"'","file":"'* ]]; then
     file=${line#*',"file":"'}
     IFS= builtin read -r line <"${file%%'"'*}"
@@ -57,7 +60,7 @@ __yurt_prepare() {
   fi
   if [[ $rest == ',"stdin":"'* ]]; then
     rest=${rest#',"stdin":"'}
-    exec 0< <(builtin printf %s "${rest%%'"'*}" | base64 -d)
+    exec 0< <(builtin printf %s "${rest%%'"'*}" | "$__yurt_base64" -d)
     rest=${rest#*'"'}
   fi
   if [[ $rest == ',"env":['* ]]; then
@@ -81,14 +84,20 @@ __yurt_string() {
 }
 
 # __yurt_decode takes the escapes out of a JSON string, which are those of $'…'. A NUL would end
-# the text there; printf leaves it out, but has another escape for quotes, of which each costs
-# Bash a look at all that is left.
+# the text there, as it does in any variable: it is left out, as Bash does in a script.
 __yurt_decode() {
-  if [[ $1 == *'\u0000'* ]]; then
-    builtin printf -v __yurt_value %b "${1//'\"'/'\x22'}"
-  else
+  if [[ $1 != *'\u0000'* ]]; then
     __yurt_value=${1@E}
+    return
   fi
+  # What printf takes for escapes differs in that of quotes alone. Looking for each in turn would
+  # cost a look at all that is left.
+  local pieces
+  builtin mapfile -t -d '"' pieces <<<"$1"
+  builtin printf -v __yurt_value '%sx22' "${pieces[@]}"
+  builtin printf %b "${__yurt_value%$'\nx22'}" >|"$__yurt_state/cell"
+  builtin mapfile -t -d '' pieces <"$__yurt_state/cell"
+  builtin printf -v __yurt_value %s "${pieces[@]}"
 }
 
 # __yurt_export sets a variable for this execution alone.
@@ -145,6 +154,7 @@ __yurt_bearable() {
 # __yurt_syntax says what is wrong with code that Bash does not understand.
 __yurt_syntax() {
   local said
+  [[ -f $__yurt_state/cell ]] || return 0
   said=$("$BASH" -n "$__yurt_state/cell" 2>&1) && return
   (( $? == __yurt_crash )) && said='cell: the code is nested deeper than Bash can parse'
   said=${said%%$'\n'*}
