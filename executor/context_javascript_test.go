@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,15 +53,21 @@ func TestJavaScriptCellErrors(t *testing.T) {
 	n.run("function fail() {\n  throw new RangeError('boom')\n}", javascript)
 	for _, failure := range []struct{ code, errorType, place string }{
 		{"let x = 1\nfail()", "RangeError", "<cell 1>:2:9"},
-		{"await 1\nfail()", "RangeError", "<cell 3>:2"},
+		{"await 1\nfail()", "RangeError", "<cell 3>:2:1"},
 		{"let z = = 1", yurt.ErrorTypeCompile, "<cell 4>:1:9"},
 		{"Promise.reject(new TypeError('alone'))\n1", "TypeError", "<cell 5>:1"},
 		{"setTimeout(() => { throw new TypeError('later') }, 10)\nawait new Promise(() => {})", "TypeError", "<cell 6>:1"},
+		{"// comment\nawait Promise.reject(new Error('r'))", "Error", "<cell 7>:2:22"},
+		{"let y = 2; // comment\n  await fail(\n)", "RangeError", "<cell 8>:2:9"},
+		{"await 1\nimport nothing from './none.mjs'", "Error", ""},
 	} {
 		r := n.run(failure.code, javascript)
 		wantErrorType(t, r, failure.errorType)
-		if trace := strings.Join(r.Error.Stacktrace, "\n"); r.ExitCode != 1 || r.StateLost || !strings.Contains(trace, failure.place) || strings.Contains(trace+r.Stderr, "kernel.mjs") {
-			t.Errorf("%s: exit code %d, stack trace:\n%s\nstderr:\n%s", failure.code, r.ExitCode, trace, r.Stderr)
+		if trace := strings.Join(r.Error.Stacktrace, "\n"); r.ExitCode != 1 || r.StateLost || !strings.Contains(trace, failure.place) || strings.Contains(trace+r.Error.Message+r.Stderr, "kernel.mjs") {
+			t.Errorf("%s: exit code %d, %s, stack trace:\n%s\nstderr:\n%s", failure.code, r.ExitCode, r.Error.Message, trace, r.Stderr)
+		}
+		if last := fmt.Sprintf(":%d:", strings.Count(failure.code, "\n")+2); len(r.Error.Stacktrace) > 0 && strings.Contains(r.Error.Stacktrace[0], last) {
+			t.Errorf("%s: the outermost line, %s, is not in the code", failure.code, r.Error.Stacktrace[0])
 		}
 	}
 	n.wantValue("1", "x")

@@ -108,8 +108,10 @@ func TestCellErrors(t *testing.T) {
 	for _, code := range []string{"%matplotlib inline", "!ls", "x = = 1", "a\x01b"} {
 		wantErrorType(t, n.run(code), yurt.ErrorTypeSyntax)
 	}
-	if r := n.run("%timeit 1"); !strings.Contains(r.Error.Message, "magics") {
-		t.Errorf("a magic is refused with %q", r.Error.Message)
+	for code, isMagic := range map[string]bool{"%timeit 1": true, "x = %pwd": true, "files = !ls": true, "for i in []:\n  a, b = %who": true, "x == %5": false} {
+		if r := n.run(code); strings.Contains(r.Error.Message, "magics") != isMagic {
+			t.Errorf("%s is refused with %q", code, r.Error.Message)
+		}
 	}
 	wantErrorType(t, n.run("input()"), "EOFError")
 	n.want("a b\n", "print(input(), input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("a\nb\n") })

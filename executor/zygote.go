@@ -121,6 +121,9 @@ func (e *Executor) addZygote(s *sandbox, language, id string) {
 	out, err := e.startZygote(s, language, id)
 	if err != nil {
 		e.logger.Warn("no zygote", "sandbox", s.id, "language", language, "error", err)
+		if errors.Is(err, context.DeadlineExceeded) {
+			s.zygotes.slow(language)
+		}
 		e.endZygote(s, language, id)
 		e.forgetZygote(s, id)
 		return
@@ -152,6 +155,11 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
 	defer cancel()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("it was not ready within %s: %w: %w", timeout, ctx.Err(), err)
+		}
+	}()
 	info, err := e.runtimes.RuntimeOf(ctx, language)
 	if err != nil {
 		return nil, err

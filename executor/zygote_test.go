@@ -155,6 +155,20 @@ func TestForksHaveTheirMemory(t *testing.T) {
 	}
 }
 
+// TestSlowZygoteIsTriedAgain: a machine that is too busy for a zygote to begin in time is so for
+// the moment.
+func TestSlowZygoteIsTriedAgain(t *testing.T) {
+	e := rig.Executor(t)
+	executor.GrantZygotes(e, time.Nanosecond)
+	sandbox := create(t, e).ID
+	for range 10 {
+		if r := execute(t, e, sandbox, python("print("+isFork+")")); r.Stdout != "0\n" {
+			t.Fatalf("it printed %q, error %+v, stderr %q", r.Stdout, r.Error, r.Stderr)
+		}
+	}
+	untilForked(t, e, sandbox)
+}
+
 // findZygotes is Python that finds the zygote, and the fork that waits for the next run.
 const findZygotes = `
 import os, signal, time

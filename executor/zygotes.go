@@ -10,8 +10,11 @@ const (
 	// zygote is: one that serves no run costs more than it brings.
 	zygoteAfter = 2
 	// zygoteTries is how many zygotes a sandbox has one after the other at most: code that
-	// ends them gets ordinary starts.
+	// ends them gets ordinary starts. One that was only too slow does not count.
 	zygoteTries = 3
+	// zygoteRest is how many times as many runs there have been when another is started after
+	// one that was too slow, as they are on a machine that is busy for the moment.
+	zygoteRest = 4
 	// zygoteRefusals is after how many forks in a row that did not come about a zygote goes.
 	zygoteRefusals = 3
 
@@ -30,7 +33,9 @@ type zygotes struct {
 // starts, and so it starts when there is none.
 type zygote struct {
 	served   int    // runs that it could have started
-	tries    int    // how often it was started
+	after    int    // how many of those there are before it is started
+	tries    int    // how often it was started, and was not too slow
+	number   int    // of the last that was started
 	id       string // of its process, in yurt-init; "" while there is none
 	refusals int
 	late     bool   // the next run was there before it could be started
@@ -65,10 +70,10 @@ func (z *zygotes) due(language string, after int) string {
 	defer z.mu.Unlock()
 	one := z.of(language)
 	one.served++
-	if one.id != "" || one.served < after || one.tries >= zygoteTries {
+	if one.id != "" || one.served < max(after, one.after) || one.tries >= zygoteTries {
 		return ""
 	}
-	return zygoteName(language, one.tries+1)
+	return zygoteName(language, one.number+1)
 }
 
 func zygoteName(language string, number int) string {
@@ -82,8 +87,18 @@ func (z *zygotes) begun(language, id string) {
 	one := z.of(language)
 	if id == "" {
 		one.tries++
+		one.number++
 	}
 	one.id, one.refusals, one.late = id, 0, false
+}
+
+// slow notes that the one that was begun was not ready in time: there is another, later.
+func (z *zygotes) slow(language string) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	one.tries--
+	one.after = zygoteRest * max(one.served, zygoteAfter)
 }
 
 // missed notes that the next run was there before the zygote could be started.

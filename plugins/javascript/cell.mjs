@@ -127,13 +127,15 @@ class Cell {
     const last = body.at(-1);
     const valued = last?.type === "ExpressionStatement" || last?.type === "ExportDefaultDeclaration";
     if (!this.asynchronous) return { code: this.apply(), before: "", names: this.names, valued };
-    if (last?.type === "ExpressionStatement") {
-      this.edit(last.expression.start, last.expression.start, "return (");
-      this.edit(last.expression.end, last.expression.end, ")");
-    }
     const names = [...this.names];
     const hoisted = this.functions.map((name) => `globalThis.${name}=${name};`).join("");
-    const before = (names.length > 0 ? `var ${names.join(",")};` : "") + `(async()=>{${hoisted}`;
+    let before = (names.length > 0 ? `var ${names.join(",")};` : "") + `(async()=>{${hoisted}`;
+    if (last?.type === "ExpressionStatement") {
+      // Not at the expression itself, whose columns errors name.
+      if (body.length > 1) this.edit(body.at(-2).end, body.at(-2).end, ";return (");
+      else before += "return (";
+      this.edit(last.expression.end, last.expression.end, ")");
+    }
     return { code: before + this.apply() + "\n})()", before, names: this.names, valued: last?.type === "ExpressionStatement" };
   }
 

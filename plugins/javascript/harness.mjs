@@ -13,7 +13,7 @@ import fs from "node:fs";
 import Module, { createRequire, isBuiltin } from "node:module";
 import net from "node:net";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import vm from "node:vm";
 
 const FD = 3;

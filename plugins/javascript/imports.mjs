@@ -2,7 +2,16 @@
 // how code that lies in a file finds what it imports.
 
 async function importFrom(file, name, attributes) {
-  return await import(await resolve(file, name), { with: attributes ?? {} });
+  const target = await resolve(file, name);
+  try {
+    return await import(target, { with: attributes ?? {} });
+  } catch (error) {
+    if (error?.code === "ERR_MODULE_NOT_FOUND") {
+      const here = `imported from ${fileURLToPath(import.meta.url)}`;
+      for (const key of ["stack", "message"]) error[key] = error[key].replace(here, `imported from ${file}`);
+    }
+    throw error;
+  }
 }
 
 async function resolve(file, name) {

@@ -17,7 +17,7 @@ import { createRequire, isBuiltin } from "node:module";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import util from "node:util";
 import vm from "node:vm";
 import { Worker } from "node:worker_threads";
@@ -50,6 +50,7 @@ const kernel = {
   answer: null, // the last done, with its mark
   fail: null, // ends the execution that runs with an error
   count: 0,
+  wrapper: null, // where the code's own function is called, in a stack trace
   waiting: [], // lines with requests
   busy: false,
   shared: new Int32Array(new SharedArrayBuffer(12)),
@@ -211,6 +212,7 @@ function settled() {
 async function evaluate(source, filename) {
   const { code, before, names, valued } = compile(source, filename);
   for (const name of names) makeWritable(name);
+  kernel.wrapper = before === "" ? null : `${filename}:${source.split(/\r\n|[\n\r\u2028\u2029]/).length + 1}:3`;
   const script = new vm.Script(code, {
     filename,
     columnOffset: -before.length,
@@ -347,7 +349,7 @@ function report(shown, type, message, stacktrace) {
 }
 
 function isOwn(line) {
-  if (line.includes("node_modules") || line.includes("node:") || line.includes(HERE + "/")) return false;
+  if (line.includes("node_modules") || line.includes("node:") || line.includes(HERE + "/") || (kernel.wrapper && line.endsWith(kernel.wrapper))) return false;
   return line.includes("<cell ") || line.includes(WORKSPACE + "/") || line.includes(process.cwd() + "/");
 }
 

@@ -444,8 +444,12 @@ def magic(error, source):
     lines = source.splitlines()
     if not error.lineno or error.lineno > len(lines):
         return False
-    line = lines[error.lineno - 1].strip()
-    return line[:1] in ("%", "!", "?") or line.endswith("?")
+    line = lines[error.lineno - 1]
+    if line.strip()[:1] in ("%", "!", "?") or line.rstrip().endswith("?"):
+        return True
+    at = (error.offset or 1) - 1
+    before = line[:at].rstrip()
+    return line[at : at + 1] in ("%", "!") and before.endswith("=") and before[-2:-1] not in tuple("=!<>")  # x = !ls
 
 
 def silenced(source, node):
