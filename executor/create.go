@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -231,13 +230,13 @@ func (s *sandbox) makeDir() error {
 
 // launchInit makes the sandbox's cgroups, starts its init in them, and returns when it answers.
 func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Layout, undo *rollback, phases *phases) (err error) {
-	var refused error // by the host, of the limits
-	var ahead sync.WaitGroup
+	born := e.makeBirthplace(s, layout, undo)
 	defer func() {
-		if err != nil && refused == nil {
+		if err != nil && born.err == nil {
 			err = yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.id, err)
 		}
 	}()
+	defer born.done()
 	files, err := e.initFiles(s)
 	if err != nil {
 		return err
@@ -250,39 +249,15 @@ func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Lay
 	reply, err := e.launcher.Create(ctx, launch.CreateRequest{
 		ID: s.id, Spec: spec, Layout: layout,
 		Binds: bindsOf(s.record.Spec.Host), Network: networkOf(s.record.Spec.Host),
-	}, files, func() (cgroups launch.Cgroups, err error) {
-		if cgroups, refused = e.makeGroup(s, layout, undo, phases); refused == nil {
-			ahead.Go(func() { e.prepareLeaf(s) }) // while the launcher is at work
-		}
-		return cgroups, refused
-	})
-	ahead.Wait()
+	}, files, born.take)
+	born.done()
 	if err != nil {
 		return err
 	}
+	phases.add(map[string]float64{"cgroup": millis(born.took)})
 	phases.add(reply.Phases)
 	phases.mark("launch")
 	return e.awaitInit(ctx, s, reply.PID, phases)
-}
-
-// makeGroup makes the sandbox's cgroups, and returns what init and its forking thread enter
-// them by. What runs in them when they are undone ends.
-func (e *Executor) makeGroup(s *sandbox, layout layout.Layout, undo *rollback, phases *phases) (cgroups launch.Cgroups, err error) {
-	began := time.Now()
-	limits := limitsOf(s.record.Spec)
-	limits.Devices = deviceRules(layout.Devices)
-	if s.group, err = e.cgroups.Create(s.id, limits); err != nil {
-		return cgroups, err
-	}
-	undo.add(func() error { return destroyGroup(s.group) })
-	if cgroups.Births, err = s.group.BirthFiles(); err != nil {
-		return cgroups, err
-	}
-	if cgroups.Homes, err = s.group.HomeFiles(); err != nil {
-		return cgroups, err
-	}
-	phases.add(map[string]float64{"cgroup": millis(time.Since(began))})
-	return cgroups, nil
 }
 
 // awaitInit returns when the init that was started answers.

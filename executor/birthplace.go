@@ -1,0 +1,71 @@
+package executor
+
+import (
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
+)
+
+// birthplace is the cgroups that a new sandbox's init is born into. They are made while the
+// rest of what it takes to start it is.
+type birthplace struct {
+	cgroups launch.Cgroups
+	took    time.Duration
+	err     error         // of the host, which refuses the limits
+	made    chan struct{} // is closed when they are there, or err
+	making  sync.WaitGroup
+}
+
+// makeBirthplace begins to make the sandbox's cgroups, and what goes with them. What runs in
+// them when they are undone ends.
+func (e *Executor) makeBirthplace(s *sandbox, layout layout.Layout, undo *rollback) *birthplace {
+	b := &birthplace{made: make(chan struct{})}
+	undo.add(func() error {
+		if b.making.Wait(); s.group == nil {
+			return nil
+		}
+		return destroyGroup(s.group)
+	})
+	b.making.Go(func() {
+		began := time.Now()
+		b.cgroups, b.err = e.makeGroup(s, layout)
+		b.took = time.Since(began)
+		close(b.made)
+		if b.err == nil {
+			e.prepareLeaf(s) // while init starts
+		}
+	})
+	return b
+}
+
+// take returns the cgroups when they are there. Their files are the caller's.
+func (b *birthplace) take() (launch.Cgroups, error) {
+	<-b.made
+	cgroups := b.cgroups
+	b.cgroups = launch.Cgroups{}
+	return cgroups, b.err
+}
+
+// done returns when nothing more is made, and closes the files if nobody took them.
+func (b *birthplace) done() {
+	b.making.Wait()
+	closeAll(b.cgroups.Births)
+	closeAll(b.cgroups.Homes)
+}
+
+// makeGroup makes the sandbox's cgroups, and returns what init and its forking thread enter
+// them by.
+func (e *Executor) makeGroup(s *sandbox, layout layout.Layout) (cgroups launch.Cgroups, err error) {
+	limits := limitsOf(s.record.Spec)
+	limits.Devices = deviceRules(layout.Devices)
+	if s.group, err = e.cgroups.Create(s.id, limits); err != nil {
+		return cgroups, err
+	}
+	if cgroups.Births, err = s.group.BirthFiles(); err != nil {
+		return cgroups, err
+	}
+	cgroups.Homes, err = s.group.HomeFiles()
+	return cgroups, err
+}
