@@ -196,6 +196,58 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
+// A sandbox that has none of its own runs on any, with its init, which was kept on one while it
+// was started.
+func TestAnyProcessor(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	want := anyProcessor(t)
+	if r := run(t, e, s.ID, "grep ^Cpus_allowed_list: /proc/self/status"); r.Stdout != want {
+		t.Errorf("it runs on %q, want %q: %s", r.Stdout, want, r.Stderr)
+	}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", s.PID))
+	if err != nil || len(threads) < 2 {
+		t.Fatalf("threads of init: %d, %v", len(threads), err)
+	}
+	for _, status := range threads {
+		if got := allowedIn(t, status); got != want {
+			t.Errorf("a thread of init runs on %q, want %q", got, want)
+		}
+	}
+}
+
+// anyProcessor returns how the kernel names the processors of a thread that may run on any.
+func anyProcessor(t *testing.T) (list string) {
+	t.Helper()
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlock
+		var all unix.CPUSet
+		all.Fill()
+		if err := unix.SchedSetaffinity(0, &all); err != nil {
+			done <- err
+			return
+		}
+		list = allowedIn(t, "/proc/thread-self/status")
+		done <- nil
+	}()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func allowedIn(t *testing.T, status string) string {
+	t.Helper()
+	data, err := os.ReadFile(status)
+	if err != nil {
+		t.Error(err)
+	}
+	_, list, _ := strings.Cut(string(data), "Cpus_allowed_list:")
+	list, _, _ = strings.Cut(list, "\n")
+	return "Cpus_allowed_list:" + list + "\n"
+}
+
 // parentOf returns the number of the process's parent.
 func parentOf(t *testing.T, pid int) string {
 	t.Helper()

@@ -11,6 +11,9 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // options are the descriptors that the host hands over, as flags.
@@ -96,6 +99,9 @@ func Run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := roam(); err != nil {
+		return err
+	}
 	if err := harden(allowing(program, forker.needs()...)); err != nil {
 		return err
 	}
@@ -124,6 +130,19 @@ func (o options) newForker(homes []*os.File, program []byte) (_ *forker, err err
 		s.filter = sockFprog(program)
 	}
 	return newForker(homes, s)
+}
+
+// roam has all threads, and so what they start, run on any processor. Until then they were
+// kept on one, see the launcher.
+func roam() error {
+	var every [1024]byte // more processors than Linux knows; the kernel leaves out those that are not there
+	for i := range every {
+		every[i] = 0xff
+	}
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_SCHED_SETAFFINITY, 0, unsafe.Sizeof(every), uintptr(unsafe.Pointer(&every))); errno != 0 {
+		return fmt.Errorf("leaving the processor: %w", errno)
+	}
+	return nil
 }
 
 // reap waits for every child, ours and those that were orphaned to us.
