@@ -175,7 +175,7 @@ func (l *Launcher) start() (*process, error) {
 	// A mount namespace of its own, with what is mounted now and later on the host;
 	// a session of its own, so that no terminal's signal reaches what it starts.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Setsid: true}
-	if err := startWithSlack(cmd); err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, ours.Close())
 	}
 	p := &process{conn: ours, cmd: cmd, done: make(chan struct{}), waiting: make(map[uint64]chan<- Reply)}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/pidfd"
+	"github.com/yurtrun/yurt/executor/sysmon"
 )
 
 // maxFiles bounds the descriptors of one request; the kernel takes no more than 253.
@@ -42,6 +43,9 @@ func Serve(initBin string, transient bool) error {
 	// libcontainer hands it on to the processes that become sandboxes, which have one
 	// thing to do at a time; this one has read it already.
 	if err := os.Setenv("GOMAXPROCS", "1"); err != nil {
+		return err
+	}
+	if err := sysmon.Slacken(); err != nil {
 		return err
 	}
 	s := &server{conn: conn.(*net.UnixConn), networks: newNetworks(), births: newBirths(), inits: make(map[*libcontainer.Process]struct{})}
@@ -106,9 +110,9 @@ type server struct {
 	inits map[*libcontainer.Process]struct{} // that run
 }
 
-// reap waits for a sandbox's init, whose number on the host it returns. The executor notices
-// its end by itself.
-func (s *server) reap(init *libcontainer.Process) (pid int, err error) {
+// reap waits for a sandbox's init, whose number on the host it returns when it has passed
+// the gate. The executor notices its end by itself.
+func (s *server) reap(init *libcontainer.Process, gate *gate) (pid int, err error) {
 	if pid, err = init.Pid(); err != nil {
 		return 0, err
 	}
@@ -127,7 +131,7 @@ func (s *server) reap(init *libcontainer.Process) (pid int, err error) {
 		delete(s.inits, init)
 		s.mu.Unlock()
 	}()
-	return pid, nil
+	return pid, gate.pass(end)
 }
 
 // killAll ends every sandbox; with its init the kernel ends the rest of it.

@@ -28,12 +28,25 @@ func (f *File) Wait() error {
 	if err != nil {
 		return fmt.Errorf("watching a process: %w", err)
 	}
-	// The descriptor cannot be read, but it becomes readable when the process ends.
-	return raw.Read(func(fd uintptr) bool {
-		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(poll, 0)
-		return n > 0 && err == nil
-	})
+	return raw.Read(ended)
+}
+
+// Ended reports whether the process has ended.
+func (f *File) Ended() (yes bool) {
+	raw, err := f.file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = raw.Control(func(fd uintptr) { yes = ended(fd) })
+	return yes && err == nil
+}
+
+// ended reports whether the descriptor's process has ended: it cannot be read, but becomes
+// readable then.
+func ended(fd uintptr) bool {
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(poll, 0)
+	return n > 0 && err == nil
 }
 
 // Kill kills the process.

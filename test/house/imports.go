@@ -23,7 +23,7 @@ func Directions() []Direction {
 		{"hcl/...", []string{"."}, "a template file decodes to a value of the domain, whoever uses it then"},
 		{"plugins/...", []string{".", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
 		{"executor/...", []string{".", "executor/...", "plugins/..."}, "a node owns sandboxes and knows nothing of sessions, their owners or template files"},
-		{"executor/libcontainer", []string{"executor/disk/loop", "executor/launch", "executor/openin", "executor/pidfd", "executor/rootfs/layout"}, lean},
+		{"executor/libcontainer", []string{"executor/disk/loop", "executor/launch", "executor/openin", "executor/pidfd", "executor/rootfs/layout", "executor/sysmon"}, lean},
 		{"executor/launch", []string{"executor/flock", "executor/rootfs/layout"}, lean},
 		{"executor/disk/loop", nil, lean},
 		{"controller", []string{"."}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
