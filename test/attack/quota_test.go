@@ -32,11 +32,9 @@ mine = ('/workspace', '/workspace/d', '/workspace/f')
 `
 
 // TestProjectQuotas are attacks on workspaces that are directories of the node's disk.
-func TestProjectQuotas(t *testing.T) {
-	dir, has := rig.QuotaDir(t)
-	if !has {
-		return
-	}
+func TestProjectQuotas(t *testing.T) { rig.OnQuotas(t, testProjectQuotas) }
+
+func testProjectQuotas(t *testing.T, dir string) {
 	config := rig.Config(t, rig.Build(t))
 	config.StateDir, config.Transient = filepath.Join(dir, "state"), true
 	onQuota := func(s *yurt.SandboxSpec) {

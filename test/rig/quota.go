@@ -1,38 +1,57 @@
 package rig
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 )
 
-// quotasEnv is set on a machine whose kernel has project quotas, as that of the virtual
-// machine has (see test/vm): a test that finds none there has found a fault.
-const quotasEnv = "YURT_TEST_QUOTAS"
+// quotaSystem is a kind of file system that has project quotas.
+type quotaSystem struct {
+	size int64 // of the least that its mkfs makes, or more
+	mkfs []string
+	from string // the Debian package
+}
 
-// QuotaDir mounts a file system of 256 MiB that enforces project quotas, and returns where.
-// It reports false on a machine whose kernel was built without them.
-func QuotaDir(t testing.TB) (dir string, has bool) {
+func quotaSystems() map[string]quotaSystem {
+	return map[string]quotaSystem{
+		"ext4": {256 << 20, []string{"mkfs.ext4", "-q", "-F", "-O", "quota,project"}, "e2fsprogs"},
+		"xfs":  {320 << 20, []string{"mkfs.xfs", "-q"}, "xfsprogs"},
+	}
+}
+
+// OnQuotas runs the test on each kind of file system that has project quotas: dir is where one
+// is mounted that enforces them. It does nothing on a machine whose kernel was built without them.
+func OnQuotas(t *testing.T, test func(t *testing.T, dir string)) {
+	t.Helper()
+	for kind, system := range quotaSystems() {
+		t.Run(kind, func(t *testing.T) {
+			if dir, has := system.mount(t); has {
+				test(t, dir)
+			}
+		})
+	}
+}
+
+func (s quotaSystem) mount(t *testing.T) (dir string, has bool) {
 	t.Helper()
 	NeedsSandboxes(t)
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "quotas")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(file, 256<<20); err != nil {
+	if err := os.Truncate(file, s.size); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("mkfs.ext4", "-q", "-F", "-O", "quota,project", file).CombinedOutput(); err != nil { //nolint:noctx // it takes no time
-		t.Fatalf("making a file system, for which this machine needs e2fsprogs: %v: %s", err, out)
+	if out, err := exec.CommandContext(t.Context(), s.mkfs[0], append(s.mkfs[1:], file)...).CombinedOutput(); err != nil {
+		t.Fatalf("making a file system, for which this machine needs %s: %v: %s", s.from, err, out)
 	}
-	out, err := exec.Command("mount", "-o", "loop,prjquota", file, dir).CombinedOutput() //nolint:noctx // likewise
-	if err != nil && os.Getenv(quotasEnv) == "" {
-		t.Logf("this machine has no project quotas; test/vm has a virtual one that does: %s", out)
-		return "", false
-	}
+	out, err := exec.CommandContext(t.Context(), "mount", "-o", "loop,prjquota", file, dir).CombinedOutput()
 	if err != nil {
-		t.Fatalf("mounting a file system with project quotas: %v: %s", err, out)
+		Lacks(t, fmt.Sprintf("project quotas of %s: %v: %s", s.mkfs[0], err, out))
+		return "", false
 	}
 	t.Cleanup(func() {
 		if out, err := exec.Command("umount", dir).CombinedOutput(); err != nil { //nolint:noctx // also the end of a test waits for it

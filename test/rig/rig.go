@@ -45,6 +45,20 @@ func NeedsSandboxes(t testing.TB) {
 	}
 }
 
+// completeEnv is set on a machine whose kernel has all that tests are about, as that of the
+// virtual machine has.
+const completeEnv = "YURT_TEST_COMPLETE"
+
+// Lacks says that the kernel has not what the test is about, which then shows nothing. It fails
+// the test on a machine that is to have it.
+func Lacks(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv(completeEnv) != "" {
+		t.Fatalf("this machine lacks %s", what)
+	}
+	t.Logf("this machine lacks %s; test/vm has a virtual one that does not", what)
+}
+
 // Root returns the directory of the module.
 func Root(t testing.TB) string {
 	t.Helper()

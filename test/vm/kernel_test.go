@@ -29,6 +29,7 @@ func modules() []string {
 		"netfs", "fscache", "9pnet", "9pnet_virtio", "9p",
 		// Disk images, and project quotas in one.
 		"crc16", "crc32c_generic", "mbcache", "jbd2", "ext4", "loop", "quota_tree", "quota_v2",
+		"libcrc32c", "xfs",
 	}
 }
 

@@ -178,7 +178,7 @@ func prepare(t *testing.T, environment ...string) machine {
 		copyPrograms(t, source, filepath.Join(bin, filepath.Base(source)))
 	}
 	writeFile(t, filepath.Join(m.work, "environment"), strings.Join(append(environment,
-		"YURT_TEST_BIN=/run/vm/bin", "YURT_TEST_QUOTAS=1", "YURT_TEST_SLOWNESS="+m.accelerator.slowness,
+		"YURT_TEST_BIN=/run/vm/bin", "YURT_TEST_COMPLETE=1", "YURT_TEST_SLOWNESS="+m.accelerator.slowness,
 	), "\n"))
 	return m
 }
