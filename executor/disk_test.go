@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -151,26 +150,6 @@ func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
 	})
 	if image != "ext2/ext3" || memory != "tmpfs" {
 		t.Errorf("an image is %q, and memory %q", image, memory)
-	}
-}
-
-func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	for name, label := range map[string]func(*executor.Config){
-		"AppArmor": func(c *executor.Config) { c.AppArmorProfile = "yurt-test-not-there" },
-		"SELinux":  func(c *executor.Config) { c.SELinuxLabel = "system_u:system_r:container_t:s0" },
-	} {
-		if _, err := os.Stat("/sys/fs/selinux/enforce"); err == nil && name == "SELinux" {
-			continue // it has
-		}
-		config := rig.Config(t, rig.Build(t))
-		label(&config)
-		if e, err := executor.New(config); yurt.CodeOf(err) != yurt.CodeNotSupported {
-			t.Errorf("%s: %v", name, err)
-			if err == nil {
-				e.Close()
-			}
-		}
 	}
 }
 

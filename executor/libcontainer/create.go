@@ -161,8 +161,11 @@ func initProcess(spec *specs.Process, p passed, homes []*os.File, stdin *os.File
 		Stderr:     p.stderr,
 		ExtraFiles: append([]*os.File{p.listen, p.filter}, homes...),
 		Rlimits:    rlimits,
-		Init:       true,
-		LogLevel:   warnings,
+		// SELinux's label libcontainer takes from the specification, this it does not.
+		AppArmorProfile: spec.ApparmorProfile,
+
+		Init:     true,
+		LogLevel: warnings,
 	}, nil
 }
 

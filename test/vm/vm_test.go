@@ -57,6 +57,8 @@ func ownTests() []string {
 		"TestDiskQuotaHoldsForTheNextExecutor",        // and after a restart
 		"TestDiskQuotaIsGivenBack",                    // with the project
 		"TestDiskQuotaOfAbandonedState",               // by whoever removes it
+		"TestAppArmorProfile",                         // of a kernel that has AppArmor
+		"TestLabelsThatTheHostHasNotAreRefused",       // also there
 		"TestProcessLimit",                            // pids.max
 		"TestLastProcessOfTheLimitIsUsable",           // for the runs alone
 		"TestShareOfCPU",                              // cpu.max

@@ -93,6 +93,7 @@ func mountRoot() error {
 		share("root", "/"),
 		mount{"proc", "/proc", "proc", 0, ""},
 		mount{"sysfs", "/sys", "sysfs", 0, ""},
+		mount{"securityfs", "/sys/kernel/security", "securityfs", 0, ""},
 		mount{"cgroup2", "/sys/fs/cgroup", "cgroup2", 0, "nsdelegate,memory_recursiveprot"},
 		mount{"devtmpfs", "/dev", "devtmpfs", 0, ""},
 		memory("/tmp", "1777"),
