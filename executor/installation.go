@@ -97,9 +97,9 @@ func (e *Executor) followInstaller(ctx context.Context, s *sandbox, id string, i
 	case result == nil:
 		return errors.New("the installation ended without a result")
 	case result.Error != nil:
-		return fmt.Errorf("%s could not install the packages: %s\n%s", path.Base(in.Layer.Argv[0]), result.Error.Message, in.Tail())
+		return fmt.Errorf("the packages for %s could not be installed: %s\n%s", in.Layer.Runtime, result.Error.Message, in.Tail())
 	case result.ExitCode != 0:
-		return fmt.Errorf("%s could not install the packages and exited with %d:\n%s", path.Base(in.Layer.Argv[0]), result.ExitCode, in.Tail())
+		return fmt.Errorf("the packages for %s could not be installed, exit code %d:\n%s", in.Layer.Runtime, result.ExitCode, in.Tail())
 	}
 	return nil
 }

@@ -39,6 +39,9 @@ func (a *app) readRun(file string, f runFlags) (runRequest, error) {
 		if request.timeout, err = yurt.ParseDuration(f.timeout); err != nil {
 			return request, yurt.FieldErrorf(yurt.CodeOf(err), "--timeout", "%w", err)
 		}
+		if request.timeout == 0 { // which is the template's, further on
+			return request, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "--timeout", "0s is out of range; leave it out for the template's")
+		}
 	}
 	if request.spec.Env, err = a.parseEnv(f.env); err != nil {
 		return request, err

@@ -77,6 +77,10 @@ func TestCompileError(t *testing.T) {
 	if got := compiled.CompileError(nil, failure); got.Message != "what it printed" {
 		t.Errorf("got %+v", got)
 	}
+	failure.Signal = 11
+	if got := compiled.CompileError(nil, failure); !strings.HasPrefix(got.Message, "the compiler crashed (segmentation fault)") || !strings.HasSuffix(got.Message, "\nwhat it printed") {
+		t.Errorf("got %+v", got)
+	}
 	many := compiled.CompileError(slices.Repeat(list[:1], 1000), failure)
 	if len(many.Stacktrace) != 100 || !strings.HasSuffix(many.Message, "(and 999 more)") {
 		t.Errorf("%d lines, %q", len(many.Stacktrace), many.Message)

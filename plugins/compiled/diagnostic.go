@@ -5,6 +5,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins"
@@ -101,7 +102,11 @@ func cutLastNumber(text string) (before string, number int, ok bool) {
 // output itself is the message.
 func CompileError(list []Diagnostic, failure plugins.Failure) *yurt.ExecutionError {
 	if len(list) == 0 {
-		return plugins.CompileError(failure.Output)
+		unknown := plugins.CompileError(failure.Output)
+		if signal := syscall.Signal(failure.Signal); signal == syscall.SIGSEGV || signal == syscall.SIGBUS {
+			unknown.Message = "the compiler crashed (" + signal.String() + "), as it does of code that is nested too deep\n" + unknown.Message
+		}
+		return unknown
 	}
 	lines := make([]string, 0, min(len(list), maxDiagnostics))
 	for _, d := range list[:min(len(list), maxDiagnostics)] {
