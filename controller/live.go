@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +16,8 @@ const (
 	finishTries = 5           // to store a result
 	finishRetry = time.Second // between them
 	nodeRetry   = time.Second // towards a node that does not answer
+	// answerPause is how long those who wait for an end have to pass it on before it is stored.
+	answerPause = time.Millisecond
 )
 
 // liveExecution is an execution that this controller follows until its end.
@@ -328,8 +329,8 @@ const (
 	keepSession                    // it never ran: the session stays as it was
 )
 
-// finish stores the result, moves the session on and tells everybody who waits: before it is
-// stored, where all who ask then will find it so. A controller that is killed between the two
+// finish stores the result, moves the session on and tells everybody who waits: a moment before it
+// is stored, where all who ask then will find it so. A controller that is killed between the two
 // leaves an execution that has not ended, and whose result the node has, as one that is killed
 // before.
 func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afterEnd) {
@@ -339,12 +340,15 @@ func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afte
 	change := func(s *yurt.Session, running int) ([]yurt.Transition, error) {
 		return c.afterEnd(s, running, record.ID, result, after)
 	}
-	commit := c.endLater(live, result, change)
+	commit, wanted := c.endLater(live, result, change)
 	late := commit != nil
 	if late {
 		c.metrics.executionEnded(record)
 		live.tell(record)
-		runtime.Gosched() // those who wait come first
+		select { // those who wait pass it on first, and use the processor for it
+		case <-wanted:
+		case <-time.After(answerPause):
+		}
 	}
 	session, ended := c.storeResult(live, result, change, commit)
 	if !ended {
@@ -371,18 +375,18 @@ func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afte
 
 // endLater is [LateStore.EndExecutionLater] for an execution whose session goes on. It returns
 // nil where the end has to be stored before anybody is told.
-func (c *Controller) endLater(live *liveExecution, result *yurt.Result, change SessionChange) (commit func() (yurt.Session, bool, error)) {
+func (c *Controller) endLater(live *liveExecution, result *yurt.Result, change SessionChange) (commit Commit, wanted <-chan struct{}) {
 	store, may := c.store.(LateStore)
 	if !may || !live.stays {
-		return nil
+		return nil, nil
 	}
 	work, cancel := detached(live.ctx, startLimit)
 	defer cancel()
-	commit, err := store.EndExecutionLater(work, live.record.ID, result, change)
+	commit, wanted, err := store.EndExecutionLater(work, live.record.ID, result, change)
 	if err != nil {
-		return nil // it is stored in the ordinary way, which says why it cannot be
+		return nil, nil // it is stored in the ordinary way, which says why it cannot be
 	}
-	return commit
+	return commit, wanted
 }
 
 // wellFormed returns the result with what every reader may rely on: empty lists, and
@@ -416,7 +420,7 @@ func errorTypeOf(result *yurt.Result) string {
 // meanwhile, the next one that follows the execution gets the result from the node. A store that
 // fails otherwise is tried again a few times; then the result is lost to all but those who wait
 // for it now, and the session is judged by the next sweep.
-func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, change SessionChange, commit func() (yurt.Session, bool, error)) (yurt.Session, bool) {
+func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, change SessionChange, commit Commit) (yurt.Session, bool) {
 	store := func() (yurt.Session, bool, error) {
 		work, cancel := detached(live.ctx, startLimit)
 		defer cancel()

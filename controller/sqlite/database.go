@@ -16,15 +16,15 @@ func readTexts() []string { return []string{selectSession, selectExecution, sele
 type reader struct {
 	*sql.DB
 	prepared map[string]*sql.Stmt // by text; never changed once open
-	late     late
+	late     *late
 }
 
-func newReader(ctx context.Context, path string, n int) (*reader, error) {
+func newReader(ctx context.Context, path string, n int, late *late) (*reader, error) {
 	db, err := openDatabase(dsn(path)+"&_txlock=deferred&_pragma=query_only(1)", n)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{DB: db, prepared: map[string]*sql.Stmt{}}
+	r := &reader{DB: db, prepared: map[string]*sql.Stmt{}, late: late}
 	for _, text := range readTexts() {
 		statement, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close does
 		if err != nil {

@@ -45,18 +45,18 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 }
 
 // EndExecutionLater implements controller.LateStore. What writes waits for its turn, and what
-// reads for [reader.late].
-func (s *Store) EndExecutionLater(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (func() (yurt.Session, bool, error), error) {
+// reads for [late.wait].
+func (s *Store) EndExecutionLater(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (controller.Commit, <-chan struct{}, error) {
 	done, err := s.write.take(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	settled := s.read.late.begin()
+	wanted, settled := s.late.begin()
 	return func() (yurt.Session, bool, error) {
 		defer done()
 		defer settled()
 		return s.endExecution(ctx, id, result, change, s.write.carryOut)
-	}, nil
+	}, wanted, nil
 }
 
 // transact is how a transaction is run, see [writer.transact].

@@ -132,7 +132,7 @@ func reuseTaken(tx *transaction, key string) (taken bool, _ error) {
 
 // Session implements controller.SessionStore.
 func (s *Store) Session(ctx context.Context, id string) (yurt.Session, error) {
-	if err := s.read.late.wait(ctx); err != nil {
+	if err := s.late.wait(ctx); err != nil {
 		return yurt.Session{}, err
 	}
 	if found, ok := s.cache.get(id); ok {

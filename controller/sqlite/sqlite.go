@@ -33,6 +33,7 @@ type Store struct {
 	write *writer
 	read  *reader
 	cache *cache
+	late  late
 	pools poolSizes
 }
 
@@ -61,10 +62,10 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 	if err := migrate(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if s.write, err = newWriter(ctx, db); err != nil {
+	if s.write, err = newWriter(ctx, db, &s.late); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if s.read, err = newReader(ctx, path, max(4, runtime.GOMAXPROCS(0))); err != nil {
+	if s.read, err = newReader(ctx, path, max(4, runtime.GOMAXPROCS(0)), &s.late); err != nil {
 		return nil, err
 	}
 	return s, nil

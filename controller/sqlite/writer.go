@@ -17,16 +17,17 @@ type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
 	turn       chan struct{}        // has a token while nobody writes
+	late       *late                // what holds the turn for longer than it takes
 	statements map[string]*sql.Stmt // by text; of whoever has the turn
 }
 
 // newWriter takes the only connection of db.
-func newWriter(ctx context.Context, db *sql.DB) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, late *late) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	w := &writer{db: db, conn: conn, turn: make(chan struct{}, 1), statements: map[string]*sql.Stmt{}}
+	w := &writer{db: db, conn: conn, turn: make(chan struct{}, 1), late: late, statements: map[string]*sql.Stmt{}}
 	w.turn <- struct{}{}
 	return w, nil
 }
@@ -84,9 +85,16 @@ func (w *writer) take(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("beginning a transaction: %w", err)
 	}
+	done = func() { w.turn <- struct{}{} }
 	select {
 	case <-w.turn:
-		return func() { w.turn <- struct{}{} }, nil
+		return done, nil
+	default:
+	}
+	defer w.late.writer()()
+	select {
+	case <-w.turn:
+		return done, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("beginning a transaction: %w", ctx.Err())
 	}

@@ -26,10 +26,11 @@ func testEndLater(t *testing.T, store controller.Store) {
 		s.Reason = "it ended"
 		return nil, nil
 	}
-	commit, err := late.EndExecutionLater(t.Context(), e.ID, result(), move)
+	commit, wanted, err := late.EndExecutionLater(t.Context(), e.ID, result(), move)
 	if err != nil {
 		t.Fatal(err)
 	}
+	wantUnwanted(t, wanted)
 	for name, ask := range asks(store, e) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -37,6 +38,7 @@ func testEndLater(t *testing.T, store controller.Store) {
 		}
 		cancel()
 	}
+	<-wanted
 	after, ended, err := commit()
 	if err != nil || !ended || after.Reason != "it ended" {
 		t.Errorf("storing the end gave %+v, %v, %v", after, ended, err)
@@ -56,11 +58,44 @@ func testEndLater(t *testing.T, store controller.Store) {
 		t.Errorf("the session is %+v, %v", got, err)
 	}
 	testSecondEndLater(t, late, e)
+	testWanted(t, late, e, asks(store, e))
+}
+
+func wantUnwanted(t *testing.T, wanted <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-wanted:
+		t.Error("it is wanted, and nobody has asked for anything")
+	default:
+	}
+}
+
+// testWanted has somebody ask while an end is to be stored.
+func testWanted(t *testing.T, store controller.LateStore, e yurt.Execution, asks map[string]func(context.Context) error) {
+	for name, ask := range asks {
+		commit, wanted, err := store.EndExecutionLater(t.Context(), e.ID, result(), stay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := make(chan error, 1)
+		go func() { asked <- ask(t.Context()) }()
+		select {
+		case <-wanted:
+		case <-time.After(10 * time.Second):
+			t.Errorf("nobody was told that %s waits", name)
+		}
+		if _, _, err := commit(); err != nil {
+			t.Error(err)
+		}
+		if err := <-asked; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // testSecondEndLater ends an execution that has ended.
 func testSecondEndLater(t *testing.T, store controller.LateStore, e yurt.Execution) {
-	commit, err := store.EndExecutionLater(t.Context(), e.ID, &yurt.Result{Stdout: "second"}, stay)
+	commit, _, err := store.EndExecutionLater(t.Context(), e.ID, &yurt.Result{Stdout: "second"}, stay)
 	if err != nil {
 		t.Fatal(err)
 	}
