@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"errors"
 	"syscall"
 	"testing"
 	"time"
@@ -64,6 +65,33 @@ func TestCellTimesOut(t *testing.T) {
 	if r := run(t, n.e, n.sandbox, "pgrep -c sleep"); r.Stdout != "0\n" {
 		t.Errorf("%q processes are left of what timed out", r.Stdout)
 	}
+}
+
+// TestTimeoutSparesWhatWasThere: an execution that runs out of time answers for what it started
+// alone, and not for what its kernel has started before, also since the last one ended.
+func TestTimeoutSparesWhatWasThere(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import os, subprocess, threading, time\nx = 1")
+	timesOut := func() {
+		t.Helper()
+		r := n.run("while True: time.sleep(0.01)", timeout(300*time.Millisecond))
+		wantErrorType(t, r, yurt.ErrorTypeTimeout)
+		if r.StateLost {
+			t.Fatal("the interpreter was ended")
+		}
+	}
+	n.run("child = subprocess.Popen(['sleep', '1000'], start_new_session=True)")
+	timesOut()
+	n.run(`
+child.kill(); child.wait()
+def late():
+    while not os.path.exists('/tmp/go'): time.sleep(0.01)
+    subprocess.Popen(['sleep', '1000'], start_new_session=True)
+    open('/tmp/there', 'w').close()
+threading.Thread(target=late, daemon=True).start()`)
+	run(t, n.e, n.sandbox, "touch /tmp/go; while [ ! -e /tmp/there ]; do sleep 0.01; done")
+	timesOut()
+	n.want("1\n", "print(x)")
 }
 
 func TestCellsQueue(t *testing.T) {
@@ -317,4 +345,31 @@ func TestCellOutOfMemory(t *testing.T) {
 		t.Error("the state is not said to be lost")
 	}
 	n.want("1\n", "print(1)")
+}
+
+// TestNothingIsToldTwice: what an execution printed is not the next one's, where its executor ends
+// before it has acknowledged that it kept it.
+func TestNothingIsToldTwice(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	e := rig.Open(t, config)
+	sandbox := create(t, e).ID
+	for range 5 {
+		said := cell("print('said')\n1")
+		if r := execute(t, e, sandbox, said); r.Stdout != "said\n" || len(r.Displays) != 1 {
+			t.Errorf("%q, %d displays", r.Stdout, len(r.Displays))
+		}
+		if err := errors.Join(e.ForgetExecution(t.Context(), sandbox, said.ID), e.Close()); err != nil {
+			t.Fatal(err)
+		}
+		e = rig.Open(t, config)
+		run(t, e, sandbox, "true") // meanwhile the executor hears what yurt-init still has
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	last := &notebook{t, rig.Start(t, config), sandbox}
+	if r := last.want("", "None"); len(r.Displays) != 0 {
+		t.Errorf("%d displays", len(r.Displays))
+	}
 }

@@ -223,6 +223,9 @@ func (p *kernelProcess) Signal(signal syscall.Signal) error {
 // Count implements kernel.Process.
 func (p *kernelProcess) Count() (int, error) { return p.leaf.Count() }
 
+// Alone implements kernel.Process.
+func (p *kernelProcess) Alone() (bool, error) { return p.leaf.Alone() }
+
 // Kill implements kernel.Process. An executor that is closing ends nothing: what fails
 // then fails because of that, and the next one goes on.
 func (p *kernelProcess) Kill() {

@@ -97,6 +97,8 @@ type Leaf interface {
 	KeepOpen() error
 	// Count says how many processes are inside.
 	Count() (int, error)
+	// Alone reports whether there is one process inside, which has one thread.
+	Alone() (bool, error)
 	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
 	Remove() error
 	// Close closes what is open of it. The leaf is as it was, and can do all of the above more
@@ -346,6 +348,15 @@ func pids(dir string) ([]int, error) {
 		list = append(list, pid)
 	}
 	return list, nil
+}
+
+// single reports whether the file of that name lists one task.
+func single(dir, file string) (bool, error) {
+	data, err := readControl(filepath.Join(dir, file))
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return len(strings.Fields(string(data))) == 1, nil
 }
 
 func count(dir string) (int, error) {

@@ -118,8 +118,71 @@ func TestPreparedLeafIsOpen(t *testing.T) {
 	}
 }
 
+// TestKeptOpen: what Usage reads of a leaf is opened once, and closed with it.
+func TestKeptOpen(t *testing.T) {
+	g := createV1(t, onV1(t), "kept", modest())
+	if _, err := g.NewLeaf("run"); err != nil {
+		t.Fatal(err)
+	}
+	leaf, before := g.Leaf("run"), openFiles(t, g) // as one that was found, which has nothing open
+	for range 2 {
+		if err := leaf.KeepOpen(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := leaf.Usage(); err != nil {
+			t.Fatal(err)
+		}
+		if opened := openFiles(t, g) - before; opened != gaugesV1 {
+			t.Errorf("%d files are open", opened)
+		}
+	}
+	leaf.Close()
+	if left := openFiles(t, g) - before; left != 0 {
+		t.Errorf("%d files are left open", left)
+	}
+}
+
+// TestAlone: a process is alone that has neither another beside it nor a second thread.
+func TestAlone(t *testing.T) {
+	g := createV1(t, onV1(t), "alone", modest())
+	leaf, err := g.NewLeaf("run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, want bool) {
+		t.Helper()
+		if alone, err := leaf.Alone(); alone != want || err != nil {
+			t.Errorf("%s: %t, %v", when, alone, err)
+		}
+	}
+	want("nobody is there", false)
+	one := sleepIn(t, leaf)
+	want("one is", true)
+	two := sleepIn(t, leaf)
+	want("two are", false)
+	for _, cmd := range []*exec.Cmd{one, two} {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+	}
+	threads := "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start(); print('in', flush=True)"
+	cmd := staysIn(t, leaf, `exec /usr/bin/python3 -c "`+threads+`"`)
+	want("one with two threads is", false)
+	if n, err := leaf.Count(); n != 1 || err != nil {
+		t.Errorf("%d processes are in it, %v", n, err)
+	}
+	killed(t, leaf, cmd)
+}
+
 // sleepIn starts a process in the leaf, by the files that are for that, which ends with the test.
 func sleepIn(t *testing.T, leaf Leaf) *exec.Cmd {
+	t.Helper()
+	return staysIn(t, leaf, "echo in; exec sleep 60")
+}
+
+// staysIn is sleepIn for a process that says when it is there.
+func staysIn(t *testing.T, leaf Leaf, command string) *exec.Cmd {
 	t.Helper()
 	files, err := leaf.Files()
 	if err != nil {
@@ -130,7 +193,7 @@ func sleepIn(t *testing.T, leaf Leaf) *exec.Cmd {
 	for i := range files {
 		line += "echo 0 >&" + strconv.Itoa(3+i) + "; "
 	}
-	cmd := exec.Command("/bin/sh", "-c", line+"echo in; exec sleep 60")
+	cmd := exec.Command("/bin/sh", "-c", line+command)
 	cmd.ExtraFiles = files
 	out, err := cmd.StdoutPipe()
 	if err != nil {

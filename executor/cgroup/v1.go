@@ -525,6 +525,8 @@ func inFreezer(text, dir string) bool {
 
 func (l *leafV1) Count() (int, error) { return count(l.freezer) }
 
+func (l *leafV1) Alone() (bool, error) { return single(l.freezer, "tasks") }
+
 // Files that say what a run has used, as indexes of what gaugePaths returns.
 const (
 	gaugeCPU = iota

@@ -266,6 +266,8 @@ func (l *leafV2) Kill(ctx context.Context) error { return killV2(ctx, l.dir) }
 
 func (l *leafV2) Count() (int, error) { return count(l.dir) }
 
+func (l *leafV2) Alone() (bool, error) { return single(l.dir, "cgroup.threads") }
+
 func (l *leafV2) Usage() (Usage, error) {
 	micros, err := readField(l.dir, "cpu.stat", "usage_usec")
 	if err != nil {

@@ -43,6 +43,8 @@ type Process interface {
 	Signal(signal syscall.Signal) error
 	// Count says how many processes there are, it and all that it started.
 	Count() (int, error)
+	// Alone reports whether there is no other, and no second thread that could start one.
+	Alone() (bool, error)
 	// Kill ends it with everything that it started, and returns when nothing is left.
 	Kill()
 	// Close removes what is left of it, once Next has returned an exit or an error.
@@ -101,7 +103,10 @@ type Context struct {
 	why     string  // the kernel is being killed
 	current *running
 	queue   []Cell
-	begun   int // cells of this kernel
+	begun   int         // cells of this kernel
+	rest    *time.Timer // until the kernel has rested
+	resting bool        // it was started, and is not over
+	alone   bool        // the kernel, since it was last looked at: it waits, and can start nothing
 	seq     uint64
 	unacked int // what was not acknowledged costs, in bytes
 	lines   Lines
@@ -332,7 +337,7 @@ func (c *Context) failFirst(err error) bool {
 func (c *Context) adoptNew(process Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.process, c.why, c.begun, c.seq, c.unacked = process, "", 0, 0, 0
+	c.process, c.why, c.begun, c.seq, c.unacked, c.alone = process, "", 0, 0, 0, false
 	c.lines, c.streams, c.idle = Lines{}, [2]scanner{}, [2][]byte{}
 	c.advance()
 }
@@ -400,9 +405,12 @@ func (c *Context) begin(r *running) error {
 		return err
 	}
 	var err error
-	if r.processes, err = c.process.Count(); err != nil {
-		return err
+	if r.processes = 1; !c.alone {
+		if r.processes, err = c.process.Count(); err != nil {
+			return err
+		}
 	}
+	c.alone = false
 	if err := c.process.Send(r.cell.Request()); err != nil {
 		return err
 	}
@@ -469,11 +477,14 @@ func (c *Context) take(process Process, chunk initd.Chunk) error {
 	return c.acknowledge(process, chunk.Cost())
 }
 
-// acknowledge tells yurt-init what is kept, often enough for it to go on, and whenever
-// the kernel is idle, so that nothing is told twice after a restart.
+// acknowledge tells yurt-init what is kept, often enough for it to go on, and when the kernel
+// has nothing to do for a moment, so that little is told twice after a restart.
 func (c *Context) acknowledge(process Process, size int) error {
 	c.unacked += size
-	if c.current != nil && c.unacked < initd.AckEvery {
+	if c.unacked < initd.AckEvery {
+		if c.current == nil {
+			c.startRest()
+		}
 		return nil
 	}
 	c.unacked = 0
@@ -552,7 +563,10 @@ func (c *Context) takeOutput(chunk initd.Chunk) error {
 			failed = err
 		}
 	}, func(id string) {
-		if r := c.current; r != nil && r.cell.ID() == id {
+		switch r := c.current; {
+		case r == nil: // it ended, as did what is before its mark, which a host before this one had
+			c.idle[i] = nil
+		case r.cell.ID() == id:
 			r.marked[i] = true
 		}
 	})

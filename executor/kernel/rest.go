@@ -1,0 +1,37 @@
+package kernel
+
+import "time"
+
+// restAfter is how long a kernel has nothing to do before what can wait is done: who has the
+// answer comes first, and what it asks next.
+const restAfter = time.Millisecond
+
+// startRest has rested called in a moment. The lock is held.
+func (c *Context) startRest() {
+	switch {
+	case c.resting:
+		return
+	case c.rest == nil:
+		c.rest = time.AfterFunc(restAfter, c.rested)
+	default:
+		c.rest.Reset(restAfter)
+	}
+	c.resting = true
+}
+
+// rested acknowledges what the kernel wrote, and looks ahead at what begin would have to. A cell
+// that has begun meanwhile ends in another rest.
+func (c *Context) rested() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.resting = false
+	if c.current != nil || c.process == nil || c.why != "" || c.left {
+		return
+	}
+	c.unacked = 0
+	if c.process.Ack(c.seq) != nil {
+		return // Next says why it cannot
+	}
+	alone, err := c.process.Alone()
+	c.alone = err == nil && alone
+}
