@@ -148,3 +148,16 @@ func TestOddCells(t *testing.T) {
 	n.want("['import inspect\\n', 'def g(): pass\\n']\n", "import inspect\ndef g(): pass\nprint(inspect.getsourcelines(inspect.currentframe())[0][:2])")
 	n.want("", "# nothing")
 }
+
+// TestSimpleValues: a number or a text is shown as text alone, without being asked what else it can
+// be; what only inherits from one is asked.
+func TestSimpleValues(t *testing.T) {
+	n := newNotebook(t)
+	n.run("class Html(int):\n    def _repr_html_(self): return '<b>%d</b>' % self")
+	for value, want := range map[string]int{"1": 1, "1.5": 1, "'a'": 1, "True": 1, "b'x'": 1, "2j": 1, "Html(3)": 2} {
+		r := n.run(value)
+		if r.MainDisplay == nil || len(r.Displays) != 1 || len(r.Displays[0]) != want || shown(t, r.Displays[0], "text/plain") != strings.Trim(value, "Html()") {
+			t.Errorf("%s is shown as %s", value, r.Displays)
+		}
+	}
+}

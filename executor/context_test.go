@@ -62,6 +62,45 @@ func TestStateLasts(t *testing.T) {
 	}
 }
 
+// TestOneLine: a line that may be one expression, which is compiled in a shorter way, means what it
+// means in a longer cell.
+func TestOneLine(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import asyncio\nx, said = 7, []\nasync def later(v): return v")
+	for _, line := range []string{
+		"x + 1", "x # + 1", "x ; ", "x;x", "'a' 'b'", "*[x], 2", "await later(x)", "[await later(i) for i in (1, 2)]", "said.append(x)", "(y := 3)", "y := 3", "yield x",
+		"None", "x is 7", "x if x else 1", "lambda: x", "if x: x", "not x", "print(x)", "pass", "async def f(): pass", "assert x, x", "1 +", "%time x", "x?", "!ls", "1/0", "nobody", "'\\d'", "é", "1_000", ".5", "x\f", "(x", "global x",
+	} {
+		short := n.run(line)
+		long := n.run("\n" + line)
+		if string(short.Result) != string(long.Result) || len(short.Displays) != len(long.Displays) || short.Stdout != long.Stdout || short.ExitCode != long.ExitCode ||
+			strings.Count(short.Stderr, "Warning") != strings.Count(long.Stderr, "Warning") || (short.Error == nil) != (long.Error == nil) {
+			t.Errorf("%s\nalone:      %s, %d displays, %+v, %q\nnot alone: %s, %d displays, %+v, %q", line, short.Result, len(short.Displays), short.Error, short.Stderr, long.Result, len(long.Displays), long.Error, long.Stderr)
+		}
+		if short.Error == nil || long.Error == nil {
+			continue
+		}
+		if reason, _, _ := strings.Cut(short.Error.Message, " (<cell"); short.Error.Type != long.Error.Type || !strings.HasPrefix(long.Error.Message, reason) {
+			t.Errorf("%s\nalone:      %+v\nnot alone: %+v", line, short.Error, long.Error)
+		}
+	}
+	if r := n.run("  x"); r.Error == nil || r.Error.Type != "IndentationError" {
+		t.Errorf("an indented line: %+v", r.Error)
+	}
+}
+
+// TestEachHasItsOwnStdin: what an execution leaves of its standard input, or does to it, is not the
+// next one's.
+func TestEachHasItsOwnStdin(t *testing.T) {
+	n := newNotebook(t)
+	given := func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\ntwo\n") }
+	n.want("one\n", "print(input())", given)
+	n.want("''\n", "import sys; print(repr(sys.stdin.read()))")
+	n.want("", "sys.stdin.close()")
+	n.want("''\n", "print(repr(sys.stdin.read()))")
+	n.want("one\n", "print(input())", given)
+}
+
 // TestKernelsImportLate: a kernel that nobody has asked anything has not loaded what only answers
 // need; it is there before something goes wrong.
 func TestKernelsImportLate(t *testing.T) {

@@ -81,6 +81,7 @@ class Kernel:
         self.module = None
         self.recalled = [None] * 3
         self.held = b""  # a message that goes with the next
+        self.empty = None  # the standard input of the next execution, where it has none
 
     @staticmethod
     def aside(fd):
@@ -98,13 +99,15 @@ class Kernel:
                 self.running = False
                 if self.answer is None:
                     self.finish_with(1, b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}', False)
-            if self.count == 1:
-                self.complete()
+            self.complete()
 
     def complete(self):
-        """Imports what a failure needs to be explained, while nothing has gone wrong."""
+        """Does ahead, once there is an answer, what the next execution needs; and imports what a
+        failure needs to be explained, while nothing has gone wrong."""
         try:
-            standard("traceback")
+            self.empty = Stdin(b"")
+            if self.count == 1:
+                standard("traceback")
         except BaseException:  # no more descriptors, or an interrupt; there is a next time
             pass
 
@@ -230,7 +233,9 @@ class Kernel:
                 pass
         repair()
         _signal.signal(_signal.SIGINT, self.interrupt)
-        stdin, sys.stdin = sys.stdin, Stdin(binascii.a2b_base64(request.get("stdin", "")))
+        given, empty, self.empty = request.get("stdin"), self.empty, None
+        stdin = sys.stdin
+        sys.stdin = empty if empty is not None and not given else Stdin(binascii.a2b_base64(given or ""))
         if request.get("cwd"):
             try:
                 os.chdir(request["cwd"])
@@ -285,6 +290,11 @@ class Kernel:
 
     def compile(self, source, filename):
         flags = TOP_LEVEL_AWAIT | self.futures
+        if expression_at_most(source):
+            try:
+                return None, compile(source, filename, "eval", flags, True)
+            except (SyntaxError, ValueError):  # it is more, or wrong, as is found out below
+                pass
         try:
             tree = compile(source, filename, "exec", flags | ONLY_AST, True)
         except SyntaxError as error:
@@ -348,6 +358,8 @@ def encode(message):
     if isinstance(message, dict):
         return b"{" + b",".join(encode(str(k)) + b":" + encode(v) for k, v in message.items()) + b"}"
     try:
+        if type(message) is str:
+            return _json.encode_basestring(message).encode()
         return dumps(message, _json.encode_basestring).encode()
     except UnicodeEncodeError:  # half a surrogate pair
         return dumps(message).encode()
@@ -450,6 +462,24 @@ def magic(error, source):
     at = (error.offset or 1) - 1
     before = line[:at].rstrip()
     return line[at : at + 1] in ("%", "!") and before.endswith("=") and before[-2:-1] not in tuple("=!<>")  # x = !ls
+
+
+def expression_at_most(source):
+    """Whether the source looks like one expression: a line that begins as one may, and has nothing
+    that is in no expression, or that Python would warn of twice. Such a line is compiled in one
+    step, and without its tree."""
+    return (
+        len(source) <= MAX_LINE
+        and source.isascii()
+        and (source[:1].isalnum() or source[:1] in STARTS)
+        and not any(mark in source for mark in ("\n", "\r", "\f", "\\", "=", ";"))
+        and source.partition(" ")[0] not in KEYWORDS
+    )
+
+
+MAX_LINE = 400
+STARTS = ("_", "(", "[", "{", "'", '"', "-", "+", "~", ".")
+KEYWORDS = {"import", "from", "del", "pass", "global", "assert", "raise", "return", "with", "for", "while", "if", "def", "class", "try"}
 
 
 def silenced(source, node):
@@ -609,11 +639,11 @@ def publish(data, main=False, display_id=None, update=False):
     if display_id is not None:
         message["display_id"] = str(display_id)
     if clean and os.getpid() == KERNEL.pid:
-        flush()
         line = encode({"id": KERNEL.current, "display": message})
         if main:  # nothing but the done comes after it, as a rule
             KERNEL.held += line + b"\n"
         else:
+            flush()
             KERNEL.say(line)
 
 
