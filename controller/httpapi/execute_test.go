@@ -1,12 +1,16 @@
 package httpapi_test
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi"
 )
 
 func TestExecute(t *testing.T) {
@@ -52,6 +56,46 @@ type rawJSON []byte
 
 func (r *rawJSON) UnmarshalJSON(data []byte) error {
 	*r = append((*r)[:0], data...)
+	return nil
+}
+
+// TestAnswerBeforeLog: who asked has the whole answer before the request is logged.
+func TestAnswerBeforeLog(t *testing.T) {
+	answered := make(chan struct{})
+	waits := waitingLog{Handler: slog.DiscardHandler, of: new(atomic.Bool), until: answered, late: make(chan struct{}, 1)}
+	s := newServer(t, func(c *httpapi.Config) { c.Logger = slog.New(waits) })
+	session := s.session(t, "python-basic")
+	waits.of.Store(true)
+	if a := s.do(t, "POST", "/api/v1/sessions/"+session+"/execute", `{"code": "echo hi"}`); a.status != http.StatusOK {
+		t.Errorf("answer %d %s", a.status, a.body)
+	}
+	close(answered)
+	select {
+	case <-waits.late:
+		t.Error("the answer came after the request was logged")
+	default:
+	}
+}
+
+// waitingLog is a log in which a request takes until its answer was read.
+type waitingLog struct {
+	slog.Handler
+	of    *atomic.Bool // requests from here on
+	until <-chan struct{}
+	late  chan struct{} // has one when it was not read
+}
+
+func (l waitingLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l waitingLog) Handle(_ context.Context, record slog.Record) error {
+	if record.Message != "request" || !l.of.Load() {
+		return nil
+	}
+	select {
+	case <-l.until:
+	case <-time.After(5 * time.Second):
+		l.late <- struct{}{}
+	}
 	return nil
 }
 

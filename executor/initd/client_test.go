@@ -1,6 +1,7 @@
 package initd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -332,6 +333,22 @@ func TestOutputGoesOnWhereItWasLeft(t *testing.T) {
 	}
 	if _, exit, err := out.Next(); err != nil || exit == nil {
 		t.Errorf("got %+v, %v", exit, err)
+	}
+}
+
+// TestWhatCameTogetherIsReadTogether: frames that are there are read at once, and so are had also
+// when the connection is gone.
+func TestWhatCameTogetherIsReadTogether(t *testing.T) {
+	client := hostile(t, answers(bytes.Join([][]byte{begun(), stdout(1, "one"), stdout(2, "two")}, nil)))
+	out, _, err := client.Start(t.Context(), request(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	for _, want := range []string{"one", "two"} {
+		if chunk, _, err := out.Next(); err != nil || string(chunk.Data) != want {
+			t.Errorf("got %q, %v", chunk.Data, err)
+		}
 	}
 }
 
