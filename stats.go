@@ -14,10 +14,11 @@ type SandboxStats struct {
 	PIDsLimit        int       `json:"pids_limit"`
 	DiskBytes        int64     `json:"disk_bytes"` // of the workspace
 	DiskLimitBytes   int64     `json:"disk_limit_bytes"`
-	IOReadBytes      int64     `json:"io_read_bytes"` // of block devices; 0 where the kernel does not say
-	IOWriteBytes     int64     `json:"io_write_bytes"`
-	NetworkRxBytes   int64     `json:"network_rx_bytes"` // of all interfaces but the loopback
-	NetworkTxBytes   int64     `json:"network_tx_bytes"`
+	// Of block devices. 0 where the kernel does not say: with cgroup version 1 from Linux 6.10 on, or without an io_weight.
+	IOReadBytes    int64 `json:"io_read_bytes"`
+	IOWriteBytes   int64 `json:"io_write_bytes"`
+	NetworkRxBytes int64 `json:"network_rx_bytes"` // of all interfaces but the loopback
+	NetworkTxBytes int64 `json:"network_tx_bytes"`
 }
 
 // Process is a process in a sandbox.

@@ -178,3 +178,17 @@ func TestSandboxStats(t *testing.T) {
 		t.Errorf("got %+v", stats)
 	}
 }
+
+// TestCreateSaysWhereItsTimeGoes: each step of a create is a part of the whole.
+func TestCreateSaysWhereItsTimeGoes(t *testing.T) {
+	e := rig.Executor(t)
+	phases := create(t, e).Phases
+	for _, step := range []string{"launch", "init", "total"} {
+		if phases[step] <= 0 {
+			t.Errorf("nothing is said of %s: %v", step, phases)
+		}
+	}
+	if phases["launch"]+phases["init"] > phases["total"] {
+		t.Errorf("the steps are more than the whole: %v", phases)
+	}
+}
