@@ -136,6 +136,15 @@ func TestOddCells(t *testing.T) {
 	n := newNotebook(t)
 	n.want("4194000\n", "x = '"+strings.Repeat("é", 2097000)+"'\nprint(len(x.encode()))")
 	n.want("1\n", "import asyncio\nawait asyncio.sleep(0)\nasync def one(): return 1\nprint(await one())")
+	n.want("begun\n", "async def two():\n    print('begun')\n    await asyncio.sleep(0)\n    return 2\ntask = asyncio.create_task(two())\nawait asyncio.sleep(0)")
+	n.want("True\n", "await asyncio.sleep(0)\nprint(await task == 2)\nother = asyncio.create_task(one())\nother")
+	for _, types := range []string{"{3: 'x', 'html': 'x', 'text/ü': 'x', 'a/ b': 'x', 'text/plain': 4}", "{'text/plain': 4} | {f'a/{i}': 'x' for i in range(100)}"} {
+		r := n.run("class Odd:\n    def _repr_mimebundle_(self, **options): return " + types + "\nOdd()")
+		if r.Error != nil || len(r.Displays) != 1 || string(r.Displays[0]["text/plain"]) != `"4"` {
+			t.Errorf("%s: error %+v, %v", types, r.Error, r.Displays)
+		}
+	}
+	wantErrorType(t, n.run("display(1, display_id='a\\n')"), "ValueError")
 	if r := n.run("await one()"); string(r.Result) != "1" {
 		t.Errorf("the value of an awaited expression is %s", r.Result)
 	}

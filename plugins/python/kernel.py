@@ -35,6 +35,9 @@ SELF = sys._getframe().f_code.co_filename
 MAX_ENVELOPE = 8 << 20  # bytes of a result
 MAX_VALUE = 64 << 10  # bytes of the value of a last expression
 MAX_DISPLAYS = 256  # of an execution; what is more is left out on the host
+MAX_TYPES = 32  # of a display
+MAX_TYPE = 128  # characters of one's name
+MAX_DISPLAY_ID = 256  # bytes
 MAX_TEXT = 1 << 20  # characters of a plain-text representation
 MAX_STACK = 200
 MAX_MESSAGE = 16000
@@ -282,10 +285,13 @@ class Kernel:
         body, last = self.compile(source, filename)
         value = None
         for code in (body, last):
-            if code is not None:
-                value = eval(code, self.module.__dict__)
-                if code.co_flags & COROUTINE:
-                    value = self.finish(value)
+            if code is not None and code.co_flags & COROUTINE:
+                value = self.finish(awaited((body, last), self.module.__dict__))
+                break
+        else:
+            for code in (body, last):
+                if code is not None:
+                    value = eval(code, self.module.__dict__)
         return value if last is not None else None
 
     def compile(self, source, filename):
@@ -442,6 +448,17 @@ def repair():
             stream = open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
             setattr(sys, name, stream)
             setattr(sys, "__%s__" % name, stream)
+
+
+async def awaited(codes, names):
+    """Runs code of which some awaits: all of it may make tasks of the loop."""
+    value = None
+    for code in codes:
+        if code is not None:
+            value = eval(code, names)
+            if code.co_flags & COROUTINE:
+                value = await value
+    return value
 
 
 def flush():
@@ -626,15 +643,18 @@ def publish(data, main=False, display_id=None, update=False):
     """Tells the host of a display."""
     clean = {}
     for mime, shown in data.items():
+        mime = str(mime)
+        if not is_type(mime) or len(clean) == MAX_TYPES:
+            continue  # the host takes it for a forgery
         if isinstance(shown, (bytes, bytearray)):
             shown = binascii.b2a_base64(shown, newline=False).decode()
         if mime.endswith("json") or isinstance(shown, str):
             try:
-                clean[str(mime)] = Raw(encode_value(shown))
+                clean[mime] = Raw(encode_value(shown))
             except (TypeError, ValueError, RecursionError):
                 pass
         else:
-            clean[str(mime)] = str(shown)
+            clean[mime] = str(shown)
     message = {"data": clean, "main": main, "update": update}
     if display_id is not None:
         message["display_id"] = str(display_id)
@@ -645,6 +665,10 @@ def publish(data, main=False, display_id=None, update=False):
         else:
             flush()
             KERNEL.say(line)
+
+
+def is_type(mime):
+    return "/" in mime and " " not in mime and len(mime) <= MAX_TYPE and mime.isascii() and mime.isprintable()
 
 
 def encode_value(value):
@@ -691,6 +715,8 @@ def display(*values, display_id=None, raw=False, update=False, **ignored):
     """Shows values in as many MIME types as they have, as in a notebook."""
     if display_id is True:
         display_id = binascii.hexlify(os.urandom(8)).decode()
+    elif display_id is not None and not (str(display_id).isprintable() and len(str(display_id).encode()) <= MAX_DISPLAY_ID):
+        raise ValueError("a display_id has at most %d bytes, and no control characters" % MAX_DISPLAY_ID)
     for value in values:
         if raw:
             publish(value, display_id=display_id, update=update)
