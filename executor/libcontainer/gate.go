@@ -30,7 +30,7 @@ type gate struct {
 // openAfter is when a gate is opened: libcontainer makes it at the beginning of a create, and
 // the process comes to it several milliseconds later. Where that is too early or too late, it
 // is opened when it is to be passed.
-const openAfter = 3 * time.Millisecond
+const openAfter = 2 * time.Millisecond
 
 // newGate returns the gate of a sandbox that is about to be started, in its directory.
 func newGate(dir string) *gate {
