@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,11 +42,9 @@ func (m *Manager) pinV1(g *groupV1, cpus string) error {
 	if err != nil {
 		return notPinned(cpus, err)
 	}
-	for _, place := range slices.Compact([]string{dir, g.place(dir, "init"), g.place(dir, "runs")}) {
-		for file, value := range map[string]string{"cpuset.cpus": cpus, "cpuset.mems": nodes} {
-			if err := write(place, file, value); err != nil {
-				return notPinned(cpus, err)
-			}
+	for file, value := range map[string]string{"cpuset.cpus": cpus, "cpuset.mems": nodes} {
+		if err := write(dir, file, value); err != nil {
+			return notPinned(cpus, err)
 		}
 	}
 	return nil

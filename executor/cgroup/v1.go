@@ -63,16 +63,12 @@ func (m *Manager) groupV1(name string, optional ...string) *groupV1 {
 
 func (g *groupV1) all() []string { return append(slices.Clone(g.leafDirs), g.sharedDirs...) }
 
-// place returns where in the directory init is, or the runs are. They are apart where one
-// could take from the other, and where runs have leaves.
-func (g *groupV1) place(dir, sub string) string {
+// runs returns where in the directory the runs are. Init is in the directory itself, and they
+// are below it where they have limits or leaves of their own.
+func (g *groupV1) runs(dir string) string {
 	switch dir {
-	case g.dir["memory"], g.dir["cpu"], g.dir["pids"], g.dir["freezer"]:
-		return filepath.Join(dir, sub)
-	case g.dir["cpuacct"]:
-		if sub == "runs" {
-			return filepath.Join(dir, sub)
-		}
+	case g.dir["memory"], g.dir["cpu"], g.dir["pids"], g.dir["freezer"], g.dir["cpuacct"]:
+		return filepath.Join(dir, "runs")
 	}
 	return dir
 }
@@ -118,11 +114,9 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 		}
 	}
 	return g, errors.Join(
-		limitMemoryV1(filepath.Join(g.dir["memory"], "runs"), limits.Memory),
-		limitMemoryV1(filepath.Join(g.dir["memory"], "init"), initMemory),
+		checkHierarchyV1(g.dir["memory"]),
 		writeInt(g.dir["cpu"], "cpu.cfs_period_us", cpuPeriod),
-		writeInt(filepath.Join(g.dir["pids"], "init"), "pids.max", initPIDs),
-		g.limitRunsV1(limits),
+		g.Limit(limits),
 	)
 }
 
@@ -136,12 +130,8 @@ func (g *groupV1) make() error {
 		if err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		for _, sub := range []string{"init", "runs"} {
-			place := g.place(dir, sub)
-			if place == dir {
-				continue
-			}
-			if err := os.Mkdir(place, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		if runs := g.runs(dir); runs != dir {
+			if err := os.Mkdir(runs, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 				return err
 			}
 		}
@@ -149,42 +139,48 @@ func (g *groupV1) make() error {
 	return nil
 }
 
-// limitRunsV1 sets the limits but that of memory.
-func (g *groupV1) limitRunsV1(limits Limits) error {
+// Limit sets the limits: those that were asked for hold for the runs, and init, which is in the
+// directory above theirs, has what is its own beyond that. So they cannot take it, and there is no
+// directory for init alone: with one in each hierarchy a sandbox would take some 200 KiB more of
+// the kernel's memory.
+func (g *groupV1) Limit(limits Limits) error {
+	memory, runs := g.dir["memory"], g.runs(g.dir["memory"])
+	threads := limits.PIDs + 1 // with the forking one of init, which lives among the runs
 	return errors.Join(
+		limitMemoryV1(memory, limits.Memory+initMemory),
+		limitMemoryV1(runs, limits.Memory),
+		accountTCP(runs, limits.Memory), // init makes no connections
 		// The quota holds for init too: the output it handles is the runs' doing.
 		writeInt(g.dir["cpu"], "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)),
-		// One more, for the forking thread of init, which lives among the runs.
-		writeInt(filepath.Join(g.dir["pids"], "runs"), "pids.max", int64(limits.PIDs)+1),
+		writeInt(g.dir["pids"], "pids.max", int64(threads+initPIDs)),
+		writeInt(g.runs(g.dir["pids"]), "pids.max", int64(threads)),
 	)
-}
-
-func (g *groupV1) Limit(limits Limits) error {
-	// Memory must never exceed memory and swap together, in between too.
-	runs := filepath.Join(g.dir["memory"], "runs")
-	if err := writeInt(runs, "memory.memsw.limit_in_bytes", -1); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return errors.Join(limitMemoryV1(runs, limits.Memory), g.limitRunsV1(limits))
 }
 
 // limitMemoryV1 bounds memory, and swap with it where the kernel accounts for swap.
 func limitMemoryV1(dir string, bytes int64) error {
-	if below, err := readInt(dir, "memory.use_hierarchy"); err == nil && below == 0 {
-		// Linux before 5.11, where nobody asked for it, as systemd does.
-		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "memory limits do not hold for cgroups below %s; set memory.use_hierarchy to 1 at its root and start again", dir)
+	const together = "memory.memsw.limit_in_bytes" // with swap, which memory must never exceed, in between too
+	err := writeInt(dir, "memory.limit_in_bytes", bytes)
+	if errors.Is(err, syscall.EINVAL) { // it would, and so is second
+		return errors.Join(writeInt(dir, together, bytes), writeInt(dir, "memory.limit_in_bytes", bytes))
 	}
-	if err := writeInt(dir, "memory.limit_in_bytes", bytes); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := accountTCP(dir, bytes); err != nil {
-		return err
-	}
-	err := writeInt(dir, "memory.memsw.limit_in_bytes", bytes)
+	err = writeInt(dir, together, bytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return writeInt(dir, "memory.swappiness", 0)
 	}
 	return err
+}
+
+// checkHierarchyV1 returns an error if limits of the directory do not hold for those below it.
+func checkHierarchyV1(dir string) error {
+	if below, err := readInt(dir, "memory.use_hierarchy"); err == nil && below == 0 {
+		// Linux before 5.11, where nobody asked for it, as systemd does.
+		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "memory limits do not hold for cgroups below %s; set memory.use_hierarchy to 1 at its root and start again", dir)
+	}
+	return nil
 }
 
 // accountTCP bounds what TCP holds for the cgroup's sockets, which the kernel accounts
@@ -267,16 +263,14 @@ func (m *Manager) allowDevicesV1(dir, rules string) error {
 // Settle does nothing: init was born in its place, under the limits.
 func (g *groupV1) Settle(int) error { return nil }
 
-func (g *groupV1) BirthFiles() ([]*os.File, error) { return openTasks(g.places("init")) }
+func (g *groupV1) BirthFiles() ([]*os.File, error) { return openTasks(g.all()) }
 
-func (g *groupV1) HomeFiles() ([]*os.File, error) { return openTasks(g.places("runs")) }
-
-func (g *groupV1) places(sub string) []string {
-	list := g.all()
-	for i, dir := range list {
-		list[i] = g.place(dir, sub)
+func (g *groupV1) HomeFiles() ([]*os.File, error) {
+	homes := g.all()
+	for i, dir := range homes {
+		homes[i] = g.runs(dir)
 	}
-	return list
+	return openTasks(homes)
 }
 
 // openTasks opens the files through which a thread enters the directories. What
@@ -344,8 +338,9 @@ func (g *groupV1) Close() { g.spare.close() }
 func (g *groupV1) Destroy(ctx context.Context) error {
 	freezer := g.dir["freezer"]
 	errs := []error{g.Thaw()} // or init would wait for what is frozen
-	// Init first: with it the kernel ends every process of its pid namespace.
-	errs = append(errs, killTree(ctx, filepath.Join(freezer, "init")), killTree(ctx, filepath.Join(freezer, "runs")))
+	// Init first: with it the kernel ends every process of its pid namespace. Versions before
+	// this one had it in a directory of its own.
+	errs = append(errs, killTree(ctx, filepath.Join(freezer, "init")), killV1(ctx, freezer), killTree(ctx, g.runs(freezer)))
 	for _, dir := range g.all() {
 		errs = append(errs, removeTree(ctx, dir))
 	}

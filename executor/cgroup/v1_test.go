@@ -150,10 +150,10 @@ func wantFile(t *testing.T, dir, file, want string) {
 
 func TestLimitsAreInForce(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", Limits{CPU: 1.25, Memory: 128 << 20, PIDs: 77})
-	runs, init := "/runs", "/init"
+	runs, all := "/runs", "" // init is not in runs, and has what all have more than they
 	wantFile(t, g.dir["memory"]+runs, "memory.limit_in_bytes", strconv.Itoa(128<<20))
-	wantFile(t, g.dir["memory"]+init, "memory.limit_in_bytes", strconv.Itoa(initMemory))
-	for _, dir := range []string{runs, init} {
+	wantFile(t, g.dir["memory"]+all, "memory.limit_in_bytes", strconv.Itoa(128<<20+initMemory))
+	for _, dir := range []string{runs, all} {
 		if _, err := os.Stat(g.dir["memory"] + dir + "/memory.memsw.limit_in_bytes"); err == nil {
 			limit, err := readInt(g.dir["memory"]+dir, "memory.limit_in_bytes")
 			if err != nil {
@@ -161,17 +161,86 @@ func TestLimitsAreInForce(t *testing.T) {
 			}
 			wantFile(t, g.dir["memory"]+dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(limit, 10))
 		}
-		wantFile(t, g.dir["memory"]+dir, "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(map[string]int{runs: 128 << 20, init: initMemory}[dir]))
 		// What is below is held to the limit, which old kernels do only if asked to.
 		wantFile(t, g.dir["memory"]+dir, "memory.use_hierarchy", "1")
 	}
+	wantFile(t, g.dir["memory"]+runs, "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(128<<20))
 	wantFile(t, g.dir["cpu"], "cpu.cfs_period_us", "100000")
 	wantFile(t, g.dir["cpu"], "cpu.cfs_quota_us", "125000")
 	wantFile(t, g.dir["pids"]+runs, "pids.max", "78")
-	wantFile(t, g.dir["pids"]+init, "pids.max", strconv.Itoa(initPIDs))
+	wantFile(t, g.dir["pids"]+all, "pids.max", strconv.Itoa(78+initPIDs))
 	devices, err := os.ReadFile(g.dir["devices"] + "/devices.list")
 	if err != nil || strings.Contains(string(devices), "a *") || strings.Contains(string(devices), "b ") {
 		t.Errorf("devices that are allowed: %q, %v", devices, err)
+	}
+}
+
+// TestLimitReplaced: limits can be raised and lowered, of all and of the runs.
+func TestLimitReplaced(t *testing.T) {
+	g := createV1(t, onV1(t), "sandbox", modest())
+	for _, memory := range []int64{512 << 20, 32 << 20, 64 << 20} {
+		limits := Limits{CPU: 1, Memory: memory, PIDs: int(memory >> 20)}
+		if err := g.Limit(limits); err != nil {
+			t.Fatal(err)
+		}
+		for dir, want := range map[string]int64{"": memory + initMemory, "/runs": memory} {
+			wantFile(t, g.dir["memory"]+dir, "memory.limit_in_bytes", strconv.FormatInt(want, 10))
+			if _, err := os.Stat(g.dir["memory"] + dir + "/memory.memsw.limit_in_bytes"); err == nil {
+				wantFile(t, g.dir["memory"]+dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(want, 10))
+			}
+		}
+		wantFile(t, g.dir["pids"], "pids.max", strconv.Itoa(limits.PIDs+1+initPIDs))
+		wantFile(t, g.dir["pids"]+"/runs", "pids.max", strconv.Itoa(limits.PIDs+1))
+	}
+}
+
+// TestRunsLeaveInitItsOwn: runs that have all the processes that they may have leave init room
+// for as many threads as it may have.
+func TestRunsLeaveInitItsOwn(t *testing.T) {
+	g := createV1(t, onV1(t), "sandbox", Limits{CPU: 0.5, Memory: 64 << 20, PIDs: 20})
+	startIn(t, g.HomeFiles, "while :; do sleep 100 & done 2>/dev/null")
+	awaitCount(t, g.dir["pids"]+"/runs", 21)
+	init := startIn(t, g.BirthFiles, fmt.Sprintf("i=0; while [ $i -lt %d ]; do sleep 100 & i=$((i+1)); done; exec sleep 100", initPIDs-2))
+	awaitCount(t, g.dir["pids"], 21+initPIDs-1)
+	if err := init.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("init is gone: %v", err)
+	}
+}
+
+// awaitCount waits for the directory to have as many processes in it and below it.
+func awaitCount(t *testing.T, dir string, want int64) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		n, err := readInt(dir, "pids.current")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == want {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s has %d processes, want %d", dir, n, want)
+		}
+	}
+}
+
+// TestDestroyOfAnOlderVersions: there, init has a directory of its own.
+func TestDestroyOfAnOlderVersions(t *testing.T) {
+	m := onV1(t)
+	g := createV1(t, m, "sandbox", modest())
+	var places []string
+	for _, c := range []string{"memory", "cpu", "pids", "freezer"} {
+		places = append(places, filepath.Join(g.dir[c], "init"))
+		if err := os.MkdirAll(places[len(places)-1], 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	startIn(t, func() ([]*os.File, error) { return openTasks(places) }, "exec sleep 1000")
+	destroy(t, m.Open("sandbox"))
+	for _, dir := range g.all() {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is left: %v", dir, err)
+		}
 	}
 }
 
