@@ -9,6 +9,8 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
 // deferMounts leaves to yurt-init what of the specification it can mount itself, before
@@ -38,6 +40,7 @@ func deferMounts(spec *specs.Spec) {
 	for _, path := range spec.Linux.MaskedPaths {
 		process.Args = append(process.Args, "-mask="+path)
 	}
+	process.Args = append(process.Args, "-empty="+layout.EmptyDir)
 	spec.Linux.ReadonlyPaths, spec.Linux.MaskedPaths = nil, nil
 	own := process.Capabilities
 	if slices.Contains(own.Permitted, mountCapability) {

@@ -32,7 +32,7 @@ func specOf(change func(*specs.Spec)) *specs.Spec {
 func TestDeferredMounts(t *testing.T) {
 	spec := specOf(func(*specs.Spec) {})
 	deferMounts(spec)
-	want := []string{"/init", "-mount=tmpfs /tmp 6 mode=1777,size=4096", "-readonly=/proc/sys", "-mask=/proc/kcore", "-no-more-mounts"}
+	want := []string{"/init", "-mount=tmpfs /tmp 6 mode=1777,size=4096", "-readonly=/proc/sys", "-mask=/proc/kcore", "-empty=/.yurt-empty", "-no-more-mounts"}
 	if diff := cmp.Diff(want, spec.Process.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}

@@ -112,7 +112,7 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 	if err := mkdir(path); err != nil {
 		return err
 	}
-	for _, dir := range root.Dirs {
+	for _, dir := range append([]string{layout.EmptyDir}, root.Dirs...) {
 		if err := mkdir(filepath.Join(path, dir)); err != nil {
 			return err
 		}

@@ -68,13 +68,13 @@ func offMainThread(do func()) {
 		do()
 		return
 	}
-	done := make(chan struct{})
-	go func() { // not here, which is taken
-		defer close(done)
-		offMainThread(do)
-	}()
-	<-done
-	runtime.UnlockOSThread()
+	elsewhere := make(chan struct{})
+	go offMainThread(func() { // not here, which is taken until that is on a thread of its own
+		close(elsewhere)
+		do()
+	})
+	<-elsewhere
+	runtime.UnlockOSThread() // or it would be a thread that does nothing
 }
 
 func (f *forker) run(ready chan<- error) {

@@ -18,14 +18,15 @@ const maxFilter = 4096 * 8
 // readFilter reads the compiled seccomp filter.
 func readFilter(file *os.File) ([]byte, error) {
 	// From the start whatever its offset, which all sandboxes share.
-	program, err := io.ReadAll(io.NewSectionReader(file, 0, maxFilter+1))
-	if err != nil {
+	program := make([]byte, maxFilter+1) // of which what is not read takes no memory
+	n, err := file.ReadAt(program, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading the seccomp filter: %w", err)
 	}
-	if len(program) == 0 || len(program) > maxFilter || len(program)%8 != 0 {
-		return nil, fmt.Errorf("a seccomp filter of %d bytes is not valid", len(program))
+	if n == 0 || n > maxFilter || n%8 != 0 {
+		return nil, fmt.Errorf("a seccomp filter of %d bytes is not valid", n)
 	}
-	return program, nil
+	return program[:n], nil
 }
 
 // harden puts every thread of this process, and so all that they will ever start,
@@ -44,6 +45,9 @@ func harden(program []byte) error {
 // allowing returns the filter with the calls allowed that init makes for its children
 // and the list denies to them. Children are under both filters.
 func allowing(program []byte, calls ...uint32) []byte {
+	if len(calls) == 0 {
+		return program
+	}
 	prefix := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}} // the number of the call
 	for _, number := range calls {
 		prefix = append(prefix,

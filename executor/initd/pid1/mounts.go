@@ -19,6 +19,7 @@ type mounts struct {
 	list     []mount
 	readonly []string // of /proc: to be read and never written
 	masked   []string // of /proc: to be neither
+	empty    string   // a directory with nothing in it, which masks others
 	last     bool     // nothing is ever mounted again
 }
 
@@ -36,6 +37,7 @@ func (m *mounts) flags(flags *flag.FlagSet) {
 	}
 	flags.Func("readonly", "path to make read-only; may be repeated", paths(&m.readonly))
 	flags.Func("mask", "path to mask; may be repeated", paths(&m.masked))
+	flags.StringVar(&m.empty, "empty", "", "empty directory, which masks others")
 	flags.BoolVar(&m.last, "no-more-mounts", false, "give up the capability to mount")
 }
 
@@ -81,11 +83,8 @@ func makeReadonly(path string) error {
 	return unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// mask covers files by the null device, and directories by one that is empty, which is
-// mounted over the first of them and bound to the others.
+// mask covers files by the null device, and directories by the one that is empty.
 func (m *mounts) mask() error {
-	const null = "/dev/null"
-	var empty string
 	for _, path := range m.masked {
 		info, err := os.Lstat(path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -94,16 +93,11 @@ func (m *mounts) mask() error {
 		if err != nil {
 			return fmt.Errorf("masking: %w", err)
 		}
-		switch {
-		case !info.IsDir():
-			err = unix.Mount(null, path, "", unix.MS_BIND, "")
-		case empty != "":
-			err = unix.Mount(empty, path, "", unix.MS_BIND, "")
-		default:
-			empty = path
-			err = unix.Mount("masked", path, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "nr_blocks=1,nr_inodes=1")
+		cover := os.DevNull
+		if info.IsDir() {
+			cover = m.empty
 		}
-		if err != nil {
+		if err := unix.Mount(cover, path, "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("masking %s: %w", path, err)
 		}
 	}

@@ -2,8 +2,9 @@ package layout
 
 // Paths inside every sandbox.
 const (
-	InitPath = "/.yurt-init" // the binary of its first process
-	DevDir   = "/dev"        // the same harmless devices for all, and mount points for what is not
+	InitPath = "/.yurt-init"  // the binary of its first process
+	EmptyDir = "/.yurt-empty" // covers what is to be seen by nobody
+	DevDir   = "/dev"         // the same harmless devices for all, and mount points for what is not
 )
 
 // Layout is the skeleton of a root file system and what is bound over it. All
