@@ -48,7 +48,7 @@ func Serve(initBin string, transient bool) error {
 	if err := sysmon.Slacken(); err != nil {
 		return err
 	}
-	s := &server{conn: conn.(*net.UnixConn), networks: newNetworks(), births: newBirths(), inits: make(map[*libcontainer.Process]struct{})}
+	s := &server{conn: conn.(*net.UnixConn), networks: newNetworks(), births: newBirths(), inits: make(map[*pidfd.File]struct{})}
 	if s.skeletons, err = newSkeletons(initBin); err != nil {
 		return err
 	}
@@ -107,31 +107,32 @@ type server struct {
 	births    *births
 
 	mu    sync.Mutex
-	inits map[*libcontainer.Process]struct{} // that run
+	inits map[*pidfd.File]struct{} // that run
 }
 
 // reap waits for a sandbox's init, whose number on the host it returns when it has passed
-// the gate. The executor notices its end by itself.
+// the gate. The executor notices its end by itself. Nothing else is kept of it: with its
+// configuration libcontainer's own handle takes many times the memory.
 func (s *server) reap(init *libcontainer.Process, gate *gate) (pid int, err error) {
 	if pid, err = init.Pid(); err != nil {
 		return 0, err
 	}
-	end, err := pidfd.Open(pid)
+	process, err := pidfd.Open(pid)
 	if err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
-	s.inits[init] = struct{}{}
+	s.inits[process] = struct{}{}
 	s.mu.Unlock()
 	go func() {
-		defer end.Close()
-		_ = end.Wait()     // with no thread; what follows would hold one all the while
-		_, _ = init.Wait() // how it ended says nothing: nobody but the executor ends it in an orderly way
+		defer process.Close()
+		_ = process.Wait() // with no thread; what follows would hold one all the while
+		_ = process.Reap() // how it ended says nothing: nobody but the executor ends it in an orderly way
 		s.mu.Lock()
-		delete(s.inits, init)
+		delete(s.inits, process)
 		s.mu.Unlock()
 	}()
-	return pid, gate.pass(end)
+	return pid, gate.pass(process)
 }
 
 // killAll ends every sandbox; with its init the kernel ends the rest of it.
@@ -139,7 +140,7 @@ func (s *server) killAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for init := range s.inits {
-		_ = init.Signal(syscall.SIGKILL) // it may be gone already
+		_ = init.Kill() // it may be gone already
 	}
 }
 

@@ -51,15 +51,32 @@ func ended(fd uintptr) bool {
 
 // Kill kills the process.
 func (f *File) Kill() error {
+	if err := f.with(func(fd int) error { return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) }); err != nil {
+		return fmt.Errorf("killing a process: %w", err)
+	}
+	return nil
+}
+
+// Reap takes the exit status of a child that has ended, so that its number can be another's.
+func (f *File) Reap() error {
+	err := f.with(func(fd int) error { return unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED, nil) })
+	if err != nil {
+		return fmt.Errorf("reaping a process: %w", err)
+	}
+	return nil
+}
+
+// with calls do with the descriptor, which stays open meanwhile.
+func (f *File) with(do func(fd int) error) error {
 	raw, err := f.file.SyscallConn()
 	if err != nil {
-		return fmt.Errorf("killing a process: %w", err)
+		return err
 	}
-	var killed error
-	if err := raw.Control(func(fd uintptr) { killed = unix.PidfdSendSignal(int(fd), unix.SIGKILL, nil, 0) }); err != nil {
-		return fmt.Errorf("killing a process: %w", err)
+	var done error
+	if err := raw.Control(func(fd uintptr) { done = do(int(fd)) }); err != nil {
+		return err
 	}
-	return killed
+	return done
 }
 
 // Close ends a Wait.

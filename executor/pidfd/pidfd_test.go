@@ -59,3 +59,27 @@ func TestCloseEndsWait(t *testing.T) {
 		t.Error("it says that the process has ended")
 	}
 }
+
+func TestReap(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := pidfd.Open(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Reap(); err != nil {
+		t.Error(err)
+	}
+	if _, err := pidfd.Open(cmd.Process.Pid); err == nil {
+		t.Error("a process is there that was reaped")
+	}
+	if err := file.Reap(); err == nil {
+		t.Error("it was reaped twice")
+	}
+}
