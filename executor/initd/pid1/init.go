@@ -135,6 +135,10 @@ func (o options) newForker(homes []*os.File, program []byte) (_ *forker, err err
 // roam has all threads, and so what they start, run on any processor. Until then they were
 // kept on one, see the launcher.
 func roam() error {
+	var now unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &now); err == nil && now.Count() > 1 {
+		return nil // nobody kept them
+	}
 	var every [1024]byte // more processors than Linux knows; the kernel leaves out those that are not there
 	for i := range every {
 		every[i] = 0xff
