@@ -108,14 +108,30 @@ func (e *Executor) takeBack(ctx context.Context, s *sandbox) error {
 	return nil
 }
 
-// adoptTimeout bounds how long the init of a sandbox that is taken over may take for an
-// answer. It is generous: a sandbox that is given up is lost.
+// adoptTimeout bounds how long the init of a sandbox that is taken over may take for its
+// answers, all together: the node begins after that. It is generous, since a sandbox that is given
+// up is lost.
 const adoptTimeout = time.Minute
 
-func (e *Executor) takeOver(ctx context.Context, s *sandbox) error {
-	limited, cancel := context.WithTimeout(ctx, adoptTimeout)
+// adoption is what is known of a sandbox while it is taken over.
+type adoption struct {
+	kernelTraces
+	left time.Duration // that its init may yet take for answers
+}
+
+// ask asks the sandbox's init for something, as long as it has time left for that.
+func (a *adoption) ask(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, a.left)
 	defer cancel()
-	if err := s.init.Ping(limited); err != nil {
+	began := time.Now()
+	err := do(ctx)
+	a.left -= time.Since(began)
+	return err
+}
+
+func (e *Executor) takeOver(ctx context.Context, s *sandbox) error {
+	a := &adoption{newKernelTraces(), e.adoptTimeout}
+	if err := a.ask(ctx, s.init.Ping); err != nil {
 		return err
 	}
 	if err := s.open(); err != nil {
@@ -133,7 +149,7 @@ func (e *Executor) takeOver(ctx context.Context, s *sandbox) error {
 	if err := e.endZygotes(ctx, s); err != nil {
 		return err
 	}
-	if err := e.adoptRuns(ctx, s); err != nil {
+	if err := e.adoptRuns(ctx, s, a); err != nil {
 		return err
 	}
 	return e.keep(s)
@@ -190,14 +206,13 @@ func (e *Executor) removeStrayGroups(known []string) error {
 }
 
 // adoptRuns goes on with the executions of a sandbox.
-func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
+func (e *Executor) adoptRuns(ctx context.Context, s *sandbox, a *adoption) error {
 	entries, err := os.ReadDir(s.path(runsDir))
 	if err != nil {
 		return fmt.Errorf("looking for executions: %w", err)
 	}
-	traces := newKernelTraces()
 	for _, entry := range entries {
-		err := e.adoptRun(ctx, s, entry.Name(), traces)
+		err := e.adoptRun(ctx, s, entry.Name(), a)
 		if errors.Is(err, records.ErrNewer) {
 			return err
 		}
@@ -206,7 +221,7 @@ func (e *Executor) adoptRuns(ctx context.Context, s *sandbox) error {
 			_ = runlog.Remove(s.logPlace(entry.Name())) // it goes with the sandbox
 		}
 	}
-	e.adoptKernels(ctx, s, traces)
+	e.adoptKernels(ctx, s, a)
 	return nil
 }
 
@@ -237,7 +252,7 @@ func (h *runHistory) note(entry runlog.Entry) {
 }
 
 // adoptRun goes on with one execution where its log ends.
-func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *kernelTraces) error {
+func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, a *adoption) error {
 	var history runHistory
 	log, err := runlog.Open(s.logPlace(id), history.note)
 	if err != nil {
@@ -252,27 +267,28 @@ func (e *Executor) adoptRun(ctx context.Context, s *sandbox, id string, traces *
 	}
 	r := newRun(s, record)
 	r.log, r.startedAt, r.leaf = log, history.first.At, s.group.Find(id)
-	traces.note(history.trace.kernel, history.trace.seq)
+	a.note(history.trace.kernel, history.trace.seq)
 	switch {
 	case history.last.Kind == runlog.Ended:
 		return s.adoptEnded(r, history.last)
 	case record.Layer != "" && history.installed.IsZero():
 		return s.endUninstalled(r)
 	case record.Cell != nil:
-		traces.cells = append(traces.cells, s.adoptCell(r, history.trace))
+		a.cells = append(a.cells, s.adoptCell(r, history.trace))
 		return nil
 	case record.Layer != "":
 		r.record.Deadline = history.installed.Add(record.Timeout.Std())
 	}
-	return e.adoptProcess(ctx, r, history.chunks)
+	return e.adoptProcess(ctx, r, history.chunks, a)
 }
 
 // adoptProcess goes on with an execution that is a process of its own, after so many
 // chunks of its output.
-func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) error {
+func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64, a *adoption) error {
 	s := r.sandbox
 	if r.stream != nil {
-		if s.init.Signal(ctx, r.record.ID, 0) == nil { // it runs
+		signal := func(ctx context.Context) error { return s.init.Signal(ctx, r.record.ID, 0) }
+		if a.ask(ctx, signal) == nil { // it runs
 			e.reclaimLeaf(r)
 		}
 		s.mu.Lock()
@@ -282,31 +298,34 @@ func (e *Executor) adoptProcess(ctx context.Context, r *run, chunks uint64) erro
 		e.adoptStream(r)
 		return nil
 	}
-	out, err := e.attach(ctx, r, chunks)
+	var out *initd.Output
+	err := a.ask(ctx, func(ctx context.Context) (err error) {
+		out, err = e.attach(ctx, r, chunks)
+		return err
+	})
 	if failure := new(initd.Failure); errors.As(err, &failure) && failure.Reason == initd.ReasonNotFound {
 		// The executor was killed before it had the process started.
 		r.clean()
 		r.closeLogs()
 		return errors.Join(err, r.log.Close())
 	}
-	if err == nil {
-		e.reclaimLeaf(r)
-	}
+	e.reclaimLeaf(r)
 	s.mu.Lock()
 	s.runs[r.record.ID] = r
 	s.executions.Add(1)
 	s.mu.Unlock()
 	if err != nil { // there is no more to be had, and what there is stays
+		e.kill(r) // it may have gone on, and nobody would ever hear of it
 		r.closeLogs()
 		r.end(r.assemble(nil, err))
 		return nil
 	}
-	e.startClock(r, out)
+	e.startClock(r)
 	e.goes(func() { e.follow(r, out) })
 	return nil
 }
 
-// reclaimLeaf has the cgroup of a run that did begin found by its name.
+// reclaimLeaf has the cgroup of a run that did begin, for all that is known, found by its name.
 func (e *Executor) reclaimLeaf(r *run) {
 	if err := r.sandbox.group.Reclaim(r.record.ID); err != nil {
 		e.logger.Error("an execution was taken over without its cgroup", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
@@ -323,9 +342,14 @@ func (e *Executor) attach(ctx context.Context, r *run, chunks uint64) (*initd.Ou
 	if r.logs != nil {
 		r.controls, after = chunks, r.logs.After()
 	}
-	ctx, cancel := context.WithTimeout(ctx, adoptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.adoptTimeout)
 	defer cancel()
-	return r.sandbox.init.Attach(ctx, r.record.ID, after)
+	out, err := r.sandbox.init.Attach(ctx, r.record.ID, after)
+	if err != nil {
+		return nil, err
+	}
+	r.out.Store(out)
+	return out, nil
 }
 
 // adoptEnded takes over an execution that has its result.

@@ -19,7 +19,7 @@ type kernelTraces struct {
 	seqs  map[string]uint64 // by kernel: the last chunk of its output that is in a log
 }
 
-func newKernelTraces() *kernelTraces { return &kernelTraces{seqs: make(map[string]uint64)} }
+func newKernelTraces() kernelTraces { return kernelTraces{seqs: make(map[string]uint64)} }
 
 // note takes over where an execution in a context was.
 func (t *kernelTraces) note(kernelID string, seq uint64) {
@@ -61,7 +61,7 @@ func (c *cell) key() contextKey {
 }
 
 // adoptKernels goes on with the kernels of a sandbox and with the executions in them.
-func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelTraces) {
+func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, a *adoption) {
 	if err := e.adoptDebts(s); err != nil {
 		e.logger.Warn("some executions will not be told that their kernel is another", "sandbox", s.id, "error", err)
 	}
@@ -70,7 +70,7 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelT
 		e.logger.Warn("kernels not taken over", "sandbox", s.id, "error", err)
 	}
 	for _, entry := range entries {
-		if err := e.adoptKernel(ctx, s, entry.Name(), traces); err != nil {
+		if err := e.adoptKernel(ctx, s, entry.Name(), a); err != nil {
 			e.logger.Warn("kernel not taken over", "sandbox", s.id, "kernel", entry.Name(), "error", err)
 			p := e.newKernelProcess(s, entry.Name())
 			p.Kill()
@@ -78,7 +78,7 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, traces *kernelT
 		}
 	}
 	// What is left has no kernel: it had begun in one that is gone, or has yet to begin.
-	for _, c := range traces.cells {
+	for _, c := range a.cells {
 		if !c.begunAt.IsZero() {
 			c.End(kernel.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
 			continue
@@ -98,7 +98,7 @@ func (e *Executor) submitAgain(s *sandbox, c *cell) error {
 }
 
 // adoptKernel goes on with one kernel.
-func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, traces *kernelTraces) (err error) {
+func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, a *adoption) (err error) {
 	if !yurt.ValidID(yurt.KernelIDPrefix, id) {
 		return errors.New("its record is not named after one")
 	}
@@ -126,12 +126,16 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, trace
 	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
 		return err
 	}
-	seq := traces.seqs[id]
-	if p.out, err = s.init.AttachBeyond(ctx, id, seq); err != nil {
+	seq := a.seqs[id]
+	err = a.ask(ctx, func(ctx context.Context) (err error) {
+		p.out, err = s.init.AttachBeyond(ctx, id, seq)
+		return err
+	})
+	if err != nil {
 		return errors.Join(err, p.requests.Close())
 	}
 	p.follow()
-	mine := traces.of(sc.key)
+	mine := a.of(sc.key)
 	cells := make([]kernel.Cell, len(mine))
 	for i, c := range mine {
 		cells[i] = c

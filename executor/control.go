@@ -39,7 +39,25 @@ func (r *run) write(ctx context.Context, data []byte, eof bool) error {
 	case <-r.done:
 		return hasEnded(r.record.ID)
 	}
-	return r.controlError(r.sandbox.init.Input(ctx, r.record.ID, data, eof))
+	return r.input(ctx, data, eof)
+}
+
+// input has yurt-init write to the run's stdin. When the run has ended its answer is not waited for.
+func (r *run) input(ctx context.Context, data []byte, eof bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-r.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := r.sandbox.init.Input(ctx, r.record.ID, data, eof)
+	if err != nil && r.ended() {
+		return hasEnded(r.record.ID)
+	}
+	return r.controlError(err)
 }
 
 // SignalExecution sends a signal to the first process of an execution and its process
@@ -65,7 +83,9 @@ func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID s
 		e.kill(r)
 		return nil
 	}
-	return r.controlError(r.sandbox.init.Signal(ctx, executionID, syscall.Signal(signal)))
+	return r.ask(ctx, func(ctx context.Context) error {
+		return r.sandbox.init.Signal(ctx, executionID, syscall.Signal(signal))
+	})
 }
 
 // ResizeExecution gives the terminal of an execution another size.
@@ -77,7 +97,20 @@ func (e *Executor) ResizeExecution(ctx context.Context, sandboxID, executionID s
 	if err != nil {
 		return err
 	}
-	return r.controlError(r.sandbox.init.Resize(ctx, executionID, initd.WindowSize(size)))
+	return r.ask(ctx, func(ctx context.Context) error {
+		return r.sandbox.init.Resize(ctx, executionID, initd.WindowSize(size))
+	})
+}
+
+// ask asks yurt-init for what it does at once, which it must have answered soon.
+func (r *run) ask(ctx context.Context, do func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, initTimeout)
+	defer cancel()
+	err := do(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "controlling execution %s: the sandbox did not answer within %s", r.record.ID, initTimeout)
+	}
+	return r.controlError(err)
 }
 
 // findRunning returns an execution that has not ended.

@@ -83,6 +83,7 @@ type Executor struct {
 	installer *packages.Installer
 
 	zygoteTimeout time.Duration
+	adoptTimeout  time.Duration
 
 	creates   *turns.Turns  // to make a sandbox
 	teardowns chan struct{} // holds one for each sandbox that is being removed
@@ -163,7 +164,7 @@ func New(config Config) (*Executor, error) {
 		ahead:     make(map[string]packages.Layers),
 		creates:   turns.New(config.MaxCreates),
 		reserves:  reserve.New[*sandbox](),
-		bells:     bells.New(), tally: tally.New(), begun: time.Now(), zygoteTimeout: zygoteTimeout,
+		bells:     bells.New(), tally: tally.New(), begun: time.Now(), zygoteTimeout: zygoteTimeout, adoptTimeout: adoptTimeout,
 		deaths:    make(map[chan yurt.Sandbox]struct{}),
 		teardowns: make(chan struct{}, teardowns),
 	}

@@ -9,6 +9,9 @@ import (
 // GrantZygotes has a zygote take its time to be ready, as on a slow machine.
 func GrantZygotes(e *Executor, timeout time.Duration) { e.zygoteTimeout = timeout }
 
+// LimitAdoption has the init of a sandbox that is taken over answer sooner than it must.
+func LimitAdoption(e *Executor, timeout time.Duration) { e.adoptTimeout = timeout }
+
 // Watchers counts those who watch for sandboxes that die.
 func Watchers(e *Executor) int {
 	e.mu.Lock()

@@ -237,6 +237,9 @@ func (p *kernelProcess) Kill() {
 	if err := p.leaf.Kill(ctx); err != nil && p.executor.ctx.Err() == nil {
 		p.executor.logger.Error("killing a kernel", "kernel", p.id, "sandbox", p.sandbox.id, "error", err)
 	}
+	if p.out != nil {
+		p.out.Killed(initTimeout)
+	}
 }
 
 // Close implements kernel.Process. What is left goes with the sandbox. An executor that

@@ -62,8 +62,11 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	if exit == nil {
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
 		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: fmt.Sprintf("the sandbox ended while this ran: %v", lost)}
-		if r.timedOut.Load() {
+		switch {
+		case r.timedOut.Load():
 			r.judgeTimeout(result)
+		case errors.Is(lost, initd.ErrSilent):
+			result.Error.Message = "it was killed, and its sandbox did not say how it ended"
 		}
 		return result
 	}

@@ -28,10 +28,11 @@ type run struct {
 	stream    *stream       // nil unless it is streamed
 	writing   chan struct{} // holds a value while somebody writes to its stdin
 	clock     clock
-	logs      *logfiles.Writer // nil unless its output goes to log files; for the goroutine that follows it
-	controls  uint64           // chunks in the log of a run whose output goes to log files
-	language  string           // whose zygote may fork the process; "" for none
-	failure   *plugins.Failure // what the language's runtime may explain, set by judge
+	logs      *logfiles.Writer             // nil unless its output goes to log files; for the goroutine that follows it
+	controls  uint64                       // chunks in the log of a run whose output goes to log files
+	language  string                       // whose zygote may fork the process; "" for none
+	failure   *plugins.Failure             // what the language's runtime may explain, set by judge
+	out       atomic.Pointer[initd.Output] // nil before there is a process
 	// cancel ends the wait for packages; nil before and after that.
 	cancel atomic.Pointer[context.CancelFunc]
 
@@ -73,7 +74,8 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	out, err := e.startRun(ctx, r, j)
 	if err == nil {
 		r.phases.mark("start")
-		e.startClock(r, out)
+		r.out.Store(out)
+		e.startClock(r)
 		if r.stream != nil {
 			e.awaitWatcher(r)
 		}
@@ -141,7 +143,7 @@ func (j *job) keepsStdinOpen() bool { return j.openStdin || j.terminal != nil }
 // run does not read it is its own affair.
 func (e *Executor) writeFirst(r *run, data []byte) {
 	defer func() { <-r.writing }()
-	if err := r.controlError(r.sandbox.init.Input(e.ctx, r.record.ID, data, false)); err != nil {
+	if err := r.input(e.ctx, data, false); err != nil {
 		e.logger.Debug("writing to an execution", "execution", r.record.ID, "error", err)
 	}
 }
@@ -180,9 +182,8 @@ func failedStart(err error, j job) *yurt.Result {
 	return &yurt.Result{ExitCode: code, Error: &yurt.ExecutionError{Type: kind, Message: message}}
 }
 
-// startClock has the run ended when its time is up. What it printed until then is still on its way;
-// a yurt-init that does not say the end of it is not waited for.
-func (e *Executor) startClock(r *run, out *initd.Output) {
+// startClock has the run ended when its time is up.
+func (e *Executor) startClock(r *run) {
 	if r.record.unlimited() {
 		return
 	}
@@ -190,7 +191,6 @@ func (e *Executor) startClock(r *run, out *initd.Output) {
 	r.clock.start(left, running, func() {
 		r.timedOut.Store(true)
 		e.kill(r)
-		r.clock.start(initTimeout, true, func() { out.Close() })
 	})
 }
 
@@ -258,12 +258,16 @@ func (e *Executor) prepareLeaf(s *sandbox) {
 	}
 }
 
-// kill ends every process of the run, whatever it did to get away.
+// kill ends every process of the run, whatever it did to get away. What it printed until then is
+// still on its way; a yurt-init that does not say the end of it is not waited for.
 func (e *Executor) kill(r *run) {
 	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
 	defer cancel()
 	if err := r.leaf.Kill(ctx); err != nil && e.ctx.Err() == nil {
 		e.logger.Error("killing an execution", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
+	}
+	if out := r.out.Load(); out != nil {
+		out.Killed(initTimeout)
 	}
 }
 

@@ -30,7 +30,8 @@ const (
 	maxIdle = 64 << 10
 )
 
-// Process is a kernel's process. Send, Signal and Ack must not wait for it.
+// Process is a kernel's process. Send, Signal and Ack must not wait for it, and for nothing else
+// without a bound. Once it was killed, Next has an end soon.
 type Process interface {
 	// Send gives it a request, whole or not at all.
 	Send(request Request) error
@@ -211,74 +212,6 @@ func (c *Context) View() (state yurt.ContextState, queued, executions int) {
 	return state, len(c.queue), c.begun
 }
 
-// Signal sends a signal to the cell whose turn it is, to everything in the kernel if it
-// is SIGKILL; one that waits for its turn is cancelled. A cell that is not there any more is no error.
-func (c *Context) Signal(id string, signal syscall.Signal) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.current != nil && c.current.cell.ID() == id {
-		if c.process == nil {
-			return nil
-		}
-		if signal == syscall.SIGKILL {
-			c.end("the interpreter was killed")
-			return nil
-		}
-		return c.process.Signal(signal)
-	}
-	for i, cell := range c.queue {
-		if cell.ID() == id {
-			c.queue = append(c.queue[:i:i], c.queue[i+1:]...)
-			cell.End(Outcome{Cancelled: true})
-			return nil
-		}
-	}
-	return nil
-}
-
-// Restart ends the kernel; what runs in it ends too, what waits goes on in a new one.
-func (c *Context) Restart() { c.kill("its context was restarted") }
-
-// Close ends the kernel and every cell.
-func (c *Context) Close() {
-	c.mu.Lock()
-	c.closed = true
-	queue := c.queue
-	c.queue = nil
-	c.note()
-	c.mu.Unlock()
-	for _, cell := range queue {
-		cell.End(Outcome{Cancelled: true, Why: "its context was removed"})
-	}
-	c.kill("its context was removed")
-}
-
-// CloseIdle is Close unless a cell runs or waits. It reports whether it closed the context.
-func (c *Context) CloseIdle() bool {
-	c.mu.Lock()
-	if c.current != nil || len(c.queue) > 0 {
-		c.mu.Unlock()
-		return false
-	}
-	c.closed = true
-	c.note()
-	c.mu.Unlock()
-	c.kill("its context was removed")
-	return true
-}
-
-func (c *Context) kill(why string) {
-	c.mu.Lock()
-	process := c.process
-	if process != nil && c.why == "" {
-		c.why = why
-	}
-	c.mu.Unlock()
-	if process != nil {
-		process.Kill()
-	}
-}
-
 // serve starts a kernel, unless it is given one, and reads what it writes until it
 // ends; and again while cells wait.
 func (c *Context) serve(process Process) {
@@ -348,7 +281,7 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 	defer c.mu.Unlock()
 	why := c.why
 	c.process, c.why = nil, ""
-	if exit != nil { // else the sandbox is gone, there will be no other
+	if exit != nil || errors.Is(err, initd.ErrSilent) { // else the sandbox is gone, there will be no other
 		c.replace = c.replace || c.begun > 0
 		c.note()
 	}

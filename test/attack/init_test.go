@@ -7,8 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,25 +15,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/executor/pidfd"
 	"github.com/yurtrun/yurt/test/rig"
 )
-
-// initSocket returns the socket by which the sandbox's init is asked, by a path short enough
-// for an address.
-func initSocket(t *testing.T, stateDir, sandbox string) string {
-	t.Helper()
-	dir, err := os.Open(filepath.Join(stateDir, "run", "sandboxes", sandbox))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { dir.Close() })
-	path := fmt.Sprintf("/proc/self/fd/%d/init.sock", dir.Fd())
-	if _, err := os.Stat(path); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // hostileFrames are what no executor sends.
 func hostileFrames() map[string][]byte {
@@ -74,7 +55,7 @@ func TestHostileFrames(t *testing.T) {
 	config.Transient = true
 	a := arenaOf(t, rig.Start(t, config))
 	sandbox := a.create(t, func(*yurt.SandboxSpec) {})
-	socket := initSocket(t, config.StateDir, sandbox)
+	socket := rig.InitSocket(t, config.StateDir, sandbox)
 	line := shell("echo begun; read x; seq 20000; exit 7")
 	line.StdinOpen = true
 	if err := a.StartExecution(t.Context(), sandbox, line); err != nil {
@@ -159,21 +140,21 @@ func TestInitThatWasTakenOver(t *testing.T) {
 	chunk := func(seq uint64, size int) []byte {
 		return initd.AppendChunk(nil, initd.Chunk{Seq: seq, Stream: initd.Stdout, Data: make([]byte, size)})
 	}
-	for name, answer := range map[string]func(io.Writer) error{
-		"it says nothing": func(io.Writer) error { return nil },
-		"garbage":         func(w io.Writer) error { return send(w, []byte("HTTP/1.1 200 OK\r\n\r\n")) },
-		"a frame too large": func(w io.Writer) error {
+	for name, answer := range map[string]func(net.Conn) error{
+		"it says nothing": func(net.Conn) error { return nil },
+		"garbage":         func(w net.Conn) error { return send(w, []byte("HTTP/1.1 200 OK\r\n\r\n")) },
+		"a frame too large": func(w net.Conn) error {
 			return send(w, []byte{byte(initd.KindBegun), 0xff, 0xff, 0xff, 0xff})
 		},
-		"an end before the beginning": func(w io.Writer) error {
+		"an end before the beginning": func(w net.Conn) error {
 			return send(w, initd.AppendFrame(nil, initd.KindExit, []byte(`{"code":0}`)))
 		},
-		"a beginning and no end": func(w io.Writer) error { return send(w, begun) },
-		"two beginnings":         func(w io.Writer) error { return send(w, begun, begun) },
-		"output of a wrong number": func(w io.Writer) error {
+		"a beginning and no end": func(w net.Conn) error { return send(w, begun) },
+		"two beginnings":         func(w net.Conn) error { return send(w, begun, begun) },
+		"output of a wrong number": func(w net.Conn) error {
 			return send(w, begun, chunk(7, 1))
 		},
-		"output without end": func(w io.Writer) error {
+		"output without end": func(w net.Conn) error {
 			err := send(w, begun)
 			for seq := uint64(1); err == nil; seq++ {
 				err = send(w, chunk(seq, initd.MaxChunk))
@@ -183,7 +164,7 @@ func TestInitThatWasTakenOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sandbox := a.create(t, func(*yurt.SandboxSpec) {})
-			a.takeOver(t, initSocket(t, config.StateDir, sandbox), sandbox, answer)
+			a.takeOver(t, config.StateDir, sandbox, answer)
 			spec := shell("echo believed")
 			spec.Timeout = yurt.Duration(time.Second)
 			ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
@@ -207,72 +188,15 @@ func TestInitThatWasTakenOver(t *testing.T) {
 }
 
 // takeOver lets answer have what is asked of the sandbox's init, from here on until that is ended.
-func (a *arena) takeOver(t *testing.T, socket, sandbox string, answer func(io.Writer) error) {
+func (a *arena) takeOver(t *testing.T, stateDir, sandbox string, answer func(net.Conn) error) {
 	t.Helper()
-	init := a.init(t, sandbox)
 	// A connection that is kept is init's own: a run that goes on takes it.
 	long := shell("echo begun; exec sleep 300")
 	if err := a.StartExecution(t.Context(), sandbox, long); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, a, sandbox, long.ID, "begun\n")
-	if err := os.Remove(socket); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false) // its directory is gone by then
-	ended, end := context.WithCancel(context.Background())
-	var work sync.WaitGroup
-	work.Go(func() {
-		defer end()
-		if err := init.Wait(); err != nil {
-			t.Error(err)
-		}
-		listener.Close()
-	})
-	work.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			work.Go(func() {
-				defer conn.Close()
-				stop := context.AfterFunc(ended, func() { conn.Close() })
-				defer stop()
-				if answer(conn) == nil {
-					_, _ = io.Copy(io.Discard, conn) // until the executor has enough of it
-				}
-			})
-		}
-	})
-	t.Cleanup(func() {
-		work.Wait()
-		init.Close()
-	})
-}
-
-// init returns the sandbox's first process.
-func (a *arena) init(t *testing.T, sandbox string) *pidfd.File {
-	t.Helper()
-	list, err := a.Sandboxes(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range list {
-		if s.ID == sandbox {
-			file, err := pidfd.Open(s.PID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return file
-		}
-	}
-	t.Fatalf("there is no sandbox %s", sandbox)
-	return nil
+	rig.TakeOver(t, a.Executor, stateDir, sandbox, answer)
 }
 
 func send(w io.Writer, frames ...[]byte) error {
