@@ -373,3 +373,22 @@ func TestNothingIsToldTwice(t *testing.T) {
 		t.Errorf("%d displays", len(r.Displays))
 	}
 }
+
+// TestContextRemovedAsItStarts: of a context that is removed while its interpreter is being started
+// nothing is left.
+func TestContextRemovedAsItStarts(t *testing.T) {
+	n := newNotebook(t)
+	spec := cell("1")
+	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.e.RemoveContext(t.Context(), n.sandbox, yurt.DefaultContext, ""); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, n.e, n.sandbox, spec.ID)
+	n.want("2\n", "print(2)", in("other")) // by when the first would be there as well
+	rig.Eventually(t, "the end of the first interpreter", func() bool {
+		processes, err := n.e.Processes(t.Context(), n.sandbox)
+		return err == nil && len(processes) == 1
+	})
+}

@@ -272,6 +272,9 @@ func (c *Context) adoptNew(process Process) {
 	defer c.mu.Unlock()
 	c.process, c.why, c.begun, c.seq, c.unacked, c.alone = process, "", 0, 0, 0, false
 	c.lines, c.streams, c.idle = Lines{}, [2]scanner{}, [2][]byte{}
+	if c.closed { // meanwhile
+		c.end("its context was removed")
+	}
 	c.advance()
 }
 
