@@ -321,13 +321,13 @@ func processors(t *testing.T, pid int) (quota, period int64) {
 	t.Helper()
 	for line := range strings.Lines(read(t, fmt.Sprintf("/proc/%d/cgroup", pid))) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		group := filepath.Dir(fields[2]) // it is in one of its own in that
-		var text string
+		group, text := fields[2], ""
 		switch {
 		case slices.Contains(strings.Split(fields[1], ","), "cpu"):
 			dir := filepath.Join("/sys/fs/cgroup/cpu", group)
 			text = read(t, filepath.Join(dir, "cpu.cfs_quota_us")) + read(t, filepath.Join(dir, "cpu.cfs_period_us"))
 		case fields[1] == "":
+			group = filepath.Dir(group) // it is in one of its own in that
 			data, err := os.ReadFile(filepath.Join("/sys/fs/cgroup", group, "cpu.max"))
 			if err != nil {
 				continue // processors are limited elsewhere
