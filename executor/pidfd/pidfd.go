@@ -33,11 +33,10 @@ func (f *File) Wait() error {
 
 // Ended reports whether the process has ended.
 func (f *File) Ended() (yes bool) {
-	raw, err := f.file.SyscallConn()
-	if err != nil {
-		return false
-	}
-	err = raw.Control(func(fd uintptr) { yes = ended(fd) })
+	err := f.with(func(fd int) error {
+		yes = ended(uintptr(fd))
+		return nil
+	})
 	return yes && err == nil
 }
 

@@ -8,8 +8,10 @@ import (
 	"github.com/yurtrun/yurt/executor/pidfd"
 )
 
-func TestWait(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "sleep", "100")
+// start returns a child that was just started.
+func start(t *testing.T, name string, args ...string) (*exec.Cmd, *pidfd.File) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -17,6 +19,11 @@ func TestWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cmd, file
+}
+
+func TestWait(t *testing.T) {
+	cmd, file := start(t, "sleep", "100")
 	defer file.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- file.Wait() }()
@@ -41,14 +48,7 @@ func TestWait(t *testing.T) {
 }
 
 func TestCloseEndsWait(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "sleep", "100")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	file, err := pidfd.Open(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, file := start(t, "sleep", "100")
 	ended := make(chan error, 1)
 	go func() { ended <- file.Wait() }()
 	time.Sleep(20 * time.Millisecond)
@@ -61,14 +61,7 @@ func TestCloseEndsWait(t *testing.T) {
 }
 
 func TestReap(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "true")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	file, err := pidfd.Open(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cmd, file := start(t, "true")
 	defer file.Close()
 	if err := file.Wait(); err != nil {
 		t.Fatal(err)
