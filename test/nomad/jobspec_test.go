@@ -321,7 +321,8 @@ func processors(t *testing.T, pid int) (quota, period int64) {
 	t.Helper()
 	for line := range strings.Lines(read(t, fmt.Sprintf("/proc/%d/cgroup", pid))) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		group, text := fields[2], ""
+		group := fields[2]
+		var text string
 		switch {
 		case slices.Contains(strings.Split(fields[1], ","), "cpu"):
 			dir := filepath.Join("/sys/fs/cgroup/cpu", group)
