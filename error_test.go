@@ -95,6 +95,9 @@ func TestCLIExitCodes(t *testing.T) {
 		{failed(yurt.ErrorTypeSyntax), 3},
 		{failed("IndentationError"), 3},
 		{failed(yurt.ErrorTypeHandlerNotFound), 3},
+		{failed("Runtime.HandlerNotFound"), 3},
+		{failed("Runtime.UserCodeSyntaxError"), 3},
+		{failed("Runtime.ExitError"), 1},
 		{failed(yurt.ErrorTypeTimeout), 4},
 		{failed(yurt.ErrorTypeSandboxLost), 5},
 	} {

@@ -190,7 +190,8 @@ func (r *Result) CLIExitCode() int {
 	switch r.Error.Type {
 	case ErrorTypeTimeout:
 		return ExitTimeout
-	case ErrorTypeSyntax, ErrorTypeCompile, ErrorTypeHandlerNotFound, "IndentationError", "TabError":
+	case ErrorTypeSyntax, ErrorTypeCompile, ErrorTypeHandlerNotFound, "IndentationError", "TabError",
+		"Runtime.UserCodeSyntaxError", "Runtime.HandlerNotFound", "Runtime.MalformedHandlerName": // of Lambda's runtime clients
 		return ExitSyntax
 	case ErrorTypeSandboxLost, ErrorTypeSandboxFailed, ErrorTypeRuntimeUnavailable:
 		return ExitSandboxFailed

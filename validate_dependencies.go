@@ -9,8 +9,13 @@ const (
 )
 
 func (s *ExecutionSpec) validateDependencies() error {
-	if len(s.Dependencies) > 0 && (s.Kind == KindCommand || len(s.Command) > 0) {
-		return FieldErrorf(CodeInvalidArgument, "dependencies", "only code in a language has dependencies; a command brings its own, or takes what its template has")
+	switch {
+	case len(s.Dependencies) == 0:
+		return nil
+	case s.Kind == KindCommand:
+		return FieldErrorf(CodeInvalidArgument, "dependencies", "only code in a language and Lambda functions have dependencies; a command brings its own, or takes what its template has")
+	case s.Language == "":
+		return FieldErrorf(CodeInvalidArgument, "language", "say of which language the dependencies are packages")
 	}
 	return ValidateDependencies("dependencies", s.Dependencies)
 }

@@ -51,6 +51,14 @@ func TestExecutionSpecValidate(t *testing.T) {
 		{"streamed with an output limit", func(s *yurt.ExecutionSpec) { *s = streamed(); s.OutputLimit = 1 }, "output_limit", yurt.CodeInvalidArgument},
 		{"streamed and endless", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Endless = true }, "endless", yurt.CodeInvalidArgument},
 		{"streamed with packages", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Dependencies = []string{"six"} }, "dependencies", yurt.CodeInvalidArgument},
+		{"command with packages", func(s *yurt.ExecutionSpec) { *s = command("true"); s.Dependencies = []string{"six"} }, "dependencies", yurt.CodeInvalidArgument},
+		{"function with packages", func(s *yurt.ExecutionSpec) { s.Code, s.Command, s.Dependencies = "", []string{"true"}, []string{"six"} }, "", ""},
+		{"function with packages of no language", func(s *yurt.ExecutionSpec) {
+			s.Code, s.Language, s.Command, s.Dependencies = "", "", []string{"true"}, []string{"six"}
+		}, "language", yurt.CodeInvalidArgument},
+		{"function with a bad package", func(s *yurt.ExecutionSpec) {
+			s.Code, s.Command, s.Dependencies = "", []string{"true"}, []string{"--index-url=x"}
+		}, "dependencies", yurt.CodeInvalidArgument},
 		{"streamed to log files", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Logs = &yurt.LogFiles{} }, "logs", yurt.CodeInvalidArgument},
 		{"streamed code", func(s *yurt.ExecutionSpec) { s.Streamed, s.Timeout, s.OutputLimit = true, 0, 0 }, "kind", yurt.CodeInvalidArgument},
 		{"too long an argument", func(s *yurt.ExecutionSpec) { *s = command("a", strings.Repeat("x", yurt.MaxArgBytes)) }, "command", yurt.CodeLimitOutOfRange},

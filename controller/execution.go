@@ -37,7 +37,8 @@ type ExecuteRequest struct {
 	Files []yurt.SourceFile // written to the working directory first
 	Entry string            // the one of them, or of those that are there, to run in place of Code
 	Args  []string          // of Code or Entry
-	// Dependencies are packages that are installed first, as their package manager writes them.
+	// Dependencies are packages that are installed first, as the package manager of the
+	// Language writes them: also for a Handler that a Command serves.
 	Dependencies []string
 
 	Stdin       []byte
@@ -204,7 +205,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 			return yurt.ExecutionSpec{}, err
 		}
 	}
-	if req.Command == nil {
+	if req.Command == nil || kind == yurt.KindHandler && len(req.Dependencies) > 0 {
 		if spec.Language, err = c.language(ctx, template, req.Language); err != nil {
 			return yurt.ExecutionSpec{}, err
 		}

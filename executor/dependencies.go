@@ -24,10 +24,13 @@ const (
 
 // planLayers returns what the execution needs: what is asked for in dependencies, by its
 // template, or by the manifests among the files of a project. Code has one layer with all
-// of that. A command has those of its template's languages.
+// of that. A command has those of its template's languages, and so has a function with a
+// process of its own, whose dependencies are in the layer of their language.
 func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	ofTemplate := s.record.Spec.Template.Dependencies
 	switch {
+	case isFunction(spec) && len(spec.Dependencies) > 0:
+		return e.planFunctionLayers(ctx, s, spec)
 	case spec.Kind == yurt.KindCommand || isFunction(spec):
 		return e.templateLayers(ctx, s)
 	case len(ofTemplate) == 0 && len(spec.Dependencies) == 0 && len(spec.Files) == 0:
@@ -47,6 +50,25 @@ func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.Executi
 		return nil, err
 	}
 	return packages.Layers{l}, nil
+}
+
+// planFunctionLayers plans the layers of a function that names dependencies.
+func (e *Executor) planFunctionLayers(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
+	needs, err := e.templateLayers(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	template := s.record.Spec.Template
+	info, err := e.runtimeOf(ctx, spec.Language, template.Runtimes)
+	if err != nil {
+		return nil, err
+	}
+	own, err := e.planLayer(ctx, s, info, slices.Concat(template.Dependencies[info.Name], spec.Dependencies), nil)
+	if err != nil || own == nil {
+		return needs, err
+	}
+	others := slices.DeleteFunc(slices.Clone(needs), func(l *packages.Layer) bool { return l.Runtime == info.Name })
+	return append(packages.Layers{own}, others...), nil
 }
 
 // planCode plans the one layer of code: with what its template always has.

@@ -20,6 +20,8 @@ type runFlags struct {
 	event, context string
 	eventGiven     bool
 	handler        string
+	client         string // the command of a Lambda runtime client
+	clientGiven    bool
 	language       string
 	entry          string
 	args           []string // of the script
@@ -49,6 +51,11 @@ A script reads our standard input and writes to our standard output, in full; un
 its output is in the result, up to the template's output_limit, as its standard error always
 is. It gets pipes, whatever our input and output are, and never a terminal.
 
+With --runtime-client a Lambda runtime client serves the function that --handler names. Its
+command, a program or a line for the sandbox's shell, is started beside FILE, or in what DIR
+has but for hidden files at its top, and is invoked once. These are taken as they are: compiled
+functions, links, installed packages. What the function streams is printed as it comes.
+
 Exit codes: 0 success, 1 general error, 2 file not found or unreadable, 3 syntax
 error or handler not defined, 4 execution timeout, 5 the sandbox could not be made.`,
 		Example: `  yurt run handler.py --event '{"name": "world"}'
@@ -58,11 +65,13 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
   yurt run ./project --entry src/app.ts -- --verbose
   yurt run filter.py < access.log | head
   yurt run report.py --dep humanize==4.9.0
+  yurt run app.py --dep awslambdaric --handler app.handler --runtime-client "python3 -m awslambdaric app.handler"
+  yurt run ./function --handler bootstrap --runtime-client ./bootstrap --event '{"n": 1}'
   echo 'print(6 * 7)' | yurt run - --language python --json`,
 		Args: arguments(1, -1, "a FILE or a DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.args = args[1:]
-			f.eventGiven = cmd.Flags().Changed("event")
+			f.eventGiven, f.clientGiven = cmd.Flags().Changed("event"), cmd.Flags().Changed("runtime-client")
 			return a.runFile(cmd.Context(), args[0], f)
 		},
 	}
@@ -70,6 +79,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringVarP(&f.event, "event", "e", "", "the event: JSON, @FILE, or - for standard input (default {})")
 	flags.StringVar(&f.context, "context", "", "fields for the handler's context: a JSON object or @FILE")
 	flags.StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\")")
+	flags.StringVar(&f.client, "runtime-client", "", "the command of the Lambda runtime client that serves --handler")
 	flags.StringVarP(&f.language, "language", "l", "", "language of FILE (default: from its extension)")
 	flags.StringVar(&f.entry, "entry", "", "the file of DIR to run")
 	flags.StringArrayVar(&f.dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
@@ -117,6 +127,11 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 		return initFailure(err)
 	}
 	profile.sandboxReady(sandbox)
+	if request.function != nil {
+		if err := request.function.upload(ctx, node, sandbox.ID); err != nil {
+			return err
+		}
+	}
 
 	show := &shower{app: a, kind: spec.Kind, limit: spec.OutputLimit}
 	result, err := show.execute(ctx, node, sandbox.ID, spec)

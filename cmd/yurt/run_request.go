@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,19 +24,23 @@ type runRequest struct {
 	language  string // as given, or ""
 	template  string // as given, or ""
 	timeout   yurt.Duration
+	function  *function          // what a runtime client serves; nil unless there is one
 	spec      yurt.ExecutionSpec // lacks what the template and the runtimes say
 }
 
 func (a *app) readRun(file string, f runFlags) (runRequest, error) {
-	request := runRequest{language: f.language, template: f.template}
-	source, err := a.readSource(file, f.entry)
-	if err != nil {
+	request := runRequest{
+		language: f.language, template: f.template,
+		spec: yurt.ExecutionSpec{ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Args: f.args, Dependencies: f.dependencies},
+	}
+	if f.clientGiven {
+		if err := a.readFunction(&request, file, f); err != nil {
+			return request, err
+		}
+	} else if err := a.readCode(&request, file, f); err != nil {
 		return request, err
 	}
-	request.extension = strings.ToLower(filepath.Ext(source.name))
-	request.spec = yurt.ExecutionSpec{
-		ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Code: source.code, Files: source.files, Entry: source.entry, Args: f.args, Dependencies: f.dependencies,
-	}
+	var err error
 	if f.timeout != "" {
 		if request.timeout, err = yurt.ParseDuration(f.timeout); err != nil {
 			return request, yurt.FieldErrorf(yurt.CodeOf(err), "--timeout", "%w", err)
@@ -43,13 +49,22 @@ func (a *app) readRun(file string, f runFlags) (runRequest, error) {
 			return request, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "--timeout", "0s is out of range; leave it out for the template's")
 		}
 	}
-	if request.spec.Env, err = a.parseEnv(f.env); err != nil {
-		return request, err
+	request.spec.Env, err = a.parseEnv(f.env)
+	return request, err
+}
+
+// readCode makes the request that of source code: of a script, or of a handler in it.
+func (a *app) readCode(request *runRequest, file string, f runFlags) error {
+	source, err := a.readSource(file, f.entry)
+	if err != nil {
+		return err
 	}
+	request.extension = strings.ToLower(filepath.Ext(source.name))
+	request.spec.Code, request.spec.Files, request.spec.Entry = source.code, source.files, source.entry
 	if !f.eventGiven && f.handler == "" && !definesHandler(source.text()) {
-		return request, nil
+		return nil
 	}
-	return request, a.readHandler(&request.spec, f)
+	return a.readHandler(&request.spec, f)
 }
 
 // readHandler makes spec the call of a handler.
@@ -109,6 +124,7 @@ type runNode interface {
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
 	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
 	DestroySandbox(ctx context.Context, sandboxID string) error
+	UnpackFiles(ctx context.Context, sandboxID, path string, archive io.Reader) (yurt.Unpacked, error)
 	StartAttached(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio executor.Stdio) error
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
 }
@@ -124,15 +140,12 @@ func (r runRequest) complete(ctx context.Context, node runNode) (yurt.Template, 
 	if err != nil {
 		return yurt.Template{}, spec, err
 	}
-	template, err := findTemplate(r.template, runtime.Name)
+	template, err := findTemplate(r.templateFor(runtime), runtime.Name)
 	if err != nil {
 		return yurt.Template{}, spec, err
 	}
 	limits := template.Session
-	spec.Language = r.language
-	if spec.Language == "" {
-		spec.Language = runtime.Name
-	}
+	spec.Language = cmp.Or(r.language, runtime.Name)
 	spec.OutputLimit = limits.OutputLimit
 	spec.Timeout = limits.ExecutionTimeout
 	if r.timeout != 0 {
@@ -144,14 +157,14 @@ func (r runRequest) complete(ctx context.Context, node runNode) (yurt.Template, 
 	return template, spec, spec.Validate()
 }
 
-// runtime finds the runtime of the language, by name or by extension.
+// runtime finds the runtime of the language, by name or by extension. A function whose language
+// nobody tells needs none, unless packages are to be installed for it.
 func (r runRequest) runtime(runtimes []yurt.RuntimeInfo) (yurt.RuntimeInfo, error) {
 	var known []string
 	for _, runtime := range runtimes {
 		known = append(known, runtime.Name)
 		byName := slices.Contains(runtime.Languages, r.language) || runtime.Name == r.language
-		byExtension := r.language == "" && slices.Contains(runtime.Extensions, r.extension)
-		if byName || byExtension {
+		if byName || r.language == "" && r.hasExtension(runtime.Extensions) {
 			return runtime, nil
 		}
 	}
@@ -159,9 +172,29 @@ func (r runRequest) runtime(runtimes []yurt.RuntimeInfo) (yurt.RuntimeInfo, erro
 	if len(known) > 0 {
 		have = "installed are " + strings.Join(known, ", ")
 	}
-	if r.language == "" {
+	switch {
+	case r.language != "":
+		return yurt.RuntimeInfo{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "--language", "there is no runtime for %q (%s)", r.language, have)
+	case r.function == nil:
 		return yurt.RuntimeInfo{}, yurt.Errorf(yurt.CodeLanguageNotSupported,
 			"the extension %q says nothing about the language; give --language (%s)", r.extension, have)
+	case len(r.spec.Dependencies) > 0:
+		return yurt.RuntimeInfo{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "--language", "say of which language the packages of --dep are (%s)", have)
 	}
-	return yurt.RuntimeInfo{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "--language", "there is no runtime for %q (%s)", r.language, have)
+	return yurt.RuntimeInfo{}, nil
+}
+
+func (r runRequest) hasExtension(extensions []string) bool {
+	if r.function != nil {
+		return r.function.isIn(extensions, r.spec.Handler)
+	}
+	return slices.Contains(extensions, r.extension)
+}
+
+// templateFor is the name of the template, and "" where that of the runtime's language will do.
+func (r runRequest) templateFor(runtime yurt.RuntimeInfo) string {
+	if r.template == "" && runtime.Name == "" {
+		return clientTemplate
+	}
+	return r.template
 }

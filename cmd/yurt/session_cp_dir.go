@@ -33,25 +33,37 @@ func (a *app) uploadDir(ctx context.Context, client *yurtclient.Client, source s
 	if err != nil {
 		return unreadable(source, err)
 	}
+	return throughArchive(ctx, func(archive *tar.Writer) error {
+		if err := archive.AddFS(os.DirFS(source)); err != nil {
+			return unreadable(source, err)
+		}
+		return nil
+	}, func(ctx context.Context, archive io.Reader) error {
+		unpacked, err := client.UnpackFiles(ctx, to.session, to.path, progress.reader(archive, size))
+		done.Entries, done.Bytes = unpacked.Entries, unpacked.Bytes
+		return err
+	})
+}
+
+// throughArchive has an archive read while it is made.
+func throughArchive(ctx context.Context, pack func(*tar.Writer) error, unpack func(context.Context, io.Reader) error) error {
 	reader, writer := io.Pipe()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		archive := tar.NewWriter(writer)
-		err := archive.AddFS(os.DirFS(source))
-		err = errors.Join(err, archive.Close())
+		err := pack(archive)
+		if err == nil {
+			err = archive.Close()
+		}
 		writer.CloseWithError(err)
 		if errors.Is(err, io.ErrClosedPipe) {
 			return nil // whoever read it says why
 		}
-		if err != nil {
-			return unreadable(source, err)
-		}
-		return nil
+		return err
 	})
 	group.Go(func() error {
-		unpacked, err := client.UnpackFiles(ctx, to.session, to.path, progress.reader(reader, size))
+		err := unpack(ctx, reader)
 		reader.CloseWithError(io.ErrClosedPipe)
-		done.Entries, done.Bytes = unpacked.Entries, unpacked.Bytes
 		return err
 	})
 	return group.Wait()

@@ -10,8 +10,10 @@ import (
 
 func newSessionExecCommand(a *app) *cobra.Command {
 	var (
-		f      sessionRunFlags
-		detach bool
+		f            sessionRunFlags
+		language     string
+		dependencies []string
+		detach       bool
 	)
 	cmd := &cobra.Command{
 		Use:   "exec [flags] ID [--] COMMAND [ARGUMENT]...",
@@ -24,14 +26,16 @@ or anything that a shell gives a meaning to is a line for the sandbox's shell.
 
 With --handler the command is a Lambda runtime client, which serves that function: it is
 started once, and invoked with the event. What the function streams is passed on as it
-comes; what it returns is printed as JSON.`,
+comes; what it returns is printed as JSON. With --dep packages of its language are
+installed first, such as the client itself.`,
 		Example: `  yurt session exec $id -- ls -l /workspace
   yurt session exec $id 'for i in 1 2 3; do echo $i; sleep 1; done'
   yurt session exec --stdin $id -- wc -l < access.log
-  yurt session exec --handler app.handler --event '{"n": 1}' $id -- python3 -m awslambdaric app.handler`,
+  yurt session exec --handler app.handler --event '{"n": 1}' $id -- python3 -m awslambdaric app.handler
+  yurt session exec --handler app.handler --dep awslambdaric $id 'python3 -m awslambdaric app.handler'`,
 		Args: arguments(2, -1, "a session ID and a command"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			req := yurtclient.ExecuteRequest{Command: commandOf(args[1:])}
+			req := yurtclient.ExecuteRequest{Command: commandOf(args[1:]), Language: language, Dependencies: dependencies}
 			if err := f.apply(a, &req); err != nil {
 				return err
 			}
@@ -43,6 +47,8 @@ comes; what it returns is printed as JSON.`,
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.handler, "handler", "", "the Lambda function that COMMAND, a runtime client, serves")
+	cmd.Flags().StringVarP(&language, "language", "l", "", "the language that --dep is of (default: the template's)")
+	cmd.Flags().StringArrayVar(&dependencies, "dep", nil, "a package to install first for the function, as its package manager writes it; may be repeated")
 	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "give it our standard input, read to its end first")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "print its ID and leave it running; see \"yurt session attach\"")
 	cmd.Flags().SetInterspersed(false) // what follows the ID is the command's

@@ -16,7 +16,7 @@ import (
 // executeBody is the body of POST /sessions/{id}/execute.
 type executeBody struct {
 	Code     string       `json:"code,omitempty" doc:"Source text: of a snippet, or of a handler." example:"print(6 * 7)"`
-	Language string       `json:"language,omitempty" doc:"Of the code. May be left out when the template has one runtime." example:"python"`
+	Language string       `json:"language,omitempty" doc:"Of the code, or of the dependencies of a handler with a command. May be left out when the template has one runtime." example:"python"`
 	Command  commandParam `json:"command,omitempty"`
 	Handler  string       `json:"handler,omitempty" doc:"Name of the function in the code to call with the event. Default handler, when there is an event. With a command: what the program serves, which asks the Lambda Runtime API for its events." example:"handler"`
 	Event    jsonParam    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
@@ -26,7 +26,7 @@ type executeBody struct {
 	Entry string     `json:"entry,omitempty" doc:"File to run in place of code: one of files, or one that is in the working directory already." example:"src/main.py"`
 	Args  []string   `json:"args,omitempty" doc:"Arguments of the program that code or entry is."`
 
-	Dependencies []string `json:"dependencies,omitempty" doc:"Packages to install first, as the package manager of the language writes them. They are kept: the next time costs nothing. Manifests among files, such as requirements.txt, count too." example:"[\"numpy==2.1.0\"]"`
+	Dependencies []string `json:"dependencies,omitempty" doc:"Packages to install first, as the package manager of the language writes them. They are kept: the next time costs nothing. Of code, manifests among files, such as requirements.txt, count too. A handler with a command has them as well, the client that serves it among them." example:"[\"numpy==2.1.0\"]"`
 
 	Stdin       string            `json:"stdin,omitempty" doc:"Standard input, as text."`
 	StdinOpen   bool              `json:"stdin_open,omitempty" doc:"More may be written to it while it runs."`

@@ -15,7 +15,7 @@ import (
 // serves it, which is kept for the next invocation. Zero fields take the template's defaults.
 type ExecuteRequest struct {
 	Code     string          `json:"code,omitempty"`
-	Language string          `json:"language,omitempty"` // may be left out when the template has one runtime
+	Language string          `json:"language,omitempty"` // of Code, or of Dependencies; may be left out when the template has one runtime
 	Command  Command         `json:"command,omitzero"`
 	Handler  string          `json:"handler,omitempty"` // name of the function in Code
 	Event    json.RawMessage `json:"event,omitempty"`   // what the handler is called with; it implies a handler
@@ -26,7 +26,8 @@ type ExecuteRequest struct {
 	Args  []string `json:"args,omitempty"`  // of Code or Entry
 
 	// Dependencies are packages to install first, as the package manager of the language
-	// writes them: "numpy==2.1.0". The next time they are there already.
+	// writes them: "numpy==2.1.0". The next time they are there already. A Handler with a
+	// Command has them too, such as its runtime client.
 	Dependencies []string `json:"dependencies,omitempty"`
 
 	Stdin       string            `json:"stdin,omitempty"`

@@ -34,19 +34,24 @@ def handler(event, context):
     return {"count": count, "event": event}
 `
 
-// pythonFunction returns a function of the official client, and the sandbox that has it.
-func pythonFunction(t *testing.T, handler, source string) (*sandbox, function) {
+// pythonPackages returns a directory with the official client.
+func pythonPackages(t *testing.T) string {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	packages := cached(t, "awslambdaric-"+awslambdaric, func(dir string) {
+	return cached(t, "awslambdaric-"+awslambdaric, func(dir string) {
 		install := exec.CommandContext(t.Context(), "/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-cache-dir", "--root-user-action", "ignore",
 			"--target", dir, "awslambdaric=="+awslambdaric)
 		if out, err := install.CombinedOutput(); err != nil {
 			t.Fatalf("installing awslambdaric: %v\n%s", err, out)
 		}
 	})
+}
+
+// pythonFunction returns a function of the official client, and the sandbox that has it.
+func pythonFunction(t *testing.T, handler, source string) (*sandbox, function) {
+	t.Helper()
+	rig.NeedsSandboxes(t)
 	s := newSandbox(t)
-	s.upload(t, packages, "/workspace/packages")
+	s.upload(t, pythonPackages(t), "/workspace/packages")
 	return s, function{
 		command: []string{"/usr/bin/python3", "-m", "awslambdaric", handler}, handler: handler,
 		files: map[string]string{"app.py": source}, env: map[string]string{"PYTHONPATH": "/workspace/packages", "V": "1"},

@@ -98,6 +98,10 @@ func TestTemplatePackages(t *testing.T) {
 	wantPackages(t, e, cold.ID)
 	more := yurt.ExecutionSpec{Language: "python", Code: "import humanize, six\nprint(six.__version__)", Dependencies: []string{"six==1.16.0"}}
 	wantOutput(t, run(t, e, cold.ID, more), "1.16.0\n")
+	function := invocation()
+	function.Language, function.Dependencies = more.Language, more.Dependencies
+	function.Command[2] = "import six, os\nprint(six.__version__, os.path.isdir(os.environ['NODE_PATH']))" + client
+	wantOutput(t, run(t, e, cold.ID, function), "1.16.0 True\n1,000\n")
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
