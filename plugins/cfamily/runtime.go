@@ -15,11 +15,12 @@ const Version = "0.1.0"
 // Runtime plans runs of C or of C++. It has no state, and is safe for concurrent use.
 type Runtime struct {
 	info     yurt.RuntimeInfo
-	compiler string   // name of the tool
-	flags    []string // for the compiler, before the source files
-	libs     []string // behind them
-	snippet  string   // file name
-	headers  string   // what a snippet without a main function includes
+	compiler string              // name of the tool
+	flags    []string            // for the compiler, before the source files
+	libs     []string            // behind them
+	snippet  string              // file name
+	headers  string              // what a snippet without a main function includes
+	named    map[string][]string // and the names in headers that it includes where it has one of them
 }
 
 var (
@@ -65,6 +66,7 @@ func CPP() Runtime {
 		snippet:  "main.cpp",
 		headers: "#include <algorithm>\n#include <cmath>\n#include <cstdint>\n#include <cstdio>\n#include <cstdlib>\n#include <iostream>\n#include <map>\n" +
 			"#include <memory>\n#include <numeric>\n#include <set>\n#include <stdexcept>\n#include <string>\n#include <unordered_map>\n#include <vector>\n",
+		named: standardHeaders(),
 	}
 }
 

@@ -27,6 +27,14 @@ func TestSnippets(t *testing.T) {
 			cpp, "using namespace std;\ntemplate <typename T> T twice(T v) { return v + v; }\nclass P {\npublic:\n  int x = 1'000;\n};\nauto f = [](int i) { return i + 1; };\nvector<string> v{\"a\", R\"(}\")\"};\nfor (auto &s : v) cout << twice(s) << f(P{}.x) << endl;\n", "",
 			"aa1001\n}\"}\"1001\n",
 		},
+		"C++ headers that it names": {
+			cpp, "std::vector<int> v{1, 2, 3};\nstd::jthread t([] { std::cout << \"a\"; });\nt.join();\nfor (int i : v | std::views::reverse) std::cout << i;\nstd::queue<int> q;\nstd::cout << q.size() << std::ostringstream{\"b\"}.str();", "",
+			"a3210b",
+		},
+		"C++ names of its own": {
+			cpp, "using namespace std;\nstruct stack { int thread = 4; };\nstatic stack list; // not std::list, nor std::stack\ncout << list.thread << \"std::stack\";", "",
+			"4std::stack",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (r Runtime) wrap(code string) string {
 		}
 		fmt.Fprintf(to, "#line %d \"%s\"\n%s\n", piece.Line, r.snippet, piece.Indented())
 	}
-	return r.headers + top.String() + "int main(int argc, char **argv) {\n" + body.String() + "return 0; }\n"
+	return r.headers + includeNamed(r.named, blank) + top.String() + "int main(int argc, char **argv) {\n" + body.String() + "return 0; }\n"
 }
 
 func topLevel(piece compiled.Piece) bool {
