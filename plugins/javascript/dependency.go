@@ -2,6 +2,7 @@ package javascript
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"path"
 	"slices"
@@ -17,6 +18,9 @@ const (
 	layerDir  = "layer"
 	moduleDir = "node_modules"
 )
+
+//go:embed install.sh
+var install []byte
 
 var _ plugins.DependencyPlanner = Runtime{}
 
@@ -45,13 +49,17 @@ func NpmPlan(req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
 		return plugins.DependencyPlan{}, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "dependencies",
 			"the template has no npm, which installs packages for JavaScript; install it, on Debian with apt-get install npm")
 	}
-	argv := []string{req.Tools[npm], "install"}
+	command := "install"
 	if locked && len(required) == 0 {
-		argv = []string{req.Tools[npm], "ci"}
+		command = "ci"
 	}
-	argv = append(argv, "--prefix", path.Join(req.Dir, layerDir), "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--")
+	argv := []string{
+		"/bin/sh", "install.sh", req.Tools["node"], req.Tools[npm], command,
+		"--prefix", path.Join(req.Dir, layerDir), "--omit=dev", "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--",
+	}
 	return plugins.DependencyPlan{
-		Inputs: append([]string{npm}, required...), Files: files, Argv: append(argv, required...),
+		Inputs: append([]string{npm}, required...), Argv: append(argv, required...),
+		Files: append([]plugins.File{{Path: "install.sh", Data: install}}, files...),
 		Env: map[string]string{
 			"npm_config_cache": "/tmp/npm", "npm_config_userconfig": "/tmp/npmrc-user", "npm_config_globalconfig": "/tmp/npmrc-global",
 		},
