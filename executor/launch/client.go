@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/flock"
+	"github.com/yurtrun/yurt/executor/hugepage"
 )
 
 // Launcher is a running launcher process. Its methods may be called concurrently.
@@ -161,6 +162,9 @@ func (l *Launcher) start() (*process, error) {
 		return nil, err
 	}
 	defer sealed.Close()
+	if err := hugepage.Collapse(sealed); err != nil { // it is only slower
+		l.logger.Debug("the launcher has small pages", "error", err)
+	}
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -229,11 +233,23 @@ func sealedCopy(path string) (*os.File, error) {
 	if _, err := io.Copy(file, src); err != nil {
 		return nil, errors.Join(fmt.Errorf("copying %s into memory: %w", path, err), file.Close())
 	}
-	seals := unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
-	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); err != nil {
+	if err := seal(file); err != nil {
 		return nil, errors.Join(fmt.Errorf("sealing the copy of %s: %w", path, err), file.Close())
 	}
 	return file, nil
+}
+
+// seal seals the file. The kernel refuses while it has one of its pages in hand elsewhere, as it may for a
+// moment.
+func seal(file *os.File) (err error) {
+	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE
+	for range 10 {
+		if _, err = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals); !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
 
 func (p *process) alive() bool {

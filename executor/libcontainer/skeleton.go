@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yurtrun/yurt/executor/hugepage"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
@@ -127,9 +128,7 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 			return err
 		}
 	}
-	// To be executed but not read: the kernel then lets no process of the sandbox
-	// look into one that runs it.
-	if err := writeFile(filepath.Join(path, layout.InitPath), s.initBin, 0o711); err != nil {
+	if err := writeInit(filepath.Join(path, layout.InitPath), s.initBin); err != nil {
 		return err
 	}
 	if root.Image != "" {
@@ -274,6 +273,21 @@ func mkdir(path string) error {
 		return err
 	}
 	return os.Chmod(path, 0o755)
+}
+
+// writeInit writes the program yurt-init. It is to be executed but not read: the kernel then lets no
+// process of the sandbox look into one that runs it.
+func writeInit(path string, program []byte) error {
+	if err := writeFile(path, program, 0o711); err != nil {
+		return err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_ = hugepage.Collapse(file) // sandboxes are made without, and more slowly
+	return nil
 }
 
 func writeFile(path string, data []byte, mode os.FileMode) error {

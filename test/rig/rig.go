@@ -113,7 +113,7 @@ func buildOnce(root string, b Binaries) error {
 		out, pkg, cgo, linking string
 	}{
 		{b.Init, "./cmd/yurt-init", "0", ""},
-		{b.Launcher, "./cmd/yurt-launcher", "1", " -linkmode external -extldflags -static"},
+		{b.Launcher, "./cmd/yurt-launcher", "1", " -linkmode external -extldflags '-static -Wl,-z,max-page-size=0x200000'"},
 		{b.PluginDir + "/", "./cmd/yurt-runtime-...", "0", ""},
 		{b.ExampleDir + "/", "./plugins/examples/...", "0", ""},
 	}

@@ -1,0 +1,43 @@
+// Package hugepage keeps a program that is started often in huge pages, in which a process takes
+// less time to begin and to end.
+package hugepage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// size is that of a huge page on amd64, and on arm64 with pages of 4 KiB. Of others the kernel refuses
+// what is not a multiple of theirs.
+const size = 2 << 20
+
+// Collapse moves a file that is in memory (a memfd, or on tmpfs) into huge pages. What of a program
+// begins and ends with one the kernel maps by one entry, of which it maps sixteen small pages each
+// time otherwise; the rest it still maps, and lets go of, in a third of the time. The file stays what it is, but takes whole
+// huge pages of memory. It needs Linux 6.1 with transparent huge pages; where it fails the file is as before.
+func Collapse(file *os.File) (err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	length := (uintptr(info.Size()) + size - 1) &^ (size - 1)
+	// The mapping has to begin with a huge page too: there is one such place in what is longer by one.
+	around, err := unix.MmapPtr(-1, 0, nil, length+size, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		return fmt.Errorf("reserving addresses: %w", err)
+	}
+	defer func() { err = errors.Join(err, unix.MunmapPtr(around, length+size)) }()
+	begin := unsafe.Add(around, -uintptr(around)&(size-1))
+	mapped, err := unix.MmapPtr(int(file.Fd()), 0, begin, length, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_FIXED)
+	if err != nil {
+		return fmt.Errorf("mapping %s: %w", file.Name(), err)
+	}
+	if err := unix.Madvise(unsafe.Slice((*byte)(mapped), length), unix.MADV_COLLAPSE); err != nil {
+		return fmt.Errorf("collapsing %s: %w", file.Name(), err)
+	}
+	return nil
+}
