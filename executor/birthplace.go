@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -33,6 +34,7 @@ func (e *Executor) makeBirthplace(s *sandbox, layout layout.Layout, undo *rollba
 		b.cgroups, b.err = e.makeGroup(s, layout)
 		b.took = time.Since(began)
 		close(b.made)
+		runtime.Gosched() // who waits for them goes first
 		if b.err == nil {
 			e.prepareLeaf(s) // while init starts
 		}

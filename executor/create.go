@@ -232,7 +232,7 @@ func (s *sandbox) makeDir() error {
 func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Layout, undo *rollback, phases *phases) (err error) {
 	born := e.makeBirthplace(s, layout, undo)
 	defer func() {
-		if err != nil && born.err == nil {
+		if err != nil && born.err == nil && yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
 			err = yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.id, err)
 		}
 	}()

@@ -227,7 +227,8 @@ func weigh(dir string, weight int, files ...string) error {
 	return nil
 }
 
-// Create makes the group of a new sandbox and sets its limits.
+// Create makes the group of a new sandbox. Of its limits some are in force when it has been settled,
+// see [Group].
 func (m *Manager) Create(name string, limits Limits) (Group, error) {
 	if m.Version() == 2 {
 		return m.createV2(name, limits)

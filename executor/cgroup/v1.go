@@ -33,6 +33,7 @@ type groupV1 struct {
 	leafDirs   []string // of this sandbox in the hierarchies with leaves, each once
 	sharedDirs []string // in the others
 	dir        map[string]string
+	limits     Limits // for Settle
 	spare      spare
 }
 
@@ -82,6 +83,7 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 		optional = append(optional, "cpuset")
 	}
 	g := m.groupV1(name, optional...)
+	g.limits = limits
 	defer func() {
 		if err != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -113,11 +115,7 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 			return nil, err
 		}
 	}
-	return g, errors.Join(
-		checkHierarchyV1(g.dir["memory"]),
-		writeInt(g.dir["cpu"], "cpu.cfs_period_us", cpuPeriod),
-		g.Limit(limits),
-	)
+	return g, nil
 }
 
 // make makes the directories, of which that for devices is there.
@@ -260,8 +258,15 @@ func (m *Manager) allowDevicesV1(dir, rules string) error {
 	return nil
 }
 
-// Settle does nothing: init was born in its place, under the limits.
-func (g *groupV1) Settle(int) error { return nil }
+// Settle sets the limits. Init was born in its place, and has not answered yet: they are set while it
+// starts.
+func (g *groupV1) Settle(int) error {
+	return errors.Join(
+		checkHierarchyV1(g.dir["memory"]),
+		writeInt(g.dir["cpu"], "cpu.cfs_period_us", cpuPeriod),
+		g.Limit(g.limits),
+	)
+}
 
 func (g *groupV1) BirthFiles() ([]*os.File, error) { return openTasks(g.all()) }
 

@@ -47,6 +47,9 @@ func createV1(t *testing.T, m *Manager, name string, limits Limits) *groupV1 {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { destroy(t, group) })
+	if err := group.Settle(0); err != nil {
+		t.Fatal(err)
+	}
 	return group.(*groupV1)
 }
 
@@ -251,9 +254,14 @@ func TestLimitThatCannotBeSet(t *testing.T) {
 		"negative processes":                 {CPU: 1, Memory: 64 << 20, PIDs: -5},
 		"memory that is none":                {CPU: 1, Memory: -2, PIDs: 10},
 	} {
-		if _, err := m.Create("sandbox", limits); err == nil {
+		group, err := m.Create("sandbox", limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := group.Settle(0); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
+		destroy(t, group)
 		if names, err := m.Names(); err != nil || len(names) != 0 {
 			t.Errorf("%s left %q, %v", name, names, err)
 		}
