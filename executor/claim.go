@@ -19,6 +19,7 @@ import (
 // that very template, with room for that, which the owner may have. A sandbox is handed
 // out once, whatever becomes of this process or the claim: one that fails destroys it.
 func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
+	defer e.processors.Hold()()
 	phases := newPhases()
 	if err := e.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, false, err
@@ -40,6 +41,7 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 // is another's, that is an error. Of a slot that is one session's, who asks again for the
 // same gets the same, as its answer may have been lost.
 func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
+	defer e.processors.Hold()()
 	if slotID == "" {
 		return e.awaitNext(ctx, spec)
 	}

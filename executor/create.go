@@ -69,6 +69,9 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := e.admit(spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
+	if to.urgent() {
+		defer e.processors.Hold()()
+	}
 	phases := newPhases()
 	layout, image, letGo, err := e.rootOf(ctx, spec, phases)
 	defer letGo()

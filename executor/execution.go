@@ -24,6 +24,7 @@ func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yu
 }
 
 func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) error {
+	defer e.processors.Hold()()
 	if !yurt.ValidID(yurt.ExecutionIDPrefix, spec.ID) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not an execution id", spec.ID)
 	}
@@ -144,6 +145,7 @@ func (r *run) openLog() error {
 // event, ctx is done or each returns an error. Any number may watch, but only one an
 // execution that is streamed.
 func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error {
+	defer e.processors.Hold()()
 	r, err := e.findRun(sandboxID, executionID)
 	if err != nil {
 		return err
@@ -199,6 +201,7 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 
 // WaitExecution returns the result once the execution has ended.
 func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
+	defer e.processors.Hold()()
 	r, err := e.findRun(sandboxID, executionID)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,7 @@ import (
 	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/executor/tally"
 	"github.com/yurtrun/yurt/executor/turns"
+	"github.com/yurtrun/yurt/executor/wakeful"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -61,9 +62,31 @@ type Config struct {
 	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
 	MaxQueue      int // sandboxes that wait to be made; 256
 	MaxExecutions int // that have not ended, on the node; 10,000
-	Packages      packages.Config
-	Images        images.Config // the zero value takes none; Dir "" means in the state directory
-	Logger        *slog.Logger  `json:"-"`
+	// StayAwake is how long processors are kept awake at most for each who waits for a sandbox or an
+	// execution, see [wakeful]; 0 means [DefaultStayAwake], and less not at all.
+	StayAwake time.Duration
+	Packages  packages.Config
+	Images    images.Config // the zero value takes none; Dir "" means in the state directory
+	Logger    *slog.Logger  `json:"-"`
+}
+
+// DefaultStayAwake is longer than it takes to make a sandbox and to run something short in it.
+const DefaultStayAwake = 25 * time.Millisecond
+
+// complete returns the configuration with the defaults for what it lacks.
+func (c Config) complete() Config {
+	c.MaxSandboxes = cmp.Or(c.MaxSandboxes, defaultMaxSandboxes)
+	c.MaxCreates = cmp.Or(c.MaxCreates, defaultMaxCreates())
+	c.MaxQueue = cmp.Or(c.MaxQueue, defaultMaxQueue)
+	c.MaxExecutions = cmp.Or(c.MaxExecutions, defaultMaxExecutions)
+	c.StayAwake = cmp.Or(c.StayAwake, DefaultStayAwake)
+	if c.HostPaths == nil {
+		c.HostPaths = yurt.OfferedHostPaths()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
 }
 
 // Executor is the owner of a node's sandboxes.
@@ -85,8 +108,9 @@ type Executor struct {
 	zygoteTimeout time.Duration
 	adoptTimeout  time.Duration
 
-	creates   *turns.Turns  // to make a sandbox
-	teardowns chan struct{} // holds one for each sandbox that is being removed
+	creates    *turns.Turns        // to make a sandbox
+	teardowns  chan struct{}       // holds one for each sandbox that is being removed
+	processors *wakeful.Processors // nil where they are not kept awake
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
@@ -112,16 +136,7 @@ type Executor struct {
 
 // New returns an executor on the state directory, which it locks. Start comes next.
 func New(config Config) (*Executor, error) {
-	config.MaxSandboxes = cmp.Or(config.MaxSandboxes, defaultMaxSandboxes)
-	config.MaxCreates = cmp.Or(config.MaxCreates, defaultMaxCreates())
-	config.MaxQueue = cmp.Or(config.MaxQueue, defaultMaxQueue)
-	config.MaxExecutions = cmp.Or(config.MaxExecutions, defaultMaxExecutions)
-	if config.HostPaths == nil {
-		config.HostPaths = yurt.OfferedHostPaths()
-	}
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
+	config = config.complete()
 	for _, path := range []string{config.InitPath, config.LauncherPath} {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			return nil, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
@@ -165,13 +180,27 @@ func New(config Config) (*Executor, error) {
 		creates:   turns.New(config.MaxCreates),
 		reserves:  reserve.New[*sandbox](),
 		bells:     bells.New(), tally: tally.New(), begun: time.Now(), zygoteTimeout: zygoteTimeout, adoptTimeout: adoptTimeout,
-		deaths:    make(map[chan yurt.Sandbox]struct{}),
-		teardowns: make(chan struct{}, teardowns),
+		deaths:     make(map[chan yurt.Sandbox]struct{}),
+		teardowns:  make(chan struct{}, teardowns),
+		processors: openProcessors(config),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.installer = packages.NewInstaller(e.ctx, config.Packages, store, e.serve, e.carryOut)
 	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, config.Logger)
 	return e, nil
+}
+
+// openProcessors returns nil where processors are to sleep as they do, or nothing can keep them from it.
+func openProcessors(config Config) *wakeful.Processors {
+	if config.StayAwake < 0 {
+		return nil
+	}
+	processors, err := wakeful.Open(config.StayAwake, config.Logger)
+	if err != nil {
+		config.Logger.Debug("answers take longer", "error", err)
+		return nil
+	}
+	return processors
 }
 
 // maxLogMemory is how many bytes of the logs of executions are in memory, of all together.
@@ -273,7 +302,7 @@ func (e *Executor) Close() error {
 		err = errors.Join(err, e.filter.Close())
 	}
 	e.cgroups.RemoveParent()
-	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.lock.Close())
+	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.processors.Close(), e.lock.Close())
 }
 
 // isClosed reports whether Close has begun. It has before e.ctx is done, and that is before

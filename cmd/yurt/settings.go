@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -47,6 +49,7 @@ type nodeFlags struct {
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
 	checksums                                   string
 	appArmor, seLinux                           string
+	stayAwake                                   time.Duration
 	packages                                    packageFlags
 	images                                      imageFlags
 }
@@ -59,6 +62,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
+	flags.DurationVar(&f.stayAwake, "stay-awake", executor.DefaultStayAwake, "how long at most to keep the host's processors awake for each who waits for a sandbox or an execution; 0 lets them sleep, and takes less power")
 	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
 	flags.StringVar(&f.seLinux, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0 (default: none)")
 	f.packages.add(flags)
@@ -81,8 +85,15 @@ func (f *nodeFlags) complete(a *app) (err error) {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, bound.flag, "%d is out of range; give 1 or more, or nothing for the default", bound.value)
 		}
 	}
+	if f.stayAwake < 0 || f.stayAwake > maxStayAwake {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--stay-awake", "%s is out of range; give up to %s, or 0 to let processors sleep", f.stayAwake, maxStayAwake)
+	}
 	return nil
 }
+
+// maxStayAwake keeps the processors of a busy node from never sleeping again for those who wait
+// for long executions.
+const maxStayAwake = time.Second
 
 // executor makes the executor that the settings describe.
 func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executor.Executor, error) {
@@ -102,6 +113,7 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 		c.Packages, c.RunDir, c.Images = packages, f.runDir, containerImages
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 		c.RuntimeChecksums = checksums
+		c.StayAwake = cmp.Or(f.stayAwake, -1) // which is not at all
 		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/wakeful"
 )
 
 // checkIO is about shares of disks' time, for templates that ask for one.
@@ -56,6 +57,16 @@ func checkRunDir() Finding {
 		f.State, f.Detail = Degraded, rundir.Default+" is on a disk"
 	}
 	return f
+}
+
+// checkProcessors says whether processors can be kept from sleeping while somebody waits.
+func checkProcessors() Finding {
+	file, err := os.OpenFile(wakeful.Device, os.O_WRONLY, 0) // which asks for nothing yet
+	if err == nil {
+		file.Close()
+	}
+	return finding("processors stay awake", err == nil, "PM QoS, for those who wait for an answer, for as long as yurt executor --stay-awake says",
+		"sandboxes and executions take longer to start where processors sleep deep, as on virtual machines; the kernel has none, or this is a container without "+wakeful.Device)
 }
 
 // checkDisks says what bounds what a sandbox writes.
