@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ type run struct {
 	startedAt time.Time
 	phases    *phases
 	timedOut  atomic.Bool
+	killing   sync.Mutex    // held while its processes are being killed
 	stream    *stream       // nil unless it is streamed
 	writing   chan struct{} // holds a value while somebody writes to its stdin
 	clock     clock
@@ -209,7 +211,11 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	if err != nil && r.stream != nil {
 		e.kill(r) // it may have gone on, and nobody would ever hear of it
 	}
+	// Of a run that is being killed the first process may have ended while others go on, which the
+	// next run would find in its way.
+	r.killing.Lock()
 	result := r.assemble(exit, err)
+	r.killing.Unlock()
 	e.interpret(r, result)
 	if r.stream != nil {
 		e.keepTail(r)
@@ -263,7 +269,10 @@ func (e *Executor) prepareLeaf(s *sandbox) {
 func (e *Executor) kill(r *run) {
 	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
 	defer cancel()
-	if err := r.leaf.Kill(ctx); err != nil && e.ctx.Err() == nil {
+	r.killing.Lock()
+	err := r.leaf.Kill(ctx)
+	r.killing.Unlock()
+	if err != nil && e.ctx.Err() == nil {
 		e.logger.Error("killing an execution", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
 	}
 	if out := r.out.Load(); out != nil {

@@ -50,6 +50,8 @@ func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error
 		return nil, refusal(initd.ReasonFork, err)
 	}
 	defer stdio.close()
+	for t.reap() { // what has ended counts as a process until then
+	}
 	start := t.fork
 	if req.From != "" {
 		start = t.forkFrom
