@@ -82,24 +82,22 @@ func (a *app) gather(g *gathered, file, path string) error {
 	return nil
 }
 
-// readProject reads the files in a directory and below it, but for hidden ones.
+// readProject reads the files in a directory, which may be a link to one, and below it, but for
+// hidden ones.
 func (a *app) readProject(dir, entry string) (source, error) {
 	var found gathered
-	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(dir), ".", func(inside string, entry fs.DirEntry, err error) error {
+		file := filepath.Join(dir, inside)
 		if err != nil {
 			return unreadable(file, err)
 		}
-		if hidden := strings.HasPrefix(entry.Name(), ".") && file != dir; hidden || !entry.Type().IsRegular() {
+		if hidden := strings.HasPrefix(entry.Name(), ".") && inside != "."; hidden || !entry.Type().IsRegular() {
 			if hidden && entry.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		inside, err := filepath.Rel(dir, file)
-		if err != nil {
-			return unreadable(file, err)
-		}
-		return a.gather(&found, file, filepath.ToSlash(inside))
+		return a.gather(&found, file, inside)
 	})
 	if err != nil {
 		return source{}, err
