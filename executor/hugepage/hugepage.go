@@ -16,9 +16,10 @@ import (
 const size = 2 << 20
 
 // Collapse moves a file that is in memory (a memfd, or on tmpfs) into huge pages. What of a program
-// begins and ends with one the kernel maps by one entry, of which it maps sixteen small pages each
-// time otherwise; the rest it still maps, and lets go of, in a third of the time. The file stays what it is, but takes whole
-// huge pages of memory. It needs Linux 6.1 with transparent huge pages; where it fails the file is as before.
+// begins and ends with one the kernel maps by one entry, and otherwise sixteen small pages at a time;
+// the rest it still maps, and lets go of, in a third of the time. The file stays what it is, but takes
+// whole huge pages of memory. It needs Linux 6.1 with transparent huge pages; where it fails the file
+// is as before.
 func Collapse(file *os.File) (err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -36,8 +37,19 @@ func Collapse(file *os.File) (err error) {
 	if err != nil {
 		return fmt.Errorf("mapping %s: %w", file.Name(), err)
 	}
-	if err := unix.Madvise(unsafe.Slice((*byte)(mapped), length), unix.MADV_COLLAPSE); err != nil {
+	if err := collapse(unsafe.Slice((*byte)(mapped), length)); err != nil {
 		return fmt.Errorf("collapsing %s: %w", file.Name(), err)
 	}
 	return nil
+}
+
+// collapse asks again where the kernel says that it could not just now, as it had one of the pages
+// in hand.
+func collapse(mapped []byte) (err error) {
+	for range 5 {
+		if err = unix.Madvise(mapped, unix.MADV_COLLAPSE); !errors.Is(err, unix.EAGAIN) {
+			return err
+		}
+	}
+	return err
 }
