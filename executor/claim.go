@@ -19,7 +19,6 @@ import (
 // that very template, with room for that, which the owner may have. A sandbox is handed
 // out once, whatever becomes of this process or the claim: one that fails destroys it.
 func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
-	defer e.processors.Hold()()
 	phases := newPhases()
 	if err := e.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, false, err
@@ -41,7 +40,6 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 // is another's, that is an error. Of a slot that is one session's, who asks again for the
 // same gets the same, as its answer may have been lost.
 func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
-	defer e.processors.Hold()()
 	if slotID == "" {
 		return e.awaitNext(ctx, spec)
 	}
@@ -147,6 +145,7 @@ func (s *sandbox) admits(spec yurt.SandboxSpec) error {
 
 // handOver gives a sandbox that was taken to whom it is for.
 func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (yurt.Sandbox, error) {
+	defer e.processors.Hold()()
 	e.bells.Ring(s.slotID())
 	phases.mark("take")
 	err := s.bind(spec, phases)
