@@ -262,12 +262,7 @@ func (p *kernelProcess) Close() {
 		p.requests.Close()
 	}
 	_ = p.sandbox.plans.RemoveAll(p.id)
-	for range 20 { // a killed process leaves its cgroup a moment after it is gone
-		if err := p.leaf.Remove(); !errors.Is(err, cgroup.ErrBusy) {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	p.sandbox.removeLeaf(p.id, p.leaf)
 	if err := os.Remove(p.sandbox.kernelPath(p.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		p.executor.logger.Warn("removing the record of a kernel", "kernel", p.id, "error", err)
 	}

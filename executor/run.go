@@ -331,16 +331,11 @@ func (b *budget) take(chunk initd.Chunk) bool {
 }
 
 // clean removes what the run leaves inside the sandbox. Its cgroup stays while
-// processes that it left behind are in it; it goes with the sandbox then.
+// processes that it left behind are in it.
 func (r *run) clean() {
 	_ = r.sandbox.plans.RemoveAll(r.record.ID) // what stays goes with the sandbox
 	if r.record.Compiles > 0 {
 		_ = r.sandbox.temp.RemoveAll(outPrefix + r.record.ID) // likewise
 	}
-	for range 20 { // a killed process leaves its cgroup a moment after it is gone
-		if err := r.leaf.Remove(); !errors.Is(err, cgroup.ErrBusy) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+	r.sandbox.removeLeaf(r.record.ID, r.leaf)
 }

@@ -50,6 +50,7 @@ type sandbox struct {
 	taken atomic.Bool // it is somebody's, or about to be
 
 	zygotes zygotes
+	left    leftLeaves
 
 	gate sync.RWMutex // held to start something, for oneself to pause or resume; before mu
 
