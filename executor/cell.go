@@ -146,7 +146,12 @@ func wholeRunes(data []byte) []byte {
 }
 
 // End implements kernel.Cell.
-func (c *cell) End(outcome kernel.Outcome) { c.run.end(c.assemble(outcome)) }
+func (c *cell) End(outcome kernel.Outcome) {
+	c.run.end(c.assemble(outcome))
+	if c.process != nil && !c.adopted { // a kernel that was asked twice may have answered before it read this again
+		c.process.answered()
+	}
+}
 
 // assemble makes the result.
 func (c *cell) assemble(o kernel.Outcome) *yurt.Result {

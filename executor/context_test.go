@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -156,4 +157,14 @@ func TestCellErrors(t *testing.T) {
 	n.want("a b\n", "print(input(), input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("a\nb\n") })
 	n.want("1 None\n", "import os; print(os.environ['V'], os.environ.get('W'))", func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "1"} })
 	n.want("None\n", "print(os.environ.get('V'))")
+}
+
+// TestLargeCellsLeaveNothing has more code run, cell by cell, than there is room for at once.
+func TestLargeCellsLeaveNothing(t *testing.T) {
+	n := newNotebook(t)
+	n.run("x = 0")
+	large := "#" + strings.Repeat("x", yurt.MaxCodeBytes-100) + "\nx += 1\nprint(x)"
+	for i := range 20 {
+		n.want(strconv.Itoa(i+1)+"\n", large)
+	}
 }

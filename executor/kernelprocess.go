@@ -42,6 +42,7 @@ type kernelProcess struct {
 	id       string
 	leaf     cgroup.Leaf
 	requests *os.File // the FIFO
+	file     string   // that the request is in which was sent last; "" if it went by the FIFO
 	out      *initd.Output
 	stop     func() bool // of the watch for our own end
 }
@@ -185,6 +186,7 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 	}
 	if !fits {
 		name := path.Join(p.id, request.ID)
+		p.file = name
 		if err := p.sandbox.writeFiles(p.id, []plugins.File{{Path: request.ID, Data: line}}); err != nil {
 			return err
 		}
@@ -199,6 +201,16 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 		return fmt.Errorf("asking a kernel: %w", err)
 	}
 	return nil
+}
+
+// answered removes the file of the request, which has been read: what is in it would fill the place
+// of all of the sandbox's executions otherwise.
+func (p *kernelProcess) answered() {
+	if p.file == "" {
+		return
+	}
+	_ = p.sandbox.plans.RemoveAll(p.file) // what stays goes with the kernel
+	p.file = ""
 }
 
 // Next implements kernel.Process.
