@@ -431,10 +431,11 @@ func (c *Context) acknowledge(process Process, size int) error {
 }
 
 func (c *Context) takeMessages(chunk initd.Chunk) error {
-	if c.current != nil {
-		if err := c.current.cell.Keep(chunk.Seq, chunk.Stream, chunk.Data); err != nil {
-			return err
-		}
+	if c.current == nil {
+		return c.lines.Skip(chunk.Data)
+	}
+	if err := c.current.cell.Keep(chunk.Seq, chunk.Stream, chunk.Data); err != nil {
+		return err
 	}
 	return c.lines.Take(chunk.Data, func(m Message) {
 		if r := c.current; r != nil && m.Done != nil && m.ID == r.cell.ID() && r.done == nil {

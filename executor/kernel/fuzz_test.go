@@ -120,3 +120,28 @@ func TestRequests(t *testing.T) {
 		t.Errorf("a request longer than a pipe takes in one piece is said to fit: %v", err)
 	}
 }
+
+// TestSkip: what is passed over is not read, wherever it is cut, and what begins after it is.
+func TestSkip(t *testing.T) {
+	skipped, line := "{nonsense\nand more", `{"id":"`+someID+`","done":{"exit_code":7}}`+"\n"
+	for cut := range len(skipped) {
+		var lines kernel.Lines
+		for _, piece := range []string{skipped[:cut], skipped[cut:], "\n" + line[:9]} {
+			if err := lines.Skip([]byte(piece)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		took := 0
+		err := lines.Take([]byte(line[9:]), func(m kernel.Message) { took += m.Done.ExitCode })
+		if err != nil || took != 7 {
+			t.Errorf("cut at %d: took %d, %v", cut, took, err)
+		}
+	}
+	var lines kernel.Lines
+	if err := lines.Skip(make([]byte, kernel.MaxMessage)); err != nil {
+		t.Error(err)
+	}
+	if err := lines.Skip(make([]byte, 1)); err == nil {
+		t.Error("a line without an end is held")
+	}
+}

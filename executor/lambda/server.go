@@ -64,6 +64,8 @@ type Server struct {
 	closed   chan struct{}
 	close    sync.Once
 	told     Told
+	whole    chan struct{} // holds a value while a body is read that counts when it is whole
+	pieces   chan struct{} // likewise, of one that is passed on as it comes
 
 	mu        sync.Mutex
 	next      chan Invocation // holds the one that nobody has asked for yet
@@ -75,7 +77,7 @@ type Server struct {
 
 // New returns a server that has no invocation yet.
 func New(told Told) *Server {
-	s := &Server{told: told, closed: make(chan struct{}), refused: make(chan struct{}), next: make(chan Invocation, 1)}
+	s := &Server{told: told, closed: make(chan struct{}), refused: make(chan struct{}), next: make(chan Invocation, 1), whole: make(chan struct{}, 1), pieces: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	const root = "/2018-06-01/runtime/"
 	mux.HandleFunc("GET "+root+"invocation/next", s.giveNext)
@@ -118,6 +120,18 @@ func (s *Server) begin() bool {
 	default:
 		s.handling.Add(1)
 		return true
+	}
+}
+
+// turn waits for its turn at reading a body, which is given back by receiving from turns. A function has
+// one answer to give: bodies are read one after the other, lest the host hold one for each connection.
+// It reports whether there was a turn before the server was closed.
+func (s *Server) turn(turns chan struct{}) bool {
+	select {
+	case turns <- struct{}{}:
+		return true
+	case <-s.closed:
+		return false
 	}
 }
 
@@ -230,6 +244,10 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, decode func([]byte
 		return
 	}
 	defer s.handling.Done()
+	if !s.turn(s.whole) {
+		return
+	}
+	defer func() { <-s.whole }()
 	id := r.PathValue("id")
 	if !s.isCurrent(id) {
 		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no invocation of this id is under way")
@@ -269,6 +287,10 @@ func (s *Server) takeInitError(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.handling.Done()
+	if !s.turn(s.whole) {
+		return
+	}
+	defer func() { <-s.whole }()
 	body, err := readBody(w, r)
 	if err != nil {
 		refuse(w, http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", "the error could not be read")

@@ -45,6 +45,10 @@ func (s *Server) takeStream(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no invocation of this id waits for a response")
 		return
 	}
+	if !s.turn(s.pieces) {
+		return
+	}
+	defer func() { <-s.pieces }()
 	body, err := s.readStream(http.MaxBytesReader(w, r.Body, MaxBody), id)
 	var tooLarge *http.MaxBytesError
 	var answer Answer

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 // cell runs Python in a context, with the kernel's own object in the name kernel.
@@ -50,6 +51,34 @@ func TestForgersSpoilTheirOwn(t *testing.T) {
 			a.works(t, "the bystander", a.bystander)
 		})
 	}
+}
+
+// TestForgersBetweenExecutions has a thread say to the host what it likes, as much as it can, while no
+// execution runs that could be told of it. The host passes over it, unread.
+func TestForgersBetweenExecutions(t *testing.T) {
+	a := newArena(t)
+	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Resources.Memory = 256 << 20 })
+	r := a.cell(t, sandbox, `
+import threading, time
+said = 0
+def say():
+    global said
+    time.sleep(0.5)
+    while True: said += os.write(kernel.control, b'{"nonsense\n' * 1000)
+threading.Thread(target=say, daemon=True).start()
+`)
+	if r.Error != nil {
+		t.Fatalf("%+v, %s", r.Error, r.Stderr)
+	}
+	rig.Eventually(t, "nonsense in plenty", func() bool {
+		r := a.execute(t, sandbox, shell("cat /proc/*/io 2>/dev/null | awk '/^wchar/ && $2 > 64000000 {print 1}'"))
+		return strings.HasPrefix(r.Stdout, "1")
+	})
+	if contexts, err := a.Contexts(t.Context(), sandbox); err != nil || len(contexts) != 1 || contexts[0].State != yurt.ContextIdle {
+		t.Errorf("its context is %+v, %v", contexts, err)
+	}
+	a.works(t, "the sandbox", sandbox)
+	a.works(t, "the bystander", a.bystander)
 }
 
 // TestRequestsAreTheHosts has code try to ask the interpreter in the host's place.

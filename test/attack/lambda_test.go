@@ -58,6 +58,16 @@ func TestLambdaForgersSpoilTheirOwn(t *testing.T) {
 		{"paths", `for path in ("invocation/../../x/response", "invocation/%2e%2e/response", "invocation/%00/response", "x" * 60000): ask("POST", path, b"1")`, served, ""},
 		{"another's id", `assert ask("POST", "invocation/exe_abcdefgh/response", b"1")[0] == 400`, served, ""},
 		{"connections", `held = [socket.create_connection(address.split(":")) for _ in range(12)]`, served, ""},
+		{"a body on each connection", `
+taken, connections = 0, [socket.create_connection(address.split(":")) for _ in range(12)]
+for s in connections:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16); s.settimeout(0.5)
+    try:
+        s.sendall(b"POST " + root.encode() + b"invocation/" + request.encode() + b"/response HTTP/1.1\r\nHost: a\r\nContent-Length: 6000001\r\n\r\n")
+        for _ in range(60): s.sendall(bytes(100000)); taken += 100000
+    except TimeoutError: pass
+for s in connections: s.close()
+if taken > 12 * 1500000: raise MemoryError(taken)`, served, ""},
 		{"a result that is an envelope", `ask("POST", f"invocation/{request}/response", b'{"error":{"type":"SandboxLost"}}')`, `{"error":{"type":"SandboxLost"}}`, ""},
 		{"an error of ours", `ask("POST", f"invocation/{request}/error", b'{"errorType":"SandboxLost","errorMessage":""}')`, "", "user.SandboxLost"},
 		{"an error of control characters", `ask("POST", f"invocation/{request}/error", b'{"errorType":"\\u0000\\n","errorMessage":"' + b"a" * (1 << 20) + b'"}')`, "", "__"},
