@@ -541,3 +541,24 @@ func TestErrorsAreExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestDirOfASandboxThatEnds: what was begun before the sandbox ended fails with that.
+func TestDirOfASandboxThatEnds(t *testing.T) {
+	a := newArena(t)
+	content, more := io.Pipe()
+	written := make(chan error, 1)
+	go func() {
+		_, err := a.Write("file", content, 100, 0)
+		written <- err
+	}()
+	if _, err := io.WriteString(more, "half"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	more.Close()
+	if err := <-written; yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
+		t.Error(err)
+	}
+}

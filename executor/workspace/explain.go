@@ -17,6 +17,8 @@ func explain(name string, err error) error {
 	switch {
 	case errors.As(err, &coded):
 		return coded
+	case errors.Is(err, fs.ErrClosed):
+		return yurt.Errorf(yurt.CodeSandboxNotFound, "the sandbox ended while %s was used", name)
 	case errors.Is(err, fs.ErrNotExist):
 		return yurt.FieldErrorf(yurt.CodeFileNotFound, "path", "there is no file %s", name)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
