@@ -61,7 +61,7 @@ func (c *cell) key() contextKey {
 }
 
 // adoptKernels goes on with the kernels of a sandbox and with the executions in them.
-func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, a *adoption) {
+func (e *Executor) adoptKernels(s *sandbox, traces *kernelTraces) error {
 	if err := e.adoptDebts(s); err != nil {
 		e.logger.Warn("some executions will not be told that their kernel is another", "sandbox", s.id, "error", err)
 	}
@@ -70,7 +70,11 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, a *adoption) {
 		e.logger.Warn("kernels not taken over", "sandbox", s.id, "error", err)
 	}
 	for _, entry := range entries {
-		if err := e.adoptKernel(ctx, s, entry.Name(), a); err != nil {
+		err := e.adoptKernel(s, entry.Name(), traces)
+		if err != nil && e.leaves(s) {
+			return err
+		}
+		if err != nil {
 			e.logger.Warn("kernel not taken over", "sandbox", s.id, "kernel", entry.Name(), "error", err)
 			p := e.newKernelProcess(s, entry.Name())
 			p.Kill()
@@ -78,7 +82,7 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, a *adoption) {
 		}
 	}
 	// What is left has no kernel: it had begun in one that is gone, or has yet to begin.
-	for _, c := range a.cells {
+	for _, c := range traces.cells {
 		if !c.begunAt.IsZero() {
 			c.End(kernel.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
 			continue
@@ -87,6 +91,7 @@ func (e *Executor) adoptKernels(ctx context.Context, s *sandbox, a *adoption) {
 			c.End(kernel.Outcome{Err: err})
 		}
 	}
+	return nil
 }
 
 func (e *Executor) submitAgain(s *sandbox, c *cell) error {
@@ -98,7 +103,7 @@ func (e *Executor) submitAgain(s *sandbox, c *cell) error {
 }
 
 // adoptKernel goes on with one kernel.
-func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, a *adoption) (err error) {
+func (e *Executor) adoptKernel(s *sandbox, id string, traces *kernelTraces) (err error) {
 	if !yurt.ValidID(yurt.KernelIDPrefix, id) {
 		return errors.New("its record is not named after one")
 	}
@@ -118,7 +123,7 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, a *ad
 	}
 	sc.created = record.CreatedAt
 	defer func() {
-		if err != nil {
+		if err != nil && !e.leaves(s) {
 			sc.Replaced()
 		}
 	}()
@@ -126,8 +131,8 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, a *ad
 	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
 		return err
 	}
-	seq := a.seqs[id]
-	err = a.ask(ctx, func(ctx context.Context) (err error) {
+	seq := traces.seqs[id]
+	err = e.askLeft(s, func(ctx context.Context) (err error) {
 		p.out, err = s.init.AttachBeyond(ctx, id, seq)
 		return err
 	})
@@ -135,7 +140,7 @@ func (e *Executor) adoptKernel(ctx context.Context, s *sandbox, id string, a *ad
 		return errors.Join(err, p.requests.Close())
 	}
 	p.follow()
-	mine := a.of(sc.key)
+	mine := traces.of(sc.key)
 	cells := make([]kernel.Cell, len(mine))
 	for i, c := range mine {
 		cells[i] = c

@@ -33,7 +33,7 @@ func (e *Executor) PrepareTemplate(ctx context.Context, template yurt.Template, 
 			e.logger.Error("removing the sandbox in which a template was prepared", "sandbox", view.ID, "error", err)
 		}
 	}()
-	s, err := e.find(view.ID)
+	s, err := e.find(ctx, view.ID)
 	if err != nil {
 		return err
 	}

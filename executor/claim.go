@@ -58,6 +58,9 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 			return yurt.Sandbox{}, err
 		}
 		if s != nil && s.isOf(spec) {
+			if s, err = e.find(ctx, s.id); err != nil {
+				return yurt.Sandbox{}, err
+			}
 			// It has the files, unless what was to write them ended before it had.
 			if err := s.receive(spec.Files, phases); err != nil {
 				return yurt.Sandbox{}, err

@@ -125,8 +125,8 @@ func (e *Executor) newContext(s *sandbox, spec yurt.ExecutionSpec) (*sessionCont
 }
 
 // Contexts lists the contexts of a sandbox by name.
-func (e *Executor) Contexts(_ context.Context, sandboxID string) ([]yurt.Context, error) {
-	s, err := e.find(sandboxID)
+func (e *Executor) Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error) {
+	s, err := e.find(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func (e *Executor) Contexts(_ context.Context, sandboxID string) ([]yurt.Context
 
 // RestartContext ends the interpreters of the contexts of that name, and with them
 // what runs there; what waits goes on in fresh ones. An empty language means each.
-func (e *Executor) RestartContext(_ context.Context, sandboxID, name, language string) error {
-	_, contexts, err := e.contextsToChange(sandboxID, name, language)
+func (e *Executor) RestartContext(ctx context.Context, sandboxID, name, language string) error {
+	_, contexts, err := e.contextsToChange(ctx, sandboxID, name, language)
 	for _, c := range contexts {
 		c.Restart()
 	}
@@ -157,8 +157,8 @@ func (e *Executor) RestartContext(_ context.Context, sandboxID, name, language s
 
 // RemoveContext ends the contexts of that name and everything that runs or waits
 // there. An empty language means each.
-func (e *Executor) RemoveContext(_ context.Context, sandboxID, name, language string) error {
-	s, contexts, err := e.contextsToChange(sandboxID, name, language)
+func (e *Executor) RemoveContext(ctx context.Context, sandboxID, name, language string) error {
+	s, contexts, err := e.contextsToChange(ctx, sandboxID, name, language)
 	for _, c := range contexts {
 		s.mu.Lock()
 		delete(s.contexts, c.key)
@@ -168,8 +168,8 @@ func (e *Executor) RemoveContext(_ context.Context, sandboxID, name, language st
 	return err
 }
 
-func (e *Executor) contextsToChange(sandboxID, name, language string) (*sandbox, []*sessionContext, error) {
-	s, err := e.find(sandboxID)
+func (e *Executor) contextsToChange(ctx context.Context, sandboxID, name, language string) (*sandbox, []*sessionContext, error) {
+	s, err := e.find(ctx, sandboxID)
 	if err != nil {
 		return nil, nil, err
 	}

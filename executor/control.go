@@ -13,7 +13,7 @@ import (
 // terminal, data to read, and after it the end of its stdin if eof is set. It waits
 // while the execution does not read; when ctx ends first, a part may have been taken.
 func (e *Executor) WriteStdin(ctx context.Context, sandboxID, executionID string, data []byte, eof bool) error {
-	r, err := e.findRunning(sandboxID, executionID)
+	r, err := e.findRunning(ctx, sandboxID, executionID)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID s
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
-	r, err := e.findRunning(sandboxID, executionID)
+	r, err := e.findRunning(ctx, sandboxID, executionID)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (e *Executor) ResizeExecution(ctx context.Context, sandboxID, executionID s
 	if err := size.Validate("tty"); err != nil {
 		return err
 	}
-	r, err := e.findRunning(sandboxID, executionID)
+	r, err := e.findRunning(ctx, sandboxID, executionID)
 	if err != nil {
 		return err
 	}
@@ -114,8 +114,8 @@ func (r *run) ask(ctx context.Context, do func(context.Context) error) error {
 }
 
 // findRunning returns an execution that has not ended.
-func (e *Executor) findRunning(sandboxID, executionID string) (*run, error) {
-	r, err := e.findRun(sandboxID, executionID)
+func (e *Executor) findRunning(ctx context.Context, sandboxID, executionID string) (*run, error) {
+	r, err := e.findRun(ctx, sandboxID, executionID)
 	if err != nil {
 		return nil, err
 	}

@@ -324,7 +324,11 @@ func (e *Executor) register(s *sandbox, phases *phases) error {
 	if err := records.Write(s.path(recordFile), s.record); err != nil {
 		return err
 	}
-	return e.keep(s)
+	if err := e.keep(s); err != nil {
+		return err
+	}
+	e.offer(s)
+	return nil
 }
 
 // destroyGroup ends everything in the cgroup of a sandbox.

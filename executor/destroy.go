@@ -26,7 +26,7 @@ const (
 // goes on with the removal. Executions that run in it end with an error; one that asks
 // for their result still gets it. Destroying a sandbox that does not exist is no error.
 func (e *Executor) DestroySandbox(ctx context.Context, id string) error {
-	s, err := e.find(id)
+	s, err := e.lookUp(id)
 	if yurt.CodeOf(err) == yurt.CodeSandboxNotFound {
 		return nil
 	}
@@ -60,6 +60,9 @@ func (e *Executor) teardown(s *sandbox) {
 	select {
 	case <-s.process.gone: // and so is every process of its pid namespace
 	case <-time.After(killPatience): // frozen, or stuck in the kernel
+	}
+	if s.adoption != nil {
+		<-s.adoption.done // which comes soon, as the sandbox is gone
 	}
 	e.teardowns <- struct{}{}
 	defer func() { <-e.teardowns }()

@@ -31,7 +31,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	s, err := e.find(sandboxID)
+	s, err := e.find(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (r *run) openLog() error {
 // execution that is streamed.
 func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error {
 	defer e.processors.Hold()()
-	r, err := e.findRun(sandboxID, executionID)
+	r, err := e.findRun(ctx, sandboxID, executionID)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 // WaitExecution returns the result once the execution has ended.
 func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
 	defer e.processors.Hold()()
-	r, err := e.findRun(sandboxID, executionID)
+	r, err := e.findRun(ctx, sandboxID, executionID)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +218,8 @@ func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID str
 
 // ForgetExecution releases what the node keeps of an ended execution. One that is
 // not known is no error.
-func (e *Executor) ForgetExecution(_ context.Context, sandboxID, executionID string) error {
-	r, err := e.findRun(sandboxID, executionID)
+func (e *Executor) ForgetExecution(ctx context.Context, sandboxID, executionID string) error {
+	r, err := e.findRun(ctx, sandboxID, executionID)
 	switch yurt.CodeOf(err) {
 	case "":
 	case yurt.CodeExecutionNotFound, yurt.CodeSandboxNotFound:
@@ -242,8 +242,8 @@ func (e *Executor) ForgetExecution(_ context.Context, sandboxID, executionID str
 	return nil
 }
 
-func (e *Executor) findRun(sandboxID, executionID string) (*run, error) {
-	s, err := e.find(sandboxID)
+func (e *Executor) findRun(ctx context.Context, sandboxID, executionID string) (*run, error) {
+	s, err := e.find(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}

@@ -109,6 +109,7 @@ type Executor struct {
 	adoptTimeout  time.Duration
 
 	creates    *turns.Turns        // to make a sandbox
+	adoptions  chan struct{}       // holds one for each sandbox that is being taken over, while its init is not waited for
 	teardowns  chan struct{}       // holds one for each sandbox that is being removed
 	processors *wakeful.Processors // nil where they are not kept awake
 
@@ -181,6 +182,7 @@ func New(config Config) (*Executor, error) {
 		reserves:  reserve.New[*sandbox](),
 		bells:     bells.New(), tally: tally.New(), begun: time.Now(), zygoteTimeout: zygoteTimeout, adoptTimeout: adoptTimeout,
 		deaths:     make(map[chan yurt.Sandbox]struct{}),
+		adoptions:  make(chan struct{}, adoptions),
 		teardowns:  make(chan struct{}, teardowns),
 		processors: openProcessors(config),
 	}
@@ -261,7 +263,8 @@ func lockState(dir string) (*os.File, error) {
 const lockPatience = 3 * time.Second
 
 // Start readies the executor and takes over what an earlier one left in the state
-// directory. No other method may be called before it has returned.
+// directory. No other method may be called before it has returned. Sandboxes whose init is slow
+// to answer it does not wait for: what is asked of one waits then, but not its end.
 func (e *Executor) Start(ctx context.Context) error {
 	program, err := e.launcher.Filter(ctx)
 	if err != nil {
@@ -345,7 +348,24 @@ func (e *Executor) list() []*sandbox {
 	return list
 }
 
-func (e *Executor) find(id string) (*sandbox, error) {
+// find returns a sandbox of this node, once it has been taken over.
+func (e *Executor) find(ctx context.Context, id string) (*sandbox, error) {
+	s, err := e.lookUp(id)
+	if err != nil || s.adoption == nil {
+		return s, err
+	}
+	select {
+	case <-s.adoption.done:
+	case <-ctx.Done():
+		if !s.IsReady() {
+			return nil, fmt.Errorf("sandbox %s is being taken over, and its init has not answered yet: %w", id, ctx.Err())
+		}
+	}
+	return s, s.adoption.err
+}
+
+// lookUp returns a sandbox of this node, which may not be taken over yet.
+func (e *Executor) lookUp(id string) (*sandbox, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.sandboxes[id]; s != nil {

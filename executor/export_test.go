@@ -9,6 +9,9 @@ import (
 // GrantZygotes has a zygote take its time to be ready, as on a slow machine.
 func GrantZygotes(e *Executor, timeout time.Duration) { e.zygoteTimeout = timeout }
 
+// Adoptions is how many sandboxes are taken over at the same time.
+const Adoptions = adoptions
+
 // LimitAdoption has the init of a sandbox that is taken over answer sooner than it must.
 func LimitAdoption(e *Executor, timeout time.Duration) { e.adoptTimeout = timeout }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // filesOf returns the workspace of a sandbox that can be used.
-func (e *Executor) filesOf(sandboxID string) (*workspace.Dir, error) {
-	s, err := e.find(sandboxID)
+func (e *Executor) filesOf(ctx context.Context, sandboxID string) (*workspace.Dir, error) {
+	s, err := e.find(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}
@@ -21,8 +21,8 @@ func (e *Executor) filesOf(sandboxID string) (*workspace.Dir, error) {
 // WriteFile replaces the file at path in the sandbox's workspace with the content,
 // atomically, or adds to it, making parent directories. It reads at most
 // [yurt.MaxFileBytes].
-func (e *Executor) WriteFile(_ context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
-	files, err := e.filesOf(sandboxID)
+func (e *Executor) WriteFile(ctx context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -34,8 +34,8 @@ func (e *Executor) WriteFile(_ context.Context, sandboxID, path string, content 
 
 // ReadFile opens a span of the regular file at path in the sandbox's workspace. The
 // caller closes it.
-func (e *Executor) ReadFile(_ context.Context, sandboxID, path string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
-	files, err := e.filesOf(sandboxID)
+func (e *Executor) ReadFile(ctx context.Context, sandboxID, path string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return nil, yurt.FileInfo{}, err
 	}
@@ -43,8 +43,8 @@ func (e *Executor) ReadFile(_ context.Context, sandboxID, path string, span yurt
 }
 
 // StatFile describes what is at path, not following a link.
-func (e *Executor) StatFile(_ context.Context, sandboxID, path string) (yurt.FileInfo, error) {
-	files, err := e.filesOf(sandboxID)
+func (e *Executor) StatFile(ctx context.Context, sandboxID, path string) (yurt.FileInfo, error) {
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -53,7 +53,7 @@ func (e *Executor) StatFile(_ context.Context, sandboxID, path string) (yurt.Fil
 
 // ListFiles lists a part of what is below the directory at path.
 func (e *Executor) ListFiles(ctx context.Context, sandboxID, path string, options yurt.ListOptions) (yurt.FileList, error) {
-	files, err := e.filesOf(sandboxID)
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return yurt.FileList{}, err
 	}
@@ -62,8 +62,8 @@ func (e *Executor) ListFiles(ctx context.Context, sandboxID, path string, option
 
 // MakeDir makes the directory at path and those above it. Mode 0 is 0755. One that is
 // there is no error.
-func (e *Executor) MakeDir(_ context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
-	files, err := e.filesOf(sandboxID)
+func (e *Executor) MakeDir(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -73,8 +73,8 @@ func (e *Executor) MakeDir(_ context.Context, sandboxID, path string, mode yurt.
 
 // MoveFile gives what is at from the path to, making parent directories. It replaces
 // a file only where replace says so, and a directory never.
-func (e *Executor) MoveFile(_ context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error) {
-	files, err := e.filesOf(sandboxID)
+func (e *Executor) MoveFile(ctx context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error) {
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -82,8 +82,8 @@ func (e *Executor) MoveFile(_ context.Context, sandboxID, from, to string, repla
 }
 
 // ChmodFile sets the permission bits of what is at path.
-func (e *Executor) ChmodFile(_ context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
-	files, err := e.filesOf(sandboxID)
+func (e *Executor) ChmodFile(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
@@ -93,7 +93,7 @@ func (e *Executor) ChmodFile(_ context.Context, sandboxID, path string, mode yur
 // RemoveFile removes what is at path. A directory must be empty unless all of it is
 // to go.
 func (e *Executor) RemoveFile(ctx context.Context, sandboxID, path string, all bool) error {
-	files, err := e.filesOf(sandboxID)
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (e *Executor) RemoveFile(ctx context.Context, sandboxID, path string, all b
 // PackFiles writes what is below the directory at path to a tar archive. Nothing is
 // written when there is no such directory.
 func (e *Executor) PackFiles(ctx context.Context, sandboxID, path string, to io.Writer) error {
-	files, err := e.filesOf(sandboxID)
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (e *Executor) PackFiles(ctx context.Context, sandboxID, path string, to io.
 
 // UnpackFiles reads a tar archive into the directory at path, which it makes.
 func (e *Executor) UnpackFiles(ctx context.Context, sandboxID, path string, archive io.Reader) (yurt.Unpacked, error) {
-	files, err := e.filesOf(sandboxID)
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return yurt.Unpacked{}, err
 	}
@@ -127,7 +127,7 @@ const maxWatches = 64
 // directory at path, and below it if deep, until ctx is done, the directory or the
 // sandbox is gone, which is no error, or each returns one.
 func (e *Executor) WatchFiles(ctx context.Context, sandboxID, path string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
-	files, err := e.filesOf(sandboxID)
+	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
 		return err
 	}

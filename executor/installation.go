@@ -32,7 +32,7 @@ func (e *Executor) carryOut(ctx context.Context, in *packages.Installation) erro
 			e.logger.Error("removing the sandbox of an installation", "sandbox", view.ID, "error", err)
 		}
 	}()
-	s, err := e.find(view.ID)
+	s, err := e.find(ctx, view.ID)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ const freezeTimeout = 10 * time.Second
 // written meanwhile, nothing can be started. A sandbox that is paused stays so, also
 // over a restart of the executor.
 func (e *Executor) PauseSandbox(ctx context.Context, id string) error {
-	s, err := e.find(id)
+	s, err := e.find(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ func (e *Executor) PauseSandbox(ctx context.Context, id string) error {
 }
 
 // ResumeSandbox lets a paused sandbox go on. One that is not paused it leaves alone.
-func (e *Executor) ResumeSandbox(_ context.Context, id string) error {
-	s, err := e.find(id)
+func (e *Executor) ResumeSandbox(ctx context.Context, id string) error {
+	s, err := e.find(ctx, id)
 	if err != nil {
 		return err
 	}

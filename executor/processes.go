@@ -22,8 +22,8 @@ const maxArgsShown = 4096
 
 // Processes lists what runs in the sandbox, its init left out, by number: the
 // processes of executions, and those that outlived theirs.
-func (e *Executor) Processes(_ context.Context, sandboxID string) ([]yurt.Process, error) {
-	found, err := e.findProcesses(sandboxID)
+func (e *Executor) Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error) {
+	found, err := e.findProcesses(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}
@@ -37,12 +37,12 @@ func (e *Executor) Processes(_ context.Context, sandboxID string) ([]yurt.Proces
 
 // SignalProcess sends a signal to one process of an execution, by its number inside
 // the sandbox.
-func (e *Executor) SignalProcess(_ context.Context, sandboxID string, pid int, signal yurt.Signal) error {
+func (e *Executor) SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error {
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
 	isIt := func(p hostProcess) bool { return p.PID == pid }
-	found, err := e.findProcesses(sandboxID)
+	found, err := e.findProcesses(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (e *Executor) SignalProcess(_ context.Context, sandboxID string, pid int, s
 	defer unix.Close(process)
 	// What has the number still has had it all along, or the process that the
 	// descriptor stands for is gone and cannot be hit.
-	again, err := e.findProcesses(sandboxID)
+	again, err := e.findProcesses(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
@@ -81,8 +81,8 @@ type hostProcess struct {
 	host int
 }
 
-func (e *Executor) findProcesses(sandboxID string) ([]hostProcess, error) {
-	s, err := e.find(sandboxID)
+func (e *Executor) findProcesses(ctx context.Context, sandboxID string) ([]hostProcess, error) {
+	s, err := e.find(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}

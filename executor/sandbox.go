@@ -46,6 +46,7 @@ type sandbox struct {
 	removed chan struct{} // closed when nothing is left of it
 
 	installs packages.Quota
+	adoption *adoption // nil for one that this executor made
 
 	taken atomic.Bool // it is somebody's, or about to be
 
@@ -115,6 +116,19 @@ func (s *sandbox) Digest() string { return s.digest }
 
 // SetTaken says that it is somebody's, or nobody's again.
 func (s *sandbox) SetTaken(taken bool) { s.taken.Store(taken) }
+
+// IsReady reports whether it can be had, by whoever comes first.
+func (s *sandbox) IsReady() bool {
+	if s.adoption == nil {
+		return true
+	}
+	select {
+	case <-s.adoption.done:
+		return true
+	default:
+		return false
+	}
+}
 
 // IsTaken reports whether it is somebody's, or about to be.
 func (s *sandbox) IsTaken() bool { return s.taken.Load() }

@@ -14,8 +14,8 @@ import (
 )
 
 // SandboxStats says what the sandbox uses.
-func (e *Executor) SandboxStats(_ context.Context, id string) (yurt.SandboxStats, error) {
-	s, err := e.find(id)
+func (e *Executor) SandboxStats(ctx context.Context, id string) (yurt.SandboxStats, error) {
+	s, err := e.find(ctx, id)
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}

@@ -54,20 +54,20 @@ func (e *Executor) watchInit(s *sandbox) {
 	defer stop()
 	if s.process.Wait() == nil {
 		close(s.process.gone)
-		e.initDied(s)
+		e.died(s, "its init process ended")
 	}
 }
 
-// initDied marks the sandbox dead and tells the watchers. What its init leaves
+// died marks the sandbox dead and tells the watchers, the first time. What its init leaves
 // behind dies with it; the rest is removed when the sandbox is destroyed.
-func (e *Executor) initDied(s *sandbox) {
+func (e *Executor) died(s *sandbox, why string) {
 	s.mu.Lock()
-	if s.ending {
+	if s.ending || s.dead != "" {
 		s.mu.Unlock()
 		return
 	}
-	s.dead = "its init process ended"
-	e.leave(s, "its sandbox died: its init process ended")
+	s.dead = why
+	e.leave(s, "its sandbox died: "+why)
 	s.mu.Unlock()
 	if words := s.lastWords(); words != "" {
 		s.mu.Lock()
@@ -90,6 +90,9 @@ func (e *Executor) leave(s *sandbox, why string) {
 	default:
 	}
 	close(s.gone)
+	if s.adoption != nil {
+		s.adoption.cancel()
+	}
 	e.reserves.Drop(s)
 	if s.slot != nil && s.slot.Spec.Once && s.IsTaken() {
 		e.slots.End(s.slot, why, false) // before its record is gone, or the next executor would make another

@@ -66,11 +66,20 @@ func Read(path string, record any) error {
 
 // CheckVersion refuses a record that a newer version wrote, whatever else is in it.
 func CheckVersion(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("reading a record: %w", err)
+	}
+	return CheckVersionOf(data)
+}
+
+// CheckVersionOf is [CheckVersion] of a record that is no file of its own.
+func CheckVersionOf(record []byte) error {
 	var head struct {
 		Version int `json:"version"`
 	}
-	if err := Read(path, &head); err != nil {
-		return err
+	if err := json.Unmarshal(record, &head); err != nil {
+		return fmt.Errorf("reading a record: %w", err)
 	}
 	if head.Version > Version {
 		return fmt.Errorf("%w (record %d, this one knows %d)", ErrNewer, head.Version, Version)

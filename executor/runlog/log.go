@@ -86,6 +86,18 @@ func Open(place Place, each func(Entry)) (*Log, error) {
 	return l, nil
 }
 
+// First returns the first entry of the log at the path, and leaves the log as it is.
+func First(path string) (Entry, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Entry{}, fmt.Errorf("opening a log: %w", err)
+	}
+	defer file.Close()
+	l := &Log{file: file}
+	entry, _, err := l.read(l.readAt, 0, -1)
+	return entry, err
+}
+
 func (l *Log) open(each func(Entry)) (err error) {
 	if l.file, err = os.OpenFile(l.place.Path, os.O_RDWR, 0); err != nil {
 		return fmt.Errorf("opening a log: %w", err)

@@ -14,6 +14,7 @@ type Sandbox interface {
 	comparable
 
 	ID() string
+	IsReady() bool // it can be used: an earlier node's is taken over first
 	IsTaken() bool // it is somebody's, or about to be
 	IsGone() bool  // it has died, or is being destroyed
 }
@@ -115,7 +116,8 @@ func (sl *Slot[S]) View() yurt.Slot {
 	switch s := sl.sandbox; {
 	case !sl.ended.IsZero():
 		view.State = yurt.SlotEnded
-	case s == none, s.IsTaken() && s.IsGone() && !sl.Spec.Once: // which its keeper is about to see
+	case s == none, !s.IsTaken() && !s.IsReady():
+	case s.IsTaken() && s.IsGone() && !sl.Spec.Once: // which its keeper is about to see
 	default:
 		view.SandboxID, view.State = s.ID(), yurt.SlotReady
 		if s.IsTaken() {

@@ -22,6 +22,7 @@ type sandbox struct {
 }
 
 func (s *sandbox) ID() string    { return "sbx" }
+func (s *sandbox) IsReady() bool { return true }
 func (s *sandbox) IsTaken() bool { return s.taken.Load() }
 func (s *sandbox) IsGone() bool {
 	select {
