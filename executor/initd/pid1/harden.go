@@ -32,6 +32,9 @@ func readFilter(file *os.File) ([]byte, error) {
 // harden puts every thread of this process, and so all that they will ever start,
 // under the seccomp filter, and makes the process opaque to the others.
 func harden(program []byte) error {
+	if err := dumpNothing(); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming undumpable: %w", err)
 	}
@@ -40,6 +43,21 @@ func harden(program []byte) error {
 		return errors.New("no-new-privileges is not set")
 	}
 	return loadFilter(program)
+}
+
+// dumpNothing sets the limit of core dumps to the 1 byte at which the kernel makes none. It was
+// set before this program was executed; but where that changes the label of SELinux's the
+// kernel lowers it to 0, with which a program of the host's would be started to take one.
+func dumpNothing() error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return fmt.Errorf("reading the limit of core dumps: %w", err)
+	}
+	limit.Cur = min(1, limit.Max)
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &limit); err != nil {
+		return fmt.Errorf("setting the limit of core dumps: %w", err)
+	}
+	return nil
 }
 
 // allowing returns the filter with the calls allowed that init makes for its children
