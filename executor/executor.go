@@ -51,9 +51,11 @@ type Config struct {
 	// HostPaths are what of the host a template may bind, with all below it; nil
 	// means [yurt.OfferedHostPaths].
 	HostPaths []string
-	// AppArmorProfile and SELinuxLabel confine all processes of every sandbox, as the
-	// host's policy says; "" for none. The host must have what is given.
-	AppArmorProfile, SELinuxLabel string
+	// AppArmorProfile and SELinux confine all processes of every sandbox, as the
+	// host's policy says; the zero value for neither. The host must have what is given. Of
+	// SELinux's, each sandbox has categories of its own, see [lsm.Labels.For].
+	AppArmorProfile string
+	SELinux         lsm.Labels
 	// Transient ends every sandbox when the executor is gone, however it went.
 	Transient bool
 	// Bounds of what there is at once; 0 means a default. What would be beyond one is
@@ -143,7 +145,7 @@ func New(config Config) (*Executor, error) {
 			return nil, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
 		}
 	}
-	if err := lsm.CheckLabels(config.AppArmorProfile, config.SELinuxLabel); err != nil {
+	if err := lsm.CheckLabels(config.AppArmorProfile, config.SELinux); err != nil {
 		return nil, err
 	}
 	state, err := filepath.Abs(config.StateDir)

@@ -18,9 +18,9 @@ func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	for name, label := range map[string]func(*executor.Config){
 		"AppArmor": func(c *executor.Config) { c.AppArmorProfile = "yurt-test-not-there" },
-		"SELinux":  func(c *executor.Config) { c.SELinuxLabel = "system_u:system_r:container_t:s0" },
+		"SELinux":  func(c *executor.Config) { c.SELinux = seLinux() },
 	} {
-		if _, err := os.Stat("/sys/fs/selinux/enforce"); err == nil && name == "SELinux" {
+		if name == "SELinux" && lsm.HasSELinux() {
 			continue // it has
 		}
 		config := rig.Config(t, rig.Build(t))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/disk"
+	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/rootfs"
@@ -119,7 +120,7 @@ func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout) 
 		Disk: spec.Resources.Disk, Memory: spec.Resources.Memory,
 		CgroupPath: e.cgroups.BirthPath(s.id), InitArgs: initArgs(spec),
 		MaxFiles:  max(maxOpenFiles, uint64(spec.Limits().Ulimits.NoFile)),
-		Workspace: workspace, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinuxLabel,
+		Workspace: workspace, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinux.For(idrange.Number(s.record.IDBase)),
 		Layered: spec.Template.Isolation.PerExecution, Uptime: uptime,
 	}), nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/sysmon"
 )
@@ -48,7 +49,8 @@ type nodeFlags struct {
 	stateDir, runDir, logFormat                 string
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
 	checksums                                   string
-	appArmor, seLinux                           string
+	appArmor                                    string
+	seLinux                                     lsm.Labels
 	stayAwake                                   time.Duration
 	packages                                    packageFlags
 	images                                      imageFlags
@@ -64,7 +66,8 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
 	flags.DurationVar(&f.stayAwake, "stay-awake", executor.DefaultStayAwake, "how long at most to keep the host's processors awake for each who waits for a sandbox or an execution; 0 lets them sleep, and takes less power")
 	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
-	flags.StringVar(&f.seLinux, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0 (default: none)")
+	flags.StringVar(&f.seLinux.Process, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0; each gets categories of its own (default: none)")
+	flags.StringVar(&f.seLinux.Files, "selinux-file-label", "", "with --selinux-label: the label of what a sandbox may write to, such as system_u:object_r:container_file_t:s0")
 	f.packages.add(flags)
 	f.images.add(flags)
 	flags.StringVar(&f.checksums, "runtime-checksums", "", "a file with what sha256sum prints of the language runtimes: none but those are started (default: any in the plugin directory)")
@@ -114,6 +117,6 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 		c.RuntimeChecksums = checksums
 		c.StayAwake = cmp.Or(f.stayAwake, -1) // which is not at all
-		c.AppArmorProfile, c.SELinuxLabel = f.appArmor, f.seLinux
+		c.AppArmorProfile, c.SELinux = f.appArmor, f.seLinux
 	})
 }

@@ -126,8 +126,10 @@ func checkLSM() Finding {
 	switch {
 	case lsm.HasAppArmor():
 		f.Detail = "the host has AppArmor; yurt executor --apparmor-profile names the profile for sandboxes"
+	case lsm.HasSELinux() && !lsm.EnforcesSELinux():
+		f.Detail = "the host has SELinux, which is permissive: it refuses nothing"
 	case lsm.HasSELinux():
-		f.Detail = "the host has SELinux; yurt executor --selinux-label names the label for sandboxes"
+		f.Detail = "the host has SELinux; yurt executor --selinux-label and --selinux-file-label name the labels for sandboxes"
 	}
 	return f
 }

@@ -22,6 +22,9 @@ const (
 	count = (End - First) / oci.IDRange
 )
 
+// Number returns which of the parts begins with the id; the first is 0.
+func Number(base uint32) int { return int(base-First) / oci.IDRange }
+
 // Ranges hands out the parts. Its methods may be called concurrently.
 type Ranges struct {
 	mu   sync.Mutex

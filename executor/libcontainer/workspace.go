@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/opencontainers/selinux/go-selinux/label"
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/disk/loop"
@@ -27,7 +28,7 @@ func mountWorkspace(id string, spec *specs.Spec) (drop func() error, err error) 
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("mounting the workspace: %w", err)
 		}
-		if err := mountAt(m.Source, dir); err != nil {
+		if err := mountAt(m.Source, dir, spec.Linux.MountLabel); err != nil {
 			return nil, errors.Join(err, os.Remove(dir))
 		}
 		m.Source = dir
@@ -36,13 +37,17 @@ func mountWorkspace(id string, spec *specs.Spec) (drop func() error, err error) 
 	return func() error { return nil }, nil
 }
 
-func mountAt(source, dir string) error {
+func mountAt(source, dir, seLinux string) error {
 	info, err := os.Stat(source)
 	if err != nil {
 		return fmt.Errorf("mounting the workspace: %w", err)
 	}
 	if !info.IsDir() {
-		return loop.Mount(source, dir)
+		return loop.Mount(source, dir, seLinux)
+	}
+	// What is made in it has the type of its label from there.
+	if err := label.SetFileLabel(source, seLinux); err != nil {
+		return fmt.Errorf("labelling the workspace: %w", err)
 	}
 	if err := unix.Mount(source, dir, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mounting the workspace: %w", err)

@@ -5,21 +5,48 @@
 package lsm
 
 import (
+	"fmt"
 	"os"
 	"strings"
+
+	"github.com/opencontainers/selinux/go-selinux"
 
 	"github.com/yurtrun/yurt"
 )
 
-// Where the kernel says what it has of mandatory access control.
+// Where the kernel says what it has of AppArmor.
 const (
 	appArmorEnabled  = "/sys/module/apparmor/parameters/enabled"
 	appArmorProfiles = "/sys/kernel/security/apparmor/profiles"
-	seLinuxEnforce   = "/sys/fs/selinux/enforce"
 )
 
+// Labels are SELinux's of a sandbox; the zero value is none.
+type Labels struct {
+	Process string // of all its processes
+	Files   string // of the file systems that it may write to
+}
+
+// maxSandboxes is how many sandboxes have categories of their own.
+const maxSandboxes = 64 * 64
+
+// For returns the labels of one sandbox of the host, by its number, which is less than
+// 4096. Levels without categories get two, of c0 to c127, that no other sandbox has, so
+// that it cannot have another's files; others stay as the operator gave them.
+func (l Labels) For(sandbox int) Labels {
+	categories := fmt.Sprintf(":c%d,c%d", sandbox/64, 64+sandbox%64)
+	return Labels{withCategories(l.Process, categories), withCategories(l.Files, categories)}
+}
+
+func withCategories(label, categories string) string {
+	context, err := selinux.NewContext(label)
+	if level := context["level"]; err != nil || level == "" || strings.ContainsAny(level, "-:") {
+		return label
+	}
+	return label + categories
+}
+
 // CheckLabels refuses labels that this host would not enforce.
-func CheckLabels(profile, label string) error {
+func CheckLabels(profile string, labels Labels) error {
 	if profile != "" {
 		if !HasAppArmor() {
 			return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "profile %q was given, and AppArmor is not enabled on this host; leave it out, or boot with apparmor=1", profile)
@@ -29,8 +56,29 @@ func CheckLabels(profile, label string) error {
 			return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "there is no profile %q loaded on this host; load it with apparmor_parser", profile)
 		}
 	}
-	if label != "" && !HasSELinux() {
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is not enabled on this host; leave it out, or boot with selinux=1", label)
+	if labels == (Labels{}) {
+		return nil
+	}
+	return labels.check()
+}
+
+func (l Labels) check() error {
+	if !HasSELinux() {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is not enabled on this host; leave it out, or boot with selinux=1", l.Process+l.Files)
+	}
+	if !EnforcesSELinux() {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is permissive on this host; leave it out, or have it enforce with setenforce 1", l.Process+l.Files)
+	}
+	last := l.For(maxSandboxes - 1)
+	for _, label := range []struct{ field, given, value string }{
+		{"selinux_label", l.Process, last.Process}, {"selinux_file_label", l.Files, last.Files},
+	} {
+		if label.given == "" {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, label.field, "sandboxes have a label of SELinux for their processes and one for their files; give both, or none")
+		}
+		if err := selinux.SecurityCheckContext(label.value); err != nil {
+			return yurt.FieldErrorf(yurt.CodeNotSupported, label.field, "this host's policy has no label %q, as a sandbox would get for %q: %v", label.value, label.given, err)
+		}
 	}
 	return nil
 }
@@ -42,10 +90,11 @@ func HasAppArmor() bool {
 }
 
 // HasSELinux reports whether SELinux is enabled on this host.
-func HasSELinux() bool {
-	_, err := os.Stat(seLinuxEnforce)
-	return err == nil
-}
+func HasSELinux() bool { return selinux.GetEnabled() }
+
+// EnforcesSELinux reports whether SELinux, if it is enabled, also refuses what its policy does
+// not allow.
+func EnforcesSELinux() bool { return selinux.EnforceMode() == selinux.Enforcing }
 
 // hasProfile reports whether the text, of lines "NAME (MODE)", names the profile.
 func hasProfile(text, profile string) bool {

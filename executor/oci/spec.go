@@ -7,6 +7,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
@@ -25,9 +26,9 @@ type Options struct {
 	MaxFiles   uint64   // open files of a process
 	Workspace  string   // on the host's disk, what holds it: an image's file, or a directory; "" for memory
 	AppArmor   string   // profile of all processes; "" for none
-	SELinux    string   // label of all processes; "" for none
-	Layered    bool     // init gives each process namespaces of its own
-	Uptime     *Uptime  // what the clocks of the host show; nil where the kernel has no time namespaces
+	SELinux    lsm.Labels
+	Layered    bool    // init gives each process namespaces of its own
+	Uptime     *Uptime // what the clocks of the host show; nil where the kernel has no time namespaces
 }
 
 // Spec returns the specification. Root.Path is left to the launcher, which lays
@@ -54,6 +55,7 @@ func Spec(o Options) *specs.Spec {
 			GIDMappings:   []specs.LinuxIDMapping{{ContainerID: 0, HostID: o.IDBase, Size: IDRange}},
 			MaskedPaths:   maskedPaths(),
 			ReadonlyPaths: readonlyPaths(),
+			MountLabel:    o.SELinux.Files,
 			CgroupsPath:   o.CgroupPath,
 			Sysctl:        sysctls(),
 			// What a sandbox may not reach at all; limits are set by executor/cgroup.
@@ -80,7 +82,7 @@ func initProcess(o Options) *specs.Process {
 	return &specs.Process{
 		User:            specs.User{UID: 0, GID: 0},
 		ApparmorProfile: o.AppArmor,
-		SelinuxLabel:    o.SELinux,
+		SelinuxLabel:    o.SELinux.Process,
 		Args:            append([]string{layout.InitPath}, o.InitArgs...),
 		// HOME, or it is looked for. One processor at a time is enough for one who waits
 		// nearly always, and takes less memory.

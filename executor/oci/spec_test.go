@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
@@ -174,11 +175,11 @@ func TestPathsOfProcThatTellOrAct(t *testing.T) {
 
 func TestOptionsOfTheSpec(t *testing.T) {
 	o := options()
-	o.AppArmor, o.SELinux, o.Workspace, o.Layered = "profile", "label", "/state/workspace.img", true
+	o.AppArmor, o.SELinux, o.Workspace, o.Layered = "profile", lsm.Labels{Process: "label", Files: "files"}, "/state/workspace.img", true
 	o.Uptime = &Uptime{Monotonic: 5, Boottime: 7}
 	spec := Spec(o)
-	if spec.Process.ApparmorProfile != "profile" || spec.Process.SelinuxLabel != "label" {
-		t.Errorf("labels are %q and %q", spec.Process.ApparmorProfile, spec.Process.SelinuxLabel)
+	if spec.Process.ApparmorProfile != "profile" || spec.Process.SelinuxLabel != "label" || spec.Linux.MountLabel != "files" {
+		t.Errorf("labels are %q, %q and %q", spec.Process.ApparmorProfile, spec.Process.SelinuxLabel, spec.Linux.MountLabel)
 	}
 	if !slices.Contains(spec.Process.Capabilities.Effective, "CAP_SYS_ADMIN") {
 		t.Error("init cannot mount for a layer")

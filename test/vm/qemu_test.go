@@ -22,6 +22,7 @@ type machine struct {
 	initrd      string // file
 	work        string // directory that the guest sees at /run/vm, read-only
 	console     string // file that the kernel's messages go to
+	boot        string // parameters of the kernel's, beside those of every machine
 }
 
 // Size of the machine.
@@ -89,7 +90,7 @@ func (m machine) args() []string {
 		"-kernel", m.kernel.image(), "-initrd", m.initrd,
 		// What distributions of cgroup v2 boot with; then, what makes it fast.
 		"-append", "console=ttyS0 panic=-1 loglevel=4 cgroup_no_v1=all systemd.unified_cgroup_hierarchy=1" +
-			" mitigations=off nokaslr random.trust_cpu=on tsc=reliable no_timer_check",
+			" mitigations=off nokaslr random.trust_cpu=on tsc=reliable no_timer_check " + m.boot,
 		"-serial", "file:" + m.console, "-serial", "stdio",
 	}, share("root", "/"), share("work", m.work), m.accelerator.args)
 }

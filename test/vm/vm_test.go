@@ -104,6 +104,25 @@ func TestAttacksOnQuotas(t *testing.T) {
 	}
 }
 
+// TestSELinux boots the machine with SELinux, of which a kernel has one policy, in AppArmor's place.
+func TestSELinux(t *testing.T) {
+	m := prepare(t)
+	m.boot = "security=selinux selinux=1 enforcing=1"
+	policy := filepath.Join(m.work, "policy")
+	cmd := exec.CommandContext(t.Context(), "secilc", "--output="+policy, "--filecontext="+os.DevNull, "testdata/policy.cil")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("compiling the policy (Debian: apt-get install secilc): %v: %s", err, out)
+	}
+	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor")
+	m.command(t, "/run/vm/executor.test", "-test.v", "-test.timeout="+patience.String(), "-test.run=^TestSELinux")
+	passed, _ := m.test(t)
+	for _, name := range []string{"TestSELinuxLabels", "TestSELinuxAndQuotas", "TestSELinuxDenies", "TestSELinuxThatIsNotEnforced"} {
+		if !passed[name] {
+			t.Errorf("%s did not pass in the virtual machine", name)
+		}
+	}
+}
+
 // TestClockJumps sets the clock of a machine ahead and back while sessions are served there.
 func TestClockJumps(t *testing.T) {
 	m := prepare(t)

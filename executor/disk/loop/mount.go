@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/opencontainers/selinux/go-selinux/label"
 	"golang.org/x/sys/unix"
 )
 
@@ -14,8 +15,8 @@ import (
 const Control = "/dev/loop-control"
 
 // Mount mounts the image at dir, for no device and no program that gains privileges to
-// be honoured in it.
-func Mount(image, dir string) error {
+// be honoured in it. All in it has the label of SELinux's, if there is one.
+func Mount(image, dir, seLinux string) error {
 	device, err := attach(image)
 	if err != nil {
 		return fmt.Errorf("attaching a disk image: %w", err)
@@ -25,7 +26,8 @@ func Mount(image, dir string) error {
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOATIME
 	// What is written survives the sandbox in no case, so no cache has to be flushed for
 	// it; what is removed gives its space back.
-	if err := unix.Mount(device.Name(), dir, "ext4", flags, "nobarrier,discard,errors=remount-ro"); err != nil {
+	options := label.FormatMountLabel("nobarrier,discard,errors=remount-ro", seLinux)
+	if err := unix.Mount(device.Name(), dir, "ext4", flags, options); err != nil {
 		return fmt.Errorf("mounting a disk image: %w", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "lost+found")); err != nil {

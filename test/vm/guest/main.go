@@ -43,7 +43,7 @@ func main() {
 }
 
 func run() error {
-	for _, step := range []func() error{loadModules, mountRoot, enterRoot, makeCgroups, loopbackUp} {
+	for _, step := range []func() error{loadModules, mountRoot, enterRoot, loadPolicy, makeCgroups, loopbackUp} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -136,6 +136,25 @@ func enterRoot() error {
 		return fmt.Errorf("sharing the root: %w", err)
 	}
 	return os.Chdir("/")
+}
+
+// loadPolicy loads the policy of SELinux's that the machine was given, if any.
+func loadPolicy() error {
+	policy, err := os.ReadFile(filepath.Join(workDir, "policy"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	const kernel = "/sys/fs/selinux"
+	if err := unix.Mount("selinuxfs", kernel, "selinuxfs", 0, ""); err != nil {
+		return fmt.Errorf("mounting selinuxfs: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(kernel, "load"), policy, 0); err != nil {
+		return fmt.Errorf("loading the policy: %w", err)
+	}
+	return nil
 }
 
 // group is where the tests run: on a host with systemd a service never is in the
