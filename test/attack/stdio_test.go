@@ -60,8 +60,7 @@ func TestStdio(t *testing.T) {
 	if err := os.WriteFile(file, []byte(prelude+throughStdio+"\nprint('held')\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rig.Build(t)
-	yurt := rig.BuildYurt(t, "yurt", "v1")
+	yurt := rig.BuildYurt(t, "yurt", "test")
 	for name, begin := range map[string]func(*testing.T) caller{
 		"pipes":                       pipes,
 		"a pipe with a secret in it":  sharedPipe,

@@ -29,7 +29,7 @@ type Inventory struct {
 // Process is one process.
 type Process struct {
 	PID int
-	Exe string
+	Exe string // the path of its program, which may have been replaced
 }
 
 // Count returns how many things are there altogether.
@@ -131,6 +131,7 @@ func processes(stateDir, group string) ([]Process, error) {
 			continue // a kernel thread, or gone meanwhile
 		}
 		if mentions(filepath.Join(dir, "cgroup"), group) || mentions(filepath.Join(dir, "cmdline"), stateDir) || mentions(filepath.Join(dir, "environ"), stateDir) {
+			exe = strings.TrimSuffix(exe, " (deleted)") // as the kernel marks what was replaced
 			found = append(found, Process{PID: pid, Exe: exe})
 		}
 	}

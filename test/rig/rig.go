@@ -101,14 +101,11 @@ func buildOnce(root string, b Binaries) error {
 			return err
 		}
 	}
-	lock, err := os.OpenFile(filepath.Join(b.Dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	unlock, err := lockBuilds(b)
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("waiting for another build: %w", err)
-	}
+	defer unlock()
 	builds := []struct {
 		out, pkg, cgo, linking string
 	}{
@@ -128,11 +125,30 @@ func buildOnce(root string, b Binaries) error {
 	return nil
 }
 
+// lockBuilds keeps the tests of other packages from building at the same time: a program that
+// is there and up to date stays, and is not replaced under one that runs.
+func lockBuilds(b Binaries) (unlock func(), err error) {
+	lock, err := os.OpenFile(filepath.Join(b.Dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("waiting for another build: %w", err), lock.Close())
+	}
+	return func() { lock.Close() }, nil
+}
+
 // BuildYurt builds the command beside the programs of [Build], under a name and as a
-// version of its own, and returns its path.
+// version of its own, and returns its path. Tests that run side by side give one name one version.
 func BuildYurt(t testing.TB, name, version string) string {
 	t.Helper()
-	path := filepath.Join(Build(t).Dir, name)
+	b := Build(t)
+	unlock, err := lockBuilds(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	path := filepath.Join(b.Dir, name)
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/yurt")
 	cmd.Dir = Root(t)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
