@@ -115,9 +115,7 @@ func (e *Executor) recognize(id string) (*sandbox, error) {
 	s.adoption = e.newAdoption()
 	if err := e.keepAgain(s); err != nil {
 		s.adoption.cancel()
-		s.release()
-		e.layers.Release(id)
-		e.images.Release(id)
+		e.relinquish(s)
 		if in != nil && in.Spec.Once && !record.Warm {
 			e.slots.End(in, "its sandbox was lost: "+err.Error(), false)
 		}

@@ -89,9 +89,7 @@ func (e *Executor) remove(s *sandbox) error {
 	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
 	defer cancel()
 	s.waitRuns(ctx) // their output ends with init, so this is short
-	s.release()
-	e.layers.Release(s.id)
-	e.images.Release(s.id)
+	e.relinquish(s)
 	if err := s.removeDirs(); err != nil {
 		return err
 	}
@@ -100,6 +98,13 @@ func (e *Executor) remove(s *sandbox) error {
 	e.mu.Unlock()
 	e.ids.Free(s.record.IDBase)
 	return nil
+}
+
+// relinquish lets go of what the sandbox has of this node: descriptors, layers, its image.
+func (e *Executor) relinquish(s *sandbox) {
+	s.release()
+	e.layers.Release(s.id)
+	e.images.Release(s.id)
 }
 
 // DestroyAll closes every slot, destroys every sandbox of this node and returns when they

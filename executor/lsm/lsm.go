@@ -5,6 +5,7 @@
 package lsm
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -63,11 +64,12 @@ func CheckLabels(profile string, labels Labels) error {
 }
 
 func (l Labels) check() error {
+	given := cmp.Or(l.Process, l.Files)
 	if !HasSELinux() {
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is not enabled on this host; leave it out, or boot with selinux=1", l.Process+l.Files)
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is not enabled on this host; leave it out, or boot with selinux=1", given)
 	}
 	if !EnforcesSELinux() {
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is permissive on this host; leave it out, or have it enforce with setenforce 1", l.Process+l.Files)
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "selinux_label", "label %q was given, and SELinux is permissive on this host; leave it out, or have it enforce with setenforce 1", given)
 	}
 	last := l.For(maxSandboxes - 1)
 	for _, label := range []struct{ field, given, value string }{
