@@ -65,7 +65,8 @@ func destroy(t *testing.T, group Group) {
 
 func modest() Limits { return Limits{CPU: 0.5, Memory: 64 << 20, PIDs: 50} }
 
-// startIn starts a shell line that is born in the cgroups of the tasks files.
+// startIn starts a shell line that is born in the cgroups of the tasks files, and begins
+// when the thread that brought it there counts in them no more.
 func startIn(t *testing.T, files func() ([]*os.File, error), line string) *exec.Cmd {
 	t.Helper()
 	tasks, err := files()
@@ -74,7 +75,12 @@ func startIn(t *testing.T, files func() ([]*os.File, error), line string) *exec.
 	}
 	defer closeAll(tasks)
 	before := ourThreads(t, tasks)
-	cmd := exec.Command("/bin/sh", "-c", line)
+	cmd := exec.Command("/bin/sh", "-c", "read begin; "+line)
+	begin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer begin.Close()
 	done := make(chan error)
 	go onThread(func() {
 		for _, f := range tasks {
