@@ -10,8 +10,8 @@ import (
 // is over before that.
 const askEvery = 2 * time.Second
 
-// Teller is an [Engine] that can say of a slot which it started that nothing will come of
-// it. The node may not be able to: what starts slots there may have failed before it.
+// Teller is an [Engine] that can say of a slot which it has started that nothing will come of
+// it, or that it is gone. The node may not be able to: what starts slots there may have failed before it.
 type Teller interface {
 	// Failed returns why the slot has failed, and nil while it has not or that is unclear.
 	Failed(ctx context.Context, slotID string) error

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,7 +42,7 @@ type warm struct {
 	mu      sync.Mutex
 	seen    map[string]counted        // by node
 	claims  map[string]claims         // by digest; since this controller was started
-	opening map[string]string         // digests of slots whose Open is under way, by id
+	opening map[string]opening        // slots whose Open is under way, by id
 	fresh   map[string]freshSlot      // that have opened, and the view may not show
 	unseen  map[string]int            // slots that the engine had and no node, by digest
 	listed  bool                      // unseen was found out since this controller leads
@@ -56,6 +57,14 @@ type counted struct {
 
 type claims struct{ hits, misses int64 }
 
+type opening struct {
+	digest string
+	cancel context.CancelCauseFunc
+}
+
+// errRetired ends the wait for a slot that was ended as one too many.
+var errRetired = errors.New("the slot was not needed any more")
+
 type freshSlot struct {
 	digest string
 	until  time.Time
@@ -64,7 +73,7 @@ type freshSlot struct {
 func newWarm(p *Placer) *warm {
 	return &warm{
 		placer: p, changed: make(chan struct{}, 1), seen: map[string]counted{}, claims: map[string]claims{},
-		opening: map[string]string{}, fresh: map[string]freshSlot{}, unseen: map[string]int{}, rooms: map[string]yurt.Resources{},
+		opening: map[string]opening{}, fresh: map[string]freshSlot{}, unseen: map[string]int{}, rooms: map[string]yurt.Resources{},
 	}
 }
 
@@ -96,10 +105,10 @@ func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
 		s.Hits, s.Misses, s.Owed = n.hits, n.misses, n.misses
 		stock[digest] = s
 	}
-	for _, digest := range w.opening { // what is made in these, the planner counts
-		s := stock[digest]
+	for _, slot := range w.opening { // what is made in these, the planner counts
+		s := stock[slot.digest]
 		s.Making = max(0, s.Making-1)
-		stock[digest] = s
+		stock[slot.digest] = s
 	}
 	for digest, n := range w.unseen {
 		s := stock[digest]
@@ -146,17 +155,22 @@ func (w *warm) count(node NodeState) {
 }
 
 // Open implements pool.Supply: it has the engine grant a slot, and waits until its sandbox
-// is ready.
+// is ready. One that is retired before that is seen was open, and is no failure.
 func (w *warm) Open(ctx context.Context, template yurt.Template) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	digest := template.Digest()
 	id := warmPrefix + yurt.NewSandboxID()
 	w.mu.Lock()
-	w.opening[id] = digest
+	w.opening[id] = opening{digest, cancel}
 	w.mu.Unlock()
 	err := w.open(ctx, id, template)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.opening, id)
+	if errors.Is(context.Cause(ctx), errRetired) {
+		return nil
+	}
 	if err == nil {
 		w.fresh[id] = freshSlot{digest, time.Now().Add(settleTime)}
 	}
@@ -264,6 +278,7 @@ func (w *warm) retire(ctx context.Context, node, digest string, most int) (int, 
 	limited, cancel := context.WithTimeout(ctx, claimLimit)
 	defer cancel()
 	ids, err := slots.RetireSlots(limited, digest, most)
+	w.retired(ids)
 	var stops sync.WaitGroup
 	for _, id := range ids {
 		stops.Go(func() {
@@ -274,6 +289,19 @@ func (w *warm) retire(ctx context.Context, node, digest string, most int) (int, 
 	}
 	stops.Wait()
 	return len(ids), err
+}
+
+// retired has nobody count on slots that were ended, or wait for them: who watches a node
+// may never see a slot that was ready there for a moment.
+func (w *warm) retired(ids []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		if slot, under := w.opening[id]; under {
+			slot.cancel(errRetired)
+		}
+		delete(w.fresh, id)
+	}
 }
 
 // Changed implements pool.Supply.

@@ -19,7 +19,8 @@ import (
 // farm is nodes with slots, an engine that grants a bounded number of them, and a view
 // that is late.
 type farm struct {
-	room int // slots that there is room for, on each node
+	room  int           // slots that there is room for, on each node
+	pause time.Duration // for which who watches slots is told of nothing new
 
 	mu      sync.Mutex
 	began   time.Time
@@ -277,6 +278,7 @@ func (n *plot) WatchSlots(ctx context.Context, _ string, each func([]yurt.Slot) 
 		if err := each(list); err != nil {
 			return err
 		}
+		time.Sleep(n.farm.pause)
 		select {
 		case <-rung:
 		case <-ctx.Done():
@@ -404,6 +406,45 @@ func TestWarmSlots(t *testing.T) {
 		}
 		if f.started > 4+20+20 {
 			t.Errorf("%d slots were started", f.started)
+		}
+	})
+}
+
+// TestRetiredUnseen: nobody waits for a slot that was ended as one too many before who
+// opens it has seen that it is ready, nor counts on it.
+func TestRetiredUnseen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, one := newFarm(100, "n1"), pooled("one", 0, 8)
+		f.pause = 3 * time.Second
+		p := f.controller(t)
+		var least atomic.Int32
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			p.RunPools(ctx, func(context.Context) ([]yurt.Template, error) {
+				sized := one
+				sized.WarmPool.Min, sized.WarmPool.Max = int(least.Load()), int(least.Load())
+				return []yurt.Template{sized}, nil
+			}, func() bool { return true })
+		})
+		defer running.Wait()
+		defer stop()
+		for _, step := range []struct {
+			least int32
+			after time.Duration
+		}{
+			{4, 2 * time.Second}, // they are ready, and who opens them has not seen it
+			{1, 2 * time.Second},
+			{6, 12 * time.Second},
+		} {
+			least.Store(step.least)
+			time.Sleep(step.after)
+			if all, ready := f.slots(one.Digest()); all != int(step.least) || ready != all {
+				t.Errorf("there are %d slots, %d of them ready; want %d", all, ready, step.least)
+			}
+		}
+		if pools, err := p.Pools(t.Context(), []yurt.Template{one}); err != nil || pools[0].Failure != "" || pools[0].Pending != 0 {
+			t.Errorf("it says %+v, %v", pools, err)
 		}
 	})
 }

@@ -63,6 +63,9 @@ type key struct {
 	state cluster.NodeState
 	valid bool
 	gone  time.Time // since when it is not there; zero while it is
+	// returning says that Consul came back without it, which says nothing of the node: it is
+	// shown as it was until it has announced itself again or is forgotten.
+	returning bool
 }
 
 // New returns a view that follows Consul until Close. It waits for no answer.
@@ -161,7 +164,7 @@ func (v *View) publish() {
 			continue
 		}
 		state := k.state
-		state.Healthy = k.gone.IsZero() && !v.failing[name]
+		state.Healthy = (k.gone.IsZero() || k.returning) && !v.failing[name]
 		nodes = append(nodes, state)
 	}
 	if reflect.DeepEqual(nodes, v.nodes) {
@@ -172,7 +175,7 @@ func (v *View) publish() {
 	v.changed = make(chan struct{})
 }
 
-// setKeys takes over what Consul says of the nodes' keys.
+// setKeys takes over what Consul says of the nodes' keys, before that it answered is noted.
 func (v *View) setKeys(pairs api.KVPairs) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -192,7 +195,7 @@ func (v *View) setKeys(pairs api.KVPairs) {
 	}
 	for name, k := range v.keys {
 		if !there[name] && k.gone.IsZero() {
-			k.gone = now
+			k.gone, k.returning = now, !v.halves[ofKeys].live
 		}
 	}
 	v.publish()

@@ -63,8 +63,41 @@ func TestANodeWhoseKeyVanishesIsForgotten(t *testing.T) {
 	}
 }
 
+// TestConsulComesBackWithoutItsMemory: a node that it does not know any more is as it was
+// until it had the time to announce itself again.
+func TestConsulComesBackWithoutItsMemory(t *testing.T) {
+	v, now := still(t)
+	first := api.KVPairs{pair(t, "a", 1, 1), pair(t, "b", 1, 1)}
+	v.setKeys(first)
+	v.answered(ofKeys, nil)
+	v.answered(ofKeys, errors.New("away"))
+	*now = now.Add(time.Hour)
+	changed := v.Changed()
+	v.setKeys(nil)
+	v.answered(ofKeys, nil)
+	select {
+	case <-changed:
+		t.Error("it shows something else at once")
+	default:
+	}
+	v.setKeys(first[:1])
+	*now = now.Add(DefaultForget)
+	v.expireNow()
+	if there, healthy := has(v, "a"); !there || !healthy {
+		t.Errorf("which came back: there %v, healthy %v", there, healthy)
+	}
+	if there, _ := has(v, "b"); there {
+		t.Error("which did not is never forgotten")
+	}
+	v.setKeys(nil)
+	if there, healthy := has(v, "a"); !there || healthy {
+		t.Errorf("which is gone later: there %v, healthy %v", there, healthy)
+	}
+}
+
 func TestANodeComesBack(t *testing.T) {
 	v, _ := still(t)
+	v.answered(ofKeys, nil)
 	v.setKeys(api.KVPairs{pair(t, "a", 7, 1)})
 	v.setKeys(nil)
 	v.setKeys(api.KVPairs{pair(t, "a", 7, 1)}) // from a Consul that was restored

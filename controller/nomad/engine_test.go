@@ -75,6 +75,7 @@ func TestRealNomad(t *testing.T) {
 		"a burst is placed, and none of it twice":     burst,
 		"an operator who purges a job harms no other": purged,
 		"a slot whose task the driver refuses":        taskRefused,
+		"a slot that an operator stops":               stopped,
 		"a namespace that is not there":               noNamespace,
 		"a jobspec that Nomad does not read":          badJobspec,
 	} {
@@ -86,9 +87,6 @@ func TestRealNomad(t *testing.T) {
 // taskRefused: that nothing comes of a slot is known by its allocation.
 func taskRefused(t *testing.T, c *rig.NomadCluster) {
 	e := newEngine(t, c) // whose jobs raw_exec cannot start: they name no command
-	if err := e.Failed(t.Context(), "refused"); err != nil {
-		t.Errorf("of a slot that is not there it is said: %v", err)
-	}
 	if _, err := e.Start(t.Context(), orderOf("refused")); err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +99,28 @@ func taskRefused(t *testing.T, c *rig.NomadCluster) {
 	})
 	if err := e.Stop(t.Context(), "refused"); err != nil {
 		t.Error(err)
+	}
+}
+
+// stopped: so is that an operator stopped its job, or removed it.
+func stopped(t *testing.T, c *rig.NomadCluster) {
+	e := newEngine(t, c)
+	for slot, purge := range map[string]bool{"stopped": false, "removed": true} {
+		if _, err := e.Start(t.Context(), orderOf(slot)); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.API.Jobs().Deregister(jobID(slot), purge, nil); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is said that the slot has ended", func() error {
+			if err := e.Failed(t.Context(), slot); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+				return fmt.Errorf("it said %w", cmp.Or(err, errors.New("nothing")))
+			}
+			return nil
+		})
+		if err := e.Stop(t.Context(), slot); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package nomad
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/nomad/api"
@@ -12,30 +14,40 @@ import (
 
 var _ cluster.Teller = (*Engine)(nil)
 
-// Failed implements cluster.Teller: a slot has failed whose allocation has, which may be
-// before its driver ever told the node's executor of it.
+// Failed implements cluster.Teller: a slot has failed that was placed and has no allocation
+// that runs, or is going to. Its driver may never have told the node's executor of it, and
+// who stopped it need not be Yurt.
 func (e *Engine) Failed(ctx context.Context, slotID string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	allocations, _, err := e.client.Jobs().Allocations(jobID(slotID), false, e.query(ctx))
-	if err != nil {
-		return nil //nolint:nilerr // it is unclear then
+	switch {
+	case err != nil || slices.ContainsFunc(allocations, runs): // in the first case it is unclear
+		return nil
+	case len(allocations) == 0:
+		return yurt.Errorf(yurt.CodeSandboxFailed, "the slot's job was removed from Nomad")
 	}
-	for _, a := range allocations {
-		if a.ClientStatus == api.AllocClientStatusFailed && a.DesiredStatus == api.AllocDesiredStatusRun {
-			return yurt.Errorf(yurt.CodeSandboxFailed, "the slot failed on node %s: Nomad says: %s", a.NodeName, strings.Join(lastWords(a), "; "))
-		}
+	last := slices.MaxFunc(allocations, func(a, b *api.AllocationListStub) int { return cmp.Compare(a.CreateIndex, b.CreateIndex) })
+	return yurt.Errorf(yurt.CodeSandboxFailed, "the slot has ended on node %s: Nomad says: %s", last.NodeName, strings.Join(lastWords(last), "; "))
+}
+
+// runs reports whether an allocation does, or is going to.
+func runs(a *api.AllocationListStub) bool {
+	switch a.ClientStatus {
+	case api.AllocClientStatusComplete, api.AllocClientStatusFailed, api.AllocClientStatusLost:
+		return false
+	default:
+		return a.DesiredStatus == api.AllocDesiredStatusRun
 	}
-	return nil
 }
 
 // lastEvents are those of a failed task that say why: that it failed, and that it is not
 // tried again.
 const lastEvents = 2
 
-// lastWords is what Nomad says last of each task of an allocation that has failed.
+// lastWords is what Nomad says last of an allocation, and of each task of it that has failed.
 func lastWords(a *api.AllocationListStub) []string {
-	words := []string{a.ClientDescription}
+	words := []string{cmp.Or(a.ClientDescription, a.DesiredDescription, "it is "+a.ClientStatus)}
 	for name, task := range a.TaskStates {
 		if !task.Failed {
 			continue

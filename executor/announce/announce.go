@@ -188,6 +188,16 @@ func (a *Announcer) register(ctx context.Context) error {
 	if err := a.client.Agent().ServiceRegisterOpts(service, api.ServiceRegisterOpts{Token: a.config.token()}.WithContext(ctx)); err != nil {
 		return fmt.Errorf("registering the executor with Consul: %w", err)
 	}
+	return a.pass(ctx) // which an agent that is started again remembers, unlike the status above
+}
+
+// pass tells Consul that the executor is there.
+func (a *Announcer) pass(ctx context.Context) error {
+	options, cancel := a.query(ctx)
+	defer cancel()
+	if err := a.client.Agent().UpdateTTLOpts(a.checkID(), "", api.HealthPassing, options); err != nil {
+		return fmt.Errorf("telling Consul that the executor is there: %w", err)
+	}
 	return nil
 }
 

@@ -192,6 +192,25 @@ func TestConsulMayGoAway(t *testing.T) {
 	}
 }
 
+// TestConsulIsStartedAgain: for it the executor is there before that has told it anything.
+func TestConsulIsStartedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.ttl = time.Hour // nothing but a change is told again
+	n, _, _ := w.run("n1", "192.0.2.7:8701")
+	n <- yurt.Capacity{Sandboxes: 1}
+	w.untilSandboxes("n1", 1)
+	if err := w.agent.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.agent.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checks, err := w.agent.Client.Agent().Checks()
+	if check := checks["service:"+ServiceName+"-n1"]; err != nil || check == nil || check.Status != consul.HealthPassing {
+		t.Errorf("its check is %+v, %v", check, err)
+	}
+}
+
 // TestConsulMayHang: an executor that Consul does not answer works on, and stops in time.
 func TestConsulMayHang(t *testing.T) {
 	w := newWorld(t)

@@ -122,11 +122,11 @@ func (a *Announcer) keepUp(ctx context.Context) error {
 	if a.session == "" {
 		return errors.New("the session of Consul is not known any more")
 	}
+	if err := a.pass(ctx); err != nil {
+		return err
+	}
 	options, cancel := a.query(ctx)
 	defer cancel()
-	if err := a.client.Agent().UpdateTTLOpts(a.checkID(), "", api.HealthPassing, options); err != nil {
-		return fmt.Errorf("telling Consul that the executor is there: %w", err)
-	}
 	options.AllowStale = true // it will be looked at again
 	pair, _, err := a.client.KV().Get(a.key(), options)
 	if err != nil {
