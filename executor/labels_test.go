@@ -34,12 +34,13 @@ func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
 	}
 }
 
-// loadProfile loads a profile of AppArmor's, under which all is allowed but to write one file.
-func loadProfile(t *testing.T) (name string) {
+// loadProfile loads a profile of AppArmor's in a mode, under which all is allowed but to write
+// one file.
+func loadProfile(t *testing.T, mode string) (name string) {
 	t.Helper()
-	name = fmt.Sprintf("yurt-test-%d", os.Getpid())
+	name = fmt.Sprintf("yurt-test-%s-%d", mode, os.Getpid())
 	file := filepath.Join(t.TempDir(), "profile")
-	text := "profile " + name + " flags=(attach_disconnected) {\n" +
+	text := "profile " + name + " flags=(attach_disconnected," + mode + ") {\n" +
 		"file,\ncapability,\nnetwork,\nmount,\numount,\npivot_root,\nsignal,\nptrace,\nunix,\n" +
 		"deny /workspace/denied w,\n}\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -56,6 +57,25 @@ func loadProfile(t *testing.T) (name string) {
 	return name
 }
 
+// TestAppArmorProfileThatIsNotEnforced is refused: it would say of what it finds that it was
+// allowed.
+func TestAppArmorProfileThatIsNotEnforced(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	if !lsm.HasAppArmor() {
+		rig.Lacks(t, "AppArmor")
+		return
+	}
+	config := rig.Config(t, rig.Build(t))
+	config.AppArmorProfile = loadProfile(t, "complain")
+	e, err := executor.New(config)
+	if yurt.CodeOf(err) != yurt.CodeNotSupported || !strings.Contains(err.Error(), "mode complain") {
+		t.Errorf("error %v", err)
+	}
+	if err == nil {
+		e.Close()
+	}
+}
+
 // TestAppArmorProfile: a sandbox's first process and all that it starts are under the profile
 // that the operator gave.
 func TestAppArmorProfile(t *testing.T) {
@@ -65,7 +85,7 @@ func TestAppArmorProfile(t *testing.T) {
 		return
 	}
 	config := rig.Config(t, rig.Build(t))
-	config.Transient, config.AppArmorProfile = true, loadProfile(t)
+	config.Transient, config.AppArmorProfile = true, loadProfile(t, "enforce")
 	e := rig.Start(t, config)
 	label := config.AppArmorProfile + " (enforce)\n"
 	for _, s := range []yurt.Sandbox{create(t, e), layered(t, e)} {

@@ -49,18 +49,32 @@ func withCategories(label, categories string) string {
 // CheckLabels refuses labels that this host would not enforce.
 func CheckLabels(profile string, labels Labels) error {
 	if profile != "" {
-		if !HasAppArmor() {
-			return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "profile %q was given, and AppArmor is not enabled on this host; leave it out, or boot with apparmor=1", profile)
-		}
-		loaded, err := os.ReadFile(appArmorProfiles)
-		if err != nil || !hasProfile(string(loaded), profile) {
-			return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "there is no profile %q loaded on this host; load it with apparmor_parser", profile)
+		if err := checkProfile(profile); err != nil {
+			return err
 		}
 	}
 	if labels == (Labels{}) {
 		return nil
 	}
 	return labels.check()
+}
+
+func checkProfile(profile string) error {
+	if !HasAppArmor() {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "profile %q was given, and AppArmor is not enabled on this host; leave it out, or boot with apparmor=1", profile)
+	}
+	loaded, err := os.ReadFile(appArmorProfiles)
+	if err != nil {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "which profiles are loaded cannot be read; mount securityfs at /sys/kernel/security: %w", err)
+	}
+	switch mode := modeOf(string(loaded), profile); mode {
+	case "enforce", "kill":
+		return nil
+	case "":
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "there is no profile %q loaded on this host; load it with apparmor_parser", profile)
+	default:
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "apparmor_profile", "profile %q is loaded in mode %s, which refuses nothing; load it to enforce, as with aa-enforce", profile, mode)
+	}
 }
 
 func (l Labels) check() error {
@@ -98,12 +112,13 @@ func HasSELinux() bool { return selinux.GetEnabled() }
 // not allow.
 func EnforcesSELinux() bool { return selinux.EnforceMode() == selinux.Enforcing }
 
-// hasProfile reports whether the text, of lines "NAME (MODE)", names the profile.
-func hasProfile(text, profile string) bool {
+// modeOf returns in which mode a profile is loaded, by a text of lines "NAME (MODE)", or "" if
+// it is not.
+func modeOf(text, profile string) string {
 	for line := range strings.Lines(text) {
-		if name, _, ok := strings.Cut(strings.TrimSpace(line), " ("); ok && name == profile {
-			return true
+		if mode, ok := strings.CutPrefix(strings.TrimSpace(line), profile+" ("); ok {
+			return strings.TrimSuffix(mode, ")")
 		}
 	}
-	return false
+	return ""
 }

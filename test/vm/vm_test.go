@@ -58,6 +58,7 @@ func ownTests() []string {
 		"TestDiskQuotaIsGivenBack",                    // with the project
 		"TestDiskQuotaOfAbandonedState",               // by whoever removes it
 		"TestAppArmorProfile",                         // of a kernel that has AppArmor
+		"TestAppArmorProfileThatIsNotEnforced",        // likewise
 		"TestLabelsThatTheHostHasNotAreRefused",       // also there
 		"TestProcessLimit",                            // pids.max
 		"TestLastProcessOfTheLimitIsUsable",           // for the runs alone
