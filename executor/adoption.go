@@ -69,9 +69,6 @@ func (e *Executor) takeOver(s *sandbox) {
 		e.died(s, "it could not be taken over: "+err.Error())
 		_ = s.process.Kill()
 		a.err = s.usable()
-		if !s.IsTaken() { // nobody else would remove it
-			_ = e.DestroySandbox(e.ctx, s.id) // when the node is closed, the next one does
-		}
 	}
 }
 

@@ -3,6 +3,8 @@ package executor_test
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -115,6 +117,26 @@ func TestManyClaimOneSandbox(t *testing.T) {
 		if won != 1 {
 			t.Errorf("%d of 500 got the one sandbox", won)
 		}
+	}
+}
+
+// TestReserveThatDies is nobody's to claim, or to destroy.
+func TestReserveThatDies(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	e := rig.Start(t, config)
+	s := reserveOne(t, e)
+	rig.Kill(t, s.PID)
+	rig.Eventually(t, "it is removed", func() bool {
+		list, err := e.Sandboxes(t.Context())
+		return err == nil && len(list) == 0
+	})
+	rig.Eventually(t, "with all that it had", func() bool {
+		left, err := os.ReadDir(filepath.Join(executor.RunDir("", config.StateDir), "sandboxes"))
+		return err == nil && len(left) == 0
+	})
+	if _, found, err := e.ClaimSandbox(t.Context(), claimable()); found || err != nil {
+		t.Errorf("found %t, %v", found, err)
 	}
 }
 

@@ -59,7 +59,8 @@ func (e *Executor) watchInit(s *sandbox) {
 }
 
 // died marks the sandbox dead and tells the watchers, the first time. What its init leaves
-// behind dies with it; the rest is removed when the sandbox is destroyed.
+// behind dies with it; the rest is removed when the sandbox is destroyed, which whoever has it
+// has done, and nobody would of one that nobody has.
 func (e *Executor) died(s *sandbox, why string) {
 	s.mu.Lock()
 	if s.ending || s.dead != "" {
@@ -80,6 +81,9 @@ func (e *Executor) died(s *sandbox, why string) {
 	view := s.view(e.config.Node)
 	e.logger.Warn("sandbox died", "sandbox", s.id, "reason", view.Reason)
 	e.tellDeath(view)
+	if !s.IsTaken() {
+		_ = e.DestroySandbox(e.ctx, s.id) // when the node is closed, the next one does
+	}
 }
 
 // leave is called once when a sandbox is not to be used any more, with its lock held.
