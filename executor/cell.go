@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"syscall"
@@ -14,9 +15,13 @@ import (
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
-// maxCellControl bounds what a kernel may say of one execution, in bytes: displays that
-// are left out of the result count too.
-const maxCellControl = 4*yurt.MaxDisplayBytes + yurt.MaxResultBytes
+const (
+	// maxCellControl bounds what a kernel may say of one execution, in bytes: displays that
+	// are left out of the result count too.
+	maxCellControl = 4*yurt.MaxDisplayBytes + yurt.MaxResultBytes
+	// messageCost is what a message counts beside its bytes: to read a short one costs more.
+	messageCost = 512
+)
 
 // cell is an execution in a context. Its log is that of any run: what it wrote, and
 // what its kernel said of it; where that is in the kernel's own output, positions say.
@@ -110,8 +115,11 @@ func decodePosition(data []byte) (seq uint64, kernelID string) {
 // hold up the program.
 func (c *cell) Keep(seq uint64, stream initd.Stream, data []byte) error {
 	left := &c.left[stream-1]
-	if stream == initd.Control && int64(len(data)) > *left {
-		return fmt.Errorf("it showed more than %s", yurt.Size(maxCellControl))
+	if stream == initd.Control {
+		*left -= int64(messageCost * bytes.Count(data, []byte("\n")))
+		if int64(len(data)) > *left {
+			return fmt.Errorf("it showed more than %s, where each display counts %s more than it has", yurt.Size(maxCellControl), yurt.Size(messageCost))
+		}
 	}
 	if int64(len(data)) > *left {
 		data = wholeRunes(data[:*left])

@@ -24,6 +24,10 @@ const (
 	maxHeader      = 64 << 10
 	maxConnections = 16
 	headerTimeout  = 10 * time.Second
+	// A client needs two requests an invocation. With more than these it waits before each,
+	// lest a function to which they cost little keep the host busy.
+	maxRequests  = 16
+	requestPause = 20 * time.Millisecond
 )
 
 // Invocation is one call of the function.
@@ -68,6 +72,7 @@ type Server struct {
 	pieces   chan struct{} // likewise, of one that is passed on as it comes
 
 	mu        sync.Mutex
+	requests  int             // since the last invocation
 	next      chan Invocation // holds the one that nobody has asked for yet
 	current   string          // id of the invocation that has no answer; "" for none
 	streaming string          // id of the invocation whose response was last passed on in pieces
@@ -85,7 +90,7 @@ func New(told Told) *Server {
 	mux.HandleFunc("POST "+root+"invocation/{id}/error", s.takeError)
 	mux.HandleFunc("POST "+root+"init/error", s.takeInitError)
 	s.http = &http.Server{
-		Handler: mux, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
+		Handler: s.calm(mux), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: log.New(io.Discard, "", 0), // what the function does wrong is not the node's to log
 	}
 	return s
@@ -147,7 +152,7 @@ func (s *Server) Invoke(invocation Invocation) error {
 		s.handling.Go(func() { s.refuseInvocation(invocation.ID, failed) })
 		return nil
 	}
-	s.current = invocation.ID
+	s.current, s.requests = invocation.ID, 0
 	s.next <- invocation
 	return nil
 }

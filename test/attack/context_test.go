@@ -29,6 +29,9 @@ func TestForgersSpoilTheirOwn(t *testing.T) {
 		{"a message of nobody", `kernel.say(b'{"id":"../../x","done":{"exit_code":0}}')`, yurt.ErrorTypeKernelDied},
 		{"a message without an end", `for _ in range(64): os.write(kernel.control, b'a' * (1 << 20))`, yurt.ErrorTypeKernelDied},
 		{"more displays than can be kept", `for _ in range(100): display({'text/plain': 'a' * (1 << 20)}, raw=True)`, yurt.ErrorTypeKernelDied},
+		{"more displays than can be read", `
+say = b'{"id":"%s","display":{"data":{"text/plain":"x"},"display_id":"a","update":true}}\n' % kernel.current.encode() * 1000
+for _ in range(300): os.write(kernel.control, say)`, yurt.ErrorTypeKernelDied},
 		{"a display of no type", `kernel.say(b'{"id":"%s","display":{"data":{"":1}}}' % kernel.current.encode())`, yurt.ErrorTypeKernelDied},
 		{"another's end", `kernel.say(b'{"id":"exe_abcdefgh","done":{"exit_code":7,"envelope":{"result":1}}}')`, ""},
 		{"another's mark", `os.write(1, b'\x1eyurt:exe_abcdefgh\x1e')`, ""},

@@ -68,6 +68,16 @@ for s in connections:
     except TimeoutError: pass
 for s in connections: s.close()
 if taken > 12 * 1500000: raise MemoryError(taken)`, served, ""},
+		{"a flood of requests", `
+import select, time
+flood, answers, end = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 1000, 0, time.monotonic() + 2
+with socket.create_connection(address.split(":")) as s:
+    s.setblocking(False)
+    while (now := time.monotonic()) < end:
+        readable, writable, _ = select.select([s], [s], [], end - now)
+        if writable: s.send(flood)
+        if readable: answers += s.recv(1 << 16).count(b"HTTP/1.1 ")
+if not 16 < answers < 1000: raise OverflowError(answers)`, served, ""},
 		{"a result that is an envelope", `ask("POST", f"invocation/{request}/response", b'{"error":{"type":"SandboxLost"}}')`, `{"error":{"type":"SandboxLost"}}`, ""},
 		{"an error of ours", `ask("POST", f"invocation/{request}/error", b'{"errorType":"SandboxLost","errorMessage":""}')`, "", "user.SandboxLost"},
 		{"an error of control characters", `ask("POST", f"invocation/{request}/error", b'{"errorType":"\\u0000\\n","errorMessage":"' + b"a" * (1 << 20) + b'"}')`, "", "__"},
