@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
@@ -42,14 +43,20 @@ func (r *run) write(ctx context.Context, data []byte, eof bool) error {
 	return r.input(ctx, data, eof)
 }
 
-// input has yurt-init write to the run's stdin. When the run has ended its answer is not waited for.
+// inputGrace is how long the answer to a write is waited for when the run has ended. What is
+// written may be what ends it, and then the answer is on its way; but nobody may read from a pipe
+// that something which the run has left behind holds open.
+const inputGrace = time.Second
+
+// input has yurt-init write to the run's stdin.
 func (r *run) input(ctx context.Context, data []byte, eof bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
 		select {
 		case <-r.done:
-			cancel()
+			defer time.AfterFunc(inputGrace, cancel).Stop()
+			<-ctx.Done()
 		case <-ctx.Done():
 		}
 	}()

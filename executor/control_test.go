@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -62,6 +63,23 @@ func write(t testing.TB, e *executor.Executor, sandbox, id, text string, eof boo
 	if err := e.WriteStdin(t.Context(), sandbox, id, []byte(text), eof); err != nil {
 		t.Fatalf("writing %q: %v", text, err)
 	}
+}
+
+// TestWriteThatEndsAnExecution is done, and does not come too late.
+func TestWriteThatEndsAnExecution(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	e := rig.Start(t, rig.Config(t, rig.Build(t)))
+	s := create(t, e)
+	var writers sync.WaitGroup
+	for range 40 {
+		id := begin(t, e, s.ID, "read line", stdinOpen)
+		writers.Go(func() {
+			if err := e.WriteStdin(t.Context(), s.ID, id, []byte("\n"), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	writers.Wait()
 }
 
 func TestStdinWhileItRuns(t *testing.T) {
