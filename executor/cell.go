@@ -20,7 +20,7 @@ const (
 	// are left out of the result count too.
 	maxCellControl = 4*yurt.MaxDisplayBytes + yurt.MaxResultBytes
 	// messageCost is what a message counts beside its bytes: to read a short one costs more.
-	messageCost = 512
+	messageCost = 256
 )
 
 // cell is an execution in a context. Its log is that of any run: what it wrote, and
