@@ -34,6 +34,17 @@ func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
 	}
 }
 
+// hasAppArmor reports whether the kernel has AppArmor.
+func hasAppArmor(t *testing.T) bool {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	if !lsm.HasAppArmor() {
+		rig.Lacks(t, "AppArmor")
+		return false
+	}
+	return true
+}
+
 // loadProfile loads a profile of AppArmor's in a mode, under which all is allowed but to write
 // one file.
 func loadProfile(t *testing.T, mode string) (name string) {
@@ -60,9 +71,7 @@ func loadProfile(t *testing.T, mode string) (name string) {
 // TestAppArmorProfileThatIsNotEnforced is refused: it would say of what it finds that it was
 // allowed.
 func TestAppArmorProfileThatIsNotEnforced(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	if !lsm.HasAppArmor() {
-		rig.Lacks(t, "AppArmor")
+	if !hasAppArmor(t) {
 		return
 	}
 	config := rig.Config(t, rig.Build(t))
@@ -79,9 +88,7 @@ func TestAppArmorProfileThatIsNotEnforced(t *testing.T) {
 // TestAppArmorProfile: a sandbox's first process and all that it starts are under the profile
 // that the operator gave.
 func TestAppArmorProfile(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	if !lsm.HasAppArmor() {
-		rig.Lacks(t, "AppArmor")
+	if !hasAppArmor(t) {
 		return
 	}
 	config := rig.Config(t, rig.Build(t))

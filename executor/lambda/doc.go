@@ -7,7 +7,7 @@
 // are the caller's.
 //
 // Every byte of a request is hostile, for any process in the sandbox can send it: headers
-// and bodies are bounded, so is the number of connections, bodies are read one at a time, and an answer
-// is taken only for the invocation that is under way. What a forger spoils is the result of the
+// and bodies are bounded, so is the number of connections, bodies are read one at a time, requests beyond
+// what an invocation needs wait, and an answer is taken only for the invocation that is under way. What a forger spoils is the result of the
 // function it belongs to. Nothing here reads the sandbox's files or its environment.
 package lambda
