@@ -56,6 +56,8 @@ type API struct {
 	metrics *metrics
 	mux     *http.ServeMux
 	huma    huma.API
+	// bodySchemas are those of the JSON bodies of requests.
+	bodySchemas []*huma.Schema
 
 	draining context.Context // done once the server drains
 	drain    context.CancelFunc
@@ -106,6 +108,7 @@ func New(config Config) (*API, error) {
 // handlePages adds what is no operation of the API: the documents about it, the
 // metrics, and the answer to everything unknown.
 func (a *API) handlePages() error {
+	a.completeSchemas()
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
 	delete(schemas, "ErrorModel") // huma's own, which is never sent: see transformError
 	delete(schemas, "ErrorDetail")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
 )
 
 func newClient(t *testing.T, url string) *yurtclient.Client {
@@ -30,7 +31,7 @@ func newClient(t *testing.T, url string) *yurtclient.Client {
 
 func TestClient(t *testing.T) {
 	s := newServer(t)
-	c, ctx := newClient(t, s.URL), t.Context()
+	c, ctx := contract.Client(t, s.URL), t.Context()
 	if err := c.Ready(ctx); err != nil {
 		t.Error("ready:", err)
 	}
@@ -123,7 +124,7 @@ func TestClient(t *testing.T) {
 
 func TestClientFiles(t *testing.T) {
 	s := newServer(t)
-	c, id, ctx := newClient(t, s.URL), s.session(t, "shell-basic"), t.Context()
+	c, id, ctx := contract.Client(t, s.URL), s.session(t, "shell-basic"), t.Context()
 	if info, err := c.WriteFile(ctx, id, "d/f", strings.NewReader("0123"), yurt.WriteOptions{Mode: 0o600}); err != nil || info.Mode != 0o600 {
 		t.Errorf("file %+v, error %v", info, err)
 	}
@@ -214,7 +215,7 @@ func wantClientError(t *testing.T, err error, code yurt.Code, field string) {
 
 func TestClientStream(t *testing.T) {
 	s := newServer(t)
-	c, id := newClient(t, s.URL), s.session(t, "python-basic")
+	c, id := contract.Client(t, s.URL), s.session(t, "python-basic")
 	var events []string
 	collect := func(e yurt.Event) error {
 		events = append(events, string(e.Type)+" "+string(e.Data))

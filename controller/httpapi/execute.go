@@ -101,7 +101,7 @@ func (a *API) registerExecute() {
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The result, or with `stream` the events.", Content: map[string]*huma.MediaType{
 				typeJSON:        {Schema: schemaOf[resultBody](a, "ExecutionResult")},
-				typeEventStream: {Schema: a.eventStreamSchema()},
+				typeEventStream: {Schema: eventSchema(schemaOf[eventBody](a, "Event"))},
 			}},
 			"202": {Description: "With `async`: the record.", Content: map[string]*huma.MediaType{
 				typeJSON: {Schema: schemaOf[executionBody](a, "ExecutionRecord")},

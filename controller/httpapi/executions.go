@@ -66,7 +66,7 @@ func (a *API) registerExecutions() {
 			"A request to upgrade to a WebSocket gets each event as a text message, the same object, and status 1000 after the last.",
 		Responses: map[string]*huma.Response{
 			"101": {Description: "The events, by WebSocket."},
-			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: a.eventStreamSchema()}}},
+			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: eventSchema(schemaOf[eventBody](a, "Event"))}}},
 		},
 	}, a.watchExecution)
 }

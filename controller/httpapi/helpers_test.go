@@ -22,6 +22,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/sqlite"
+	"github.com/yurtrun/yurt/test/contract"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,6 +94,11 @@ func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
 		t.Fatal(err)
 	}
 	s.Server = httptest.NewServer(s.api)
+	document, err := contract.Fetch(context.Background(), s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Client().Transport = document.Transport(s.Client().Transport, func(err error) { t.Error(err) })
 	t.Cleanup(func() {
 		s.node.Release()
 		s.Server.Client().CloseIdleConnections()

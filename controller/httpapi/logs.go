@@ -50,9 +50,9 @@ func (a *API) registerLogs() {
 		Description: "To stdout and stderr. With `follow` it is a stream of events `stdout` and `stderr`, each with one entry, and a last one, `ended`, " +
 			"once the session has ended. To miss nothing of one execution, watch its events: they are numbered.",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "The log.", Content: map[string]*huma.MediaType{
+			"200": {Description: "The log, or with `follow` the events.", Content: map[string]*huma.MediaType{
 				typeJSON:        {Schema: schemaOf[logList](a, "Log")},
-				typeEventStream: {Schema: &huma.Schema{Type: huma.TypeArray, Items: schemaOf[logBody](a, "LogEntry"), Description: "With `follow`."}},
+				typeEventStream: {Schema: eventSchema(schemaOf[logBody](a, "LogEntry"))},
 			}},
 		},
 	}, a.getLogs)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/contract"
 )
 
 // TestLogs: what executions wrote comes by execution, the newest last, that of one which
@@ -23,7 +24,7 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	running := s.begin(t, id, "echo three trap end", "")
-	client := newClient(t, s.URL)
+	client := contract.Client(t, s.URL)
 	var entries []yurt.LogEntry
 	s.eventually(t, func() bool {
 		var truncated bool
@@ -69,7 +70,7 @@ func TestFollowLogs(t *testing.T) {
 	}
 	running := s.begin(t, id, "echo two trap", "")
 	var text string
-	err := newClient(t, s.URL).FollowLogs(t.Context(), id, 0, func(e yurt.LogEntry) error {
+	err := contract.Client(t, s.URL).FollowLogs(t.Context(), id, 0, func(e yurt.LogEntry) error {
 		text += string(e.Data)
 		switch text {
 		case "one\ntwo\n":

@@ -21,7 +21,7 @@ const (
 // humaConfig describes the API. Nothing of huma's defaults that reaches out to
 // other hosts or adds fields to answers is used.
 func (a *API) humaConfig() huma.Config {
-	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	registry := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
 	aliasDomainTypes(registry)
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
@@ -106,6 +106,9 @@ const (
 // only afterwards, or it would read the body itself.
 func (a *API) documentBody(op *huma.Operation, content map[string]*huma.MediaType) {
 	op.RequestBody = &huma.RequestBody{Required: true, Content: content}
+	if media := content[typeJSON]; media != nil {
+		a.bodySchemas = append(a.bodySchemas, media.Schema)
+	}
 }
 
 // registered returns the documented operation.

@@ -105,6 +105,9 @@ func (a *API) registerSessions() {
 		Summary: "Create a session", Tags: []string{tagSessions},
 		Description: "Answers once the sandbox is ready, and says where it is and how long each phase of making it took. The status is 200 when a session was reused. " +
 			"Its `files` are in the workspace then; when there is no room for them the answer is `workspace_full`, and there is no session.",
+		Responses: map[string]*huma.Response{
+			"200": {Description: "A session that the agent has already.", Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[yurt.Session](a, "Session")}}},
+		},
 	}, a.createSession)
 	a.documentBody(a.registered(http.MethodPost, "/sessions"), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[createSessionBody](a, "CreateSession")},

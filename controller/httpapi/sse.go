@@ -48,15 +48,6 @@ func newEventBody(e yurt.Event, executionID string) eventBody {
 	return body
 }
 
-// eventStreamSchema describes the stream for readers: OpenAPI has no word for it.
-func (a *API) eventStreamSchema() *huma.Schema {
-	return &huma.Schema{
-		Type:        huma.TypeArray,
-		Description: "Server-sent events: `id` is seq, `event` is type, `data` is this object.",
-		Items:       schemaOf[eventBody](a, "Event"),
-	}
-}
-
 // streamEvents answers with the events of an execution after a number.
 func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {

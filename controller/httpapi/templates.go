@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -67,16 +66,11 @@ func (a *API) registerTemplates() {
 			"One with `dependencies` is there when these are installed, which takes as long as it takes: `Accept: text/event-stream` shows how it goes.",
 		Responses: map[string]*huma.Response{
 			"201": {Description: "The template.", Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[yurt.Template](a, "Template")}}},
-			"200": {Description: "With `Accept: text/event-stream`: how it goes.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: &huma.Schema{
-				Type:        huma.TypeArray,
-				Description: "Server-sent events: `id` is seq, `event` is type, `data` is this object.",
-				Items:       schemaOf[templateEvent](a, "TemplateEvent"),
-			}}}},
+			"200": {Description: "With `Accept: text/event-stream`: how it goes.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: eventSchema(schemaOf[templateEvent](a, "TemplateEvent"))}}},
 		},
 	}, a.createTemplate)
-	registry := a.huma.OpenAPI().Components.Schemas
 	a.documentBody(a.registered(http.MethodPost, "/templates"), map[string]*huma.MediaType{
-		typeJSON: {Schema: registry.Schema(reflect.TypeFor[yurt.Template](), true, "Template")},
+		typeJSON: {Schema: sourceSchema(a.huma.OpenAPI().Components.Schemas, schemaOf[yurt.Template](a, "Template"))},
 		typeHCL:  {Schema: &huma.Schema{Type: huma.TypeString}},
 		typeText: {Schema: &huma.Schema{Type: huma.TypeString}},
 	})

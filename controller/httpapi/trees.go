@@ -59,10 +59,7 @@ func (a *API) registerTrees() {
 		Summary: "Watch a directory", Tags: []string{tagFiles},
 		Description: "What happens to files, until the directory or the session is gone. Nothing is kept for those who do not watch: look at the directory after connecting, and again on `lost`.",
 		Responses: map[string]*huma.Response{
-			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: &huma.Schema{
-				Type: huma.TypeArray, Items: schemaOf[fileEventBody](a, "FileEvent"),
-				Description: "Server-sent events: `id` is seq, `event` is type, `data` is this object.",
-			}}}},
+			"200": {Description: "The events.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: eventSchema(schemaOf[fileEventBody](a, "FileEvent"))}}},
 		},
 	}, a.watchFiles)
 }

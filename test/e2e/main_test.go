@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/devserver"
 	"github.com/yurtrun/yurt/test/leftovers"
 )
@@ -84,11 +85,7 @@ func serveProcess(t *testing.T) (*yurtclient.Client, *devserver.Server) {
 
 func connect(t *testing.T, server *devserver.Server) *yurtclient.Client {
 	t.Helper()
-	client, err := yurtclient.New(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return contract.Client(t, server.URL)
 }
 
 // create makes a persistent session.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/pgserver"
 	"github.com/yurtrun/yurt/test/rig"
 	"github.com/yurtrun/yurt/test/yurtcluster"
@@ -42,11 +43,7 @@ type pool struct {
 }
 
 func (p *pool) client(i int) *yurtclient.Client {
-	client, err := yurtclient.New(p.cluster.Controllers[i].URL)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return client
+	return contract.Client(p.t, p.cluster.Controllers[i].URL)
 }
 
 // until waits until the pool, as one controller sees it, is as it should be.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/devserver"
 )
 
@@ -21,8 +22,5 @@ func Serve(t testing.TB, program string) (url string, client *yurtclient.Client)
 			t.Error(err)
 		}
 	})
-	if client, err = yurtclient.New(server.URL); err != nil {
-		t.Fatal(err)
-	}
-	return server.URL, client
+	return server.URL, contract.Client(t, server.URL)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/rig"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
@@ -20,11 +21,7 @@ import (
 func TestNomad(t *testing.T) {
 	t.Parallel()
 	c := yurtcluster.Test(t, yurtcluster.Options{})
-	client, err := yurtclient.New(c.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{c, client}
+	w := &world{c, contract.Client(t, c.URL())}
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, *world)

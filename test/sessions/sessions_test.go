@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/readme"
 	"github.com/yurtrun/yurt/test/rig"
 	"github.com/yurtrun/yurt/test/yurtcluster"
@@ -37,11 +38,7 @@ type world struct {
 // TestSessions goes through the life of sessions on one cluster, a part after the other.
 func TestSessions(t *testing.T) {
 	c := yurtcluster.Test(t, yurtcluster.Options{})
-	client, err := yurtclient.New(c.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{c, client}
+	w := &world{c, contract.Client(t, c.URL())}
 	for _, part := range []struct {
 		name string
 		test func(*testing.T, *world)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/pgserver"
 	"github.com/yurtrun/yurt/test/rig"
 	"github.com/yurtrun/yurt/test/yurtcluster"
@@ -48,11 +49,7 @@ func TestSeveral(t *testing.T) {
 
 func (c *several) client(t *testing.T, n int) *world {
 	t.Helper()
-	client, err := yurtclient.New(c.Controllers[n].URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.clients = append(c.clients, &world{c.Cluster, client})
+	c.clients = append(c.clients, &world{c.Cluster, contract.Client(t, c.Controllers[n].URL)})
 	return c.clients[n]
 }
 

@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"reflect"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const schemaPrefix = "#/components/schemas/"
+
+// typeNull is the JSON type of null, for which huma has no name.
+const typeNull = "null"
+
+// completeSchemas says in the document where null may stand. Huma knows that of scalars and lists
+// alone: a member that is a pointer to a struct it calls required and never null. Call it when
+// every operation is registered, before the document is written.
+func (a *API) completeSchemas() {
+	schemas := a.huma.OpenAPI().Components.Schemas
+	for name, schema := range schemas.Map() {
+		if t := schemas.TypeFromRef(schemaPrefix + name); t != nil {
+			allowNullPointers(schema, t)
+		}
+	}
+	seen := map[*huma.Schema]bool{}
+	for _, body := range a.bodySchemas {
+		allowNullMembers(schemas, body, seen)
+	}
+}
+
+// allowNullPointers lets the members of an object be null that are pointers to objects and always
+// written.
+func allowNullPointers(schema *huma.Schema, t reflect.Type) {
+	for _, field := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		member := schema.Properties[name]
+		if member == nil || field.Type.Kind() != reflect.Pointer || strings.Contains(options, "omit") {
+			continue
+		}
+		schema.Properties[name] = orNull(member)
+	}
+}
+
+// allowNullMembers lets the optional members of a request's body be null, which is read as if they
+// were not there. It goes on to the bodies below.
+func allowNullMembers(schemas huma.Registry, schema *huma.Schema, seen map[*huma.Schema]bool) {
+	if schema.Ref != "" {
+		schema = schemas.SchemaFromRef(schema.Ref)
+	}
+	if seen[schema] {
+		return
+	}
+	seen[schema] = true
+	required := map[string]bool{}
+	for _, name := range schema.Required {
+		required[name] = true
+	}
+	for name, member := range schema.Properties {
+		allowNullMembers(schemas, member, seen)
+		if !required[name] {
+			schema.Properties[name] = orNull(member)
+		}
+	}
+}
+
+// sourceSchema describes an object as it is sent, where answers have the schema whole: each member
+// but name may be left out or null, sizes and durations may be texts.
+func sourceSchema(schemas huma.Registry, whole *huma.Schema) *huma.Schema {
+	if whole.Ref != "" {
+		whole = schemas.SchemaFromRef(whole.Ref)
+	}
+	source := *whole
+	switch {
+	case len(whole.Properties) == 0:
+		return &source
+	case whole.Properties["name"] != nil:
+		source.Required = []string{"name"}
+	default:
+		source.Required = nil
+	}
+	source.Properties = map[string]*huma.Schema{}
+	for name, member := range whole.Properties {
+		switch member.Description {
+		case seconds(0).Schema(schemas).Description:
+			member = durationParam(0).Schema(schemas)
+		case byteCount(0).Schema(schemas).Description:
+			member = sizeParam(0).Schema(schemas)
+		default:
+			member = sourceSchema(schemas, member)
+		}
+		source.Properties[name] = member
+	}
+	return &source
+}
+
+// orNull returns a schema that allows null beside what s allows.
+func orNull(s *huma.Schema) *huma.Schema {
+	null := &huma.Schema{Type: typeNull}
+	switch {
+	case s.Ref != "":
+		return &huma.Schema{AnyOf: []*huma.Schema{s, null}, Description: s.Description}
+	case len(s.OneOf) > 0:
+		s.OneOf = append(s.OneOf, null)
+	case s.Type != "":
+		s.Nullable = true
+		if len(s.Enum) > 0 {
+			s.Enum = append(s.Enum, nil)
+		}
+	} // without a type it allows any value
+	return s
+}
+
+// eventSchema describes a stream of server-sent events with that data. JSON Schema has words for
+// the content of a text; OpenAPI 3.1 has none for a stream.
+func eventSchema(data *huma.Schema) *huma.Schema {
+	return &huma.Schema{
+		Type:        huma.TypeString,
+		Description: "Server-sent events. Of each, `id` is a number, `event` is the type, and `data` is an object of the schema that contentSchema has for items.",
+		Extensions: map[string]any{
+			"contentMediaType": typeEventStream,
+			"contentSchema":    &huma.Schema{Type: huma.TypeArray, Items: data},
+		},
+	}
+}
