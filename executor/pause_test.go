@@ -142,7 +142,7 @@ func TestProcesses(t *testing.T) {
 				sleeper = p
 			}
 		}
-		// At the start of a line: setsid has become what it was to run.
+		// At the start of a line: setsid has called execve. Name and arguments are of one program.
 		return strings.Contains(args, "\nsleep 1000@"+left) && strings.Contains(args, "\nsleep 2000@"+runs) && len(list) == 3
 	})
 	if sleeper.Name != "sleep" || sleeper.PID < 2 || sleeper.ParentPID != 1 || sleeper.State == "" || sleeper.MemoryBytes == 0 {

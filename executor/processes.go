@@ -106,8 +106,27 @@ func (e *Executor) findProcesses(ctx context.Context, sandboxID string) ([]hostP
 	return list, nil
 }
 
-// describe reads what the kernel says of a process; ok is false when it is gone.
+// describes is how often a process is read that becomes another program meanwhile.
+const describes = 5
+
+// describe reads what the kernel says of a process; ok is false when it is gone. The name and the arguments
+// come from two files. A process that calls execve between the two reads is read again, so that both are of
+// one program; during its exec itself the kernel shows the new name and no arguments yet.
 func describe(pid int) (p yurt.Process, ok bool) {
+	for range describes {
+		args := arguments(pid)
+		if p, ok = readStatus(pid); !ok {
+			return p, false
+		}
+		if p.Args = arguments(pid); slices.Equal(args, p.Args) {
+			break
+		}
+	}
+	return p, true
+}
+
+// readStatus reads all of a process but its arguments.
+func readStatus(pid int) (p yurt.Process, ok bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return p, false
@@ -133,7 +152,6 @@ func describe(pid int) (p yurt.Process, ok bool) {
 			p.MemoryBytes = int64(number(fields[0])) << 10
 		}
 	}
-	p.Args = arguments(pid)
 	return p, p.PID > 0
 }
 

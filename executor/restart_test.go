@@ -112,6 +112,10 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 	if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
+	rig.Eventually(t, "both sleep, and the shells between them are gone", func() bool {
+		processes, err := first.Processes(t.Context(), s.ID)
+		return err == nil && len(processes) == 2 && processes[0].Name == "sleep" && processes[1].Name == "sleep"
+	})
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
