@@ -23,6 +23,22 @@ const (
 // tempPrefix begins the names of files that are not whole yet.
 const tempPrefix = ".yurt-"
 
+// temporaryName returns a name that no file has.
+func temporaryName() string { return tempPrefix + strings.ToLower(rand.Text()) }
+
+// isTemporary reports whether something at the path, or a directory above it, has a name of [temporaryName].
+// A name of the user's that begins likewise is none of those.
+func isTemporary(name string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyz234567" // of rand.Text
+	for part := range strings.SplitSeq(name, "/") {
+		random, ok := strings.CutPrefix(part, tempPrefix)
+		if ok && len(random) == len(rand.Text()) && strings.Trim(random, letters) == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // Write replaces the file at name with the content, of at most limit bytes, making
 // parent directories. Readers see the old file or the new one, whole. Mode 0 is that
 // of the file that is there, or 0644.
@@ -31,7 +47,7 @@ func (d *Dir) Write(name string, content io.Reader, limit int64, mode fs.FileMod
 	if err != nil {
 		return yurt.FileInfo{}, err
 	}
-	temp := path.Join(path.Dir(name), tempPrefix+strings.ToLower(rand.Text()))
+	temp := path.Join(path.Dir(name), temporaryName())
 	file, err := d.create(name, temp, mode)
 	if err != nil {
 		return yurt.FileInfo{}, explain(name, err)

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -208,7 +207,7 @@ func (d *Dir) emptyEntry(ctx context.Context, top, dir *os.File, name string, de
 			return err
 		}
 		if depth == maxOpenDirs {
-			return unix.Renameat(int(dir.Fd()), name, int(top.Fd()), tempPrefix+strings.ToLower(rand.Text()))
+			return unix.Renameat(int(dir.Fd()), name, int(top.Fd()), temporaryName())
 		}
 		sub, err = openDir(dir, name)
 		return err

@@ -26,7 +26,8 @@ const (
 
 // Watch calls ready once it watches, and then each with what happens in the directory
 // at name, and below it if deep, until ctx is done, the directory is removed or each
-// returns an error. It returns nil when there is nothing to be watched any more.
+// returns an error. It returns nil when there is nothing to be watched any more. It does not tell of the files
+// that [Dir.Write] fills before it gives them their names.
 func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
 	name, err := yurt.CleanWorkspaceDir("path", name)
 	if err != nil {
@@ -38,7 +39,13 @@ func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), e
 	}
 	w := &watch{
 		Dir: d, fd: fd, file: os.NewFile(uintptr(fd), "inotify"), top: name, deep: deep,
-		paths: map[int32]string{}, each: each,
+		paths: map[int32]string{},
+		each: func(e yurt.FileEvent) error {
+			if isTemporary(e.Path) {
+				return nil
+			}
+			return each(e)
+		},
 	}
 	defer w.file.Close()
 	wake := func() { w.file.SetReadDeadline(time.Now()) } // ends a read

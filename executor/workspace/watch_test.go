@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -190,5 +191,32 @@ func TestWatchIsBounded(t *testing.T) {
 		case <-deadline:
 			t.Fatal("nothing came after the flood")
 		}
+	}
+}
+
+// TestWatchOfWhatIsSaved: a file that is saved through the API appears once, under its own name; files of the
+// user's that are called similarly are told of.
+func TestWatchOfWhatIsSaved(t *testing.T) {
+	a := newArena(t)
+	a.fill(t, "d/")
+	events, _ := a.watching(t, ".", true)
+	for _, content := range []string{"first", "second"} {
+		if _, err := a.Write("d/saved", strings.NewReader(content), 100, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := a.Write("d/cut", strings.NewReader("too long"), 3, 0); yurt.CodeOf(err) != yurt.CodeFileTooLarge {
+		t.Fatalf("a file beyond the limit: %v", err)
+	}
+	os.WriteFile(a.in+"/.yurt-last", nil, 0o600)
+	var seen []string
+	for e := range events {
+		seen = append(seen, string(e.Type)+" "+e.Path)
+		if e.Path == ".yurt-last" {
+			break
+		}
+	}
+	if want := []string{"create d/saved", "create d/saved", "create .yurt-last"}; !slices.Equal(seen, want) {
+		t.Errorf("events %q, want %q", seen, want)
 	}
 }
