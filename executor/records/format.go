@@ -1,9 +1,11 @@
 package records
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/yurtrun/yurt"
@@ -28,14 +30,23 @@ type format struct {
 func CheckFormat(dir, program string) error {
 	there, err := readFormat(dir)
 	if err != nil {
-		return yurt.Errorf(yurt.CodeUnavailable, "which format %s has is not known, and nothing in it was touched: %w. Start the version of Yurt again that was here last; "+
-			"or remove the directory, once no sandbox runs whose state it has", dir, err)
+		return yurt.Errorf(yurt.CodeUnavailable, "the file %s does not say which format %s has: %w; nothing in the directory was touched. "+
+			"If no newer version of Yurt than this one, %q, was started on the directory, write the file anew: echo '%s' > '%[1]s'", filepath.Join(dir, FormatFile), dir, err, program, content(program))
 	}
 	if there.Format > Format {
 		return yurt.Errorf(yurt.CodeUnavailable, "%s has format %d, of Yurt %q, and this is %q, which knows formats up to %d; nothing in it was touched. Start %[3]q again, or a newer one. "+
 			"To go back, end the node's sandboxes with that first, stop it, and remove the directory", dir, there.Format, there.Yurt, program, Format)
 	}
 	return nil
+}
+
+// content returns the text of the file that this program, of that version, writes.
+func content(program string) string {
+	data, err := json.Marshal(format{Format: Format, Yurt: program})
+	if err != nil {
+		panic(err) // a number and a text can be encoded
+	}
+	return string(data)
 }
 
 // WriteFormat gives the directory the format of this program, of that version, unless it has
@@ -53,13 +64,18 @@ func WriteFormat(dir, program string) error {
 // readFormat returns that of the directory, the zero value where it says none.
 func readFormat(dir string) (format, error) {
 	var f format
-	path := filepath.Join(dir, FormatFile)
-	err := Read(path, &f)
-	if errors.Is(err, fs.ErrNotExist) {
+	data, err := os.ReadFile(filepath.Join(dir, FormatFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return format{}, nil
+	case err != nil:
+		return format{}, err
 	}
-	if err == nil && f.Format <= 0 {
-		err = fmt.Errorf("%s says %d", path, f.Format)
+	if err := json.Unmarshal(data, &f); err != nil {
+		return format{}, fmt.Errorf("its %d bytes are not the JSON that Yurt writes (%w)", len(data), err)
 	}
-	return f, err
+	if f.Format <= 0 {
+		return format{}, fmt.Errorf("its format is %d, and formats begin with 1", f.Format)
+	}
+	return f, nil
 }

@@ -2,8 +2,10 @@ package records_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,12 +18,13 @@ import (
 // what it does not understand it takes for none of those.
 func TestFormat(t *testing.T) {
 	for text, says := range map[string][]string{
-		"":                           {"", "not known", "unexpected end"},
-		"{}":                         {"says 0"},
-		"null":                       {"says 0"},
-		`{"format":-1}`:              {"says -1"},
-		`{"format":"2"}`:             {"not known"},
-		"\x00\x00":                   {"not known"},
+		"":                           {"0 bytes", "unexpected end"},
+		`{"format":1,"yu`:            {"15 bytes", "unexpected end"},
+		"{}":                         {"its format is 0"},
+		"null":                       {"its format is 0"},
+		`{"format":-1}`:              {"its format is -1"},
+		`{"format":"2"}`:             {"not the JSON"},
+		"\x00\x00":                   {"not the JSON"},
 		`{"format":1,"yurt":"v1"}`:   nil,
 		`{"format":1,"more":true}`:   nil,
 		`{"format":2,"yurt":"v9.0"}`: {"format 2", `"v9.0"`, `"v1.5"`, "up to 1", "Start"},
@@ -66,5 +69,24 @@ func TestFormatIsWrittenOnce(t *testing.T) {
 	}
 	if err := records.WriteFormat(filepath.Join(dir, "none"), "v1"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in no directory: %v", err)
+	}
+}
+
+// TestFormatIsWrittenAnew: the error about a damaged file has the command that mends it.
+func TestFormatIsWrittenAnew(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, records.FormatFile)
+	if err := os.WriteFile(path, []byte(`{"format":1,"yu`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, command, found := strings.Cut(fmt.Sprint(records.CheckFormat(dir, "v1.5")), "write the file anew: ")
+	if !found {
+		t.Fatal("the error has no command")
+	}
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", command).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v, %s", command, err, out)
+	}
+	if err := records.CheckFormat(dir, "v1.5"); err != nil {
+		t.Errorf("after %s: %v", command, err)
 	}
 }
