@@ -28,12 +28,13 @@ var _ cluster.Client = (*api.Client)(nil)
 const maxJobspec = 1 << 20
 
 type controllerFlags struct {
-	listen, store, stateDir, logFormat string
-	insecure                           bool
-	jobspec                            string
-	nomad                              nomad.Config
-	consul                             consul.Config
-	tls                                identity.Files
+	log                     logFlags
+	listen, store, stateDir string
+	insecure                bool
+	jobspec                 string
+	nomad                   nomad.Config
+	consul                  consul.Config
+	tls                     identity.Files
 }
 
 func newControllerCommand(a *app) *cobra.Command {
@@ -67,7 +68,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.insecure, "insecure-listen", false, "listen also where others can reach it: they may all run code, and see every session")
 	flags.StringVar(&f.store, "store", "", "where sessions are kept: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite database (default: controller.db in the state directory)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what --store does not name (default: /var/lib/yurt for root)")
-	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	f.log.add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the certificates of the authorities that nodes are trusted by (see yurt ca)")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the certificate of this controller")
 	flags.StringVar(&f.tls.Key, "tls-key", "", "its key")
@@ -121,7 +122,7 @@ func (f *controllerFlags) complete(a *app) (err error) {
 }
 
 func (a *app) serveController(ctx context.Context, f controllerFlags) error {
-	logger, err := a.logger(f.logFormat)
+	logger, err := f.log.logger(a)
 	if err != nil {
 		return err
 	}

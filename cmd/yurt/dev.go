@@ -48,7 +48,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err := checkLoopback(f.listen, "yurt dev", ""); err != nil {
 		return err
 	}
-	logger, err := a.logger(f.logFormat)
+	logger, err := f.log.logger(a)
 	if err != nil {
 		return err
 	}
@@ -69,17 +69,6 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 		a.announceServer(listener.Addr(), keeps{"state", "state_dir", f.stateDir}, "Ctrl-C ends the sessions and the server.")
 	}
 	return errors.Join(server.serve(ctx, listener, announce), server.close())
-}
-
-func (a *app) logger(format string) (*slog.Logger, error) {
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(a.stderr, nil)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(a.stderr, nil)), nil
-	default:
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--log-format", "%q is no format of logs; give text or json", format)
-	}
 }
 
 // keeps says where a server keeps what it has to remember.

@@ -93,7 +93,7 @@ func (f *executorFlags) complete(a *app) (err error) {
 }
 
 func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
-	logger, err := a.logger(f.logFormat)
+	logger, err := f.log.logger(a)
 	if err != nil {
 		return err
 	}

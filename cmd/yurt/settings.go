@@ -46,7 +46,8 @@ func slackenMonitor(logger *slog.Logger) {
 
 // nodeFlags are the settings of whatever owns sandboxes, in every command the same.
 type nodeFlags struct {
-	stateDir, runDir, logFormat                 string
+	log                                         logFlags
+	stateDir, runDir                            string
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
 	checksums                                   string
 	appArmor                                    string
@@ -59,7 +60,7 @@ type nodeFlags struct {
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what is to last and what is large: slots, packages, workspaces on disk (default: /var/lib/yurt for root)")
 	flags.StringVar(&f.runDir, "run-dir", "", "where, best in memory, to have a directory of what need not outlive a boot: what is known of sandboxes, and the beginnings of logs (default: "+rundir.Default+")")
-	flags.StringVar(&f.logFormat, "log-format", "text", "text or json")
+	f.log.add(flags)
 	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once (default: 1000)")
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"crypto/rand"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -18,6 +19,10 @@ const (
 	headerRequestID = "X-Request-Id"
 	maxRequestID    = 128
 	routeUnknown    = "unknown"
+	// slowRequest is how long an answer may take to begin before the request is logged as slow. A session
+	// whose sandbox a node makes on demand takes about 0.1 s, so an operation that takes ten times as long
+	// waits for something that an operator may want to know of.
+	slowRequest = time.Second
 )
 
 // ServeHTTP implements http.Handler.
@@ -46,8 +51,30 @@ func (a *API) answered(r *http.Request, answer *response, begin time.Time) {
 		method, route = routeUnknown, routeUnknown
 	}
 	a.metrics.answered(method, route, answer.status, took)
-	a.log.InfoContext(r.Context(), "request", "request_id", requestID(r.Context()), "method", r.Method, "path", r.URL.Path,
+	waited := took
+	if answer.begun {
+		waited = answer.at.Sub(begin)
+	}
+	a.log.Log(r.Context(), requestLevel(route, answer.status, waited), "request", "request_id", requestID(r.Context()), "method", r.Method, "path", r.URL.Path,
 		"status", answer.status, "bytes", answer.bytes, "duration_ms", float64(took)/float64(time.Millisecond), "remote", r.RemoteAddr)
+}
+
+// requestLevel returns the level that a request is logged at: a server that works as it should logs none above
+// debug. waited is the time until the answer began, so that a stream or a download that lasts is not slow.
+func requestLevel(route string, status int, waited time.Duration) slog.Level {
+	switch {
+	case status >= http.StatusInternalServerError && status != http.StatusNotImplemented: // 501 is about the request
+		return slog.LevelWarn
+	case waited >= slowRequest && !waitsForCode(route):
+		return slog.LevelInfo
+	default:
+		return slog.LevelDebug
+	}
+}
+
+// waitsForCode reports whether an operation takes as long as the code that it runs.
+func waitsForCode(route string) bool {
+	return strings.HasSuffix(route, "/execute") || strings.HasSuffix(route, "/workspace/se")
 }
 
 // recoverPanic answers for an operation that panicked, if it has not answered yet.
@@ -140,6 +167,13 @@ type response struct {
 	status int
 	bytes  int64
 	begun  bool
+	at     time.Time // when it began
+}
+
+func (w *response) begin() {
+	if !w.begun {
+		w.begun, w.at = true, time.Now()
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -148,14 +182,15 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // WriteHeader implements http.ResponseWriter.
 func (w *response) WriteHeader(status int) {
 	if !w.begun {
-		w.begun, w.status = true, status
+		w.status = status
 	}
+	w.begin()
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (w *response) Write(data []byte) (int, error) {
-	w.begun = true
+	w.begin()
 	n, err := w.ResponseWriter.Write(data)
 	w.bytes += int64(n)
 	return n, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -259,7 +260,10 @@ func TestServerPages(t *testing.T) {
 }
 
 func TestRequestID(t *testing.T) {
-	s := newServer(t)
+	logs := &logBuffer{}
+	s := newServer(t, func(c *httpapi.Config) {
+		c.Logger = slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	if got := s.do(t, "GET", "/health", "", "X-Request-Id", "abc-1.2_3").header.Get("X-Request-Id"); got != "abc-1.2_3" {
 		t.Errorf("the client's id became %q", got)
 	}
@@ -268,8 +272,8 @@ func TestRequestID(t *testing.T) {
 			t.Errorf("id %q became %q", bad, got)
 		}
 	}
-	if !strings.Contains(s.logs.String(), "request_id=abc-1.2_3 method=GET path=/health status=200") {
-		t.Errorf("the request is not in the log:\n%s", s.logs)
+	if !strings.Contains(logs.String(), "level=DEBUG msg=request request_id=abc-1.2_3 method=GET path=/health status=200") {
+		t.Errorf("the request is not in the log:\n%s", logs)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
@@ -133,6 +134,7 @@ func limit(ctx context.Context, method string) (context.Context, context.CancelF
 func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
 	ctx, cancel := limit(ctx, info.FullMethod)
 	defer cancel()
+	defer s.noteCall(ctx, info.FullMethod, time.Now(), &err)
 	defer s.recovered(info.FullMethod, &err)
 	answer, err = handle(ctx, req)
 	if err != nil {
@@ -143,6 +145,7 @@ func (s *Server) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo,
 
 // stream is around every call that has parts.
 func (s *Server) stream(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	defer s.noteCall(stream.Context(), info.FullMethod, time.Now(), &err)
 	defer s.recovered(info.FullMethod, &err)
 	if info.IsServerStream {
 		ctx, cancel := context.WithCancel(stream.Context())
@@ -168,6 +171,13 @@ type stoppable struct {
 }
 
 func (s *stoppable) Context() context.Context { return s.ctx }
+
+// noteCall logs a call that is over.
+func (s *Server) noteCall(ctx context.Context, method string, begin time.Time, err *error) {
+	if s.logger.Enabled(ctx, slog.LevelDebug) {
+		s.logger.DebugContext(ctx, "call", "method", method, "status", status.Code(*err).String(), "duration_ms", float64(time.Since(begin))/float64(time.Millisecond))
+	}
+}
 
 // failed is the error as the caller gets it. What is a fault of ours is logged.
 func (s *Server) failed(method string, err error) error {
