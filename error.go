@@ -36,6 +36,7 @@ const (
 	CodeSessionEnded         Code = "session_ended"          // the session has terminated or failed
 	CodeExecutionNotFound    Code = "execution_not_found"    // no such execution
 	CodeContextNotFound      Code = "context_not_found"      // no such context in the session
+	CodeNodeNotFound         Code = "node_not_found"         // no such node announces itself
 	CodeExecutionRunning     Code = "execution_running"      // the result is not there yet
 	CodeExecutionEnded       Code = "execution_ended"        // the execution has ended, so nothing can be done to it
 	CodeStdinClosed          Code = "stdin_closed"           // the execution has no stdin that is open, or not any more
@@ -99,6 +100,7 @@ func codeTable() map[Code]codeRow {
 		CodeSessionEnded:         {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeExecutionNotFound:    {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeContextNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
+		CodeNodeNotFound:         {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeExecutionRunning:     {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeExecutionEnded:       {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeStdinClosed:          {http.StatusConflict, codes.FailedPrecondition, ExitError},

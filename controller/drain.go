@@ -82,6 +82,9 @@ func (c *Controller) drainable(ctx context.Context, name string) (DrainNode, err
 		return nil, err
 	}
 	node, err := c.placer.Node(ctx, name)
+	if yurt.CodeOf(err) == yurt.CodeNotFound {
+		return nil, c.noSuchNode(ctx, name, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -145,7 +145,7 @@ func TestDrainIsUndone(t *testing.T) {
 	_, err = w.DrainNode(t.Context(), "a", &tooLong)
 	wantCode(t, err, yurt.CodeLimitOutOfRange)
 	_, err = w.DrainNode(t.Context(), "none", nil)
-	wantCode(t, err, yurt.CodeNotFound)
+	wantCode(t, err, yurt.CodeNodeNotFound)
 }
 
 // TestNodeDrainedBySomebodyElse: the sessions get the usual grace.

@@ -2,8 +2,12 @@ package controller
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // NodeLister is a [Placer] that knows what its nodes have.
@@ -48,6 +52,38 @@ func (c *Controller) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
 		nodes[i].Warm = warm
 	}
 	return nodes, nil
+}
+
+// maxNamed is how many nodes an error names.
+const maxNamed = 10
+
+// noSuchNode is the error for a name that no node has. It names the node that was probably
+// meant, and those that there are; cause is the placer's error, for where it cannot list them.
+func (c *Controller) noSuchNode(ctx context.Context, name string, cause error) error {
+	lister, ok := c.placer.(NodeLister)
+	if !ok {
+		return cause
+	}
+	nodes, err := lister.NodeList(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i] = n.Name
+	}
+	slices.Sort(names)
+	hint := "no node announces itself"
+	if len(names) > 0 {
+		hint = "the nodes are " + strings.Join(names[:min(len(names), maxNamed)], ", ")
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		hint += fmt.Sprintf(" and %d more", more)
+	}
+	if near := suggest.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? (%s)", near, hint)
+	}
+	return yurt.Errorf(yurt.CodeNodeNotFound, "there is no node %q; %s", name, hint)
 }
 
 // Warnings says what is not as it should be although the controller can serve.

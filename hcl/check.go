@@ -54,8 +54,8 @@ func (c *checker) unknown(schema *block, title, kind, name string, at hcl.Range)
 	detail := fmt.Sprintf("There is no %s %q in a %s block.", kind, name, title)
 	if home, ok := c.homes[name]; ok {
 		detail += fmt.Sprintf(" It belongs in the %s block; move it there.", home)
-	} else if guess := nearest(name, names); guess != "" {
-		detail += fmt.Sprintf(" Did you mean %q?", guess)
+	} else if guess := didYouMean(name, names); guess != "" {
+		detail += guess
 	} else {
 		detail += " Allowed are " + strings.Join(names, ", ") + "."
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 const (
@@ -208,7 +209,7 @@ func unknownField(t reflect.Type, path, name string) error {
 		names = append(names, jsonName(t.Field(i)))
 	}
 	hint := "the fields are " + strings.Join(names, ", ")
-	if near := nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		hint = "did you mean \"" + near + "\"?"
 	}
 	if len(name) > yurt.MaxNameBytes {
@@ -216,39 +217,4 @@ func unknownField(t reflect.Type, path, name string) error {
 	}
 	member := strings.TrimPrefix(path+"."+strings.ToValidUTF8(name, ""), ".")
 	return yurt.FieldErrorf(yurt.CodeUnknownField, member, "there is no field %q; %s", member, hint)
-}
-
-// nearest returns the name that takes the fewest changes to get to, if few enough.
-func nearest(name string, names []string) string {
-	if len(name) > 64 {
-		return ""
-	}
-	best, limit := "", len(name)/3+1
-	for _, candidate := range names {
-		if d := distance(strings.ToLower(name), candidate); d <= limit {
-			best, limit = candidate, d-1
-		}
-	}
-	return best
-}
-
-// distance is the number of bytes to insert, delete or replace to get from a to b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

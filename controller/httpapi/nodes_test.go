@@ -52,7 +52,15 @@ func TestDrainNode(t *testing.T) {
 			t.Errorf("%s: answer %d %s", body, a.status, a.body)
 		}
 	}
-	if a := s.do(t, "POST", "/api/v1/nodes/none/drain", "{}"); a.status != http.StatusNotFound {
-		t.Errorf("answer %d %s", a.status, a.body)
+	for _, method := range []string{"POST", "DELETE"} {
+		for name, says := range map[string]string{
+			"fkae":   `there is no node \"fkae\"; did you mean \"fake\"? (the nodes are fake)`,
+			"node-7": `there is no node \"node-7\"; the nodes are fake`,
+		} {
+			a := s.do(t, method, "/api/v1/nodes/"+name+"/drain", "{}")
+			if a.status != http.StatusNotFound || !strings.Contains(a.body, `"node_not_found"`) || !strings.Contains(a.body, says) {
+				t.Errorf("%s: answer %d %s", name, a.status, a.body)
+			}
+		}
 	}
 }

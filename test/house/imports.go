@@ -20,21 +20,22 @@ func Directions() []Direction {
 	const lean = "the launcher links it, which is started anew on each create: what it links is paid each time, the domain with its HTTP and gRPC included"
 	return []Direction{
 		{".", nil, "the domain holds values and rules, and every part speaks in them; it can depend on none"},
-		{"hcl/...", []string{"."}, "a template file decodes to a value of the domain, whoever uses it then"},
+		{"internal/...", nil, "a helper that several parts share knows none of them"},
+		{"hcl/...", []string{".", "internal/suggest"}, "a template file decodes to a value of the domain, whoever uses it then"},
 		{"plugins/...", []string{".", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
 		{"executor/...", []string{".", "executor/...", "plugins/..."}, "a node owns sandboxes and knows nothing of sessions, their owners or template files"},
 		{"executor/libcontainer", []string{"executor/disk/loop", "executor/hugepage", "executor/launch", "executor/openin", "executor/pidfd", "executor/rootfs/layout", "executor/sysmon"}, lean},
 		{"executor/launch", []string{"executor/flock", "executor/hugepage", "executor/rootfs/layout"}, lean},
 		{"executor/disk/loop", nil, lean},
-		{"controller", []string{"."}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
-		{"controller/...", []string{".", "controller/...", "hcl"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
+		{"controller", []string{".", "internal/suggest"}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
+		{"controller/...", []string{".", "controller/...", "hcl", "internal/suggest"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
 		{"jobspecs", nil, "the jobs for Nomad are text; who registers them fills them in"},
 		{"controller/sqlite", []string{".", "controller/...", "executor/flock"}, "the store's file belongs to one process, as a node's directory does"},
 		{"controller/nomad", []string{".", "controller/...", "jobspecs"}, "the engine makes each job from the jobspec that ships, or the operator's"},
 		{"controller/pool", []string{"."}, "how many sandboxes are kept ready is a matter of demand, whatever they are made of"},
 		{"controller/local", []string{".", "controller", "controller/pool"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},
 		{"sdk/go/...", []string{".", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
-		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/..."}, "the one command joins the parts"},
+		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/...", "internal/..."}, "the one command joins the parts"},
 		{"driver/...", []string{".", "hcl", "executor", "executor/api", "executor/cgroup", "executor/doctor", "executor/flock"}, "Nomad's driver asks the node's executor by its API; of the executor itself it has what looks at the host"},
 		{"cmd/nomad-driver-yurt", []string{"driver"}, "the plugin is the driver, and a name for it"},
 		{"cmd/yurt-init", []string{".", "executor/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
@@ -49,7 +50,7 @@ func Directions() []Direction {
 		{"cmd/yurt-runtime-javascript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-typescript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-bash/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
-		{"test/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "test/..."}, "tests of more than one part may join any"},
+		{"test/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "internal/...", "test/..."}, "tests of more than one part may join any"},
 	}
 }
 
