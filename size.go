@@ -63,6 +63,21 @@ func ParseSize(text string) (Size, error) {
 	return Size(bytes), nil
 }
 
+// ParseCPU reads a number of cores: "1", "0.5", or "500m" in thousandths of a core.
+func ParseCPU(text string) (float64, error) {
+	number, milli := strings.CutSuffix(strings.TrimSpace(text), "m")
+	cores, err := strconv.ParseFloat(number, 64)
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange), math.IsNaN(cores):
+		return 0, Errorf(CodeInvalidArgument, "%q is not a number of cores; give one such as \"0.5\", or \"500m\" in thousandths of a core", text)
+	case math.IsInf(cores, 0):
+		return 0, Errorf(CodeLimitOutOfRange, "%q is beyond what a number can hold; give %v to %v cores", text, MinCPU, MaxCPU)
+	case milli:
+		return cores / 1000, nil
+	}
+	return cores, nil
+}
+
 // String writes s in the largest binary unit that divides it.
 func (s Size) String() string {
 	units := []string{"", "Ki", "Mi", "Gi", "Ti"}
@@ -134,6 +149,23 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	*d = parsed
+	return nil
+}
+
+// CPU is a number of cores as a request writes it: a number, or a string for [ParseCPU].
+type CPU float64
+
+// UnmarshalJSON reads a number of cores or a string for [ParseCPU].
+func (c *CPU) UnmarshalJSON(data []byte) error {
+	text, err := stringOrNumber(data, "number of cores")
+	if err != nil {
+		return err
+	}
+	cores, err := ParseCPU(text)
+	if err != nil {
+		return err
+	}
+	*c = CPU(cores)
 	return nil
 }
 

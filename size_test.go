@@ -26,6 +26,23 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
+func TestParseCPU(t *testing.T) {
+	for text, want := range map[string]float64{"1": 1, "0.5": 0.5, "500m": 0.5, " 2 ": 2, "1500m": 1.5, "1e1": 10, "-1": -1} {
+		if got, err := yurt.ParseCPU(text); err != nil || got != want {
+			t.Errorf("%q is %v cores, %v; want %v", text, got, err, want)
+		}
+		var cpu yurt.CPU
+		if err := json.Unmarshal([]byte(`"`+text+`"`), &cpu); err != nil || float64(cpu) != want {
+			t.Errorf("%q in JSON is %v cores, %v; want %v", text, cpu, err, want)
+		}
+	}
+	for _, text := range []string{"", "m", "two", "NaN", "Inf", "1e999", "500M", "1 core"} {
+		if got, err := yurt.ParseCPU(text); err == nil {
+			t.Errorf("%q is taken for %v cores", text, got)
+		}
+	}
+}
+
 func TestSizesAndDurationsSurviveJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := yurt.Size(rapid.Int64Range(0, 1<<50).Draw(t, "size"))

@@ -44,7 +44,7 @@ func TestReuse(t *testing.T) {
 		"another environment": func(r *controller.CreateSessionRequest) { r.Env = nil },
 		"another template":    func(r *controller.CreateSessionRequest) { r.TemplateID = "shell-basic" },
 		"other resources":     func(r *controller.CreateSessionRequest) { r.Resources.Memory = &memory },
-		"no reuse":            func(r *controller.CreateSessionRequest) { r.Reuse = false },
+		"no reuse":            func(r *controller.CreateSessionRequest) { r.Reuse, r.Mode = false, yurt.ModeEphemeral },
 	} {
 		if got := ask(change); got.ID == first.ID || got.Placement.Kind != yurt.PlacementCold {
 			t.Errorf("%s got %s, %s", what, got.ID, got.Placement.Kind)

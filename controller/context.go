@@ -28,7 +28,8 @@ func setContext(spec *yurt.ExecutionSpec, session yurt.Session, req ExecuteReque
 }
 
 // Contexts lists the contexts of a session by name.
-func (c *Controller) Contexts(ctx context.Context, sessionID string) ([]yurt.Context, error) {
+func (c *Controller) Contexts(ctx context.Context, sessionID string) (_ []yurt.Context, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	node, session, err := c.nodeOfLive(ctx, sessionID)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,8 @@ func (c *Controller) RemoveContext(ctx context.Context, sessionID, name, languag
 	return c.changeContext(ctx, sessionID, name, language, Node.RemoveContext)
 }
 
-func (c *Controller) changeContext(ctx context.Context, sessionID, name, language string, change func(Node, context.Context, string, string, string) error) error {
+func (c *Controller) changeContext(ctx context.Context, sessionID, name, language string, change func(Node, context.Context, string, string, string) error) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	if err := yurt.ValidateContextName("name", name); err != nil {
 		return err
 	}

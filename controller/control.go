@@ -9,7 +9,8 @@ import (
 // WriteStdin gives an execution that was started with an open stdin, or with a
 // terminal, data to read, and after it the end of its stdin if eof is set. It waits
 // while the execution does not read; when ctx ends first, a part may have been taken.
-func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID string, data []byte, eof bool) error {
+func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID string, data []byte, eof bool) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	if len(data) > yurt.MaxStdinBytes {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "data", "%d bytes are too many; at most %d are allowed at once", len(data), yurt.MaxStdinBytes)
 	}
@@ -22,7 +23,8 @@ func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID stri
 
 // SignalExecution sends a signal to the first process of an execution and its process
 // group; [yurt.SignalKill] ends every process of the execution, whatever its group.
-func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID string, signal yurt.Signal) error {
+func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID string, signal yurt.Signal) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
@@ -34,7 +36,8 @@ func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID
 }
 
 // ResizeExecution gives the terminal of an execution another size.
-func (c *Controller) ResizeExecution(ctx context.Context, sessionID, executionID string, size yurt.TerminalSize) error {
+func (c *Controller) ResizeExecution(ctx context.Context, sessionID, executionID string, size yurt.TerminalSize) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	if err := size.Validate("tty"); err != nil {
 		return err
 	}

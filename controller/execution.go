@@ -77,7 +77,8 @@ func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
 // Execute starts req in the session and returns its record at once. It goes on when
 // the caller leaves. A session that has ended is a [yurt.CodeSessionEnded] error;
 // one that cannot run it now is [yurt.CodeIllegalTransition].
-func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
+func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (_ yurt.Execution, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	if err := c.serving(); err != nil {
 		return yurt.Execution{}, err
 	}

@@ -15,7 +15,8 @@ const touchShare = 20
 // WriteFile replaces the file at name, a path below the workspace, with content,
 // which is read to its end and not held in memory, or adds to it. More than
 // [yurt.MaxFileBytes] is a [yurt.CodeFileTooLarge] error and leaves the old file.
-func (c *Controller) WriteFile(ctx context.Context, sessionID, name string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error) {
+func (c *Controller) WriteFile(ctx context.Context, sessionID, name string, content io.Reader, options yurt.WriteOptions) (_ yurt.FileInfo, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
@@ -27,7 +28,8 @@ func (c *Controller) WriteFile(ctx context.Context, sessionID, name string, cont
 }
 
 // ReadFile opens a span of the file at name. The caller closes it.
-func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
+func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span yurt.Span) (_ io.ReadCloser, _ yurt.FileInfo, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useFile(ctx, sessionID, name)
 	if err != nil {
 		return nil, yurt.FileInfo{}, err
@@ -37,7 +39,8 @@ func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span 
 
 // StatFile describes what is at name, the workspace itself included, not following a
 // link.
-func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (yurt.FileInfo, error) {
+func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (_ yurt.FileInfo, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return yurt.FileInfo{}, err
@@ -46,7 +49,8 @@ func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (yurt
 }
 
 // ListFiles lists a part of what is below the directory at name.
-func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, options yurt.ListOptions) (yurt.FileList, error) {
+func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, options yurt.ListOptions) (_ yurt.FileList, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	if err := options.Validate(); err != nil {
 		return yurt.FileList{}, err
 	}
@@ -59,7 +63,8 @@ func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, opti
 
 // MakeDir makes the directory at name and those above it. One that is there is no
 // error.
-func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode yurt.FileMode) (yurt.FileInfo, error) {
+func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode yurt.FileMode) (_ yurt.FileInfo, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
@@ -72,7 +77,8 @@ func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode y
 
 // MoveFile gives what is at name the path to. It replaces a file only where replace
 // says so, and a directory never.
-func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (yurt.FileInfo, error) {
+func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (_ yurt.FileInfo, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	cleanTo, err := yurt.CleanWorkspacePath("to", to)
 	if err != nil {
 		return yurt.FileInfo{}, err
@@ -85,7 +91,8 @@ func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, r
 }
 
 // ChmodFile sets the permission bits of what is at name.
-func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode yurt.FileMode) (yurt.FileInfo, error) {
+func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode yurt.FileMode) (_ yurt.FileInfo, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useFile(ctx, sessionID, name)
 	if err != nil {
 		return yurt.FileInfo{}, err
@@ -95,7 +102,8 @@ func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode
 
 // RemoveFile removes what is at name. A directory must be empty unless all of it is to
 // go.
-func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all bool) error {
+func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all bool) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useFile(ctx, sessionID, name)
 	if err != nil {
 		return err
@@ -105,7 +113,8 @@ func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all
 
 // PackFiles writes what is below the directory at name to a tar archive. Nothing is
 // written when there is no such directory.
-func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to io.Writer) error {
+func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to io.Writer) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return err
@@ -115,7 +124,8 @@ func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to i
 
 // UnpackFiles reads a tar archive into the directory at name, which it makes. What
 // came out before an error stays.
-func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, archive io.Reader) (yurt.Unpacked, error) {
+func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, archive io.Reader) (_ yurt.Unpacked, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return yurt.Unpacked{}, err
@@ -129,7 +139,8 @@ func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, ar
 // WatchFiles calls ready once it watches, and then each with what happens in the
 // directory at name, and below it if deep, until ctx is done, the directory or the
 // session's sandbox is gone, which is no error, or each returns one.
-func (c *Controller) WatchFiles(ctx context.Context, sessionID, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
+func (c *Controller) WatchFiles(ctx context.Context, sessionID, name string, deep bool, ready func(), each func(yurt.FileEvent) error) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)
 	if err != nil {
 		return err

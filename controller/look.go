@@ -11,7 +11,8 @@ import (
 
 // Processes lists what runs in the session's sandbox: the processes of executions, and
 // those that outlived theirs.
-func (c *Controller) Processes(ctx context.Context, sessionID string) ([]yurt.Process, error) {
+func (c *Controller) Processes(ctx context.Context, sessionID string) (_ []yurt.Process, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	session, node, err := c.useSandbox(ctx, sessionID)
 	if err != nil {
 		return nil, err
@@ -20,7 +21,8 @@ func (c *Controller) Processes(ctx context.Context, sessionID string) ([]yurt.Pr
 }
 
 // SignalProcess sends a signal to one of them, by its number inside the sandbox.
-func (c *Controller) SignalProcess(ctx context.Context, sessionID string, pid int, signal yurt.Signal) error {
+func (c *Controller) SignalProcess(ctx context.Context, sessionID string, pid int, signal yurt.Signal) (err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
@@ -32,7 +34,8 @@ func (c *Controller) SignalProcess(ctx context.Context, sessionID string, pid in
 }
 
 // SessionStats says what the session's sandbox uses. Looking at it is no use of it.
-func (c *Controller) SessionStats(ctx context.Context, sessionID string) (yurt.SandboxStats, error) {
+func (c *Controller) SessionStats(ctx context.Context, sessionID string) (_ yurt.SandboxStats, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
 	session, err := c.Session(ctx, sessionID)
 	if err != nil {
 		return yurt.SandboxStats{}, err

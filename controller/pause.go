@@ -39,7 +39,8 @@ func (c *Controller) ResumeSession(ctx context.Context, id string) (yurt.Session
 
 // changePause records the step first, so that nothing is begun that the node would
 // refuse, and then has the node take it.
-func (c *Controller) changePause(ctx context.Context, id string, step func(s *yurt.Session, running int, now time.Time) ([]yurt.Transition, error)) (yurt.Session, error) {
+func (c *Controller) changePause(ctx context.Context, id string, step func(s *yurt.Session, running int, now time.Time) ([]yurt.Transition, error)) (_ yurt.Session, err error) {
+	defer c.sayEnded(ctx, id, &err)
 	if err := c.serving(); err != nil {
 		return yurt.Session{}, err
 	}

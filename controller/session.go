@@ -25,7 +25,7 @@ const (
 // template's default.
 type CreateSessionRequest struct {
 	TemplateID  string
-	Mode        yurt.Mode // default ephemeral, and persistent with Reuse
+	Mode        yurt.Mode // default persistent
 	AgentID     string
 	Reuse       bool           // the agent's live session instead of a new one, if it has one
 	Timeout     *yurt.Duration // lifetime
@@ -131,13 +131,9 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	if err := yurt.ValidateSessionTimeouts(timeout, idle); err != nil {
 		return yurt.Session{}, yurt.Template{}, err
 	}
-	mode := yurt.ModeEphemeral
-	if req.Reuse {
-		mode = yurt.ModePersistent
-	}
 	now := c.now()
 	return yurt.Session{
-		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, mode),
+		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, yurt.ModePersistent),
 		State: yurt.SessionCreating, Reason: "asked for", AgentID: req.AgentID,
 		Metadata: req.Metadata, Env: req.Env, HasFiles: len(req.Files) > 0, Resources: resources, Timeout: timeout, IdleTimeout: idle,
 		SandboxID: yurt.NewSandboxID(), Owner: c.id, CreatedAt: now, UpdatedAt: now, ActiveAt: now,

@@ -15,7 +15,10 @@ import (
 
 func TestPersistentSession(t *testing.T) {
 	w := testWorld(t)
-	s := w.create(yurt.ModePersistent)
+	s := w.create("")
+	if s.Mode != yurt.ModePersistent {
+		t.Fatalf("the default mode is %s, want %s", s.Mode, yurt.ModePersistent)
+	}
 	first, second := w.execute(s.ID, "block"), w.execute(s.ID, "block")
 	if got := w.session(s.ID).State; got != yurt.SessionRunning {
 		t.Errorf("session is %s while two executions run", got)
@@ -53,10 +56,7 @@ func TestPersistentSession(t *testing.T) {
 
 func TestEphemeralSession(t *testing.T) {
 	w := testWorld(t)
-	s := w.create("")
-	if s.Mode != yurt.ModeEphemeral {
-		t.Fatalf("the default mode is %s", s.Mode)
-	}
+	s := w.create(yurt.ModeEphemeral)
 	e := w.execute(s.ID, "echo a block")
 	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Command: []string{"true"}})
 	wantCode(t, err, yurt.CodeIllegalTransition)

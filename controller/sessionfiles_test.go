@@ -11,7 +11,7 @@ import (
 )
 
 func withFiles(files ...yurt.SourceFile) controller.CreateSessionRequest {
-	return controller.CreateSessionRequest{TemplateID: "shell-basic", Files: files}
+	return controller.CreateSessionRequest{TemplateID: "shell-basic", Mode: yurt.ModeEphemeral, Files: files}
 }
 
 // TestSessionsBeginWithFiles: the sandbox is asked for with them, and the store has none.
@@ -87,7 +87,7 @@ func TestNodeIsLostWithFiles(t *testing.T) {
 			return w.CreateSession(t.Context(), withFiles(yurt.SourceFile{Path: "a"}))
 		},
 		"written": func(w *world) (yurt.Session, error) {
-			s := w.create("")
+			s := w.create(yurt.ModeEphemeral)
 			_, err := w.WriteFile(t.Context(), s.ID, "a", strings.NewReader("text"), yurt.WriteOptions{})
 			return s, err
 		},

@@ -390,7 +390,7 @@ func TestLoadOnSeveralControllers(t *testing.T) {
 func runOnce(t *testing.T, at, other *member, word string, mayFail bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s, err := at.CreateSession(ctx, controller.CreateSessionRequest{TemplateID: "shell-basic"})
+	s, err := at.CreateSession(ctx, controller.CreateSessionRequest{TemplateID: "shell-basic", Mode: yurt.ModeEphemeral})
 	if err != nil {
 		if !mayFail {
 			t.Errorf("creating a session: %v", err)

@@ -17,8 +17,7 @@ type sessionCreateFlags struct {
 	template, mode, agent string
 	reuse                 bool
 	timeout, idleTimeout  string
-	cpu                   float64
-	memory, disk          string
+	cpu, memory, disk     string
 	pids, ioWeight        int
 	diskKind              string
 	ulimits               []string
@@ -54,7 +53,7 @@ files and 16Mi go along; "yurt session cp" copies more.`,
 	flags.BoolVar(&f.reuse, "reuse", false, "with --agent: print a live session that the agent has, if it is of this template, with these resources and variables")
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may live, such as 1h (default: the template's)")
 	flags.StringVar(&f.idleTimeout, "idle-timeout", "", "how long it may go unused, such as 10m (default: the template's)")
-	flags.Float64Var(&f.cpu, "cpu", 0, "CPU limit in cores, such as 0.5 (default: the template's)")
+	flags.StringVar(&f.cpu, "cpu", "", "CPU limit in cores, such as 0.5 or 500m (default: the template's)")
 	flags.StringVar(&f.memory, "memory", "", "memory limit, such as 512Mi (default: the template's)")
 	flags.StringVar(&f.disk, "disk", "", "size of "+yurt.WorkspaceDir+", such as 256Mi (default: the template's)")
 	flags.IntVar(&f.pids, "pids", 0, "limit of processes and threads (default: the template's)")
@@ -89,10 +88,11 @@ func (a *app) createSession(ctx context.Context, f sessionCreateFlags) error {
 
 func (f sessionCreateFlags) request(a *app) (yurtclient.CreateSessionRequest, error) {
 	req := yurtclient.CreateSessionRequest{TemplateID: f.template, Mode: yurt.Mode(f.mode), AgentID: f.agent, Reuse: f.reuse}
-	resources := yurtclient.Resources{CPU: f.cpu, PIDs: f.pids, DiskKind: yurt.DiskKind(f.diskKind), IOWeight: f.ioWeight}
+	resources := yurtclient.Resources{PIDs: f.pids, DiskKind: yurt.DiskKind(f.diskKind), IOWeight: f.ioWeight}
 	err := cmp.Or(
 		parseFlag("--timeout", f.timeout, yurt.ParseDuration, &req.Timeout),
 		parseFlag("--idle-timeout", f.idleTimeout, yurt.ParseDuration, &req.IdleTimeout),
+		parseFlag("--cpu", f.cpu, yurt.ParseCPU, &resources.CPU),
 		parseFlag("--memory", f.memory, yurt.ParseSize, &resources.Memory),
 		parseFlag("--disk", f.disk, yurt.ParseSize, &resources.Disk),
 		parseUlimits(f.ulimits, &resources.Ulimits),

@@ -13,9 +13,9 @@ import (
 // createSessionBody is the body of POST /sessions.
 type createSessionBody struct {
 	TemplateID  string            `json:"template_id" doc:"Name of the template." example:"python-basic"`
-	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default ephemeral, with reuse persistent."`
+	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default persistent."`
 	AgentID     string            `json:"agent_id,omitempty" doc:"Whose session it is. It is placed where sessions of the same agent were, if that can be."`
-	Reuse       bool              `json:"reuse,omitempty" doc:"Answer with a live persistent session that the agent has, if it is of this template, with these resources and this environment; a paused one is resumed. Needs agent_id; the mode is persistent."`
+	Reuse       bool              `json:"reuse,omitempty" doc:"Answer with a live persistent session that the agent has, if it is of this template, with these resources and this environment; a paused one is resumed. Needs agent_id, and not mode ephemeral."`
 	Timeout     *durationParam    `json:"timeout,omitempty" doc:"Lifetime, 1s to 168h. Default the template's."`
 	IdleTimeout *durationParam    `json:"idle_timeout,omitempty" doc:"Since the last use, 1s to 168h. Default the template's."`
 	Env         map[string]string `json:"env,omitempty" doc:"Environment of everything that runs in it. Never shown again."`
@@ -27,29 +27,31 @@ type createSessionBody struct {
 }
 
 type resourcesBody struct {
-	CPU    *float64   `json:"cpu,omitempty" doc:"Cores." example:"0.5"`
-	Memory *sizeParam `json:"memory,omitempty"`
-	Disk   *sizeParam `json:"disk,omitempty" doc:"Of /workspace."`
-	PIDs   *int       `json:"pids,omitempty" doc:"Processes and threads."`
+	CPU    *cpuParam   `json:"cpu,omitempty"`
+	Memory *sizeParam  `json:"memory,omitempty"`
+	Disk   *sizeParam  `json:"disk,omitempty" doc:"Of /workspace."`
+	PIDs   *countParam `json:"pids,omitempty" doc:"Processes and threads."`
 
 	DiskKind *yurt.DiskKind `json:"disk_kind,omitempty" enum:"memory,image,quota" doc:"What /workspace is held in: memory, an image on the node's disk, or a directory there that a project quota bounds."`
-	IOWeight *int           `json:"io_weight,omitempty" doc:"Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares."`
+	IOWeight *countParam    `json:"io_weight,omitempty" doc:"Share of the disks' time beside other sandboxes, 1 to 1000, of which 100 is usual. An error on a node that has no such shares."`
 	Ulimits  ulimitsBody    `json:"ulimits,omitempty" doc:"Of each process."`
 }
 
 type ulimitsBody struct {
-	NoFile *int       `json:"nofile,omitempty" doc:"Open files."`
-	FSize  *sizeParam `json:"fsize,omitempty" doc:"A file that it writes."`
-	Stack  *sizeParam `json:"stack,omitempty" doc:"Stack of its main thread."`
+	NoFile *countParam `json:"nofile,omitempty" doc:"Open files."`
+	FSize  *sizeParam  `json:"fsize,omitempty" doc:"A file that it writes."`
+	Stack  *sizeParam  `json:"stack,omitempty" doc:"Stack of its main thread."`
 }
 
 func (b resourcesBody) request() controller.ResourcesRequest {
 	toSize := func(s sizeParam) yurt.Size { return yurt.Size(s) }
+	toInt := func(n countParam) int { return int(n) }
 	return controller.ResourcesRequest{
-		CPU: b.CPU, Memory: pointer(b.Memory, toSize), Disk: pointer(b.Disk, toSize), PIDs: b.PIDs,
-		DiskKind: b.DiskKind, IOWeight: b.IOWeight,
+		CPU:    pointer(b.CPU, func(c cpuParam) float64 { return float64(c) }),
+		Memory: pointer(b.Memory, toSize), Disk: pointer(b.Disk, toSize), PIDs: pointer(b.PIDs, toInt),
+		DiskKind: b.DiskKind, IOWeight: pointer(b.IOWeight, toInt),
 		Ulimits: controller.UlimitsRequest{
-			NoFile: b.Ulimits.NoFile, FSize: pointer(b.Ulimits.FSize, toSize), Stack: pointer(b.Ulimits.Stack, toSize),
+			NoFile: pointer(b.Ulimits.NoFile, toInt), FSize: pointer(b.Ulimits.FSize, toSize), Stack: pointer(b.Ulimits.Stack, toSize),
 		},
 	}
 }

@@ -154,7 +154,7 @@ func TestStream(t *testing.T) {
 func TestStreamOfEphemeral(t *testing.T) {
 	s := newServer(t)
 	for range 20 {
-		a := s.do(t, "POST", "/api/v1/sessions", `{"template_id": "shell-basic"}`)
+		a := s.do(t, "POST", "/api/v1/sessions", `{"template_id": "shell-basic", "mode": "ephemeral"}`)
 		st := s.openStream(t, "POST", a.header.Get("Location")+"/execute", `{"command": "echo a echo b echo c", "stream": true}`)
 		var text string
 		for {

@@ -65,6 +65,61 @@ func (sizeParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
+// cpuParam is a number of cores in a request.
+type cpuParam yurt.CPU
+
+// UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
+func (c *cpuParam) UnmarshalJSON(data []byte) error {
+	err := (*yurt.CPU)(c).UnmarshalJSON(data)
+	switch yurt.CodeOf(err) {
+	case "":
+		return nil
+	case yurt.CodeLimitOutOfRange:
+		return yurt.Errorf(yurt.CodeLimitOutOfRange, "the value is beyond what a number can hold; give %v to %v cores", yurt.MinCPU, yurt.MaxCPU)
+	default:
+		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not a number of cores; give one such as 0.5, or a string such as \"1\" or \"500m\" (thousandths of a core)")
+	}
+}
+
+// Schema implements huma.SchemaProvider.
+func (cpuParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeNumber, Description: "cores"},
+			{Type: huma.TypeString, Description: "such as \"1\", or \"500m\" in thousandths of a core"},
+		},
+		Examples: []any{0.5, "1", "500m"},
+	}
+}
+
+// countParam is a whole number in a request.
+type countParam int
+
+// UnmarshalJSON implements json.Unmarshaler. Its error does not show the value.
+func (c *countParam) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		text = string(data)
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not a whole number; give one such as 64, or \"64\"")
+	}
+	*c = countParam(n)
+	return nil
+}
+
+// Schema implements huma.SchemaProvider.
+func (countParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		OneOf: []*huma.Schema{
+			{Type: huma.TypeInteger},
+			{Type: huma.TypeString, Pattern: "^[0-9]+$", Description: "the same as text"},
+		},
+		Examples: []any{64, "64"},
+	}
+}
+
 // commandParam is a command in a request: a line for the shell, or a program with
 // its arguments.
 type commandParam []string

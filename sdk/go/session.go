@@ -13,7 +13,7 @@ import (
 // defaults.
 type CreateSessionRequest struct {
 	TemplateID  string            `json:"template_id"`
-	Mode        yurt.Mode         `json:"mode,omitempty"` // default ephemeral
+	Mode        yurt.Mode         `json:"mode,omitempty"` // default persistent
 	AgentID     string            `json:"agent_id,omitempty"`
 	Reuse       bool              `json:"reuse,omitempty"`        // the agent's live session, if it has one of this kind
 	Timeout     yurt.Duration     `json:"timeout,omitempty"`      // lifetime

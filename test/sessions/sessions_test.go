@@ -185,7 +185,7 @@ func (w *world) containers(t *testing.T) int {
 
 // once: an ephemeral session is over with its one execution, and so is its job.
 func (w *world) once(t *testing.T) {
-	session := w.create(t, yurtclient.CreateSessionRequest{})
+	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModeEphemeral})
 	if out := w.sh(t, session, "echo once"); out != "once\n" {
 		t.Errorf("it printed %q", out)
 	}
@@ -298,7 +298,7 @@ func (w *world) warmFiles(t *testing.T) {
 	t.Helper()
 	rig.Eventually(t, "a session with files is placed warm", func() bool {
 		w.ready(t, 2)
-		session := w.create(t, yurtclient.CreateSessionRequest{Files: yurtclient.Files{"in/data": []byte("mine\xff")}})
+		session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModeEphemeral, Files: yurtclient.Files{"in/data": []byte("mine\xff")}})
 		out := w.sh(t, session, "stat -c '%u %a' in/data; od -An -tx1 in/data")
 		if out != "1000 644\n 6d 69 6e 65 ff\n" {
 			t.Errorf("it has %q", out)

@@ -1,0 +1,115 @@
+package controller_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// losing is a node at which every call loses a race: the session has been ended, and its
+// sandbox is half gone, when the call comes.
+type losing struct {
+	controller.Node
+	mu  sync.Mutex
+	end func()
+	err error
+}
+
+// lose ends the session, once, and returns the error that a node has for a dying sandbox.
+func (n *losing) lose() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.end == nil {
+		return nil
+	}
+	n.end()
+	n.end = nil
+	return n.err
+}
+
+func (n *losing) PauseSandbox(ctx context.Context, id string) error {
+	if err := n.lose(); err != nil {
+		return err
+	}
+	return n.Node.PauseSandbox(ctx, id)
+}
+
+func (n *losing) StartExecution(ctx context.Context, id string, spec yurt.ExecutionSpec) error {
+	if err := n.lose(); err != nil {
+		return err
+	}
+	return n.Node.StartExecution(ctx, id, spec)
+}
+
+func (n *losing) StatFile(ctx context.Context, id, path string) (yurt.FileInfo, error) {
+	if err := n.lose(); err != nil {
+		return yurt.FileInfo{}, err
+	}
+	return n.Node.StatFile(ctx, id, path)
+}
+
+func (n *losing) Contexts(ctx context.Context, id string) ([]yurt.Context, error) {
+	if err := n.lose(); err != nil {
+		return nil, err
+	}
+	return n.Node.Contexts(ctx, id)
+}
+
+// losingPlacer hands out the node.
+type losingPlacer struct {
+	controller.Placer
+	node *losing
+}
+
+func (p losingPlacer) Node(ctx context.Context, name string) (controller.Node, error) {
+	node, err := p.Placer.Node(ctx, name)
+	p.node.mu.Lock()
+	defer p.node.mu.Unlock()
+	p.node.Node = node
+	return p.node, err
+}
+
+// TestCallsThatLoseAgainstDelete are told that the session has ended, whatever its node makes
+// of a sandbox that goes away meanwhile.
+func TestCallsThatLoseAgainstDelete(t *testing.T) {
+	node := &losing{}
+	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, node} })
+	calls := map[string]func(id string) error{
+		"execute": func(id string) error {
+			_, err := w.Execute(t.Context(), id, controller.ExecuteRequest{Command: []string{"true"}})
+			return err
+		},
+		"pause":    func(id string) error { _, err := w.PauseSession(t.Context(), id); return err },
+		"files":    func(id string) error { _, err := w.StatFile(t.Context(), id, "a"); return err },
+		"contexts": func(id string) error { _, err := w.Contexts(t.Context(), id); return err },
+	}
+	for name, call := range calls {
+		for _, code := range []yurt.Code{yurt.CodeSandboxNotFound, yurt.CodeSandboxFailed, yurt.CodeInternal} {
+			s := w.create(yurt.ModePersistent)
+			node.mu.Lock()
+			node.err = yurt.Errorf(code, "sandbox %s is being destroyed", s.SandboxID)
+			node.end = func() {
+				if _, err := w.EndSession(context.Background(), s.ID); err != nil {
+					t.Errorf("ending the session: %v", err)
+				}
+			}
+			node.mu.Unlock()
+			err := call(s.ID)
+			if yurt.CodeOf(err) != yurt.CodeSessionEnded || !strings.Contains(err.Error(), "ended by its user") {
+				t.Errorf("%s, which its node refuses with %s, is told %v; want %s", name, code, err, yurt.CodeSessionEnded)
+			}
+		}
+	}
+}
+
+// TestNodeErrorsOfLivingSessionsStay: what a node says of a session that lives is told as it is.
+func TestNodeErrorsOfLivingSessionsStay(t *testing.T) {
+	node := &losing{end: func() {}, err: yurt.Errorf(yurt.CodeSandboxFailed, "out of order")}
+	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, node} })
+	_, err := w.StatFile(t.Context(), w.create("").ID, "a")
+	wantCode(t, err, yurt.CodeSandboxFailed)
+}
