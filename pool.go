@@ -18,6 +18,32 @@ func (s PoolSize) Validate() error {
 	return nil
 }
 
+// Change returns the change that gives a warm pool this size, whatever it has.
+func (s PoolSize) Change() PoolChange { return PoolChange{Min: &s.Min, Max: &s.Max} }
+
+// PoolChange is another size for a warm pool. A nil field leaves that part as it is.
+type PoolChange struct {
+	Min *int `json:"min,omitempty"`
+	Max *int `json:"max,omitempty"`
+}
+
+// Of returns the size that a pool of a size has after the change. A Min above the Max that
+// the pool has raises Max as in a template that gives none.
+func (c PoolChange) Of(size PoolSize) (PoolSize, error) {
+	if c.Min != nil {
+		size.Min = *c.Min
+	}
+	switch {
+	case c.Max != nil && c.Min == nil && *c.Max < size.Min && *c.Max >= 0:
+		return size, FieldErrorf(CodeLimitOutOfRange, "max", "%d is less than the %d that are always kept ready; give %d to %d, or min as well", *c.Max, size.Min, size.Min, MaxPool)
+	case c.Max != nil:
+		size.Max = *c.Max
+	case size.Max < size.Min:
+		size.Max = WarmPool{Min: size.Min}.Or().Max
+	}
+	return size, size.Validate()
+}
+
 // Pool is what there is to say of the warm pool of a template. What it counts, it counts
 // since its owner was started.
 type Pool struct {

@@ -98,7 +98,7 @@ func (p WarmPool) Or() WarmPool {
 		return p
 	}
 	if p.Max == 0 {
-		p.Max = max(1, 2*p.Min)
+		p.Max = min(max(1, 2*p.Min), MaxPool)
 	}
 	if p.IdleTimeout == 0 {
 		p.IdleTimeout = Duration(DefaultPoolIdleTimeout)

@@ -81,12 +81,16 @@ func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
 }
 
 // SetPool gives the warm pool of a template another size, which lasts. It gets there
-// within a second or so.
-func (c *Controller) SetPool(ctx context.Context, template string, size yurt.PoolSize) (yurt.Pool, error) {
-	if err := size.Validate(); err != nil {
+// within a second or so. An empty change leaves the pool to what sizes it now.
+func (c *Controller) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
+	t, err := c.pooledTemplate(ctx, template)
+	if err != nil {
 		return yurt.Pool{}, err
 	}
-	t, err := c.Template(ctx, template)
+	if change == (yurt.PoolChange{}) {
+		return c.poolOf(ctx, t)
+	}
+	size, err := change.Of(yurt.PoolSize{Min: t.WarmPool.Min, Max: t.WarmPool.Max})
 	if err != nil {
 		return yurt.Pool{}, err
 	}

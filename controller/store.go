@@ -68,6 +68,7 @@ type SessionStore interface {
 
 // SessionQuery says which sessions to list. Zero fields do not filter.
 type SessionQuery struct {
+	IDPrefix   string // of the id, with "ses_"
 	TemplateID string
 	State      yurt.SessionState
 	Live       bool // only those that have not ended

@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -106,18 +105,6 @@ func TestStateDir(t *testing.T) {
 		a := &app{getenv: func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }}
 		if got, err := a.stateDir(); got != tt.want || err != nil {
 			t.Errorf("stateDir with %v = %q, %v; want %q", tt.env, got, err, tt.want)
-		}
-	}
-}
-
-func TestAgo(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 0: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m", 59 * time.Minute: "59m",
-		3*time.Hour + time.Minute: "3h", 49 * time.Hour: "2d",
-	} {
-		if got := ago(now.Add(-d), now); got != want {
-			t.Errorf("ago(%s) = %q, want %q", d, got, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/executor/doctor"
 )
 
@@ -54,7 +55,7 @@ func (a *app) printFindings(findings []doctor.Finding, all bool) error {
 		}
 	}
 	if missing > 0 {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "no sandbox can be made here: %s missing", counting(missing, "required mechanism is", "required mechanisms are"))
+		return yurt.Errorf(yurt.CodeSandboxFailed, "no sandbox can be made here: %s missing", screen.Count(missing, "required mechanism is", "required mechanisms are"))
 	}
 	return nil
 }

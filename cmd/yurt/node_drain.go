@@ -20,8 +20,9 @@ func newNodeDrainCommand(a *app) *cobra.Command {
 		Short: "Have a node take nothing new, and end what is there after a grace",
 		Long: `Have a node take nothing new. The sessions on it are told so in their events, and end
 once the grace is over. The node drains until --undo, also when it is started again.`,
-		Example: "  yurt node drain node-1 --grace 10m\n  yurt node drain node-1 --undo",
-		Args:    arguments(1, 1, "one node"),
+		Example:           "  yurt node drain node-1 --grace 10m\n  yurt node drain node-1 --undo",
+		Args:              arguments(1, 1, "one node"),
+		ValidArgsFunction: a.completes(nodeNames, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.drainNode(cmd.Context(), args[0], grace, undo)
 		},

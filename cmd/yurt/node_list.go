@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
 func newNodeCommand(a *app) *cobra.Command {
@@ -46,7 +47,7 @@ func (a *app) listNodes(ctx context.Context) error {
 		}
 		free := "-"
 		if n.Free.Memory > 0 {
-			free = strconv.FormatFloat(n.Free.CPU, 'f', -1, 64) + " CPU, " + n.Free.Memory.String()
+			free = screen.Number(n.Free.CPU, 2) + " CPU, " + screen.Size(int64(n.Free.Memory))
 		}
 		rows[i] = []string{
 			n.Name, nodeState(n), strconv.Itoa(warm), strconv.Itoa(n.Claimed) + " of " + strconv.Itoa(n.Slots), free, cmp.Or(n.Address, "-"),

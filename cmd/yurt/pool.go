@@ -66,23 +66,34 @@ func newPoolSetCommand(a *app) *cobra.Command {
 		Use:   "set TEMPLATE",
 		Short: "Give the warm pool of a template another size",
 		Long: `Give the warm pool of a template another size, in place of what the template says.
-The server keeps --min sandboxes ready, and up to --max when many ask for one. With 0 for
-both it keeps none.`,
-		Example: "  yurt pool set python-basic --min 2 --max 10",
-		Args:    arguments(1, 1, "one template"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.setPool(cmd.Context(), args[0], size) },
+The server keeps --min sandboxes ready, and up to --max when many ask for one. A flag that
+you leave out changes nothing, but for a --min above the maximum, which raises that to twice
+--min. With 0 for both the pool keeps no sandbox.`,
+		Example:           "  yurt pool set python-basic --min 2 --max 10\n  yurt pool set python-basic --min 3",
+		Args:              arguments(1, 1, "one template"),
+		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var change yurt.PoolChange
+			if cmd.Flags().Changed("min") {
+				change.Min = &size.Min
+			}
+			if cmd.Flags().Changed("max") {
+				change.Max = &size.Max
+			}
+			return a.setPool(cmd.Context(), args[0], change)
+		},
 	}
-	cmd.Flags().IntVar(&size.Min, "min", 0, "how many are always kept ready")
-	cmd.Flags().IntVar(&size.Max, "max", 0, "how many demand may raise that to")
+	cmd.Flags().IntVar(&size.Min, "min", 0, "how many are always kept ready, 0 to 100")
+	cmd.Flags().IntVar(&size.Max, "max", 0, "how many demand may raise that to, up to 100")
 	return cmd
 }
 
-func (a *app) setPool(ctx context.Context, template string, size yurt.PoolSize) error {
+func (a *app) setPool(ctx context.Context, template string, change yurt.PoolChange) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	pool, err := client.SetPool(ctx, template, size)
+	pool, err := client.SetPool(ctx, template, change)
 	return a.showPool(pool, err)
 }
 
@@ -99,10 +110,11 @@ func (a *app) showPool(pool yurt.Pool, err error) error {
 
 func newPoolUnsetCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "unset TEMPLATE",
-		Short:   "Have the warm pool of a template sized by the template again",
-		Example: "  yurt pool unset python-basic",
-		Args:    arguments(1, 1, "one template"),
+		Use:               "unset TEMPLATE",
+		Short:             "Have the warm pool of a template sized by the template again",
+		Example:           "  yurt pool unset python-basic",
+		Args:              arguments(1, 1, "one template"),
+		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			client, err := a.client()
 			if err != nil {

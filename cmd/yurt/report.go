@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 
-	"github.com/mattn/go-isatty"
-
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -40,7 +38,7 @@ func (a *app) report(err error) int {
 	}
 	var template *hcl.Error
 	if errors.As(err, &template) && !a.json {
-		fmt.Fprintln(a.stderr, strings.TrimRight(template.Text(a.colorful()), "\n"))
+		fmt.Fprintln(a.stderr, strings.TrimRight(template.Text(a.told().Color), "\n"))
 		return yurt.CodeOf(err).ExitCode()
 	}
 	var several interface{ Unwrap() []error }
@@ -58,22 +56,13 @@ func (a *app) report(err error) int {
 	case code == yurt.CodeCanceled:
 		fmt.Fprintln(a.stderr, "yurt: interrupted")
 	default:
-		fmt.Fprintln(a.stderr, "yurt: "+strings.TrimRight(err.Error(), "\n"))
+		fmt.Fprintln(a.stderr, a.told().Paint(screen.Red, "yurt:")+" "+strings.TrimRight(err.Error(), "\n"))
 	}
 	var initial initError
 	if errors.As(err, &initial) {
 		return yurt.ExitSandboxFailed
 	}
 	return code.ExitCode()
-}
-
-// colorful reports whether a person reads standard error who does not mind colours.
-func (a *app) colorful() bool {
-	if _, plain := a.getenv("NO_COLOR"); plain {
-		return false
-	}
-	file, ok := a.stderr.(*os.File)
-	return ok && isatty.IsTerminal(file.Fd())
 }
 
 func (a *app) reportProblem(err error, code yurt.Code) {

@@ -87,6 +87,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
 	flags.BoolVar(&f.profile, "profile", false, "say where the time went, and how much memory it took")
+	registerCompletion(cmd, "template", builtinTemplates)
 	return cmd
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
 // passOn writes what the program printed to the same stream of ours, and what a Lambda
@@ -145,9 +146,9 @@ func (a *app) printCuts(limit yurt.Size, result *yurt.Result) {
 		}
 		at := ""
 		if limit > 0 {
-			at = " at " + limit.String()
+			at = " at " + screen.Size(int64(limit))
 		}
-		fmt.Fprintf(a.stderr, "yurt: %s was cut%s; the program wrote %d bytes\n", stream, at, written)
+		fmt.Fprintf(a.stderr, "yurt: %s was cut%s; the program wrote %s\n", stream, at, screen.Size(written))
 	}
 	cut("standard output", result.Truncated.Stdout, result.Metrics.StdoutBytes)
 	cut("standard error", result.Truncated.Stderr, result.Metrics.StderrBytes)
@@ -166,7 +167,7 @@ func (a *app) printExecutionError(result *yurt.Result) {
 	for _, line := range e.Stacktrace {
 		fmt.Fprintln(a.stderr, strings.TrimRight(line, "\n"))
 	}
-	fmt.Fprintln(a.stderr, "yurt: "+e.Type+": "+e.Message)
+	fmt.Fprintln(a.stderr, a.told().Paint(screen.Red, "yurt: "+e.Type+":")+" "+e.Message)
 }
 
 // saysAll reports whether printed text names the error and each line of its stack.
@@ -190,7 +191,7 @@ func (a *app) printProfile(p *profile) {
 	line("execution", inMS(p.ExecutionMS))
 	phases(p.RunPhases)
 	line("CPU", inMS(p.CPUMS))
-	line("peak memory", strconv.FormatFloat(float64(p.MemoryPeak)/(1<<20), 'f', 1, 64)+" MiB")
+	line("peak memory", screen.Size(p.MemoryPeak))
 }
 
 func inMS(ms float64) string { return strconv.FormatFloat(ms, 'f', 2, 64) + " ms" }

@@ -93,7 +93,7 @@ func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
 // runInSession carries out req. Output is passed on as it comes, and the exit code
 // is that of what ran; under --json the execution is printed instead.
 func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err
 	}

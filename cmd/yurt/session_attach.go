@@ -18,7 +18,8 @@ Its exit code becomes that of this program. Without EXECUTION it is the session'
 An execution goes on when whoever is attached leaves.`,
 		Example: `  execution=$(yurt session exec --detach $id 'sleep 10; echo done')
   yurt session attach $id $execution`,
-		Args: arguments(1, 2, "a session ID and at most one execution"),
+		Args:              arguments(1, 2, "a session ID and at most one execution"),
+		ValidArgsFunction: a.completes(allSessions, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.attach(cmd.Context(), args[0], append(args, "")[1])
 		},
@@ -26,7 +27,7 @@ An execution goes on when whoever is attached leaves.`,
 }
 
 func (a *app) attach(ctx context.Context, sessionID, executionID string) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (a *app) attach(ctx context.Context, sessionID, executionID string) error {
 
 // startInSession begins req and says what it is called, to attach to.
 func (a *app) startInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,8 @@ and what it returns is printed as JSON.`,
   yurt session code $id ./project --entry src/app.py -- --verbose
   yurt session code --event '{"name": "world"}' $id handler.py
   yurt session code --dep humanize==4.9.0 $id report.py`,
-		Args: arguments(2, -1, "a session ID and a FILE or DIR"),
+		Args:              arguments(2, -1, "a session ID and a FILE or DIR"),
+		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			source, err := a.readSource(args[1], entry)
 			if err != nil {
@@ -63,5 +64,6 @@ and what it returns is printed as JSON.`,
 	cmd.Flags().StringVarP(&language, "language", "l", "", "its language (default: the template's)")
 	cmd.Flags().StringVar(&entry, "entry", "", "the file of DIR to run")
 	cmd.Flags().StringArrayVar(&dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
+	a.completesFlag(cmd, "language", languageNames)
 	return cmd
 }

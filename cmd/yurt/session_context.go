@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -28,16 +29,17 @@ what waits there goes on in the fresh one.`,
 
 func newContextListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "list ID",
-		Aliases: []string{"ls"},
-		Short:   "List the contexts of a session",
-		Args:    arguments(1, 1, "one session ID"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.listContexts(cmd.Context(), args[0]) },
+		Use:               "list ID",
+		Aliases:           []string{"ls"},
+		Short:             "List the contexts of a session",
+		Args:              arguments(1, 1, "one session ID"),
+		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.listContexts(cmd.Context(), args[0]) },
 	}
 }
 
 func (a *app) listContexts(ctx context.Context, sessionID string) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err
 	}
@@ -51,7 +53,7 @@ func (a *app) listContexts(ctx context.Context, sessionID string) error {
 	now := time.Now()
 	rows := make([][]string, len(list))
 	for i, c := range list {
-		rows[i] = []string{c.Name, c.Language, string(c.State), strconv.Itoa(c.Executions), strconv.Itoa(c.Queued), ago(c.CreatedAt, now)}
+		rows[i] = []string{c.Name, c.Language, string(c.State), strconv.Itoa(c.Executions), strconv.Itoa(c.Queued), screen.Ago(c.CreatedAt, now)}
 	}
 	a.printTable([]string{"name", "language", "state", "executions", "waiting", "age"}, rows)
 	return nil
@@ -65,8 +67,9 @@ func newContextChangeCommand(a *app, verb, done string, change changeContext, cm
 	var language string
 	cmd.Use = verb + " ID NAME"
 	cmd.Args = arguments(2, 2, "a session ID and the name of a context")
+	cmd.ValidArgsFunction = a.completeSession(cobra.ShellCompDirectiveNoFileComp)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		client, err := a.client()
+		client, err := a.clientFor(cmd.Context(), &args[0])
 		if err != nil {
 			return err
 		}
@@ -79,5 +82,6 @@ func newContextChangeCommand(a *app, verb, done string, change changeContext, cm
 		return nil
 	}
 	cmd.Flags().StringVarP(&language, "language", "l", "", "only the context of this language (default: each of the name)")
+	a.completesFlag(cmd, "language", languageNames)
 	return cmd
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -34,20 +33,54 @@ what is copied from a session are left out.`,
   yurt session cp src $id:project/
   yurt session cp $id:project/report.pdf .
   yurt session cp $id:log.txt - | tail`,
-		Args: arguments(2, 2, "a source and a destination"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.copyFiles(cmd.Context(), args[0], args[1]) },
+		Args:              arguments(2, 2, "a source and a destination"),
+		ValidArgsFunction: a.completeCopy,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.copyFiles(cmd.Context(), args[0], args[1]) },
 	}
 }
 
 // remotePath is ID:PATH.
 type remotePath struct{ session, path string }
 
-func parseRemotePath(text string) (remotePath, bool) {
+// parseRemotePath reads ID:PATH. Where prefix is given, ID begins with it.
+func parseRemotePath(text, prefix string) (remotePath, bool) {
 	id, name, ok := strings.Cut(text, ":")
-	if !ok || !yurt.ValidID(yurt.SessionIDPrefix, id) {
+	if !ok || !strings.HasPrefix(id, prefix) || !yurt.ValidID(yurt.SessionIDPrefix, idPrefix(id)) {
 		return remotePath{}, false
 	}
 	return remotePath{id, name}, true
+}
+
+// findRemote tells which of the two paths is a session's, and returns it with its whole id.
+// An id without "ses_" counts only where neither path has one.
+func findRemote(ctx context.Context, client *yurtclient.Client, source, destination string) (of remotePath, fromSession bool, err error) {
+	from, fromRemote := parseRemotePath(source, yurt.SessionIDPrefix)
+	to, toRemote := parseRemotePath(destination, yurt.SessionIDPrefix)
+	if !fromRemote && !toRemote {
+		from, fromRemote = parseRemotePath(source, "")
+		to, toRemote = parseRemotePath(destination, "")
+	}
+	if fromRemote == toRemote {
+		return remotePath{}, false, yurt.Errorf(yurt.CodeInvalidArgument, "one of %s and %s has to be ID:PATH, of a session, and the other a path here", source, destination)
+	}
+	if fromRemote {
+		to = from
+	}
+	to.session, err = findSession(ctx, client, to.session)
+	return to, fromRemote, err
+}
+
+// completeCopy offers sessions with the colon that a path follows; the shell adds files.
+func (a *app) completeCopy(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 1 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := a.ask(cmd.Context(), liveSessions, begun)
+	for i, name := range names {
+		id, description, _ := strings.Cut(name, "\t")
+		names[i] = cobra.CompletionWithDesc(id+":", description)
+	}
+	return names, cobra.ShellCompDirectiveNoSpace
 }
 
 // copied is what a copy did.
@@ -64,18 +97,17 @@ func (a *app) copyFiles(ctx context.Context, source, destination string) error {
 	if err != nil {
 		return err
 	}
-	from, fromRemote := parseRemotePath(source)
-	to, toRemote := parseRemotePath(destination)
-	if fromRemote == toRemote {
-		return yurt.Errorf(yurt.CodeInvalidArgument, "one of %s and %s has to be ID:PATH, of a session, and the other a path here", source, destination)
+	remote, fromSession, err := findRemote(ctx, client, source, destination)
+	if err != nil {
+		return err
 	}
 	progress := a.progress(ctx)
 	defer progress.end()
 	done := copied{Source: source, Destination: destination}
-	if fromRemote {
-		err = a.download(ctx, client, from, destination, progress, &done)
+	if fromSession {
+		err = a.download(ctx, client, remote, destination, progress, &done)
 	} else {
-		err = a.upload(ctx, client, source, to, progress, &done)
+		err = a.upload(ctx, client, source, remote, progress, &done)
 	}
 	progress.end()
 	if err != nil {
@@ -202,11 +234,10 @@ type copyProgress struct {
 }
 
 func (a *app) progress(ctx context.Context) *copyProgress {
-	file, ok := a.stderr.(*os.File)
-	if !ok || a.json || !isatty.IsTerminal(file.Fd()) {
+	if a.json || !a.told().Terminal {
 		return &copyProgress{}
 	}
-	return &copyProgress{bars: mpb.NewWithContext(ctx, mpb.WithOutput(file), mpb.WithWidth(40))}
+	return &copyProgress{bars: mpb.NewWithContext(ctx, mpb.WithOutput(a.stderr), mpb.WithWidth(40))}
 }
 
 // reader shows how much of size is read; 0 is not known.

@@ -63,6 +63,9 @@ files and 16Mi go along; "yurt session cp" copies more.`,
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for everything in it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
 	flags.StringArrayVar(&f.files, "file", nil, "a file that it begins with: LOCAL, or LOCAL:PATH; may be repeated")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE to find it by; may be repeated")
+	a.completesFlag(cmd, "template", templateNames)
+	modes := []cobra.Completion{string(yurt.ModePersistent), string(yurt.ModeEphemeral)}
+	registerCompletion(cmd, "mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

@@ -33,7 +33,8 @@ installed first, such as the client itself.`,
   yurt session exec --stdin $id -- wc -l < access.log
   yurt session exec --handler app.handler --event '{"n": 1}' $id -- python3 -m awslambdaric app.handler
   yurt session exec --handler app.handler --dep awslambdaric $id 'python3 -m awslambdaric app.handler'`,
-		Args: arguments(2, -1, "a session ID and a command"),
+		Args:              arguments(2, -1, "a session ID and a command"),
+		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			req := yurtclient.ExecuteRequest{Command: commandOf(args[1:]), Language: language, Dependencies: dependencies}
 			if err := f.apply(a, &req); err != nil {
@@ -52,6 +53,7 @@ installed first, such as the client itself.`,
 	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "give it our standard input, read to its end first")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "print its ID and leave it running; see \"yurt session attach\"")
 	cmd.Flags().SetInterspersed(false) // what follows the ID is the command's
+	a.completesFlag(cmd, "language", languageNames)
 	return cmd
 }
 

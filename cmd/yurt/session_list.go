@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -40,7 +41,16 @@ func newSessionListCommand(a *app) *cobra.Command {
 	flags.StringVarP(&filter.TemplateID, "template", "t", "", "only those of this template")
 	flags.StringVar(&filter.AgentID, "agent", "", "only those of this agent")
 	flags.StringArrayVar(&metadata, "metadata", nil, "only those with KEY=VALUE; may be repeated")
+	a.completesFlag(cmd, "template", templateNames)
+	registerCompletion(cmd, "state", cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+func stateNames() (names []cobra.Completion) {
+	for _, state := range yurt.SessionStates() {
+		names = append(names, string(state))
+	}
+	return names
 }
 
 func (a *app) listSessions(ctx context.Context, filter yurtclient.SessionFilter, ended bool) error {
@@ -48,21 +58,9 @@ func (a *app) listSessions(ctx context.Context, filter yurtclient.SessionFilter,
 	if err != nil {
 		return err
 	}
-	sessions := []yurt.Session{} // not nil: JSON shows an empty list
-	for {
-		page, err := client.Sessions(ctx, filter)
-		if err != nil {
-			return err
-		}
-		for _, session := range page.Sessions {
-			if ended || !session.State.Ended() {
-				sessions = append(sessions, session)
-			}
-		}
-		if page.NextCursor == "" {
-			break
-		}
-		filter.Cursor = page.NextCursor
+	sessions, err := findSessions(ctx, client, filter, ended)
+	if err != nil {
+		return err
 	}
 	if a.json {
 		return a.printJSON(sessions)
@@ -74,8 +72,31 @@ func (a *app) listSessions(ctx context.Context, filter yurtclient.SessionFilter,
 	now := time.Now()
 	rows := make([][]string, len(sessions))
 	for i, s := range sessions {
-		rows[i] = []string{s.ID, s.TemplateID, string(s.Mode), string(s.State), ago(s.CreatedAt, now), ago(s.ActiveAt, now), s.Reason}
+		rows[i] = []string{s.ID, s.TemplateID, string(s.State), screen.Ago(s.CreatedAt, now), screen.Ago(s.ActiveAt, now), s.Reason}
+		if s.State == yurt.SessionReady || s.State == yurt.SessionRunning { // as they should be
+			rows[i][5] = ""
+		}
 	}
-	a.printTable([]string{"id", "template", "mode", "state", "age", "idle", "reason"}, rows)
+	a.printTable([]string{"id", "template", "state", "age", "idle", "reason"}, rows)
 	return nil
+}
+
+// findSessions reads all pages of a list. The list is never nil: JSON shows an empty one.
+func findSessions(ctx context.Context, client *yurtclient.Client, filter yurtclient.SessionFilter, ended bool) ([]yurt.Session, error) {
+	sessions := []yurt.Session{}
+	for {
+		page, err := client.Sessions(ctx, filter)
+		if err != nil {
+			return nil, err
+		}
+		for _, session := range page.Sessions {
+			if ended || !session.State.Ended() {
+				sessions = append(sessions, session)
+			}
+		}
+		if page.NextCursor == "" {
+			return sessions, nil
+		}
+		filter.Cursor = page.NextCursor
+	}
 }

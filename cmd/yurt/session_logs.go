@@ -19,8 +19,9 @@ func newSessionLogsCommand(a *app) *cobra.Command {
 		Long: `Show what the executions of a session wrote, the newest last: their stdout on stdout and
 their stderr on stderr. With --follow it goes on with what they write, until the session
 has ended.`,
-		Example: "  yurt session logs $id --tail 4Ki\n  yurt session logs $id --follow",
-		Args:    arguments(1, 1, "one session ID"),
+		Example:           "  yurt session logs $id --tail 4Ki\n  yurt session logs $id --follow",
+		Args:              arguments(1, 1, "one session ID"),
+		ValidArgsFunction: a.completes(allSessions, cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			limit, err := yurt.ParseSize(tail)
 			if err != nil {
@@ -44,7 +45,7 @@ type loggedEntry struct {
 }
 
 func (a *app) showLogs(ctx context.Context, id string, limit int, follow bool) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &id)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -18,7 +19,8 @@ func newSessionPauseCommand(a *app) *cobra.Command {
 		Short: "Stop everything in a session for a while; it keeps its memory",
 		Long: `Stop everything that runs in a session. It keeps its memory and gets no CPU time.
 Timeouts of executions and the idle timeout stand still, the session's lifetime does not.`,
-		Args: arguments(1, 1, "one session ID"),
+		Args:              arguments(1, 1, "one session ID"),
+		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeSession(cmd.Context(), args[0], (*yurtclient.Client).PauseSession)
 		},
@@ -27,9 +29,10 @@ Timeouts of executions and the idle timeout stand still, the session's lifetime 
 
 func newSessionResumeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:   "resume ID",
-		Short: "Let a paused session go on",
-		Args:  arguments(1, 1, "one session ID"),
+		Use:               "resume ID",
+		Short:             "Let a paused session go on",
+		Args:              arguments(1, 1, "one session ID"),
+		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.changeSession(cmd.Context(), args[0], (*yurtclient.Client).ResumeSession)
 		},
@@ -38,7 +41,7 @@ func newSessionResumeCommand(a *app) *cobra.Command {
 
 // changeSession has the server change a session, and shows what it is then.
 func (a *app) changeSession(ctx context.Context, id string, change func(*yurtclient.Client, context.Context, string) (yurt.Session, error)) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &id)
 	if err != nil {
 		return err
 	}
@@ -65,16 +68,17 @@ func printable(text string) string {
 
 func newSessionProcessesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "processes ID",
-		Aliases: []string{"ps"},
-		Short:   "List what runs in a session, also what outlived its execution",
-		Args:    arguments(1, 1, "one session ID"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },
+		Use:               "processes ID",
+		Aliases:           []string{"ps"},
+		Short:             "List what runs in a session, also what outlived its execution",
+		Args:              arguments(1, 1, "one session ID"),
+		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },
 	}
 }
 
 func (a *app) listProcesses(ctx context.Context, id string) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &id)
 	if err != nil {
 		return err
 	}
@@ -87,8 +91,8 @@ func (a *app) listProcesses(ctx context.Context, id string) error {
 	}
 	rows := make([][]string, 0, len(list))
 	for _, p := range list {
-		rows = append(rows, []string{strconv.Itoa(p.PID), p.ExecutionID, p.State, yurt.Size(p.MemoryBytes).String(), printable(strings.Join(p.Args, " "))})
+		rows = append(rows, []string{strconv.Itoa(p.PID), p.ExecutionID, p.State, screen.Size(p.MemoryBytes), printable(strings.Join(p.Args, " "))})
 	}
-	a.printTable([]string{"PID", "EXECUTION", "STATE", "MEMORY", "COMMAND"}, rows)
+	a.printTable([]string{"PID", "execution", "state", "memory", "command"}, rows)
 	return nil
 }

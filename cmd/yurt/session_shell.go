@@ -30,7 +30,8 @@ goes on, and --attach comes back to it.`,
 		Example: `  yurt session shell $id
   yurt session shell $id python3
   yurt session shell $id --attach $execution`,
-		Args: arguments(1, 2, "a session ID and at most one line for the shell"),
+		Args:              arguments(1, 2, "a session ID and at most one line for the shell"),
+		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				req.Command = args[1]
@@ -44,7 +45,7 @@ goes on, and --attach comes back to it.`,
 }
 
 func (a *app) runShell(ctx context.Context, sessionID string, req yurtclient.TerminalRequest) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err
 	}

@@ -10,20 +10,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
 func newSessionShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show one session",
-		Example: "  yurt session show ses_4q7kz2m5x3nd6w7v2yj5p4hb2e",
-		Args:    arguments(1, 1, "one session ID"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.showSession(cmd.Context(), args[0]) },
+		Use:               "show ID",
+		Short:             "Show one session",
+		Example:           "  yurt session show ses_4q7kz2m5x3nd6w7v2yj5p4hb2e",
+		Args:              arguments(1, 1, "one session ID"),
+		ValidArgsFunction: a.completes(allSessions, cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.showSession(cmd.Context(), args[0]) },
 	}
 }
 
 func (a *app) showSession(ctx context.Context, id string) error {
-	client, err := a.client()
+	client, err := a.clientFor(ctx, &id)
 	if err != nil {
 		return err
 	}
@@ -34,9 +36,7 @@ func (a *app) showSession(ctx context.Context, id string) error {
 	if a.json {
 		return a.printJSON(session)
 	}
-	for _, fact := range sessionFacts(session, time.Now()) {
-		a.printf("%-13s %s\n", fact[0], fact[1])
-	}
+	a.printFacts(sessionFacts(session, time.Now()))
 	return nil
 }
 
@@ -46,8 +46,9 @@ func sessionFacts(s yurt.Session, now time.Time) [][2]string {
 		{"id", s.ID},
 		{"template", s.TemplateID},
 		{"mode", string(s.Mode)},
-		{"state", string(s.State) + " (" + s.Reason + ")"},
-		{"created", s.CreatedAt.Local().Format(time.DateTime) + ", " + ago(s.CreatedAt, now) + " ago"},
+		{"state", string(s.State)},
+		{"reason", s.Reason},
+		{"created", s.CreatedAt.Local().Format(time.DateTime) + ", " + screen.Ago(s.CreatedAt, now) + " ago"},
 	}
 	add := func(name, value string) {
 		if value != "" {
@@ -55,14 +56,14 @@ func sessionFacts(s yurt.Session, now time.Time) [][2]string {
 		}
 	}
 	if s.EndedAt != nil {
-		add("ended", s.EndedAt.Local().Format(time.DateTime)+", "+ago(*s.EndedAt, now)+" ago")
+		add("ended", s.EndedAt.Local().Format(time.DateTime)+", "+screen.Ago(*s.EndedAt, now)+" ago")
 	} else {
 		at, reason := s.Expiry()
 		add("ends", at.Local().Format(time.DateTime)+" if not used or raised: "+reason)
 	}
 	add("agent", s.AgentID)
-	add("limits", strconv.FormatFloat(s.Resources.CPU, 'g', -1, 64)+" CPU, "+s.Resources.Memory.String()+" memory, "+
-		s.Resources.Disk.String()+" disk, "+strconv.Itoa(s.Resources.PIDs)+" processes"+extraLimits(s.Resources))
+	add("limits", screen.Number(s.Resources.CPU, 2)+" CPU, "+screen.Size(int64(s.Resources.Memory))+" memory, "+
+		screen.Size(int64(s.Resources.Disk))+" disk, "+strconv.Itoa(s.Resources.PIDs)+" processes"+extraLimits(s.Resources))
 	if s.Placement.Kind != "" {
 		add("placement", string(s.Placement.Kind)+" on "+s.Placement.Node)
 	}
@@ -87,7 +88,7 @@ func extraLimits(r yurt.Resources) (text string) {
 	add(r.DiskKind == yurt.DiskQuota, "disk by quota")
 	add(r.IOWeight != 0, "I/O weight "+strconv.Itoa(r.IOWeight))
 	add(r.Ulimits.NoFile != 0, strconv.Itoa(r.Ulimits.NoFile)+" open files")
-	add(r.Ulimits.FSize != 0, "files of "+r.Ulimits.FSize.String())
-	add(r.Ulimits.Stack != 0, "stacks of "+r.Ulimits.Stack.String())
+	add(r.Ulimits.FSize != 0, "files of "+screen.Size(int64(r.Ulimits.FSize)))
+	add(r.Ulimits.Stack != 0, "stacks of "+screen.Size(int64(r.Ulimits.Stack)))
 	return text
 }

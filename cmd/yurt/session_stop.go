@@ -1,23 +1,54 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
 func newSessionStopCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:     "stop ID...",
+	var all, yes bool
+	cmd := &cobra.Command{
+		Use:     "stop ID... | --all",
 		Aliases: []string{"rm"},
 		Short:   "End sessions, and everything that runs in them",
-		Example: "  yurt session stop $id",
-		Args:    arguments(1, -1, "one session ID or more"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.stopSessions(cmd.Context(), args) },
+		Long: `End sessions, and everything that runs in them. Their files are gone then; results stay
+for a day.
+
+With --all every session on the server ends. The command says how many there are and asks
+first; a script, which has no terminal to answer at, gives --yes.`,
+		Example:           "  yurt session stop $id\n  yurt session stop --all --yes",
+		ValidArgsFunction: a.completesEach(liveSessions),
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case !all:
+				return arguments(1, -1, "one session ID or more, or --all")(cmd, args)
+			case len(args) > 0:
+				return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--all", "it ends every session, and was given with %s; give IDs or --all", strings.Join(args, " "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all {
+				return a.stopAllSessions(cmd.Context(), yes)
+			}
+			return a.stopSessions(cmd.Context(), args)
+		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "end every session on the server, after a question")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: end them without a question")
+	return cmd
 }
 
 // stopSessions ends every session that it can before it fails for one that it cannot.
@@ -28,15 +59,12 @@ func (a *app) stopSessions(ctx context.Context, ids []string) error {
 	}
 	ended, failures := []yurt.Session{}, []error{}
 	for _, id := range ids {
-		session, err := client.EndSession(ctx, id)
+		session, err := a.stopSession(ctx, client, id)
 		if err != nil {
 			failures = append(failures, err)
 			continue
 		}
 		ended = append(ended, session)
-		if !a.json {
-			a.printf("%s %s\n", session.ID, session.State)
-		}
 	}
 	if a.json {
 		if err := a.printJSON(ended); err != nil {
@@ -44,4 +72,69 @@ func (a *app) stopSessions(ctx context.Context, ids []string) error {
 		}
 	}
 	return errors.Join(failures...)
+}
+
+func (a *app) stopSession(ctx context.Context, client *yurtclient.Client, written string) (yurt.Session, error) {
+	id, err := findSession(ctx, client, written)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	session, err := client.EndSession(ctx, id)
+	if err == nil && !a.json {
+		a.printf("%s %s\n", session.ID, session.State)
+	}
+	return session, err
+}
+
+// stopAllSessions ends the sessions that there are when it is called, and not those that
+// others create meanwhile.
+func (a *app) stopAllSessions(ctx context.Context, yes bool) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	sessions, err := findSessions(ctx, client, yurtclient.SessionFilter{}, false)
+	if err != nil {
+		return err
+	}
+	if len(sessions) > 0 && !yes {
+		if err := a.confirm(ctx, fmt.Sprintf("End %s on %s?", screen.Count(len(sessions), "session", "sessions"), a.server)); err != nil {
+			return err
+		}
+	}
+	if len(sessions) == 0 && !a.json {
+		a.printf("no sessions\n")
+		return nil
+	}
+	ids := make([]string, len(sessions))
+	for i, session := range sessions {
+		ids[i] = session.ID
+	}
+	return a.stopSessions(ctx, ids)
+}
+
+// confirm asks a person at a terminal, and fails for every answer but yes.
+func (a *app) confirm(ctx context.Context, question string) error {
+	keys, ok := a.stdin.(*os.File)
+	if !ok || !isatty.IsTerminal(keys.Fd()) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--yes", "there is no terminal to ask at; give --yes to answer %q", question)
+	}
+	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
+	answers := make(chan string, 1)
+	go func() { // ends with the process, at the latest: a read of a terminal cannot be called off
+		line, err := bufio.NewReader(keys).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			line = ""
+		}
+		answers <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case answer := <-answers:
+		if answer == "y" || answer == "yes" {
+			return nil
+		}
+		return yurt.Errorf(yurt.CodeCanceled, "not confirmed")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

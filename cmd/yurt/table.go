@@ -1,57 +1,31 @@
 package main
 
 import (
-	"strconv"
-	"time"
+	"fmt"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
-// printTable writes rows under a head, columns apart by two spaces and nothing
-// drawn, so that it reads well and cuts well.
+// shown says how to lay out standard output, and told how to lay out standard error.
+func (a *app) shown() screen.Screen { return screen.Of(a.stdout, a.getenv) }
+func (a *app) told() screen.Screen  { return screen.Of(a.stderr, a.getenv) }
+
+// printTable writes rows under a head, within the width of the terminal.
 func (a *app) printTable(head []string, rows [][]string) {
-	t := table.NewWriter()
-	style := table.StyleDefault
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Format.Header = text.FormatUpper
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
-	t.AppendHeader(toRow(head))
-	for _, row := range rows {
-		t.AppendRow(toRow(row))
-	}
-	a.printf("%s\n", t.Render())
+	a.printf("%s", a.shown().Table(head, rows))
 }
 
-func toRow(cells []string) table.Row {
-	row := make(table.Row, len(cells))
-	for i, cell := range cells {
-		row[i] = cell
+// printFacts writes a name and a value a line, the names one below the other.
+func (a *app) printFacts(facts [][2]string) {
+	shown, width := a.shown(), 0
+	for _, fact := range facts {
+		width = max(width, len(fact[0]))
 	}
-	return row
-}
-
-// ago says how long before now a time was, in its largest unit: "5m" or "2d".
-func ago(at, now time.Time) string {
-	d := max(now.Sub(at), 0)
-	switch {
-	case d >= 24*time.Hour:
-		return strconv.Itoa(int(d.Hours()/24)) + "d"
-	case d >= time.Hour:
-		return strconv.Itoa(int(d.Hours())) + "h"
-	case d >= time.Minute:
-		return strconv.Itoa(int(d.Minutes())) + "m"
-	default:
-		return strconv.Itoa(int(d.Seconds())) + "s"
+	for _, fact := range facts {
+		value := fact[1]
+		if fact[0] == "state" {
+			value = shown.Paint(screen.StyleOf(value), value)
+		}
+		a.printf("%s %s\n", shown.Paint(screen.Bold, fmt.Sprintf("%-*s", width, fact[0])), value)
 	}
-}
-
-// counting says how many there are, in the singular or the plural.
-func counting(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

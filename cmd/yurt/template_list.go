@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
 func newTemplateListCommand(a *app) *cobra.Command {
@@ -35,8 +35,8 @@ func (a *app) listTemplates(ctx context.Context, local bool) error {
 	rows := make([][]string, len(templates))
 	for i, t := range templates {
 		rows[i] = []string{
-			t.Name, strings.Join(t.Runtimes, ", "), strconv.FormatFloat(t.Resources.CPU, 'g', -1, 64),
-			t.Resources.Memory.String(), string(t.Isolation.Level), string(t.Network.Mode), t.Description,
+			t.Name, strings.Join(t.Runtimes, ", "), screen.Number(t.Resources.CPU, 2),
+			screen.Size(int64(t.Resources.Memory)), string(t.Isolation.Level), string(t.Network.Mode), t.Description,
 		}
 	}
 	a.printTable([]string{"name", "runtimes", "cpu", "memory", "isolation", "network", "description"}, rows)

@@ -16,9 +16,10 @@ func newTemplateShowCommand(a *app) *cobra.Command {
 		Short: "Show one template, complete with its defaults",
 		Long: `Show one template as HCL, complete with its defaults: what is printed can be saved to a
 file, changed, and be a template of its own.`,
-		Example: "  yurt template show python-basic\n  yurt template show --local shell-basic > mine.hcl",
-		Args:    arguments(1, 1, "one template NAME"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.showTemplate(cmd.Context(), args[0], local) },
+		Example:           "  yurt template show python-basic\n  yurt template show --local shell-basic > mine.hcl",
+		Args:              arguments(1, 1, "one template NAME"),
+		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.showTemplate(cmd.Context(), args[0], local) },
 	}
 	localFlag(cmd, &local)
 	return cmd

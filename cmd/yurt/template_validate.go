@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -60,6 +61,6 @@ func (a *app) validateTemplates(parser *hcl.Parser, files []string) error {
 	if a.json {
 		return a.printJSON(v)
 	}
-	a.printf("%s valid: %s\n", counting(len(v.Templates), "template is", "templates are"), strings.Join(v.Templates, ", "))
+	a.printf("%s valid: %s\n", screen.Count(len(v.Templates), "template is", "templates are"), strings.Join(v.Templates, ", "))
 	return nil
 }

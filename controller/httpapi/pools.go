@@ -13,8 +13,8 @@ const poolPath = "/pools/{template}"
 
 // poolBody is the body of PUT /pools/{template}.
 type poolBody struct {
-	Min *int `json:"min" doc:"How many are always kept ready, 0 to 100."`
-	Max *int `json:"max" doc:"How many demand may raise that to, min to 100; 0 keeps none."`
+	Min *int `json:"min,omitempty" minimum:"0" maximum:"100" doc:"How many are always kept ready. Without it that stays as it is."`
+	Max *int `json:"max,omitempty" minimum:"0" maximum:"100" doc:"How many demand may raise that to, at least min. Without it that stays as it is, but for a min above it, which raises it to twice min. With 0 for both the pool keeps no sandbox."`
 }
 
 type (
@@ -51,7 +51,7 @@ func (a *API) registerPools() {
 	register(a, huma.Operation{
 		OperationID: "set-pool", Method: http.MethodPut, Path: poolPath,
 		Summary: "Give the warm pool of a template another size", Tags: []string{tagTemplates},
-		Description: "In place of what the template says, until the size is deleted.",
+		Description: "In place of what the template says, until the size is deleted. What the body leaves out stays as it is.",
 	}, a.setPool)
 	a.documentBody(a.registered(http.MethodPut, poolPath), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[poolBody](a, "PoolSize")},
@@ -74,12 +74,6 @@ func (a *API) unsetPool(ctx context.Context, in *poolInput) (*poolOutput, error)
 }
 
 func (a *API) setPool(ctx context.Context, in *setPoolInput) (*poolOutput, error) {
-	if in.value.Min == nil {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "min", "give how many sandboxes are always kept, 0 to %d", yurt.MaxPool)
-	}
-	if in.value.Max == nil {
-		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "max", "give how many sandboxes demand may ask for, min to %d", yurt.MaxPool)
-	}
-	pool, err := a.ctl.SetPool(ctx, in.Template, yurt.PoolSize{Min: *in.value.Min, Max: *in.value.Max})
+	pool, err := a.ctl.SetPool(ctx, in.Template, yurt.PoolChange(in.value))
 	return &poolOutput{Body: pool}, err
 }

@@ -57,22 +57,44 @@ func TestPools(t *testing.T) {
 	}
 }
 
+// TestPoolsChangeInPart: what a request leaves out stays as it is, and a minimum takes the
+// maximum along.
+func TestPoolsChangeInPart(t *testing.T) {
+	s := newServer(t)
+	for _, step := range []struct {
+		body string
+		want yurt.PoolSize
+	}{
+		{`{}`, yurt.PoolSize{}},
+		{`{"min": 3}`, yurt.PoolSize{Min: 3, Max: 6}},
+		{`{"min": 2}`, yurt.PoolSize{Min: 2, Max: 6}},
+		{`{"max": 9}`, yurt.PoolSize{Min: 2, Max: 9}},
+		{`{}`, yurt.PoolSize{Min: 2, Max: 9}},
+		{`{"min": 70}`, yurt.PoolSize{Min: 70, Max: 100}},
+		{`{"min": 0, "max": 0}`, yurt.PoolSize{}},
+	} {
+		var pool yurt.Pool
+		s.do(t, "PUT", "/api/v1/pools/shell-basic", step.body).decode(t, &pool)
+		if pool.PoolSize != step.want {
+			t.Errorf("after %s it is %+v, want %+v", step.body, pool.PoolSize, step.want)
+		}
+	}
+	s.do(t, "PUT", "/api/v1/pools/shell-basic", `{"min": 3, "max": 3}`)
+	wantProblem(t, s.do(t, "PUT", "/api/v1/pools/shell-basic", `{"max": 2}`), yurt.CodeLimitOutOfRange, "max")
+}
+
 func TestPoolsThatAreRefused(t *testing.T) {
 	s := newServer(t)
 	for body, field := range map[string]string{
-		`{"min": 1}`:              "max",
-		`{"max": 1}`:              "min",
+		`{"max": -1}`:             "max",
 		`{"min": -1, "max": 1}`:   "min",
 		`{"min": 2, "max": 1}`:    "max",
 		`{"min": 1, "max": 1000}`: "max",
 	} {
-		code := yurt.CodeLimitOutOfRange
-		if body == `{"min": 1}` || body == `{"max": 1}` {
-			code = yurt.CodeInvalidArgument
-		}
-		wantProblem(t, s.do(t, "PUT", "/api/v1/pools/shell-basic", body), code, field)
+		wantProblem(t, s.do(t, "PUT", "/api/v1/pools/shell-basic", body), yurt.CodeLimitOutOfRange, field)
 	}
-	wantProblem(t, s.do(t, "PUT", "/api/v1/pools/missing", `{"min": 1, "max": 1}`), yurt.CodeTemplateNotFound, "")
+	wantProblem(t, s.do(t, "PUT", "/api/v1/pools/missing", `{"min": 1, "max": 1000}`), yurt.CodeTemplateNotFound, "")
+	wantProblem(t, s.do(t, "PUT", "/api/v1/pools/missing", `{}`), yurt.CodeTemplateNotFound, "")
 	wantProblem(t, s.do(t, "GET", "/api/v1/pools/missing", ""), yurt.CodeTemplateNotFound, "")
 	wantProblem(t, s.do(t, "DELETE", "/api/v1/pools/missing", ""), yurt.CodeTemplateNotFound, "")
 }

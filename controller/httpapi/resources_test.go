@@ -118,6 +118,10 @@ func TestListSessions(t *testing.T) {
 	if got, _ := list("metadata[n]=3&state=ready&template_id=shell-basic"); !slices.Equal(got, []string{ids[3]}) {
 		t.Errorf("by metadata: %v", got)
 	}
+	if got, _ := list("id_prefix=" + ids[2][:12]); !slices.Equal(got, ids[2:3]) {
+		t.Errorf("by the beginning of an id: %v", got)
+	}
+	wantProblem(t, s.do(t, "GET", "/api/v1/sessions?id_prefix=SES_", ""), yurt.CodeInvalidArgument, "id_prefix")
 	if got, _ := list("state=failed"); len(got) != 0 {
 		t.Errorf("failed sessions: %v", got)
 	}

@@ -89,6 +89,7 @@ type (
 	sessionOutput     struct{ Body yurt.Session }
 	listSessionsInput struct {
 		PageParams
+		IDPrefix   string            `query:"id_prefix" maxLength:"68" pattern:"^ses_[a-z0-9]*$" doc:"Only sessions whose id begins so, such as ses_4q7k." example:"ses_4q7k"`
 		TemplateID string            `query:"template_id" doc:"Only sessions of this template."`
 		State      yurt.SessionState `query:"state" enum:"creating,ready,running,paused,terminated,failed" doc:"Only sessions in this state."`
 		AgentID    string            `query:"agent_id" doc:"Only sessions of this agent."`
@@ -147,7 +148,7 @@ func (a *API) listSessions(ctx context.Context, in *listSessionsInput) (*listSes
 		return nil, err
 	}
 	list, err := a.ctl.Sessions(ctx, controller.SessionQuery{
-		TemplateID: in.TemplateID, State: in.State, AgentID: in.AgentID, Metadata: in.Metadata,
+		IDPrefix: in.IDPrefix, TemplateID: in.TemplateID, State: in.State, AgentID: in.AgentID, Metadata: in.Metadata,
 		Before: before, Limit: in.Limit + 1,
 	})
 	if err != nil {

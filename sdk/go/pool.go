@@ -33,9 +33,10 @@ func (c *Client) UnsetPool(ctx context.Context, template string) (yurt.Pool, err
 func poolPath(template string) string { return apiPrefix + "/pools/" + segment(template) }
 
 // SetPool gives the warm pool of a template another size, in place of what the template
-// says. The server gets there within a second or so.
-func (c *Client) SetPool(ctx context.Context, template string, size yurt.PoolSize) (yurt.Pool, error) {
-	what, err := postJSON(poolPath(template), size)
+// says. A nil field of the change leaves that part as it is; [yurt.PoolSize.Change] sets
+// both. The server gets there within a second or so.
+func (c *Client) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
+	what, err := postJSON(poolPath(template), change)
 	if err != nil {
 		return yurt.Pool{}, err
 	}

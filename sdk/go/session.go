@@ -63,6 +63,7 @@ func (c *Client) Session(ctx context.Context, id string) (yurt.Session, error) {
 
 // SessionFilter narrows and pages a list of sessions. Zero fields do not filter.
 type SessionFilter struct {
+	IDPrefix   string // what the id begins with, such as "ses_4q7k"
 	TemplateID string
 	State      yurt.SessionState
 	AgentID    string
@@ -78,6 +79,7 @@ func (f SessionFilter) query() url.Values {
 			q.Set(name, value)
 		}
 	}
+	set("id_prefix", f.IDPrefix)
 	set("template_id", f.TemplateID)
 	set("state", string(f.State))
 	set("agent_id", f.AgentID)

@@ -51,7 +51,7 @@ func startCluster(p *place, warm int) (*onCluster, error) {
 		return nil, err
 	}
 	c := &onCluster{p: p, cluster: running, client: client, warm: warm}
-	if _, err := client.SetPool(p.ctx, clusterTemplate, yurt.PoolSize{Min: warm, Max: warm}); err != nil {
+	if _, err := client.SetPool(p.ctx, clusterTemplate, yurt.PoolSize{Min: warm, Max: warm}.Change()); err != nil {
 		return nil, err
 	}
 	return c, c.full()

@@ -234,7 +234,7 @@ func testReuse(t *testing.T, w *world) {
 // pool gives the warm pool a size and waits until so many are ready.
 func (w *world) pool(t *testing.T, size yurt.PoolSize) {
 	t.Helper()
-	if _, err := w.SetPool(t.Context(), template, size); err != nil {
+	if _, err := w.SetPool(t.Context(), template, size.Change()); err != nil {
 		t.Fatal(err)
 	}
 	w.ready(t, size.Min)

@@ -166,7 +166,7 @@ const pooled = "python-basic"
 // fillPool waits until the pool has what it keeps at least.
 func (e *everything) fillPool(ctx context.Context) error {
 	size := yurt.PoolSize{Min: 2, Max: 8}
-	if _, err := e.client.SetPool(ctx, pooled, size); err != nil {
+	if _, err := e.client.SetPool(ctx, pooled, size.Change()); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, fillLimit)

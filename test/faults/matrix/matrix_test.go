@@ -67,7 +67,7 @@ func TestMatrix(t *testing.T) {
 	for _, s := range a.kept {
 		l.end(s)
 	}
-	if _, err := a.balancer.next().SetPool(t.Context(), template, yurt.PoolSize{}); err != nil {
+	if _, err := a.balancer.next().SetPool(t.Context(), template, yurt.PoolSize{}.Change()); err != nil {
 		t.Error(err)
 	}
 	a.kept = nil
@@ -87,7 +87,7 @@ func start(t *testing.T) *arena {
 	for n, controller := range a.Controllers {
 		a.balancer.set(t, n, controller.URL)
 	}
-	if _, err := a.balancer.next().SetPool(t.Context(), template, yurt.PoolSize{Min: warm, Max: warm}); err != nil {
+	if _, err := a.balancer.next().SetPool(t.Context(), template, yurt.PoolSize{Min: warm, Max: warm}.Change()); err != nil {
 		t.Fatal(err)
 	}
 	return a
