@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -108,18 +106,9 @@ func New(config Config) (*API, error) {
 // handlePages adds what is no operation of the API: the documents about it, the
 // metrics, and the answer to everything unknown.
 func (a *API) handlePages() error {
-	a.completeSchemas()
-	schemas := a.huma.OpenAPI().Components.Schemas.Map()
-	delete(schemas, "ErrorModel") // huma's own, which is never sent: see transformError
-	delete(schemas, "ErrorDetail")
-	spec, err := json.Marshal(a.huma.OpenAPI())
-	if err != nil {
-		return fmt.Errorf("writing the OpenAPI document: %w", err)
+	if err := a.handleDocument(); err != nil {
+		return err
 	}
-	a.mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/openapi+json")
-		_, _ = w.Write(spec) // a client that left misses nothing
-	})
 	a.mux.Handle("GET /metrics", promhttp.HandlerFor(a.config.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
 	}))

@@ -26,7 +26,7 @@ func TestBadInput(t *testing.T) {
 	}{
 		// The shape of requests.
 		{name: "unknown route", method: "GET", path: "/api/v1/nothing", code: yurt.CodeNotFound},
-		{name: "root", method: "GET", path: "/", code: yurt.CodeNotFound},
+		{name: "wrong verb on the root", method: "POST", path: "/", code: yurt.CodeMethodNotAllowed},
 		{name: "wrong verb", method: "PATCH", path: "/api/v1/sessions", code: yurt.CodeMethodNotAllowed},
 		{name: "wrong verb on a file", method: "POST", path: live + "/files/a", code: yurt.CodeMethodNotAllowed},
 		{name: "no body", method: "POST", path: "/api/v1/sessions", code: yurt.CodeMalformedBody},

@@ -32,6 +32,7 @@ func (a *API) handleDocs() {
 		}
 		a.mux.Handle("GET "+path, staticFile(content, file.contentType))
 	}
+	a.mux.Handle("GET /{$}", http.RedirectHandler("/docs", http.StatusFound))
 }
 
 // staticFile serves content, which a browser keeps as long as it stays the same.

@@ -110,15 +110,19 @@ func orNull(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// eventSchema describes a stream of server-sent events with that data. JSON Schema has words for
-// the content of a text; OpenAPI 3.1 has none for a stream.
+// eventSchema describes one of the server-sent events of a stream, whose data is JSON. It is the
+// form that later versions of OpenAPI give events; 3.1 has none, and readers take it for that.
 func eventSchema(data *huma.Schema) *huma.Schema {
 	return &huma.Schema{
-		Type:        huma.TypeString,
-		Description: "Server-sent events. Of each, `id` is a number, `event` is the type, and `data` is an object of the schema that contentSchema has for items.",
-		Extensions: map[string]any{
-			"contentMediaType": typeEventStream,
-			"contentSchema":    &huma.Schema{Type: huma.TypeArray, Items: data},
+		Type:        huma.TypeObject,
+		Description: "One of the server-sent events.",
+		Properties: map[string]*huma.Schema{
+			"id":    {Type: huma.TypeString, Description: "Counts from 1."},
+			"event": {Type: huma.TypeString, Description: "The type of the event."},
+			"data": {Type: huma.TypeString, Description: "An object, as JSON.", Extensions: map[string]any{
+				"contentMediaType": typeJSON, "contentSchema": data,
+			}},
 		},
+		Required: []string{"id", "event", "data"},
 	}
 }

@@ -158,9 +158,6 @@ func (d *Document) expect(method string, target *url.URL, status int, header htt
 		return answer{kind: kind}, nil
 	}
 	place := "#/" + strings.Join([]string{"paths", escape(r.path), strings.ToLower(r.method), "responses", name, "content", escape(kind), "schema"}, "/")
-	if kind == eventStream {
-		place += "/contentSchema/items"
-	}
 	schema, err := d.compile(place)
 	return answer{schema: schema, kind: kind}, err
 }

@@ -112,12 +112,22 @@ func (b *body) checkEvents() {
 		if !whole {
 			return
 		}
-		for line := range strings.Lines(string(event)) {
-			if data, is := strings.CutPrefix(line, "data: "); is {
-				b.validate([]byte(data))
-			}
-		}
+		b.validateEvent(string(event))
 		b.seen.Next(len(event) + 2)
+	}
+}
+
+// validateEvent checks an event as an object of its fields. A comment, or a field without data, is
+// no event to those who read the stream.
+func (b *body) validateEvent(text string) {
+	fields := map[string]any{}
+	for line := range strings.Lines(text) {
+		if name, value, is := strings.Cut(strings.TrimSuffix(line, "\n"), ": "); is && name != "" {
+			fields[name] = value
+		}
+	}
+	if fields["data"] != nil {
+		b.complain(b.answer.schema.Validate(fields), text)
 	}
 }
 
@@ -126,6 +136,11 @@ func (b *body) validate(text []byte) {
 	if err == nil {
 		err = b.answer.schema.Validate(value)
 	}
+	b.complain(err, string(text))
+}
+
+// complain reports a fault, if there is one.
+func (b *body) complain(err error, text string) {
 	if err != nil {
 		b.report(fmt.Errorf("%w\nin %.600s", err, text))
 	}

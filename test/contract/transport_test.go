@@ -19,7 +19,9 @@ const sample = `{"openapi": "3.1.0", "paths": {
 	"/things/new": {"get": {"responses": {"200": {"content": {"application/json": {"schema": {"type": "string"}}}}}}},
 	"/things/{id}/files/{path}": {"get": {"responses": {"200": {"content": {"application/octet-stream": {"schema": {}}}}}}},
 	"/events": {"get": {"responses": {"200": {"content": {"text/event-stream": {"schema": {
-		"type": "string", "contentSchema": {"type": "array", "items": {"$ref": "#/components/schemas/Thing"}}
+		"type": "object", "required": ["data"], "properties": {"data": {
+			"type": "string", "contentMediaType": "application/json", "contentSchema": {"$ref": "#/components/schemas/Thing"}
+		}}
 	}}}}}}}
 }, "components": {"schemas": {"Thing": {
 	"type": "object", "required": ["at"], "additionalProperties": false,

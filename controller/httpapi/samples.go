@@ -1,0 +1,106 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// sample is a body of a request that works as it stands.
+type sample struct {
+	name  string // in the document
+	title string
+	value any
+}
+
+// jsonSamples returns the JSON bodies that the page of the documentation shows, by operation. The
+// page shows the one whose name is first in the alphabet until its reader chooses another.
+func jsonSamples() map[string][]sample {
+	type object = map[string]any
+	only := func(title string, value object) []sample { return []sample{{"sample", title, value}} }
+	return map[string][]sample{
+		"create-session": {
+			{"minimal", "A session for Python", object{"template_id": "python-basic"}},
+			{"with-limits", "With limits, files and an environment", object{
+				"template_id": "python-basic", "mode": "persistent", "timeout": "1h", "idle_timeout": "10m",
+				"resources": object{"cpu": 0.5, "memory": "256Mi"}, "env": object{"LANG": "C.UTF-8"},
+				"metadata": object{"task": "report"}, "files": object{"data/input.csv": "a,b\n1,2\n"},
+			}},
+		},
+		"execute": {
+			{"code", "Code in a language", object{"code": "print(6 * 7)", "language": "python"}},
+			{"command", "A line for the shell", object{"command": "ls -l | wc -l"}},
+			{"handler", "A handler, called with an event", object{
+				"code": "def handler(event):\n    return {\"sum\": sum(event[\"numbers\"])}", "language": "python",
+				"handler": "handler", "event": object{"numbers": []int{1, 2, 3}},
+			}},
+			{"project", "A project of several files", object{
+				"files": object{"main.py": "import lib; print(lib.answer)", "lib.py": "answer = 42"},
+				"entry": "main.py", "language": "python",
+			}},
+			{"in-background", "In the background", object{"command": []string{"sleep", "1"}, "async": true}},
+		},
+		"write-stdin":         only("A line of text", object{"data": "hello\n"}),
+		"signal-execution":    only("An interrupt, as Ctrl-C sends it", object{"signal": "SIGINT"}),
+		"signal-process":      only("A request to end", object{"signal": "SIGTERM"}),
+		"resize-execution":    only("A larger terminal", object{"rows": 40, "cols": 120}),
+		"set-session-timeout": only("Two hours in all", object{"timeout": "2h"}),
+		"change-file":         only("Another name", object{"path": "data/old.csv", "overwrite": true}),
+		"archive-files":       only("A directory to pack", object{"path": "data"}),
+		"drain-node":          only("Two minutes for the sessions on it", object{"grace": "2m"}),
+		"set-pool":            only("One or two sandboxes", object{"min": 1, "max": 2}),
+		"create-template": only("Python with more memory", object{
+			"name": "python-large", "runtimes": []string{"python"}, "resources": object{"memory": "1Gi"},
+		}),
+	}
+}
+
+// textSample is a body of a type other than JSON.
+func textSample(kind string) any {
+	switch kind {
+	case typeHCL:
+		return "template \"python-tall\" {\n  extends = \"python-basic\"\n  resources {\n    memory = \"1Gi\"\n  }\n}\n"
+	case typeText:
+		return "template \"shell-small\" {\n  extends = \"shell-basic\"\n  resources {\n    memory = \"64Mi\"\n  }\n}\n"
+	case typeOctetStream:
+		return "a,b\n1,2\n"
+	default:
+		return nil // a tar archive is no text
+	}
+}
+
+// addSamples puts the samples into the document.
+func (a *API) addSamples() {
+	all := jsonSamples()
+	for _, item := range a.huma.OpenAPI().Paths {
+		for _, op := range operationsOf(item) {
+			if op.RequestBody == nil {
+				continue
+			}
+			for kind, media := range op.RequestBody.Content {
+				if kind != typeJSON {
+					media.Example = textSample(kind)
+					continue
+				}
+				media.Examples = map[string]*huma.Example{}
+				for _, s := range all[op.OperationID] {
+					media.Examples[s.name] = &huma.Example{Summary: s.title, Value: s.value}
+				}
+			}
+		}
+	}
+}
+
+// operationsOf returns the operations of one path, by method.
+func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
+	all := map[string]*huma.Operation{}
+	for method, op := range map[string]*huma.Operation{
+		http.MethodGet: item.Get, http.MethodPut: item.Put, http.MethodPost: item.Post,
+		http.MethodPatch: item.Patch, http.MethodDelete: item.Delete,
+	} {
+		if op != nil {
+			all[method] = op
+		}
+	}
+	return all
+}
