@@ -4,16 +4,21 @@ import "time"
 
 // NodeInfo is what is known of a node: what it has and what it can take.
 type NodeInfo struct {
-	Name      string         `json:"name"`
-	Address   string         `json:"address,omitempty"` // host:port at which controllers reach it; "" in this process
-	Healthy   bool           `json:"healthy"`           // it answers
-	Draining  bool           `json:"draining"`          // it takes nothing new
-	EndsBy    *time.Time     `json:"ends_by,omitempty"` // when what is on a node ends that Nomad drains with a deadline
-	Warm      map[string]int `json:"warm"`              // sandboxes ready to be claimed, by template, or by its digest where the name is not known
-	Slots     int            `json:"slots"`             // room that is granted, each for one sandbox
-	Claimed   int            `json:"claimed"`           // of that, what sessions have
-	Free      Resources      `json:"free"`              // what can still be granted; zeros where nothing is counted
-	UpdatedAt time.Time      `json:"updated_at"`        // when this was heard
+	Name     string     `json:"name"`
+	Address  string     `json:"address,omitempty"` // host:port at which controllers reach it; "" in this process
+	Healthy  bool       `json:"healthy"`           // it answers
+	Draining bool       `json:"draining"`          // it takes nothing new
+	EndsBy   *time.Time `json:"ends_by,omitempty"` // when what is on a node ends that Nomad drains with a deadline
+	// NomadStatus is Nomad's word for a node whose client it does not reach, such as
+	// "disconnected" or "down"; "" while it does. Sessions and warm sandboxes go on there, and
+	// those that have to be started are placed on other nodes.
+	NomadStatus string `json:"nomad_status,omitempty"`
+
+	Warm      map[string]int `json:"warm"`       // sandboxes ready to be claimed, by template, or by its digest where the name is not known
+	Slots     int            `json:"slots"`      // room that is granted, each for one sandbox
+	Claimed   int            `json:"claimed"`    // of that, what sessions have
+	Free      Resources      `json:"free"`       // what can still be granted; zeros where nothing is counted
+	UpdatedAt time.Time      `json:"updated_at"` // when this was heard
 }
 
 // Drain is what became of a request to drain a node, or to undo that.

@@ -89,6 +89,14 @@ job "yurt-controller" {
       unlimited      = true
     }
 
+    # A controller goes on while the client of its node is away, and stays when that is back.
+    # Another one serves meanwhile.
+    disconnect {
+      lost_after = "24h"
+      replace    = true
+      reconcile  = "keep_original"
+    }
+
     network {
       port "http" {}
     }

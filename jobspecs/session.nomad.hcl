@@ -28,6 +28,14 @@ job "session" {
       unlimited = false
     }
 
+    # Sandboxes go on without Nomad's client. Without this block Nomad's servers would stop
+    # them when a client returns that had been away for longer than its heartbeat, about 10 to
+    # 30 s. The time is long because controllers end the slots of a node that is lost.
+    disconnect {
+      lost_after = "720h"
+      replace    = false
+    }
+
     task "sandbox" {
       driver       = "yurt"
       kill_timeout = "10s"

@@ -3,6 +3,15 @@
 # of mode "bridge" nothing needs to be allowed.
 job "web" {
   group "web" {
+    # Without this block a client that is away for longer than its heartbeat, about 10 to 30 s,
+    # is told to stop the service when it is back. With it there is a second one meanwhile, and
+    # the first one stays.
+    disconnect {
+      lost_after = "24h"
+      replace    = true
+      reconcile  = "keep_original"
+    }
+
     network {
       port "http" {}
     }

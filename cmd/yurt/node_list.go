@@ -57,13 +57,18 @@ func (a *app) listNodes(ctx context.Context) error {
 	return nil
 }
 
+// nodeState is the node's own state, and Nomad's where that differs: a node whose client of
+// Nomad is away serves what it has, and gets nothing new.
 func nodeState(n yurt.NodeInfo) string {
+	state := "ready"
 	switch {
 	case !n.Healthy:
-		return "down"
+		state = "down"
 	case n.Draining:
-		return "draining"
-	default:
-		return "ready"
+		state = "draining"
 	}
+	if n.NomadStatus != "" {
+		state += ", Nomad: " + n.NomadStatus
+	}
+	return state
 }

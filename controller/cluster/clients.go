@@ -61,7 +61,7 @@ func (c *clients) get(name string) (Client, error) {
 
 // getMissing decides about a node that the view does not have. The lock is held.
 func (c *clients) getMissing(name string, known connection, connected bool) (Client, error) {
-	if live, since, _ := c.view.Status(); live && time.Since(since) >= lostAfter {
+	if c.viewIsSettled() {
 		if connected {
 			_ = known.Close() // nobody answers there any more
 			delete(c.open, name)
@@ -72,6 +72,18 @@ func (c *clients) getMissing(name string, known connection, connected bool) (Cli
 		return known.Client, nil
 	}
 	return nil, yurt.Errorf(yurt.CodeUnavailable, "node %s does not announce itself", name)
+}
+
+// lost reports whether a node of that name is lost: the view does not have it, and has been up
+// to date for long enough to have heard of it.
+func (c *clients) lost(name string) bool {
+	_, there := c.view.Node(name)
+	return !there && c.viewIsSettled()
+}
+
+func (c *clients) viewIsSettled() bool {
+	live, since, _ := c.view.Status()
+	return live && time.Since(since) >= lostAfter
 }
 
 func (c *clients) close() error {

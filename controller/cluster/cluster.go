@@ -16,6 +16,7 @@ type NodeState struct {
 	Draining  bool           // it takes nothing new
 	ByEngine  bool           // and that is the engine's doing
 	EndsBy    time.Time      // when what is on it ends then; zero if that is not known
+	Engine    string         // the engine's word for it while it places nothing new there, such as "down"; else ""
 	Warm      map[string]int // sandboxes ready to be claimed, by digest of their template
 	Open      int            // slots that are open
 	Claimed   int            // slots whose sandbox a session has
@@ -24,6 +25,9 @@ type NodeState struct {
 	UpdatedAt time.Time      // when it was heard
 	Capacity  yurt.Capacity  // all that it says of itself
 }
+
+// placeable reports whether the engine may place a slot on the node.
+func (n *NodeState) placeable() bool { return n.Healthy && !n.Draining && n.Engine == "" }
 
 // View is what is known of the nodes. Its methods return at once, also when what it is
 // made from is away: it then goes on saying what it knew last.
@@ -58,6 +62,7 @@ type Job struct {
 	SessionID string // "" is a warm slot
 	Digest    string // of its template
 	Node      string // "" while it is not placed
+	Away      bool   // the engine does not reach that node; the slot may go on there
 	Since     time.Time
 	Ended     bool // nothing runs there any more; Stop has the engine forget it
 }

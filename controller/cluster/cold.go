@@ -108,7 +108,7 @@ func (p *Placer) startOnce(ctx context.Context, order Order, spec yurt.SandboxSp
 	limited, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
 	var sandbox yurt.Sandbox
-	err = p.unlessFailed(limited, order.SlotID, func(ctx context.Context) (err error) {
+	node, err = p.waitFor(limited, order.SlotID, node, func(ctx context.Context, node string) (err error) {
 		sandbox, err = p.await(ctx, node, order.SlotID, spec)
 		return err
 	})
@@ -150,7 +150,7 @@ func (p *Placer) preferences(digest string, hints controller.Hints) []string {
 		if len(names) >= preferredNodes {
 			break
 		}
-		if node.Healthy && !node.Draining && slices.Contains(node.Templates, digest) && !slices.Contains(names, node.Name) {
+		if node.placeable() && slices.Contains(node.Templates, digest) && !slices.Contains(names, node.Name) {
 			names = append(names, node.Name)
 		}
 	}

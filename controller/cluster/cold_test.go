@@ -1,9 +1,7 @@
 package cluster_test
 
 import (
-	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,46 +66,6 @@ func TestOnlyNodeFails(t *testing.T) {
 		_, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{})
 		if yurt.CodeOf(err) != yurt.CodeSandboxFailed || w.open() != 0 {
 			t.Errorf("error %v, %d slots are open", err, w.open())
-		}
-	})
-}
-
-// Draining implements cluster.Drainer.
-func (w *world) Draining(context.Context) (map[string]time.Time, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.drains, nil
-}
-
-// TestEngineDrainsANode: nothing new comes to it, although it has warm sandboxes, and it is
-// said by when what is on it ends.
-func TestEngineDrainsANode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, "a", "bb")
-		w.warm("a", 2)
-		by := time.Now().Add(time.Hour)
-		w.drains = map[string]time.Time{"a": by}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() {
-			w.placer.RunPools(ctx, func(context.Context) ([]yurt.Template, error) { return nil, nil }, func() bool { return false })
-		})
-		defer running.Wait()
-		defer cancel()
-		synctest.Wait()
-		list, err := w.placer.NodeList(t.Context())
-		if err != nil || !list[0].Draining || list[0].EndsBy == nil || !list[0].EndsBy.Before(by) || list[1].Draining {
-			t.Errorf("the nodes are %+v, %v", list, err)
-		}
-		if _, p := w.place("bb"); p.Kind != yurt.PlacementCold || p.Node != "bb" {
-			t.Errorf("it is %+v", p)
-		}
-		w.mu.Lock()
-		w.drains = nil
-		w.mu.Unlock()
-		time.Sleep(10 * time.Second)
-		if _, p := w.place("bb"); p.Kind != yurt.PlacementWarm || p.Node != "a" {
-			t.Errorf("it is %+v", p)
 		}
 	})
 }

@@ -10,20 +10,36 @@ import (
 // is over before that.
 const askEvery = 2 * time.Second
 
-// Teller is an [Engine] that can say of a slot which it has started that nothing will come of
-// it, or that it is gone. The node may not be able to: what starts slots there may have failed before it.
+// Teller is an [Engine] that can say where a slot is that it has started, or that the slot is
+// gone. The node may not be able to: what starts slots there may have failed before it.
 type Teller interface {
-	// Failed returns why the slot has failed, and nil while it has not or that is unclear.
-	Failed(ctx context.Context, slotID string) error
+	// Where returns the node that the slot is on, or is about to be on, "" while that is
+	// unclear; and an error once the slot has failed, which says why.
+	Where(ctx context.Context, slotID string) (node string, err error)
 }
 
-// unlessFailed waits for a slot, until the engine says that it has failed: that is the
-// error then.
-func (p *Placer) unlessFailed(ctx context.Context, slotID string, wait func(ctx context.Context) error) error {
+// waitFor has wait look for a slot at the node where the engine placed it, and returns that
+// node. The engine may lose a node before it has begun the slot there, and move the slot: wait
+// is called again then, with the next node. That the engine says that the slot has failed ends
+// the wait with that error.
+func (p *Placer) waitFor(ctx context.Context, slotID, node string, wait func(ctx context.Context, node string) error) (at string, err error) {
 	teller, ok := p.engine.(Teller)
 	if !ok {
-		return wait(ctx)
+		return node, wait(ctx, node)
 	}
+	for {
+		moved, err := unlessMoved(ctx, teller, slotID, node, wait)
+		if moved == "" {
+			return node, err
+		}
+		p.log.Warn("the engine moved a slot before it began", "slot", slotID, "from", node, "to", moved)
+		node = moved
+	}
+}
+
+// unlessMoved waits for a slot at one node, and returns another node if the engine has moved
+// the slot there meanwhile.
+func unlessMoved(ctx context.Context, teller Teller, slotID, node string, wait func(ctx context.Context, node string) error) (moved string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
@@ -33,21 +49,28 @@ func (p *Placer) unlessFailed(ctx context.Context, slotID string, wait func(ctx 
 	asking.Go(func() {
 		tick := time.NewTicker(askEvery)
 		defer tick.Stop()
-		for failed == nil {
+		for failed == nil && moved == "" {
 			select {
 			case <-tick.C:
-				failed = teller.Failed(ctx, slotID)
+				var at string
+				if at, failed = teller.Where(ctx, slotID); at != node {
+					moved = at
+				}
 			case <-ctx.Done():
 				return
 			}
 		}
 		cancel()
 	})
-	err := wait(ctx)
+	err = wait(ctx, node)
 	cancel()
 	asking.Wait()
-	if err != nil && failed != nil {
-		return failed
+	switch {
+	case err == nil:
+		return "", nil
+	case failed != nil:
+		return "", failed
+	default:
+		return moved, err
 	}
-	return err
 }

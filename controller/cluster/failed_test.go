@@ -12,11 +12,38 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// Failed implements cluster.Teller.
-func (w *world) Failed(_ context.Context, slotID string) error {
+// Where implements cluster.Teller.
+func (w *world) Where(_ context.Context, slotID string) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.failed[w.slots[slotID].SlotID]
+	return w.moved[slotID], w.failed[w.slots[slotID].SlotID]
+}
+
+// TestSlotIsMoved: a session gets its sandbox at the node to which the engine moved the slot,
+// because it lost the first node before the slot had begun there.
+func TestSlotIsMoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "bb")
+		w.nodes["a"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeUnavailable, "it knows no such slot") })
+		asked := spec()
+		slot := asked.Labels[controller.SessionLabel]
+		begun := time.Now()
+		time.AfterFunc(20*time.Second, func() {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.moved = map[string]string{slot: "bb"}
+		})
+		sandbox, placement, err := w.placer.Place(t.Context(), asked, controller.Hints{})
+		if err != nil || sandbox.Node != "bb" || placement.Node != "bb" {
+			t.Errorf("it is on %q and %+v, %v", sandbox.Node, placement, err)
+		}
+		if took := time.Since(begun); took > 25*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		if w.open() != 1 {
+			t.Errorf("%d slots are open, want that of the session", w.open())
+		}
+	})
 }
 
 // TestSlotFails: who waits for a slot of which its node never hears is told when the engine

@@ -22,6 +22,7 @@ func (p *Placer) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 		list[i] = yurt.NodeInfo{
 			Name: n.Name, Address: n.Address, Healthy: n.Healthy, Draining: n.Draining, Warm: n.Warm,
 			Slots: n.Open, Claimed: n.Claimed, Free: n.Free, UpdatedAt: n.UpdatedAt,
+			NomadStatus: n.Engine,
 		}
 		if !n.EndsBy.IsZero() {
 			list[i].EndsBy = &n.EndsBy

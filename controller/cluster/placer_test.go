@@ -32,9 +32,10 @@ type world struct {
 	since   time.Time
 	slots   map[string]cluster.Order
 	stopped []string
-	failed  map[string]error // slots of which the engine says so
+	failed  map[string]error  // slots of which the engine says so
+	moved   map[string]string // slots that are on other nodes than Start said
 	refuse  error
-	drains  map[string]time.Time // nodes that the engine drains
+	engine  map[string]cluster.EngineNode // nodes that are not ready, as the engine says
 }
 
 // node is an executor that can be made not to answer.

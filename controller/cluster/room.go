@@ -95,7 +95,7 @@ func (w *warm) giveWay(ctx context.Context, want yurt.Resources, least, most int
 func (w *warm) cheapest(want yurt.Resources, least, most int) (node string, plan []victim) {
 	fewest := most + 1
 	for _, n := range w.placer.view.Nodes() {
-		if !n.Healthy || n.Draining {
+		if !n.placeable() {
 			continue
 		}
 		if p, count := fit(n.Free, want, w.victims(n), least); p != nil && count < fewest {

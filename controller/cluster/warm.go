@@ -187,7 +187,7 @@ func (w *warm) open(ctx context.Context, id string, template yurt.Template) erro
 	if err != nil {
 		return err
 	}
-	err = w.placer.unlessFailed(ctx, id, func(ctx context.Context) error { return w.awaitReady(ctx, node, id) })
+	_, err = w.placer.waitFor(ctx, id, node, func(ctx context.Context, node string) error { return w.awaitReady(ctx, node, id) })
 	if err != nil {
 		w.placer.stopSlot(id)
 		return err
@@ -197,7 +197,7 @@ func (w *warm) open(ctx context.Context, id string, template yurt.Template) erro
 
 // emptiest names the nodes that have fewest slots of the template, so that these are spread.
 func (w *warm) emptiest(digest string) []string {
-	nodes := slices.DeleteFunc(slices.Clone(w.placer.view.Nodes()), func(n NodeState) bool { return !n.Healthy || n.Draining })
+	nodes := slices.DeleteFunc(slices.Clone(w.placer.view.Nodes()), func(n NodeState) bool { return !n.placeable() })
 	slices.SortStableFunc(nodes, func(a, b NodeState) int {
 		return a.Capacity.Templates[digest].Slots - b.Capacity.Templates[digest].Slots
 	})

@@ -28,6 +28,8 @@ type farm struct {
 	orders  map[string]cluster.Order // that the engine has
 	placed  map[string]string        // their nodes
 	started int
+	away    map[string]bool               // nodes that the engine does not reach
+	engine  map[string]cluster.EngineNode // as it says of nodes that are not ready
 	view    []cluster.NodeState
 	changed chan struct{}
 }
@@ -192,7 +194,7 @@ func (f *farm) Jobs(context.Context) ([]cluster.Job, error) {
 	defer f.mu.Unlock()
 	var jobs []cluster.Job
 	for id, order := range f.orders {
-		jobs = append(jobs, cluster.Job{SlotID: id, SessionID: order.SessionID, Digest: order.Template.Digest(), Node: f.placed[id]})
+		jobs = append(jobs, cluster.Job{SlotID: id, SessionID: order.SessionID, Digest: order.Template.Digest(), Node: f.placed[id], Away: f.away[f.placed[id]]})
 	}
 	return jobs, nil
 }

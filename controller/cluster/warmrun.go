@@ -44,8 +44,9 @@ func (p *Placer) taken() map[string]int {
 func (p *Placer) PoolMetrics() prometheus.Collector { return p.pools.Collector() }
 
 // RunPools keeps the warm pools of the templates at their sizes, while leads says that it
-// is this controller's to do; before and after that it only looks, and follows which nodes the engine drains. It returns when ctx is
-// done, and leaves the slots to whoever leads then. It is called once.
+// is this controller's to do; before and after that it only looks, and follows what the engine
+// says of the nodes. It returns when ctx is done, and leaves the slots to the next leader. It is
+// called once.
 func (p *Placer) RunPools(ctx context.Context, list pool.Templates, leads func() bool) {
 	w := p.warm
 	w.mu.Lock()
@@ -55,7 +56,7 @@ func (p *Placer) RunPools(ctx context.Context, list pool.Templates, leads func()
 	defer tasks.Wait()
 	tasks.Go(func() { w.follow(ctx) })
 	tasks.Go(func() { w.keepListing(ctx, leads) })
-	tasks.Go(func() { p.followDrains(ctx) })
+	tasks.Go(func() { p.followEngine(ctx) })
 	p.pools.Run(ctx, w.remembered(list))
 }
 
@@ -144,7 +145,8 @@ func (w *warm) setUnseen(unseen map[string]int, listed bool) {
 }
 
 // list finds out which slots the engine has granted that no node shows, and has it forget
-// those that have ended.
+// those that have ended. The slots of a node that is lost, for the view and for the engine, have
+// ended too: the engine alone would wait for the node for much longer.
 func (w *warm) list(ctx context.Context) error {
 	jobs, err := w.placer.engine.Jobs(ctx)
 	if err != nil {
@@ -156,7 +158,7 @@ func (w *warm) list(ctx context.Context) error {
 		if _, ours := w.opening[job.SlotID]; ours || !strings.HasPrefix(job.SlotID, warmPrefix) {
 			continue
 		}
-		if job.Ended {
+		if job.Ended || job.Away && w.placer.clients.lost(job.Node) {
 			w.placer.stopSlot(job.SlotID)
 			continue
 		}

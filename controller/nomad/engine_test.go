@@ -91,7 +91,7 @@ func taskRefused(t *testing.T, c *rig.NomadCluster) {
 		t.Fatal(err)
 	}
 	eventually(t, "it is said that the slot failed", func() error {
-		err := e.Failed(t.Context(), "refused")
+		_, err := e.Where(t.Context(), "refused")
 		if yurt.CodeOf(err) != yurt.CodeSandboxFailed || !strings.Contains(err.Error(), "command") {
 			return fmt.Errorf("it said %w", cmp.Or(err, errors.New("nothing")))
 		}
@@ -113,7 +113,7 @@ func stopped(t *testing.T, c *rig.NomadCluster) {
 			t.Fatal(err)
 		}
 		eventually(t, "it is said that the slot has ended", func() error {
-			if err := e.Failed(t.Context(), slot); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+			if _, err := e.Where(t.Context(), slot); yurt.CodeOf(err) != yurt.CodeSandboxFailed {
 				return fmt.Errorf("it said %w", cmp.Or(err, errors.New("nothing")))
 			}
 			return nil
@@ -391,7 +391,7 @@ func TestRealNomadWithACLs(t *testing.T) {
 	if _, err := e.Jobs(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := e.Draining(t.Context()); err != nil {
+	if _, err := e.NodesNotReady(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := os.WriteFile(file, []byte("00000000-0000-0000-0000-000000000000"), 0o600); err != nil {

@@ -14,21 +14,26 @@ import (
 
 var _ cluster.Teller = (*Engine)(nil)
 
-// Failed implements cluster.Teller: a slot has failed that was placed and has no allocation
-// that runs, or is going to. Its driver may never have told the node's executor of it, and
-// who stopped it need not be Yurt.
-func (e *Engine) Failed(ctx context.Context, slotID string) error {
+// Where implements cluster.Teller. The node is that of the newest allocation that runs or is
+// going to: Nomad replaces one that it placed on a node which it lost before the allocation
+// began. A slot without such an allocation has failed. Its driver may never have told the
+// node's executor of it, and an operator may have stopped it.
+func (e *Engine) Where(ctx context.Context, slotID string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	allocations, _, err := e.client.Jobs().Allocations(jobID(slotID), false, e.query(ctx))
 	switch {
-	case err != nil || slices.ContainsFunc(allocations, runs): // in the first case it is unclear
-		return nil
+	case err != nil:
+		return "", nil //nolint:nilerr // where it is, is unclear
 	case len(allocations) == 0:
-		return yurt.Errorf(yurt.CodeSandboxFailed, "the slot's job was removed from Nomad")
+		return "", yurt.Errorf(yurt.CodeSandboxFailed, "the slot's job was removed from Nomad")
 	}
-	last := slices.MaxFunc(allocations, func(a, b *api.AllocationListStub) int { return cmp.Compare(a.CreateIndex, b.CreateIndex) })
-	return yurt.Errorf(yurt.CodeSandboxFailed, "the slot has ended on node %s: Nomad says: %s", last.NodeName, strings.Join(lastWords(last), "; "))
+	slices.SortFunc(allocations, func(a, b *api.AllocationListStub) int { return cmp.Compare(b.CreateIndex, a.CreateIndex) })
+	if i := slices.IndexFunc(allocations, runs); i >= 0 {
+		return allocations[i].NodeName, nil
+	}
+	last := allocations[0]
+	return "", yurt.Errorf(yurt.CodeSandboxFailed, "the slot has ended on node %s: Nomad says: %s", last.NodeName, strings.Join(lastWords(last), "; "))
 }
 
 // runs reports whether an allocation does, or is going to.

@@ -39,8 +39,8 @@ func (e *Engine) Jobs(ctx context.Context) ([]cluster.Job, error) {
 		q.Filter = `JobID matches "^` + jobPrefix + `" and DesiredStatus == "` + api.AllocDesiredStatusRun + `"`
 		stubs, meta, err := e.client.Allocations().List(q)
 		for _, stub := range stubs {
-			if i, ok := byID[stub.JobID]; ok {
-				list[i].Node = stub.NodeName
+			if i, ok := byID[stub.JobID]; ok && (list[i].Node == "" || list[i].Away) {
+				list[i].Node, list[i].Away = stub.NodeName, stub.ClientStatus == api.AllocClientStatusUnknown
 			}
 		}
 		return meta, err

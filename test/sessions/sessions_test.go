@@ -116,6 +116,9 @@ func testCold(t *testing.T, w *world) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if d := job.TaskGroups[0].Disconnect; d == nil || d.Replace == nil || *d.Replace || d.LostAfter == nil || *d.LostAfter < 24*time.Hour {
+		t.Errorf("a client of Nomad that is away for a while costs the session: disconnect is %+v", d)
+	}
 	if text, err := json.Marshal(job); err != nil || strings.Contains(string(text), "s3cret") {
 		t.Errorf("the session's environment or its file is in its job: %s, %v", text, err)
 	}

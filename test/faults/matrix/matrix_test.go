@@ -53,12 +53,16 @@ type row struct {
 	failed                     bool
 }
 
-// TestMatrix has one cluster go through all faults.
-func TestMatrix(t *testing.T) {
+// TestMatrix has one cluster go through all faults that are over in seconds.
+func TestMatrix(t *testing.T) { goThrough(t, faults()) }
+
+// goThrough has a cluster of its own go through the faults, one after the other.
+func goThrough(t *testing.T, faults []fault) {
+	t.Helper()
 	rig.NeedsSandboxes(t)
 	a := start(t)
 	defer func() { t.Log("\n" + a.table()) }()
-	for _, f := range faults() {
+	for _, f := range faults {
 		if !t.Run(f.name, func(t *testing.T) { a.run(t, f) }) {
 			return // the next one would only fail of this
 		}
