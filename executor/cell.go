@@ -215,18 +215,33 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt, and was ended with the interpreter of its context; output until then is kept, variables are lost", c.run.record.Timeout)
 	case o.TimedOut:
 		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s and was interrupted; output until then and the variables of its context are kept", c.run.record.Timeout)
-	case o.Done != nil:
+	case o.Done != nil && o.Done.Broken == "":
 		result.ExitCode, result.Result, result.Error = o.Done.ExitCode, o.Done.Result, o.Done.Error
 	case oomKills > 0:
 		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.sandbox.record.Spec.Resources.Memory)
-	case o.Why != "":
-		failed(killed, yurt.ErrorTypeKernelDied, "%s; its variables are lost", o.Why)
-	case o.Exit != nil && o.Exit.Signal != 0:
-		failed(yurt.ExecutionExitSignal+o.Exit.Signal, yurt.ErrorTypeKernelDied, "the interpreter was ended by signal %s; the variables of the context are lost", syscall.Signal(o.Exit.Signal))
-	case o.Exit != nil:
-		failed(o.Exit.Code, yurt.ErrorTypeKernelDied, "the interpreter exited with %d while this ran; the variables of the context are lost", o.Exit.Code)
 	default:
+		if code, why := kernelDied(o); why != "" {
+			failed(code, yurt.ErrorTypeKernelDied, "%s", why)
+			return
+		}
 		c.notStarted(result, o.Err)
+	}
+}
+
+// kernelDied says how the kernel ended in the middle of an execution, and with which exit code; why
+// is empty if it did not.
+func kernelDied(o kernel.Outcome) (code int, why string) {
+	switch {
+	case o.Done != nil:
+		return max(o.Done.ExitCode, 1), fmt.Sprintf("the code left its interpreter in a state in which it could not go on (%s); the variables of the context are lost", o.Done.Broken)
+	case o.Why != "":
+		return yurt.ExecutionExitSignal + int(syscall.SIGKILL), o.Why + "; its variables are lost"
+	case o.Exit != nil && o.Exit.Signal != 0:
+		return yurt.ExecutionExitSignal + o.Exit.Signal, fmt.Sprintf("the interpreter was ended by signal %s; the variables of the context are lost", syscall.Signal(o.Exit.Signal))
+	case o.Exit != nil:
+		return o.Exit.Code, fmt.Sprintf("the interpreter exited with %d while this ran; the variables of the context are lost", o.Exit.Code)
+	default:
+		return 0, ""
 	}
 }
 

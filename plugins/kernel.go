@@ -29,7 +29,9 @@ const KernelRequests = "requests"
 //
 // A kernel answers on descriptor [ResultFD] with one JSON object a line: any number of
 // "display", then one "done". With each done it writes a mark to descriptors 1 and 2,
-// which tells where the output of the execution ends. SIGINT interrupts the execution
+// which tells where the output of the execution ends. A kernel whose own code failed, perhaps
+// because the user's code broke what it needs, ends at once, with a done that says why in
+// "broken", or without one. SIGINT interrupts the execution
 // that runs, and does nothing between them.
 type KernelPlanner interface {
 	// PlanKernel says how to start a kernel. It must be quick and free of side effects.

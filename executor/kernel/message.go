@@ -19,6 +19,7 @@ const (
 	MaxMessage = yurt.MaxDisplayBytes + 1<<20
 	maxTypes   = 32  // of one display
 	maxTypeLen = 128 // bytes
+	maxCause   = 16 << 10
 )
 
 // Message is what a kernel says of an execution: that it shows something, that this is a
@@ -35,7 +36,8 @@ type Done struct {
 	ExitCode int
 	Result   json.RawMessage // of the last expression; null if it has no JSON
 	Error    *yurt.ExecutionError
-	Exiting  bool // the kernel ends with it
+	Exiting  bool   // the kernel ends with it
+	Broken   string // why the kernel could not go on; it is exiting then
 }
 
 // Lines takes messages out of a stream.
@@ -97,6 +99,7 @@ type wireMessage struct {
 		ExitCode int             `json:"exit_code"`
 		Envelope json.RawMessage `json:"envelope"`
 		Exiting  bool            `json:"exiting"`
+		Broken   string          `json:"broken"`
 	} `json:"done"`
 }
 
@@ -128,13 +131,21 @@ func decode(line []byte) (Message, error) {
 		message.Display = &yurt.DisplayEvent{Data: d.Data, Main: d.Main, ID: d.ID, Update: d.Update && d.ID != ""}
 		return message, nil
 	}
-	message.Done = &Done{ExitCode: wire.Done.ExitCode & 0xff, Exiting: wire.Done.Exiting}
+	message.Done = &Done{ExitCode: wire.Done.ExitCode & 0xff, Exiting: wire.Done.Exiting || wire.Done.Broken != "", Broken: bound(wire.Done.Broken)}
 	if len(wire.Done.Envelope) == 0 {
 		return message, nil
 	}
 	var err error
 	message.Done.Result, message.Done.Error, err = plugins.DecodeEnvelope(wire.Done.Envelope)
 	return message, err
+}
+
+// bound cuts a text of the kernel's own to the length of a message.
+func bound(text string) string {
+	if len(text) <= maxCause {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxCause], "") + "…"
 }
 
 func checkDisplay(data map[string]json.RawMessage, id string) error {

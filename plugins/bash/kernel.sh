@@ -10,15 +10,26 @@ trap : INT # for the shell, which is in the same process group
 exec {err}>&2 2>"$state/said" # what Bash says of a signal is not the user's
 "$BASH" --norc --noprofile "$dir/shell.sh" "$dir" "$state" 2>&"$err" {err}>&-
 code=$?
-id=
+id='' why=''
 [[ -s $state/running ]] && id=$(<"$state/running")
+for file in "$state"/broken-*; do
+  case ${file##*/broken-} in
+  builtins) why='a function has the name of a builtin that the shell needs, or that builtin is disabled' ;;
+  descriptors) why='the descriptors that the shell answers on are closed' ;;
+  requests) why='no request can be read any more' ;;
+  loop) why='the loop that runs one execution after the other was left' ;;
+  esac
+done
+noexec='(^|[^[:alnum:]_])(set|shopt)[[:space:]]([^;&|]*[[:space:]])?(-[[:alpha:]]*n|noexec|extdebug)'
+[[ $code == 0 && -f $state/cell && $(<"$state/cell") =~ $noexec ]] && why='set -n, or a trap of DEBUG under extdebug, has it skip all commands'
 rm -rf "$state"
 # Of a shell that crashed, or was killed, Bash says so, and not of one that exits with such a code. The
 # host tells it of a kernel that ended likewise.
 ((code > 128)) && [[ -s /proc/self/fd/2 ]] && kill -"$((code - 128))" $$
+[[ $why && ! $id ]] && echo "yurt: the code before this broke the shell of its context: $why" >&"$err"
 if [[ $id ]]; then
   printf '\x1eyurt:%s\x1e' "$id"
   printf '\x1eyurt:%s\x1e' "$id" >&"$err"
-  printf '{"id":"%s","done":{"exit_code":%d,"exiting":true,"envelope":{"result":null}}}\n' "$id" "$code" >&3
+  printf '{"id":"%s","done":{"exit_code":%d,"exiting":true,"broken":"%s","envelope":{"result":null}}}\n' "$id" "$code" "$why" >&3
 fi
 exit "$code"

@@ -7,13 +7,15 @@
 # to descriptors 1 and 2: what was written before it is of that execution. SIGINT
 # interrupts the execution that runs.
 #
-# The user's code is at home in this shell and can break whatever is here; what it breaks
-# is its own. Needs Bash 4.4 or later, and base64 and mkdir, which are found before the code can change PATH.
+# The user's code shares this shell and can break whatever is here. A shell that cannot answer any
+# more ends at once; kernel.sh then tells the host why. Needs Bash 4.4 or later, and base64 and
+# mkdir, which are found before the code can change PATH.
 
 __yurt_dir=$1 __yurt_state=$2
 __yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0
 __yurt_quote='"(([^"\\]|\\.)*)"'
 __yurt_crash=139 # 128 and SIGSEGV
+__yurt_tries=50 # to read a request
 hash base64 mkdir 2>/dev/null
 __yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir}
 shift 2
@@ -21,10 +23,11 @@ exec {__yurt_out}>&1 {__yurt_err}>&2 {__yurt_control}>&3 3>&- {__yurt_requests}<
 
 # __yurt_next reads the next request and sets up what its execution has to itself.
 __yurt_next() {
-  local line id file
-  while :; do
+  local line='' id file tries=0
+  while [[ $line ]] || ((tries++ < __yurt_tries)) || __yurt_broken requests; do
     if ! IFS= builtin read -r -u "$__yurt_requests" line; then
       # The host is away: opening waits for it.
+      line=''
       exec {__yurt_requests}<&- {__yurt_requests}<"$__yurt_dir/requests"
       continue
     fi
@@ -51,7 +54,7 @@ __yurt_prepare() {
   local rest=${1%%',"code":"'*} code item
   code=${1:${#rest}+9:${#1}-${#rest}-11}
   rest=${rest#'{"id":"'"$__yurt_id"'"'}
-  exec 0</dev/null 1>&"$__yurt_out" 2>&"$__yurt_err"
+  exec 0</dev/null 1>&"$__yurt_out" 2>&"$__yurt_err" || __yurt_broken descriptors
   __yurt_restore=()
   if [[ $rest == ',"cwd":'* ]]; then
     __yurt_string "${rest#',"cwd":'}"
@@ -114,12 +117,28 @@ __yurt_reply() {
   [[ $__yurt_answer ]] || return 0
   builtin printf '\x1eyurt:%s\x1e' "$__yurt_id" >&"$__yurt_out"
   builtin printf '\x1eyurt:%s\x1e' "$__yurt_id" >&"$__yurt_err"
-  builtin printf '%s\n' "$__yurt_answer" >&"$__yurt_control"
+  builtin printf '%s\n' "$__yurt_answer" >&"$__yurt_control" || __yurt_broken descriptors
+}
+
+# __yurt_broken ends a shell that cannot answer; the name of the file says why. The code may have
+# replaced any builtin by a function; in POSIX mode, exit is Bash's own.
+__yurt_broken() {
+  exec 2>&-
+  >|"$__yurt_state/broken-$1"
+  POSIXLY_CORRECT=1
+  exit 1
+}
+
+# __yurt_sound reports whether the code has left Bash its builtins.
+__yurt_sound() {
+  local text='' found=''
+  builtin source /dev/null && builtin printf -v text %s yes && builtin read -r found <<<"$text" && [[ $found == yes ]]
 }
 
 # __yurt_after ends an execution with the status that its code had.
 __yurt_after() {
   __yurt_code=$1 __yurt_running=''
+  __yurt_sound || __yurt_broken builtins
   builtin set +exv
   local envelope='{"result":null}' item
   if [[ $__yurt_stop ]]; then
@@ -139,8 +158,9 @@ __yurt_after() {
   builtin trap __yurt_interrupted INT
   exec 0</dev/null
   __yurt_answer="{\"id\":\"$__yurt_id\",\"done\":{\"exit_code\":$__yurt_code,\"exiting\":false,\"envelope\":$envelope}}"
-  : >|"$__yurt_state/running"
   __yurt_reply
+  >|"$__yurt_state/running"
+  ((1))
 }
 
 # __yurt_bearable tells whether Bash lives through parsing the code: it crashes where that is
@@ -196,13 +216,22 @@ __yurt_refuse() {
 builtin set -E
 builtin trap __yurt_interrupted INT
 builtin trap '__yurt_failed "$?"' ERR
-while :; do
+builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
+builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
+  __yurt_after __yurt_bearable __yurt_syntax __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse
+# This condition is false, but for a shell that runs no commands any more (set -n): there all
+# commands count as successful, and the shell comes to the end of this file.
+until ((0)); do
   __yurt_next
   if { __yurt_bearable; } 2>/dev/null; then
     __yurt_running=1
-    builtin source "$__yurt_state/cell"
-    { __yurt_after "$?"; } 2>/dev/null
+    for __yurt_code in 0; do # what break and continue outside any loop of the code refer to
+      builtin source "$__yurt_state/cell"
+      __yurt_code=$?
+    done
+    { __yurt_after "$__yurt_code"; } 2>/dev/null || __yurt_broken descriptors
   else
     __yurt_after 2
   fi
 done
+__yurt_broken loop

@@ -7,13 +7,13 @@
 // expression, and "done". With each done goes a mark to descriptors 1 and 2: what was
 // written before it is of that execution. SIGINT interrupts the execution that runs.
 //
-// The user's code is at home in this interpreter and can break whatever is here; what it
-// breaks is its own. Needs Node 18 or later, with --expose-internals,
+// The user's code shares this interpreter and can break whatever is here. An exception in the
+// kernel's own code ends the interpreter at once, and the host is told why. Needs Node 18 or later, with --expose-internals,
 // --experimental-vm-modules, --experimental-import-meta-resolve and
 // --no-force-async-hooks-checks.
 
 import fs from "node:fs";
-import { createRequire, isBuiltin } from "node:module";
+import Module, { createRequire, isBuiltin } from "node:module";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -24,6 +24,14 @@ import { Worker } from "node:worker_threads";
 import { rewrite } from "./cell.mjs";
 
 const { clearAsyncIdStack } = createRequire(import.meta.url)("internal/async_hooks");
+
+// The code may replace these names, and test libraries do: the kernel keeps its own.
+const { Atomics, Buffer, JSON, Map, Promise, Reflect, process, setImmediate } = globalThis;
+const { parse, stringify } = JSON;
+const { open, readFileSync, writeSync } = fs;
+const { Socket } = net;
+const { emit, on } = Socket.prototype;
+const reallyExit = process.reallyExit;
 
 const HERE = process.argv[2];
 const REQUESTS = path.join(HERE, "requests");
@@ -62,9 +70,11 @@ function write(fd, text) {
   let data = Buffer.from(text);
   while (data.length > 0) {
     try {
-      data = data.subarray(fs.writeSync(fd, data));
+      data = data.subarray(writeSync(fd, data));
     } catch (error) {
-      if (error.code !== "EAGAIN") return; // the code closed the descriptor: there is nobody to tell
+      if (error.code === "EAGAIN") continue;
+      if (fd === CONTROL) throw error;
+      return; // the code closed its standard output or error
     }
   }
 }
@@ -76,9 +86,41 @@ function reply({ message, mark }) {
 }
 
 function finish(code, envelope, exiting) {
-  const message = JSON.stringify({ id: kernel.current, done: { exit_code: code, exiting, envelope } }) + "\n";
-  kernel.answer = { message, mark: `\x1eyurt:${kernel.current}\x1e` };
+  const message = stringify({ id: kernel.current, done: { exit_code: code, exiting, envelope } }) + "\n";
+  kernel.answer = { message, mark: markOf(kernel.current) };
   reply(kernel.answer);
+}
+
+function markOf(id) {
+  return `\x1eyurt:${id}\x1e`;
+}
+
+// broken ends the interpreter: its own code failed, and would answer no request any more.
+function broken(error) {
+  try {
+    let cause = "an error that cannot be read";
+    try {
+      cause = shorten(String(error)).slice(0, MAX_MESSAGE);
+    } catch {
+      // It is a value of the code's.
+    }
+    if (!kernel.busy || kernel.answer) return write(2, `yurt: the code before this broke the interpreter of its context: ${cause}\n`);
+    const message = `{"id":"${kernel.current}","done":{"exit_code":${EXIT_FAILED},"exiting":true,"broken":${stringify(cause)}}}\n`;
+    reply({ message, mark: markOf(kernel.current) });
+  } finally {
+    Reflect.apply(reallyExit, process, [EXIT_FAILED]); // the host tells of an exit without an answer, too
+  }
+}
+
+// guarded returns the function, a failure of which is one of the kernel's own.
+function guarded(work) {
+  return (argument) => {
+    try {
+      work(argument);
+    } catch (error) {
+      broken(error);
+    }
+  };
 }
 
 // --- requests -----------------------------------------------------------------------
@@ -86,20 +128,26 @@ function finish(code, envelope, exiting) {
 // listen reads requests for ever. Where the FIFO ends the host is away; opening it anew
 // waits for it.
 function listen() {
-  fs.open(REQUESTS, fs.constants.O_RDONLY, (error, fd) => {
-    if (error) throw error;
-    const socket = new net.Socket({ fd, readable: true, writable: false });
-    let held = "";
-    socket.setEncoding("utf8");
-    socket.on("data", (data) => {
-      const lines = (held + data).split("\n");
-      held = lines.pop();
-      kernel.waiting.push(...lines);
-      next();
-    });
-    socket.on("error", () => socket.destroy());
-    socket.on("close", listen);
+  open(REQUESTS, fs.constants.O_RDONLY, (error, fd) => {
+    if (error) return broken(error);
+    guarded(take)(new Socket({ fd, readable: true, writable: false }));
   });
+}
+
+function take(socket) {
+  let held = "";
+  socket.emit = emit;
+  socket.on = on;
+  socket.setEncoding("utf8");
+  const receive = guarded((data) => {
+    const lines = (held + data).split("\n");
+    held = lines.pop();
+    kernel.waiting.push(...lines);
+    next();
+  });
+  socket.on("data", receive);
+  socket.on("error", () => socket.destroy());
+  socket.on("close", guarded(listen));
 }
 
 // next begins the next request. No promise leads from one to another: an interrupt can
@@ -107,16 +155,24 @@ function listen() {
 function next() {
   if (kernel.busy || kernel.waiting.length === 0) return;
   kernel.busy = true;
-  handle(JSON.parse(kernel.waiting.shift()));
+  handle(kernel.waiting.shift());
 }
 
 function done() {
   kernel.busy = false;
-  setImmediate(next);
+  setImmediate(guarded(next));
 }
 
-async function handle(request) {
-  if (request.file) request = JSON.parse(fs.readFileSync(request.file, "utf8"));
+async function handle(line) {
+  try {
+    await answer(parse(line));
+  } catch (error) {
+    broken(error);
+  }
+}
+
+async function answer(request) {
+  if (request.file) request = parse(readFileSync(request.file, "utf8"));
   if (request.id === kernel.current) {
     if (kernel.answer) reply(kernel.answer); // the host was restarted and did not hear it
     return done();
@@ -153,7 +209,7 @@ function prepare(request) {
     try {
       process.chdir(request.cwd);
     } catch (error) {
-      process.stderr.write(`yurt: the working directory stays ${process.cwd()}: ${error.message}\n`);
+      write(2, `yurt: the working directory stays ${process.cwd()}: ${error.message}\n`);
     }
   }
   furnish();
@@ -200,8 +256,21 @@ const stdin = { empty: false, stream: null };
 // run returns the value of the code's last expression, once that is there. It fails
 // with whatever nobody caught meanwhile, too.
 function run(source) {
-  const interrupted = new Promise((_, reject) => (kernel.fail = reject));
-  return Promise.race([interrupted, evaluate(source, `<cell ${kernel.count}>`).finally(settled)]);
+  return new Promise((resolve, reject) => {
+    kernel.fail = reject;
+    settle(source, resolve, reject);
+  });
+}
+
+async function settle(source, resolve, reject) {
+  try {
+    const value = await evaluate(source, `<cell ${kernel.count}>`);
+    await settled();
+    resolve(value);
+  } catch (error) {
+    await settled();
+    reject(error);
+  }
 }
 
 // settled waits until rejections that nobody handles are known.
@@ -298,14 +367,14 @@ function show(value) {
   }
   if (text.length > MAX_TEXT) text = text.slice(0, MAX_TEXT) + `… (${text.length} characters in all)`;
   const data = { "text/plain": text.toWellFormed?.() ?? text };
-  write(CONTROL, JSON.stringify({ id: kernel.current, display: { data, main: true, update: false } }) + "\n");
+  write(CONTROL, stringify({ id: kernel.current, display: { data, main: true, update: false } }) + "\n");
 }
 
 // plainValue is the value where JSON says the same and it is small, else null.
 function plainValue(value) {
   try {
     if (!exact(value, { left: MAX_NODES, size: MAX_VALUE }, 0)) return null;
-    return Buffer.byteLength(JSON.stringify(value)) <= MAX_VALUE ? value : null;
+    return Buffer.byteLength(stringify(value)) <= MAX_VALUE ? value : null;
   } catch {
     return null;
   }
@@ -354,7 +423,7 @@ function isOwn(line) {
 }
 
 function shorten(text) {
-  return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "");
+  return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "").replaceAll(HERE + "/", "");
 }
 
 // --- what can come at any time ------------------------------------------------------
@@ -384,7 +453,7 @@ function ownSignals() {
 
 function watchForInterrupts() {
   const worker = new Worker(path.join(HERE, "interrupter.cjs"), { workerData: kernel.shared, env: {}, execArgv: [] });
-  worker.on("message", interrupt);
+  worker.on("message", guarded(interrupt));
   worker.unref();
   Atomics.wait(kernel.shared, 0, 0);
 }
@@ -410,11 +479,13 @@ function mendStreams() {
 }
 
 const streams = [process.stdout, process.stderr];
-const reallyExit = process.reallyExit;
 process.reallyExit = (code) => {
   const status = Number(code ?? 0) & 0xff;
-  if (kernel.fail) finish(status, { result: null }, true);
-  reallyExit.call(process, status);
+  try {
+    if (kernel.fail) finish(status, { result: null }, true);
+  } finally {
+    Reflect.apply(reallyExit, process, [status]);
+  }
 };
 Object.defineProperty(process, "stdin", {
   configurable: true,

@@ -7,8 +7,9 @@ said of them goes to descriptor 3, likewise: "display" for what an execution sho
 "done". With each done goes a mark to descriptors 1 and 2: what was written before it is
 of that execution. SIGINT interrupts the execution that runs.
 
-The user's code is at home in this interpreter and can break whatever is here; what it
-breaks is its own. Needs CPython 3.8 or later.
+The user's code shares this interpreter and can break whatever is here. An exception in the
+kernel's own code ends the interpreter at once, and the host is told why. Needs CPython 3.8 or
+later.
 
 Many interpreters wait for a first request that never comes. So this imports what has been
 loaded anyway, or is written in C, and the rest when it has answered once: traceback and json
@@ -24,7 +25,13 @@ import _json
 import _signal
 import _thread
 import binascii
+import builtins
 import io
+import posix
+
+# The kernel's own copy: the user's code may replace len or repr for itself. For the same reason
+# the functions of posix are called here, and not those of os, which are others' to replace.
+__builtins__ = dict(vars(builtins))
 
 HERE = os.path.abspath(sys.argv[1])
 WORKSPACE = os.getcwd()
@@ -61,7 +68,7 @@ class Kernel:
     """What the interpreter is for."""
 
     def __init__(self):
-        self.pid = os.getpid()
+        self.pid = posix.getpid()
         self.requests = os.open(REQUESTS, os.O_RDONLY | os.O_CLOEXEC)
         # Where user code does not come upon them by chance.
         self.control = self.aside(CONTROL)
@@ -94,15 +101,38 @@ class Kernel:
 
     def serve(self):
         """Answers requests for ever."""
-        while True:
-            request = self.request()
-            try:
-                self.handle(request)
-            except KeyboardInterrupt:  # it came when the code had just ended
+        try:
+            while True:
+                self.serve_one()
+        except BaseException as error:
+            self.broken(error)
+
+    def serve_one(self):
+        request = self.request()
+        try:
+            self.handle(request)
+        except KeyboardInterrupt:  # it came when the code had just ended
+            self.running = False
+            if self.answer is None:
+                self.finish_with(1, b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}', False)
+        self.complete()
+
+    def broken(self, error):
+        """Ends the interpreter: the kernel's own code failed, and would answer no request any more.
+        The host also tells of an interpreter that ends without an answer. Python's own end would
+        wait for the threads of the user's code."""
+        try:
+            if posix.getpid() == self.pid:
+                sys.setrecursionlimit(10000)
                 self.running = False
-                if self.answer is None:
-                    self.finish_with(1, b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}', False)
-            self.complete()
+                cause = ("%s: %s" % (type(error).__name__, message(error))).replace(HERE + "/", "")
+                if self.busy and self.answer is None:
+                    self.reply(*self.done(1, b'{"result":null}', True, cause))
+                else:
+                    text = "yurt: the code before this broke the interpreter of its context: %s\n" % cause
+                    posix.write(self.streams[1], text.encode("utf-8", "backslashreplace"))
+        finally:
+            posix._exit(1)
 
     def complete(self):
         """Does ahead, once there is an answer, what the next execution needs; and imports what a
@@ -125,7 +155,7 @@ class Kernel:
             self.wait()
         self.busy = True
         while b"\n" not in self.buffer:  # which is not for long: requests come whole
-            self.buffer += os.read(self.requests, 65536)
+            self.buffer += posix.read(self.requests, 65536)
         line, _, self.buffer = self.buffer.partition(b"\n")
         request = decode(line)
         if "file" in request:
@@ -148,17 +178,23 @@ class Kernel:
 
     def finish_with(self, code, envelope, exiting):
         flush()
-        message = {"id": self.current, "done": {"exit_code": code, "exiting": exiting, "envelope": Raw(envelope)}}
-        self.answer = (encode(message), b"\x1eyurt:%s\x1e" % self.current.encode())
+        self.answer = self.done(code, envelope, exiting)
         self.interrupted = False
         self.reply(*self.answer)
         if exiting:
-            os._exit(code)
+            posix._exit(code)
+
+    def done(self, code, envelope, exiting, broken=None):
+        """The message that an execution is done, and its mark."""
+        message = {"id": self.current, "done": {"exit_code": code, "exiting": exiting, "envelope": Raw(envelope)}}
+        if broken is not None:
+            message["done"]["broken"] = broken
+        return encode(message), b"\x1eyurt:%s\x1e" % self.current.encode()
 
     def reply(self, message, mark):
         for stream in self.streams:
             try:
-                os.write(stream, mark)
+                posix.write(stream, mark)
             except OSError:  # closed by user code that closes everything
                 pass
         self.say(message)
@@ -170,7 +206,7 @@ class Kernel:
             self.writing = self.writing or main
             message, self.held = self.held + message + b"\n", b""
             while message:
-                message = message[os.write(self.control, message) :]
+                message = message[posix.write(self.control, message) :]
             if main:
                 self.writing = False
         if main and self.running:
@@ -192,9 +228,9 @@ class Kernel:
                 self.running = True
                 self.check()
                 value = self.execute(request["code"], "<cell %d>" % self.count)
-                if os.getpid() != self.pid:  # a fork that fell off the end of the code
+                if posix.getpid() != self.pid:  # a fork that fell off the end of the code
                     flush()
-                    os._exit(0)
+                    posix._exit(0)
                 if value is not None:
                     self.recall(value)
                     show(value, main=True)
@@ -204,14 +240,14 @@ class Kernel:
             return 0, b'{"result":' + plain_value(value) + b"}", False
         except SystemExit as exit:
             code = exit_code(exit)
-            if os.getpid() != self.pid:
-                os._exit(code)
+            if posix.getpid() != self.pid:
+                posix._exit(code)
             return code, self.leave(), True
         except BaseException as error:
             self.running = False
-            if os.getpid() != self.pid:
+            if posix.getpid() != self.pid:
                 standard("traceback").print_exc()
-                os._exit(1)
+                posix._exit(1)
             figures_after_error()
             code = EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
             return code, explain(error), False
@@ -231,19 +267,19 @@ class Kernel:
         """Sets up what an execution has to itself, and returns how to take it back."""
         for number, stream in enumerate(self.streams, 1):
             try:
-                os.dup2(stream, number)
+                posix.dup2(stream, number)
             except OSError:
                 pass
         repair()
         _signal.signal(_signal.SIGINT, self.interrupt)
         given, empty, self.empty = request.get("stdin"), self.empty, None
-        stdin = sys.stdin
+        stdin = getattr(sys, "stdin", None)
         sys.stdin = empty if empty is not None and not given else Stdin(binascii.a2b_base64(given or ""))
         if request.get("cwd"):
             try:
                 os.chdir(request["cwd"])
             except OSError as error:
-                sys.stderr.write("yurt: the working directory stays %s: %s\n" % (os.getcwd(), error))
+                posix.write(2, ("yurt: the working directory stays %s: %s\n" % (os.getcwd(), error)).encode("utf-8", "backslashreplace"))
         before = {}
         for item in request.get("env", ()):
             name, _, value = item.partition("=")
@@ -263,7 +299,7 @@ class Kernel:
         return restore
 
     def interrupt(self, number, frame):
-        if os.getpid() != self.pid:
+        if posix.getpid() != self.pid:
             return
         if self.running and not self.writing:
             raise KeyboardInterrupt
@@ -658,7 +694,7 @@ def publish(data, main=False, display_id=None, update=False):
     message = {"data": clean, "main": main, "update": update}
     if display_id is not None:
         message["display_id"] = str(display_id)
-    if clean and os.getpid() == KERNEL.pid:
+    if clean and posix.getpid() == KERNEL.pid:
         line = encode({"id": KERNEL.current, "display": message})
         if main:  # nothing but the done comes after it, as a rule
             KERNEL.held += line + b"\n"
@@ -883,8 +919,6 @@ class Backend:
 
 def furnish(kernel):
     """Makes the module that the user's code is in, and what it expects of a notebook."""
-    import builtins
-
     module = type(sys)("__main__")
     module.__builtins__ = builtins
     kernel.module = sys.modules["__main__"] = module
@@ -907,7 +941,7 @@ def settle():
     for name in ("stdout", "stderr"):
         getattr(sys, name).reconfigure(line_buffering=True, errors="backslashreplace")
     null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)
+    posix.dup2(null, 0)
     os.close(null)
 
 

@@ -179,6 +179,8 @@ func TestIPykernelForgers(t *testing.T) {
 		"a fork":              {"if os.fork() == 0: display('from a fork')\nelse: os.wait()", ""},
 		"a fork that forges":  {"if os.fork() == 0: os.write(kernel.control, b'x\\n'); os._exit(0)\nos.wait()", yurt.ErrorTypeKernelDied},
 		"an error of ours":    {"class SandboxLost(Exception): pass\nraise SandboxLost", "user.SandboxLost"},
+		"no end":              {"kernel.done = None", yurt.ErrorTypeKernelDied},
+		"no standard output":  {"import sys; del sys.stdout", yurt.ErrorTypeKernelDied},
 		"no session":          {"get_ipython().kernel.session = None", "AttributeError"},
 	} {
 		t.Run(name, func(t *testing.T) {
