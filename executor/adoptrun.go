@@ -37,7 +37,7 @@ type runHistory struct {
 	first, last runlog.Entry
 	chunks      uint64 // of output
 	trace       cellTrace
-	installed   time.Time // when the packages that it waited for were there
+	began       time.Time // when its process did, or the packages that it waited for were there
 }
 
 func (h *runHistory) note(entry runlog.Entry) {
@@ -49,7 +49,7 @@ func (h *runHistory) note(entry runlog.Entry) {
 		h.trace.position(entry.At, entry.Data)
 	case runlog.Progress:
 		if len(entry.Data) == 0 {
-			h.installed = entry.At
+			h.began = entry.At
 		}
 	default:
 		h.chunks++
@@ -75,13 +75,13 @@ func (e *Executor) adoptRun(s *sandbox, id string, kernels *kernelTraces) error 
 	switch {
 	case history.last.Kind == runlog.Ended:
 		return s.adoptEnded(r, history.last)
-	case record.Layer != "" && history.installed.IsZero():
+	case record.Layer != "" && history.began.IsZero():
 		return s.endUninstalled(r)
 	case record.Cell != nil:
 		kernels.cells = append(kernels.cells, s.adoptCell(r, history.trace))
 		return nil
-	case record.Layer != "":
-		r.record.Deadline = history.installed.Add(record.Timeout.Std())
+	case !history.began.IsZero():
+		r.record.Deadline = history.began.Add(record.Timeout.Std())
 	}
 	return e.adoptProcess(r, history.chunks)
 }

@@ -259,9 +259,7 @@ func (e *Executor) startPrepared(r *run, needs packages.Layers, j job) (*yurt.Re
 		return nil, err
 	}
 	now := time.Now()
-	s.mu.Lock()
-	r.record.Deadline, r.record.PausedBefore = now.Add(r.record.Timeout.Std()), s.record.PausedFor
-	s.mu.Unlock()
+	r.countFrom(now)
 	if err := r.log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
 		return nil, err
 	}

@@ -39,11 +39,11 @@ type runRecord struct {
 	planRecord
 	Limit    yurt.Size     `json:"output_limit"`
 	Timeout  yurt.Duration `json:"timeout"`
-	Deadline time.Time     `json:"deadline"` // unless it is paused, see sandbox.timeLeft
+	Deadline time.Time     `json:"deadline"` // until the log says when its process began; see sandbox.timeLeft for pauses
 	// PausedBefore is how long the sandbox had been paused when the run began.
 	PausedBefore time.Duration `json:"paused_before,omitempty"`
 	// Layer is set when the run began with an installation: there is no process before that
-	// is over, and the deadline counts from there.
+	// is over.
 	Layer string `json:"layer,omitempty"`
 	// Cell is set for an execution in a context: all of it, as it may have to wait for
 	// its turn for longer than this executor lives.

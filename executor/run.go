@@ -77,6 +77,7 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	if err == nil {
 		r.phases.mark("start")
 		r.out.Store(out)
+		e.noteBegin(r)
 		e.startClock(r)
 		if r.stream != nil {
 			e.awaitWatcher(r)
@@ -182,6 +183,28 @@ func failedStart(err error, j job) *yurt.Result {
 	}
 	message := fmt.Sprintf("%s cannot be started: %s", j.argv[0], failure.Message)
 	return &yurt.Result{ExitCode: code, Error: &yurt.ExecutionError{Type: kind, Message: message}}
+}
+
+// noteBegin has the timeout count from now, when the run's process has started: the time that the
+// node took until then is not the program's. The log says so for the next executor, which without
+// the entry counts from the record of the run, and so ends it too early rather than too late.
+func (e *Executor) noteBegin(r *run) {
+	if r.record.unlimited() {
+		return
+	}
+	now := time.Now()
+	r.countFrom(now)
+	if err := r.log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
+		e.logger.Warn("noting when an execution began", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
+	}
+}
+
+// countFrom lets the run's timeout begin at a time. Pauses of the sandbox before it do not count.
+func (r *run) countFrom(at time.Time) {
+	s := r.sandbox
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.record.Deadline, r.record.PausedBefore = at.Add(r.record.Timeout.Std()), s.record.PausedFor
 }
 
 // startClock has the run ended when its time is up.

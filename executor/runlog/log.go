@@ -28,7 +28,8 @@ const (
 	// output of the context's interpreter.
 	Position Kind = 6
 	// Progress is what is said while the packages that the run needs are installed, before
-	// everything that the run itself writes. The last one is empty: it begins.
+	// everything that the run itself writes. An empty one says when the run began: once its
+	// packages are there, and again once its process has started.
 	Progress Kind = 7
 	// Skipped says how much of a streamed run's output is not in the log: its data is the
 	// number of chunks before the entry after it, in decimal.
