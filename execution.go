@@ -213,8 +213,8 @@ const (
 	// EventResponse is a piece of the response that a Lambda function streams, as it comes.
 	// The result has all of it.
 	EventResponse EventType = "response"
-	// EventProgress comes before all output, while the packages that an execution needs are
-	// installed: what the package manager prints.
+	// EventProgress comes before all output, while an execution waits: what the package manager
+	// prints that installs its packages, and which other execution has its turn before it.
 	EventProgress EventType = "progress"
 	EventEnded    EventType = "ended"
 )

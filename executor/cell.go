@@ -55,6 +55,16 @@ func (c *cell) Request() kernel.Request {
 	return request
 }
 
+// Waits implements kernel.Cell: its watchers are told what it waits for.
+func (c *cell) Waits(behind string) {
+	where := "runs in context " + c.run.record.Cell.ContextName
+	if isFunction(*c.run.record.Cell) {
+		where = "the same function serves"
+	}
+	text := fmt.Sprintf("waiting for execution %s that %s\n", behind, where)
+	_ = c.run.log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
+}
+
 // StartClock implements kernel.Cell. The clock stands still while the sandbox is paused.
 func (c *cell) StartClock(expired func()) {
 	s := c.run.sandbox
@@ -209,6 +219,8 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 		return
 	}
 	switch {
+	case o.Overdue > 0:
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it waited for its turn for longer than %s and was ended; nothing of it ran", o.Overdue)
 	case o.Cancelled && o.Why == "":
 		failed(yurt.ExecutionExitSignal+int(syscall.SIGINT), yurt.ErrorTypeInterrupted, "it was cancelled while it waited for its turn")
 	case o.TimedOut && o.StateLost:

@@ -27,7 +27,7 @@ type eventBody struct {
 	Type        yurt.EventType     `json:"type" enum:"started,progress,stdout,stderr,display,response,ended"`
 	At          time.Time          `json:"at"`
 	ExecutionID string             `json:"execution_id,omitempty" doc:"Of started."`
-	Data        *string            `json:"data,omitempty" doc:"Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what the package manager prints."`
+	Data        *string            `json:"data,omitempty" doc:"Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what the package manager prints, or what the execution waits for."`
 	DataBase64  []byte             `json:"data_base64,omitempty" doc:"In place of data, for what is not UTF-8."`
 	Display     *yurt.DisplayEvent `json:"display,omitempty" doc:"Of display: what code in a context shows."`
 	Result      *yurt.Result       `json:"result,omitempty" doc:"Of ended."`

@@ -57,6 +57,8 @@ type Process interface {
 type Cell interface {
 	ID() string
 	Request() Request
+	// Waits says that its turn has not come for a while, as it is that of the cell behind.
+	Waits(behind string)
 	// StartClock calls expired when the cell's time is up, unless StopClock comes first.
 	StartClock(expired func())
 	StopClock()
@@ -75,9 +77,10 @@ type Outcome struct {
 	Exit      *initd.Exit
 	Err       error
 	TimedOut  bool
-	Cancelled bool // before its turn
-	Restarted bool // its kernel was a fresh one in place of another
-	StateLost bool // its kernel is gone
+	Cancelled bool          // before its turn
+	Overdue   time.Duration // how long it waited for its turn, which was too long; else 0
+	Restarted bool          // its kernel was a fresh one in place of another
+	StateLost bool          // its kernel is gone
 	Why       string
 	Bytes     [2]int64 // written to stdout and stderr
 }
@@ -103,11 +106,12 @@ type Context struct {
 	owed    bool    // what owes was told last
 	why     string  // the kernel is being killed
 	current *running
-	queue   []Cell
-	begun   int         // cells of this kernel
-	rest    *time.Timer // until the kernel has rested
-	resting bool        // it was started, and is not over
-	alone   bool        // the kernel, since it was last looked at: it waits, and can start nothing
+	queue   []queued
+	maxWait time.Duration // of a cell for its turn
+	begun   int           // cells of this kernel
+	rest    *time.Timer   // until the kernel has rested
+	resting bool          // it was started, and is not over
+	alone   bool          // the kernel, since it was last looked at: it waits, and can start nothing
 	seq     uint64
 	unacked int // what was not acknowledged costs, in bytes
 	lines   Lines
@@ -143,7 +147,7 @@ func (r *running) stopTimers() {
 // of those before it is gone, for the next host to know as well; it must not call the
 // context. owed is what an earlier host was told last.
 func New(start Starter, goes func(func()), owes func(bool), owed bool) *Context {
-	return &Context{start: start, goes: goes, owes: owes, owed: owed, replace: owed}
+	return &Context{start: start, goes: goes, owes: owes, owed: owed, replace: owed, maxWait: maxWait}
 }
 
 // Adopt makes the context go on with a kernel that runs already, whose output up to
@@ -151,7 +155,9 @@ func New(start Starter, goes func(func()), owes func(bool), owed bool) *Context 
 func (c *Context) Adopt(process Process, seq uint64, cells []Cell) {
 	c.mu.Lock()
 	c.process, c.seq, c.serving = process, seq, true
-	c.queue = cells
+	for _, cell := range cells {
+		c.enqueue(cell)
+	}
 	c.begun = 1 // or more; what is known is that it is not new
 	c.advance()
 	c.mu.Unlock()
@@ -259,9 +265,7 @@ func (c *Context) failFirst(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.queue) > 0 {
-		cell := c.queue[0]
-		c.queue = c.queue[1:]
-		cell.End(Outcome{Err: err})
+		c.dequeue(0).End(Outcome{Err: err})
 	}
 	c.serving = len(c.queue) > 0
 	return !c.serving
@@ -293,10 +297,7 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 		c.finish(Outcome{Done: r.done, Exit: exit, Err: err, StateLost: true, Why: why})
 	}
 	if exit == nil {
-		for _, cell := range c.queue {
-			cell.End(Outcome{Err: err})
-		}
-		c.queue = nil
+		c.endQueued(Outcome{Err: err})
 	}
 	c.serving = len(c.queue) > 0
 	return !c.serving
@@ -305,8 +306,7 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 // advance gives the first cell that waits its turn, when there is a kernel without one.
 func (c *Context) advance() {
 	for c.current == nil && len(c.queue) > 0 && c.process != nil && c.why == "" {
-		r := &running{cell: c.queue[0], restarted: c.replace}
-		c.queue = c.queue[1:]
+		r := &running{cell: c.dequeue(0), restarted: c.replace}
 		c.current, c.replace = r, false
 		switch err := c.begin(r); {
 		case errors.Is(err, ErrClosing): // the next host finds it begun, and asks

@@ -17,12 +17,8 @@ func (c *Context) Signal(id string, signal syscall.Signal) error {
 		}
 		return c.process.Signal(signal)
 	}
-	for i, cell := range c.queue {
-		if cell.ID() == id {
-			c.queue = append(c.queue[:i:i], c.queue[i+1:]...)
-			cell.End(Outcome{Cancelled: true})
-			return nil
-		}
+	if at := c.position(id); at >= 0 {
+		c.dequeue(at).End(Outcome{Cancelled: true})
 	}
 	return nil
 }
@@ -34,13 +30,9 @@ func (c *Context) Restart() { c.kill("its context was restarted") }
 func (c *Context) Close() {
 	c.mu.Lock()
 	c.closed = true
-	queue := c.queue
-	c.queue = nil
+	c.endQueued(Outcome{Cancelled: true, Why: "its context was removed"})
 	c.note()
 	c.mu.Unlock()
-	for _, cell := range queue {
-		cell.End(Outcome{Cancelled: true, Why: "its context was removed"})
-	}
 	c.kill("its context was removed")
 }
 

@@ -28,7 +28,7 @@ func (c *Context) submit(cell Cell) error {
 	case len(c.queue) >= MaxQueue:
 		return yurt.Errorf(yurt.CodeOverloaded, "%d executions wait in this context, as many as may; wait for some to end", MaxQueue)
 	}
-	c.queue = append(c.queue, cell)
+	c.enqueue(cell)
 	if !c.serving {
 		c.serving = true
 		c.goes(func() { c.serve(nil) })

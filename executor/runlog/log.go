@@ -27,8 +27,8 @@ const (
 	// Position says, for an execution in a context, where the entry after it is in the
 	// output of the context's interpreter.
 	Position Kind = 6
-	// Progress is what is said while the packages that the run needs are installed, before
-	// everything that the run itself writes. An empty one says when the run began: once its
+	// Progress is what is said while the packages that the run needs are installed, or it waits
+	// for its turn in a context, before everything that the run itself writes. An empty one says when the run began: once its
 	// packages are there, and again once its process has started.
 	Progress Kind = 7
 	// Skipped says how much of a streamed run's output is not in the log: its data is the

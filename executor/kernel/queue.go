@@ -1,0 +1,69 @@
+package kernel
+
+import (
+	"slices"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	// noticeAfter is how long a cell waits for its turn before it is told what it waits for.
+	noticeAfter = time.Second
+	// maxWait is how long a cell may wait for its turn; those before it have as much time each.
+	maxWait = yurt.MaxExecutionTimeout
+)
+
+// queued is a cell that waits for its turn.
+type queued struct {
+	Cell
+	timer *time.Timer // until it is told what it waits for, and then until it has waited too long
+}
+
+// enqueue puts a cell behind those that wait. The lock is held, as for all of the queue.
+func (c *Context) enqueue(cell Cell) {
+	c.queue = append(c.queue, queued{cell, time.AfterFunc(noticeAfter, func() { c.notice(cell) })})
+}
+
+// dequeue takes the cell at an index out of the queue.
+func (c *Context) dequeue(at int) Cell {
+	q := c.queue[at]
+	q.timer.Stop()
+	c.queue = slices.Delete(c.queue, at, at+1)
+	return q.Cell
+}
+
+// endQueued ends every cell that waits.
+func (c *Context) endQueued(outcome Outcome) {
+	for len(c.queue) > 0 {
+		c.dequeue(0).End(outcome)
+	}
+}
+
+// position returns where in the queue the cell of that id is, or -1.
+func (c *Context) position(id string) int {
+	return slices.IndexFunc(c.queue, func(q queued) bool { return q.ID() == id })
+}
+
+// notice tells a cell that still waits for its turn which other one has it.
+func (c *Context) notice(cell Cell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := c.position(cell.ID())
+	if at < 0 || c.left {
+		return
+	}
+	if c.current != nil {
+		cell.Waits(c.current.cell.ID())
+	}
+	c.queue[at].timer = time.AfterFunc(c.maxWait-noticeAfter, func() { c.giveUp(cell) })
+}
+
+// giveUp ends a cell that has waited for its turn for too long.
+func (c *Context) giveUp(cell Cell) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.position(cell.ID()); at >= 0 && !c.left {
+		c.dequeue(at).End(Outcome{Overdue: c.maxWait})
+	}
+}
