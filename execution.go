@@ -222,10 +222,11 @@ const (
 // Event is one step of an execution. Seq counts from 1 without gaps, so a watcher
 // that was cut off goes on after the last one it saw.
 type Event struct {
-	Seq     uint64        `json:"seq"`
-	Type    EventType     `json:"type"`
-	At      time.Time     `json:"at"`
-	Data    []byte        `json:"-"`                 // output or response; never cut inside a UTF-8 character unless the output is not UTF-8
-	Display *DisplayEvent `json:"display,omitempty"` // of display
-	Result  *Result       `json:"result,omitempty"`  // of ended
+	Seq       uint64        `json:"seq"`
+	Type      EventType     `json:"type"`
+	At        time.Time     `json:"at"`
+	Data      []byte        `json:"-"`                   // output or response; never cut inside a UTF-8 character unless the output is not UTF-8
+	Display   *DisplayEvent `json:"display,omitempty"`   // of display
+	Result    *Result       `json:"result,omitempty"`    // of ended
+	Execution *Execution    `json:"execution,omitempty"` // of started, from the API: the record as it began
 }

@@ -45,6 +45,8 @@ type Controller struct {
 	suspects  map[string]time.Time // sandboxes that the last sweep found without a session; Run's alone
 	guard     nodeGuard            // likewise
 
+	cancelGrace time.Duration // see CancelExecution
+
 	ctx       context.Context // of everything that outlives a request
 	stop      context.CancelFunc
 	recovered chan struct{} // closed once the sessions of an earlier life are judged
@@ -78,7 +80,8 @@ func New(config Config) (*Controller, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
-		ctx: ctx, stop: stop, recovered: make(chan struct{}),
+		cancelGrace: defaultCancelGrace,
+		ctx:         ctx, stop: stop, recovered: make(chan struct{}),
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
 		reaper: newReaper(), guard: newNodeGuard(), id: yurt.NewControllerID(),
 	}

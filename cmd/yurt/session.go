@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
@@ -23,6 +20,7 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionContextCommand(a),
 		newSessionCpCommand(a),
 		newSessionAttachCommand(a),
+		newSessionCancelCommand(a),
 		newSessionShellCommand(a),
 		newSessionLogsCommand(a),
 		newSessionProcessesCommand(a),
@@ -88,27 +86,6 @@ func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
 		req.Stdin = string(input)
 	}
 	return nil
-}
-
-// runInSession carries out req. Output is passed on as it comes, and the exit code
-// is that of what ran; under --json the execution is printed instead.
-func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest) error {
-	client, err := a.clientFor(ctx, &sessionID)
-	if err != nil {
-		return err
-	}
-	show := &shower{app: a, kind: yurt.KindCode, limit: req.OutputLimit}
-	if req.Handler != "" || req.Event != nil {
-		show.kind = yurt.KindHandler
-	}
-	execution, err := client.ExecuteStream(ctx, sessionID, req, show.each)
-	if err != nil {
-		if ctx.Err() != nil && execution.ID != "" && !a.json {
-			fmt.Fprintf(a.stderr, "yurt: no longer watching; execution %s goes on in session %s until it ends or times out\n", execution.ID, sessionID)
-		}
-		return err
-	}
-	return show.report(execution)
 }
 
 // report shows what came of an execution whose events were passed on, and returns its

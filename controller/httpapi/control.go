@@ -87,6 +87,13 @@ func (a *API) registerControl() {
 		typeJSON: {Schema: schemaOf[signalBody](a, "Signal")},
 	})
 	register(a, huma.Operation{
+		OperationID: "cancel-execution", Method: http.MethodDelete, Path: executionPath,
+		Summary: "Cancel an execution", Tags: []string{tagExecutions},
+		Description: "Interrupts it (`SIGINT`), and kills all of its processes if it has not ended 5 seconds later. One that waits, for its turn in a context or for packages, ends at once. " +
+			"In a context the interrupt keeps the variables, the kill does not. Answers with the record and its result once it has ended; what was printed until then is kept. " +
+			"To cancel an execution again while it ends is no error. One that has ended before is the error `execution_ended`.",
+	}, a.cancelExecution)
+	register(a, huma.Operation{
 		OperationID: "resize-execution", Method: http.MethodPost, Path: executionPath + "/resize", DefaultStatus: http.StatusNoContent,
 		Summary: "Resize the terminal of an execution", Tags: []string{tagExecutions},
 	}, a.resizeExecution)
@@ -110,6 +117,11 @@ func (a *API) writeStdin(ctx context.Context, in *stdinInput) (*struct{}, error)
 
 func (a *API) signalExecution(ctx context.Context, in *signalInput) (*struct{}, error) {
 	return nil, a.ctl.SignalExecution(ctx, in.ID, in.ExecutionID, yurt.Signal(in.value.Signal))
+}
+
+func (a *API) cancelExecution(ctx context.Context, in *ExecutionParams) (*executionOutput, error) {
+	e, err := a.ctl.CancelExecution(ctx, in.ID, in.ExecutionID)
+	return &executionOutput{Body: newExecutionBody(e)}, err
 }
 
 func (a *API) resizeExecution(ctx context.Context, in *resizeInput) (*struct{}, error) {

@@ -83,7 +83,7 @@ func (a *API) socketEvents(e yurt.Execution, after uint64) *huma.StreamResponse 
 		defer a.pingSocket(ctx, conn)()
 		err := a.ctl.WatchExecution(ctx, e.SessionID, e.ID, after, func(event yurt.Event) error {
 			var message bytes.Buffer
-			if err := writeJSON(&message, newEventBody(event, e.ID)); err != nil {
+			if err := writeJSON(&message, newEventBody(event, e)); err != nil {
 				return err
 			}
 			return sendSocket(ctx, conn, websocket.MessageText, message.Bytes())

@@ -27,17 +27,19 @@ type eventBody struct {
 	Type        yurt.EventType     `json:"type" enum:"started,progress,stdout,stderr,display,response,ended"`
 	At          time.Time          `json:"at"`
 	ExecutionID string             `json:"execution_id,omitempty" doc:"Of started."`
+	Execution   *yurt.Execution    `json:"execution,omitempty" doc:"Of started: the record as it began."`
 	Data        *string            `json:"data,omitempty" doc:"Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what the package manager prints, or what the execution waits for."`
 	DataBase64  []byte             `json:"data_base64,omitempty" doc:"In place of data, for what is not UTF-8."`
 	Display     *yurt.DisplayEvent `json:"display,omitempty" doc:"Of display: what code in a context shows."`
 	Result      *yurt.Result       `json:"result,omitempty" doc:"Of ended."`
 }
 
-func newEventBody(e yurt.Event, executionID string) eventBody {
+func newEventBody(e yurt.Event, of yurt.Execution) eventBody {
 	body := eventBody{Seq: e.Seq, Type: e.Type, At: e.At, Display: e.Display, Result: e.Result}
 	switch {
 	case e.Type == yurt.EventStarted:
-		body.ExecutionID = executionID
+		of.State, of.Result = yurt.ExecutionRunning, nil
+		body.ExecutionID, body.Execution = of.ID, &of
 	case e.Type == yurt.EventEnded, e.Type == yurt.EventDisplay:
 	case utf8.Valid(e.Data):
 		text := string(e.Data)
@@ -56,7 +58,7 @@ func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *h
 		}
 		a.stream(ctx, "connect again with Last-Event-ID", func(watching context.Context, stream *eventStream) error {
 			return a.ctl.WatchExecution(watching, e.SessionID, e.ID, after, func(event yurt.Event) error {
-				return stream.send(event.Seq, string(event.Type), newEventBody(event, e.ID))
+				return stream.send(event.Seq, string(event.Type), newEventBody(event, e))
 			})
 		})
 	}}

@@ -2,6 +2,7 @@ package yurtclient
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/yurtrun/yurt"
 )
@@ -30,6 +31,15 @@ func (c *Client) WriteStdin(ctx context.Context, sessionID, executionID string, 
 // [yurt.SignalKill] ends every process of the execution.
 func (c *Client) Signal(ctx context.Context, sessionID, executionID string, signal yurt.Signal) error {
 	return c.control(ctx, sessionID, executionID, "/signal", map[string]yurt.Signal{"signal": signal})
+}
+
+// CancelExecution interrupts an execution, kills it if that does not end it within five seconds,
+// and returns it with its result once it has ended. One that has ended before is a
+// [yurt.CodeExecutionEnded] error.
+func (c *Client) CancelExecution(ctx context.Context, sessionID, executionID string) (yurt.Execution, error) {
+	var e yurt.Execution
+	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: executionPath(sessionID, executionID)}, &e)
+	return e, err
 }
 
 // Resize gives the terminal of an execution another size.

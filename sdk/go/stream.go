@@ -48,7 +48,15 @@ func (c *Client) ExecuteStream(ctx context.Context, sessionID string, req Execut
 	if err != nil {
 		return yurt.Execution{ID: executionID, SessionID: sessionID}, err
 	}
-	return yurt.Execution{ID: executionID, SessionID: sessionID, State: w.result.State(), Result: w.result}, nil
+	if w.execution == nil { // an older server does not tell
+		execution, err := c.Execution(ctx, sessionID, executionID)
+		w.execution = &execution
+		if err != nil {
+			return yurt.Execution{ID: executionID, SessionID: sessionID}, err
+		}
+	}
+	w.execution.State, w.execution.Result = w.result.State(), w.result
+	return *w.execution, nil
 }
 
 // WatchExecution calls each with every event after seq, in order, until the ended
@@ -90,9 +98,10 @@ func (c *Client) follow(ctx context.Context, sessionID, executionID string, w *w
 
 // watch is the state of one stream across connections.
 type watch struct {
-	each   func(yurt.Event) error
-	last   uint64 // sequence number of the last event that each saw
-	result *yurt.Result
+	each      func(yurt.Event) error
+	last      uint64          // sequence number of the last event that each saw
+	execution *yurt.Execution // of the started event; nil before it
+	result    *yurt.Result
 }
 
 func (w *watch) ended() bool { return w.result != nil }
@@ -161,6 +170,7 @@ type eventBody struct {
 	Data       *string            `json:"data"`
 	DataBase64 []byte             `json:"data_base64"` // output that is not UTF-8
 	Display    *yurt.DisplayEvent `json:"display"`
+	Execution  *yurt.Execution    `json:"execution"`
 	Result     *yurt.Result       `json:"result"`
 }
 
@@ -172,9 +182,13 @@ func (w *watch) dispatch(data []byte) error {
 	if body.Seq <= w.last {
 		return nil
 	}
-	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Display: body.Display, Result: body.Result}
+	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Display: body.Display, Result: body.Result, Execution: body.Execution}
 	if body.Data != nil {
 		event.Data = []byte(*body.Data)
+	}
+	if event.Execution != nil {
+		execution := *event.Execution
+		w.execution = &execution
 	}
 	if err := w.each(event); err != nil {
 		return err
