@@ -4,3 +4,6 @@ import "time"
 
 // MachineClock is the clock of a controller on a machine whose own says that.
 func MachineClock(machine func() time.Time) Clock { return newSteadyClock(machine, sinceBoot) }
+
+// GrantCancel is how long an execution that is cancelled has to end after the interrupt.
+func GrantCancel(c *Controller, grace time.Duration) { c.cancelGrace = grace }
