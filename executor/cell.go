@@ -219,10 +219,7 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 		return
 	}
 	switch {
-	case o.Overdue > 0:
-		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it waited for its turn for longer than %s and was ended; nothing of it ran", o.Overdue)
-	case o.Cancelled && o.Why == "":
-		failed(yurt.ExecutionExitSignal+int(syscall.SIGINT), yurt.ErrorTypeInterrupted, "it was cancelled while it waited for its turn")
+	case c.judgeWait(result, o):
 	case o.TimedOut && o.StateLost:
 		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt, and was ended with the interpreter of its context; output until then is kept, variables are lost", c.run.record.Timeout)
 	case o.TimedOut:
@@ -255,6 +252,21 @@ func kernelDied(o kernel.Outcome) (code int, why string) {
 	default:
 		return 0, ""
 	}
+}
+
+// judgeWait says why an execution ended that still waited for its turn. It reports whether one did.
+func (c *cell) judgeWait(result *yurt.Result, o kernel.Outcome) bool {
+	switch {
+	case o.Overdue > 0:
+		result.ExitCode = yurt.ExecutionExitTimeout
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeTimeout, Message: fmt.Sprintf("it waited for its turn for longer than %s and was ended; nothing of it ran", o.Overdue)}
+	case o.Cancelled && o.Why == "":
+		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGINT)
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeInterrupted, Message: "it was cancelled while it waited for its turn"}
+	default:
+		return false
+	}
+	return true
 }
 
 // notStarted says why no kernel could be asked.
