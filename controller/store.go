@@ -25,6 +25,12 @@ type Store interface {
 	Ping(ctx context.Context) error
 }
 
+// NewerSchema is the error of a store whose schema a newer version of Yurt made: what that version keeps in it, this
+// one would not keep true.
+func NewerSchema(there, known int64) error {
+	return yurt.Errorf(yurt.CodeUnavailable, "the store has schema version %d, which a newer Yurt made; this one knows versions up to %d. Nothing was touched. Start the newer Yurt again, or give a store of its own to this one", there, known)
+}
+
 // SessionChange decides a step of a session's life. It runs inside the store's
 // transaction, sees the session as it is then and how many of its executions have
 // not ended, and changes it in place. What it returns is appended to the session's

@@ -124,6 +124,13 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
+	there, known, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the version of the store's schema: %w", err)
+	}
+	if there > known {
+		return controller.NewerSchema(there, known)
+	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrating the store: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/postgres"
@@ -82,5 +84,33 @@ func TestOddText(t *testing.T) {
 	}
 	if _, ok, err := store.SessionByKey(t.Context(), key.Key); !ok || err != nil {
 		t.Errorf("the key is there: %v, error %v", ok, err)
+	}
+}
+
+// TestNewerSchemaIsRefused: what a newer version keeps in the store, this one would not keep true.
+func TestNewerSchemaIsRefused(t *testing.T) {
+	url := pgserver.Start(t).Database()
+	first, err := postgres.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, true)"); err != nil {
+		t.Fatal(err)
+	}
+	store, err := postgres.Open(t.Context(), url)
+	if err == nil {
+		store.Close()
+		t.Fatal("the store was opened")
+	}
+	if yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "version 99") || !strings.Contains(err.Error(), "versions up to ") {
+		t.Errorf("error %v with code %s", err, yurt.CodeOf(err))
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+
+	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 // readTexts are the statements that reads of one row need often. Parsing them each time
@@ -64,13 +66,18 @@ func (r *reader) QueryContext(ctx context.Context, text string, args ...any) (*s
 
 // QueryRowContext is that of sql.DB, after what is written late, and with a prepared statement
 // where there is one.
-func (r *reader) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+func (r *reader) QueryRowContext(ctx context.Context, text string, args ...any) record.Row {
 	_ = r.late.wait(ctx) // if it ended, so does the query
 	if statement, ok := r.prepared[text]; ok {
-		return statement.QueryRowContext(ctx, args...)
+		return explainedRow{statement.QueryRowContext(ctx, args...)}
 	}
-	return r.DB.QueryRowContext(ctx, text, args...)
+	return explainedRow{r.DB.QueryRowContext(ctx, text, args...)}
 }
+
+// explainedRow is a row whose errors have codes.
+type explainedRow struct{ *sql.Row }
+
+func (r explainedRow) Scan(to ...any) error { return explain(r.Row.Scan(to...)) }
 
 // Close closes the statements and the connections.
 func (r *reader) Close() error {

@@ -48,6 +48,9 @@ var (
 func Open(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{cache: newCache()}
 	defer func() {
+		if isDamage(err) {
+			err = damaged(path, err)
+		}
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
@@ -68,7 +71,16 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 	if s.read, err = newReader(ctx, path, max(4, runtime.GOMAXPROCS(0)), &s.late); err != nil {
 		return nil, err
 	}
+	if err := s.readLive(ctx); err != nil {
+		return nil, err
+	}
 	return s, nil
+}
+
+// readLive reads the sessions that live, which are needed at once, so that damage shows when the store is opened.
+func (s *Store) readLive(ctx context.Context) error {
+	_, err := s.Sessions(ctx, controller.SessionQuery{Live: true})
+	return err
 }
 
 // lock makes the file at path, so that SQLite does not make it readable by all, and locks
@@ -100,6 +112,13 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithSlog(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
+	}
+	there, known, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the version of the store's schema: %w", err)
+	}
+	if there > known {
+		return controller.NewerSchema(there, known)
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrating the store: %w", err)

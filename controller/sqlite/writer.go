@@ -42,7 +42,7 @@ func (w *writer) transact(ctx context.Context, work func(tx *transaction) error,
 		return err
 	}
 	defer done()
-	return w.carryOut(ctx, work, ended)
+	return explain(w.carryOut(ctx, work, ended))
 }
 
 // carryOut is transact for who has the turn.
@@ -77,7 +77,8 @@ func (w *writer) exec(ctx context.Context, text string, args ...any) (sql.Result
 	}
 	defer done()
 	tx := transaction{w: w, ctx: context.WithoutCancel(ctx)}
-	return tx.exec(text, args...)
+	result, err := tx.exec(text, args...)
+	return result, explain(err)
 }
 
 // take waits for the turn to write, which done ends.
