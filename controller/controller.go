@@ -28,6 +28,8 @@ type Config struct {
 	// LeaseTime is for how long a controller may be silent before another one that uses
 	// the same store takes over; 0 is [DefaultLeaseTime].
 	LeaseTime time.Duration
+	// Orphans says what becomes of sandboxes whose session the store does not know.
+	Orphans OrphanPolicy
 }
 
 // Controller holds sessions. Make it with [New], let [Controller.Run] run while it
@@ -44,6 +46,7 @@ type Controller struct {
 	members   *members
 	suspects  map[string]time.Time // sandboxes that the last sweep found without a session; Run's alone
 	guard     nodeGuard            // likewise
+	orphans   orphans
 
 	cancelGrace time.Duration // see CancelExecution
 
@@ -83,7 +86,7 @@ func New(config Config) (*Controller, error) {
 		cancelGrace: defaultCancelGrace,
 		ctx:         ctx, stop: stop, recovered: make(chan struct{}),
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
-		reaper: newReaper(), guard: newNodeGuard(), id: yurt.NewControllerID(),
+		reaper: newReaper(), guard: newNodeGuard(), orphans: orphans{policy: config.Orphans}, id: yurt.NewControllerID(),
 	}
 	c.members = newMembers(config.Store, config.Clock, c.id, cmp.Or(config.LeaseTime, DefaultLeaseTime), config.Logger, c.reaper.sweepSoon)
 	c.tornDown = sync.NewCond(&c.mu)

@@ -30,6 +30,8 @@ func (c *Controller) judgeKept(ctx context.Context) {
 	for _, id := range ids {
 		session, err := c.store.Session(ctx, id)
 		switch {
+		case yurt.CodeOf(err) == yurt.CodeSessionNotFound && !c.orphans.mayDestroy():
+			continue // its sandbox may be one that is held
 		case yurt.CodeOf(err) == yurt.CodeSessionNotFound:
 			session = yurt.Session{ID: id, Placement: yurt.Placement{Kind: yurt.PlacementCold}}
 		case err != nil:

@@ -88,8 +88,9 @@ func (c *Controller) noSuchNode(ctx context.Context, name string, cause error) e
 
 // Warnings says what is not as it should be although the controller can serve.
 func (c *Controller) Warnings() []string {
+	warnings := c.orphans.warnings()
 	if warner, ok := c.placer.(Warner); ok {
-		return warner.Warnings()
+		warnings = append(warnings, warner.Warnings()...)
 	}
-	return nil
+	return warnings
 }

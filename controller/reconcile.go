@@ -48,6 +48,9 @@ func (c *Controller) reconcile(ctx context.Context) error {
 		return fmt.Errorf("listing nodes: %w", err)
 	}
 	listed := c.listSandboxes(ctx, nodes)
+	if err := c.checkStore(ctx, sessions, listed); err != nil {
+		return err
+	}
 	c.guard.noteListed(nodes, listed)
 	running := map[string][]yurt.Execution{}
 	for _, record := range unfinished {
@@ -68,14 +71,17 @@ func (c *Controller) reconcile(ctx context.Context) error {
 
 // judgeSandboxes destroys sandboxes that belong to no session.
 func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, listed map[string]map[string]yurt.Sandbox) {
-	suspects, now := map[string]time.Time{}, c.clock.Now()
+	suspects, held, now := map[string]time.Time{}, map[string]bool{}, c.clock.Now()
 	for name, sandboxes := range listed {
 		for _, sandbox := range sandboxes {
-			orphan, err := c.isOrphan(ctx, sandbox)
+			belongs, err := c.whose(ctx, sandbox)
 			switch {
-			case err == nil && orphan && c.members.shared() && !longSince(c.suspects, sandbox.ID, now):
+			case err != nil || belongs == toSession:
+			case belongs == toUnknownSession && !c.orphans.mayDestroy():
+				held[sandbox.ID] = true
+			case c.members.shared() && !longSince(c.suspects, sandbox.ID, now):
 				suspects[sandbox.ID] = firstSeen(c.suspects, sandbox.ID, now) // another controller may be about to destroy it
-			case err == nil && orphan:
+			default:
 				err = c.destroyOrphan(ctx, name, nodes[name], sandbox)
 			}
 			if err != nil {
@@ -84,7 +90,19 @@ func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, 
 		}
 	}
 	c.suspects = suspects
+	for _, id := range c.orphans.hold(held) {
+		c.log.Warn("leaving a sandbox as it is, since the store does not know its session", "sandbox", id)
+	}
 }
+
+// ownership is whom a sandbox belongs to.
+type ownership int
+
+const (
+	toSession        ownership = iota // one that lives, or to an owner that is no session
+	toEndedSession                    // or to one that has another sandbox
+	toUnknownSession                  // the store has none of its id
+)
 
 // firstSeen is when something was first seen to be wrong that still is; now at the latest.
 func firstSeen(seen map[string]time.Time, id string, now time.Time) time.Time {
@@ -118,28 +136,31 @@ func (c *Controller) listSandboxes(ctx context.Context, nodes map[string]Node) m
 	return listed
 }
 
-// isOrphan reports whether a sandbox belongs to a session which has ended or is not
-// there. One without a session's label is somebody else's.
-func (c *Controller) isOrphan(ctx context.Context, sandbox yurt.Sandbox) (bool, error) {
+// whose returns what a sandbox belongs to.
+func (c *Controller) whose(ctx context.Context, sandbox yurt.Sandbox) (ownership, error) {
 	owner := sandbox.Labels[SessionLabel]
 	if owner == "" {
-		return false, nil
+		return toSession, nil
 	}
 	// This comes before the store is read: a session that is placed between the two
 	// would be neither, with what was read of it, and lose its sandbox.
 	if c.isBusy(owner) {
-		return false, nil // or its teardown is under way
+		return toSession, nil // or its teardown is under way
 	}
 	session, err := c.store.Session(ctx, owner)
 	switch {
-	case err != nil && yurt.CodeOf(err) != yurt.CodeSessionNotFound:
-		return false, err
-	case err == nil && !session.State.Ended() && session.SandboxID == sandbox.ID:
-		return false, nil
-	case err == nil && session.State == yurt.SessionCreating && session.Owner != c.id && c.members.lives(session.Owner):
-		return false, nil
+	case yurt.CodeOf(err) == yurt.CodeSessionNotFound:
+		return toUnknownSession, nil
+	case err != nil:
+		return toSession, err
 	}
-	return true, nil
+	c.orphans.noteKnown(owner)
+	switch {
+	case !session.State.Ended() && session.SandboxID == sandbox.ID,
+		session.State == yurt.SessionCreating && session.Owner != c.id && c.members.lives(session.Owner):
+		return toSession, nil
+	}
+	return toEndedSession, nil
 }
 
 func (c *Controller) destroyOrphan(ctx context.Context, nodeName string, node Node, sandbox yurt.Sandbox) error {

@@ -96,6 +96,7 @@ func TestRecoverInterruptedCreation(t *testing.T) {
 
 func TestRecoverSandboxWithoutSession(t *testing.T) {
 	w := testWorld(t)
+	w.create(yurt.ModePersistent) // of which the store knows, so that it is the right one
 	w.restart(func() {
 		for _, owner := range []string{"ses_unknown", ""} {
 			spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Labels: map[string]string{controller.SessionLabel: owner}}
@@ -104,7 +105,7 @@ func TestRecoverSandboxWithoutSession(t *testing.T) {
 			}
 		}
 	})
-	w.eventually("only the sandbox of somebody else is left", func() bool { return w.node.Count() == 1 })
+	w.eventually("the sandbox of somebody else is left, and that of the session", func() bool { return w.node.Count() == 2 })
 }
 
 func TestRecoverExecutionOfAnEndedSession(t *testing.T) {

@@ -31,6 +31,7 @@ type controllerFlags struct {
 	log                     logFlags
 	listen, store, stateDir string
 	insecure                bool
+	orphans                 orphanFlag
 	jobspec                 string
 	nomad                   nomad.Config
 	consul                  consul.Config
@@ -68,6 +69,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.insecure, "insecure-listen", false, "listen also where others can reach it: they may all run code, and see every session")
 	flags.StringVar(&f.store, "store", "", "where sessions are kept: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite database (default: controller.db in the state directory)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what --store does not name (default: /var/lib/yurt for root)")
+	f.orphans.add(flags)
 	f.log.add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the certificates of the authorities that nodes are trusted by (see yurt ca)")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the certificate of this controller")
@@ -126,7 +128,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.complete(a); err != nil {
+	if err := errors.Join(f.orphans.check(), f.complete(a)); err != nil {
 		return err
 	}
 	slackenMonitor(logger)
@@ -193,5 +195,5 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 		placer.RunPools(ctx, s.controller.PooledTemplates, s.controller.Leads)
 		return nil
 	})
-	return s, s.join(ctx, store, placer, !f.insecure)
+	return s, s.join(ctx, store, placer, f.orphans, !f.insecure)
 }

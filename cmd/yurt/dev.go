@@ -16,8 +16,9 @@ import (
 
 type devFlags struct {
 	nodeFlags
-	listen string
-	keep   bool
+	listen  string
+	keep    bool
+	orphans orphanFlag
 }
 
 func newDevCommand(a *app) *cobra.Command {
@@ -41,6 +42,7 @@ running, and finds them again when it is started on the same state directory.` +
 	flags.StringVar(&f.listen, "listen", defaultListen, "where to listen: a loopback address and a port, 0 for any that is free")
 	f.add(flags)
 	flags.BoolVar(&f.keep, "keep-sessions", false, "leave the sessions running on Ctrl-C, for the next start to find again")
+	f.orphans.add(flags)
 	return cmd
 }
 
@@ -52,7 +54,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := f.complete(a); err != nil {
+	if err := errors.Join(f.orphans.check(), f.complete(a)); err != nil {
 		return err
 	}
 	slackenMonitor(logger)
@@ -109,7 +111,7 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 		return nil, err
 	}
 	placer := local.New(localNode, node, logger)
-	if err := s.join(ctx, store, placer, true); err != nil {
+	if err := s.join(ctx, store, placer, f.orphans, true); err != nil {
 		return nil, err
 	}
 	if err := s.metrics.Register(placer.Metrics()); err != nil {

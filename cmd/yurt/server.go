@@ -65,13 +65,14 @@ func (s *apiServer) openStore(ctx context.Context, where string) (_ controller.S
 }
 
 // join builds the controller and its API over a store and a placer.
-func (s *apiServer) join(ctx context.Context, store controller.Store, placer controller.Placer, loopbackOnly bool) error {
+func (s *apiServer) join(ctx context.Context, store controller.Store, placer controller.Placer, orphans orphanFlag, loopbackOnly bool) error {
 	templates, err := hcl.Defaults()
 	if err != nil {
 		return err
 	}
 	s.controller, err = controller.New(controller.Config{
 		Store: store, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
+		Orphans: controller.OrphanPolicy(orphans),
 	})
 	if err != nil {
 		return err
@@ -99,6 +100,7 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 		ReadHeaderTimeout: headerLimit,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
+	told := ctx // to stop
 	group, ctx := errgroup.WithContext(ctx)
 	// The controller goes on until the sessions are ended, so it has a life of its own.
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -116,6 +118,9 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 	group.Go(func() error {
 		defer stop()
 		<-ctx.Done()
+		if told.Err() == nil { // a part failed, which is no reason to end sessions
+			s.atEnd = func(context.Context) error { return nil }
+		}
 		return s.shutdown(context.WithoutCancel(ctx), server)
 	})
 	return group.Wait()

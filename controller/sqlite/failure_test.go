@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"database/sql"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func wantRefused(t *testing.T, path string, parts ...string) {
 			t.Errorf("%q is not in %v", part, err)
 		}
 	}
-	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
 		t.Errorf("the file has changed, or cannot be read: %v", err)
 	}
 }

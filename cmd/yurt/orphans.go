@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// orphanFlag is a [controller.OrphanPolicy].
+type orphanFlag string
+
+func (f *orphanFlag) add(flags *pflag.FlagSet) {
+	flags.StringVar((*string)(f), "adopt-orphans", "", "what to do with sandboxes that run and whose session the store does not know: keep or destroy (default: refuse to start when it knows none that runs)")
+}
+
+func (f *orphanFlag) check() error {
+	switch policy := controller.OrphanPolicy(*f); policy {
+	case controller.OrphansRefuse, controller.OrphansKeep, controller.OrphansDestroy:
+		return nil
+	default:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--adopt-orphans", "%q is not allowed; give keep or destroy, or leave it out to have the server refuse to start", policy)
+	}
+}
