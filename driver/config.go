@@ -42,6 +42,9 @@ type Config struct {
 	Slots *bool `json:"slots"`
 }
 
+// allowsSlots reports whether jobs may open slots.
+func (c *Config) allowsSlots() bool { return c.Slots == nil || *c.Slots }
+
 // configSchema is that of [Config].
 func configSchema() *hclspec.Spec {
 	schema := object(map[string]string{

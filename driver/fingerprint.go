@@ -85,7 +85,13 @@ func (d *Driver) fingerprint(ctx context.Context) *drivers.FingerprintResponse {
 	attributes["driver.yurt.executor.version"] = text(info.Version)
 	attributes["driver.yurt.executor.node"] = text(info.Node)
 	attributes["driver.yurt.isolation."+string(yurt.IsolationNamespaces)] = truth(true)
-	attributes["driver.yurt.host_network"] = truth(d.settings().HostNetwork)
+	settings := d.settings()
+	attributes["driver.yurt.host_network"] = truth(settings.HostNetwork)
+	attributes["driver.yurt.images"] = truth(settings.Images)
+	attributes["driver.yurt.slots"] = truth(settings.allowsSlots())
+	if info.Announced != nil {
+		attributes["driver.yurt.announced"] = truth(*info.Announced)
+	}
 	if version := cgroupVersion(); version != 0 {
 		attributes["driver.yurt.cgroup"] = number(int64(version))
 	}

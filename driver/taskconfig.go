@@ -18,7 +18,7 @@ func readTaskConfig(data []byte, operator Config) (TaskConfig, error) {
 			return TaskConfig{}, err
 		}
 	}
-	if c.Slot != nil && operator.Slots != nil && !*operator.Slots {
+	if c.Slot != nil && !operator.allowsSlots() {
 		return TaskConfig{}, yurt.FieldErrorf(yurt.CodeForbidden, "slot", "the operator of this node has switched slots off")
 	}
 	if c.Network == networkHost && !operator.HostNetwork {

@@ -6,14 +6,29 @@
 #
 # Add constraints, affinities, a spread, a node pool, anything of Nomad's. The controller fills
 # in what differs from slot to slot: the job's name, its meta, resources (cpu, memory,
-# ephemeral_disk), affinities to preferred nodes, and `config { slot { … } resources { … } }` of
-# the task whose driver is "yurt". No environment, file or secret of a session goes through Nomad.
+# ephemeral_disk), affinities to preferred nodes, a constraint to nodes that allow images where
+# the template has one, and `config { slot { … } resources { … } }` of the task whose driver is
+# "yurt". No environment, file or secret of a session goes through Nomad.
 job "session" {
   type        = "batch"
   datacenters = ["*"]
 
   # That of a slot which a session waits for. One that is kept warm has 10 less.
   priority = 60
+
+  # Not on nodes whose executor does not announce itself to controllers, or whose operator allows
+  # no slots. A node whose driver is too old to say so is taken.
+  constraint {
+    attribute = "${attr.driver.yurt.announced}"
+    operator  = "!="
+    value     = "false"
+  }
+
+  constraint {
+    attribute = "${attr.driver.yurt.slots}"
+    operator  = "!="
+    value     = "false"
+  }
 
   group "slot" {
     # A sandbox that has ended is not another's: the executor makes the next one of a warm

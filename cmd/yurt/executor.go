@@ -113,7 +113,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := node.Start(ctx); err != nil {
 		return err
 	}
-	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Logger: logger})
+	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Announced: f.consul.Consul != "", Logger: logger})
 	return a.offer(ctx, f, server, source, logger, node)
 }
 

@@ -104,6 +104,9 @@ func (s *jobspec) fill(order *cluster.Order, mhz float64) (*api.Job, error) {
 	job.Priority = &priority
 	job.Affinities = append(slices.Clone(job.Affinities), affinities(order.Prefer)...)
 	job.Constraints = slices.Clone(job.Constraints)
+	if order.Template.RootFS.Image != "" {
+		job.Constraints = append(job.Constraints, api.NewConstraint(imagesAllowed, "!=", "false"))
+	}
 	for _, node := range order.Avoid {
 		job.Constraints = append(job.Constraints, api.NewConstraint(nodeName, "!=", node))
 	}
@@ -186,6 +189,10 @@ func setLimits(config map[string]any, r, template yurt.Resources) {
 
 // nodeName is what Nomad calls the name of a node.
 const nodeName = "${node.unique.name}"
+
+// imagesAllowed is an attribute that the driver gives a node: whether its operator allows
+// container images. A driver that is too old gives none, which is not "false".
+const imagesAllowed = "${attr.driver.yurt.images}"
 
 // affinities draw a job to the nodes that are preferred, the first one most.
 func affinities(nodes []string) []*api.Affinity {

@@ -3,6 +3,7 @@ package nomad
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,29 @@ func TestJobOfASlot(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("job (-want +got):\n%s", diff)
+	}
+}
+
+// TestImagesNeedNodesThatAllowThem: the slot of a template with an image is not for nodes whose
+// operator allows none.
+func TestImagesNeedNodesThatAllowThem(t *testing.T) {
+	spec, err := newJobspec(parsed(), &Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for image, want := range map[string]bool{"": false, "docker.io/library/debian": true} {
+		order := testOrder()
+		order.Template.RootFS.Image = image
+		job, err := spec.fill(&order, 2400)
+		if err != nil {
+			t.Fatal(err)
+		}
+		constrained := slices.ContainsFunc(job.Constraints, func(c *api.Constraint) bool {
+			return *c == *api.NewConstraint("${attr.driver.yurt.images}", "!=", "false")
+		})
+		if constrained != want {
+			t.Errorf("with the image %q the job is for nodes that allow images: %t, want %t", image, constrained, want)
+		}
 	}
 }
 

@@ -107,12 +107,18 @@ func (s *clientStream) RecvMsg(m any) error {
 type Info struct {
 	Node    string
 	Version string
+	// Announced is whether the executor tells controllers of itself; nil where an older one
+	// does not say.
+	Announced *bool
 }
 
 // Describe asks the executor what it is.
 func (c *Client) Describe(ctx context.Context) (Info, error) {
 	res, err := c.node.Describe(ctx, &proto.DescribeRequest{})
-	return Info{Node: res.GetNode(), Version: res.GetVersion()}, err
+	if err != nil {
+		return Info{}, err
+	}
+	return Info{Node: res.GetNode(), Version: res.GetVersion(), Announced: res.Announced}, nil
 }
 
 // Runtimes implements [Node].

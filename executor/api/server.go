@@ -36,7 +36,9 @@ type ServerConfig struct {
 	Node    Node
 	Name    string // of the node
 	Version string // of Yurt
-	Logger  *slog.Logger
+	// Announced says that controllers are told of the node.
+	Announced bool
+	Logger    *slog.Logger
 }
 
 // Server offers a node to callers. Its methods may be called concurrently.
@@ -202,7 +204,7 @@ type nodeServer struct {
 }
 
 func (s *nodeServer) Describe(context.Context, *proto.DescribeRequest) (*proto.DescribeResponse, error) {
-	return &proto.DescribeResponse{Node: s.config.Name, Version: s.config.Version}, nil
+	return &proto.DescribeResponse{Node: s.config.Name, Version: s.config.Version, Announced: &s.config.Announced}, nil
 }
 
 func (s *nodeServer) ListRuntimes(ctx context.Context, _ *proto.ListRuntimesRequest) (*proto.ListRuntimesResponse, error) {

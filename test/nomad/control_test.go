@@ -9,6 +9,7 @@ import (
 
 	nomad "github.com/hashicorp/nomad/api"
 
+	"github.com/yurtrun/yurt/jobspecs"
 	"github.com/yurtrun/yurt/test/cluster"
 	"github.com/yurtrun/yurt/test/rig"
 )
@@ -223,6 +224,7 @@ func (n *node) fingerprint(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"driver.yurt": "1", "driver.yurt.isolation.namespaces": "true", "driver.yurt.host_network": "true",
+		"driver.yurt.images": "true", "driver.yurt.slots": "true", "driver.yurt.announced": "false",
 		"driver.yurt.doctor.seccomp": "in_force", "driver.yurt.executor.node": n.Clients[0].Node,
 	} {
 		if got := node.Attributes[name]; got != want {
@@ -233,6 +235,26 @@ func (n *node) fingerprint(t *testing.T) {
 		if node.Attributes[name] == "" {
 			t.Errorf("there is no %s", name)
 		}
+	}
+}
+
+// slotUnannounced: a controller's slot is not placed on a node whose executor does not announce
+// itself, as no controller could claim it there.
+func (n *node) slotUnannounced(t *testing.T) {
+	job, err := n.API.Jobs().ParseHCL(jobspecs.Session(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := "slot-unannounced"
+	job.ID, job.Name = &id, &id
+	job.TaskGroups[0].Tasks[0].Config = map[string]any{"slot": []map[string]any{{"id": id}}}
+	plan, _, err := n.API.Jobs().Plan(job, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := plan.FailedTGAllocs["slot"]
+	if refused == nil || refused.ConstraintFiltered["${attr.driver.yurt.announced} != false"] != 1 {
+		t.Errorf("the slot may be placed on the node: %+v", refused)
 	}
 }
 

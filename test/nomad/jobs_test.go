@@ -72,7 +72,7 @@ func (n *node) jobs(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
 		"hello": n.hello, "python": n.python, "web": n.web, "parameterized": n.parameterized,
 		"system": n.system, "volumes": n.volumes, "secrets": n.secrets,
-		"bad": n.badJobs, "validated": n.validated,
+		"bad": n.badJobs, "validated": n.validated, "slot": n.slotUnannounced,
 		"control": n.control, "stubborn": n.stubborn, "memory": n.memory, "lifecycle": n.lifecycle, "quiet": n.quiet,
 		"fingerprint": n.fingerprint, "script": n.script,
 		"restarts": n.restarts, "rescheduled": n.rescheduled, "artifact": n.artifact, "files": n.files, "follow": n.follow,

@@ -414,9 +414,11 @@ func (*DescribeRequest) Descriptor() ([]byte, []int) {
 }
 
 type DescribeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of Yurt
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Node    string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Version string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"` // of Yurt
+	// Whether the executor tells controllers of itself. One that is older does not say.
+	Announced     *bool `protobuf:"varint,3,opt,name=announced,proto3,oneof" json:"announced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -463,6 +465,13 @@ func (x *DescribeResponse) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *DescribeResponse) GetAnnounced() bool {
+	if x != nil && x.Announced != nil {
+		return *x.Announced
+	}
+	return false
 }
 
 type ListRuntimesRequest struct {
@@ -4327,10 +4336,13 @@ const file_executor_proto_rawDesc = "" +
 	"\x14WatchCapacityRequest\"3\n" +
 	"\x15WatchCapacityResponse\x12\x1a\n" +
 	"\bcapacity\x18\x01 \x01(\fR\bcapacity\"\x11\n" +
-	"\x0fDescribeRequest\"@\n" +
+	"\x0fDescribeRequest\"q\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\tR\aversion\"\x15\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
+	"\tannounced\x18\x03 \x01(\bH\x00R\tannounced\x88\x01\x01B\f\n" +
+	"\n" +
+	"_announced\"\x15\n" +
 	"\x13ListRuntimesRequest\"2\n" +
 	"\x14ListRuntimesResponse\x12\x1a\n" +
 	"\bruntimes\x18\x01 \x03(\fR\bruntimes\"*\n" +
@@ -4827,6 +4839,7 @@ func file_executor_proto_init() {
 	if File_executor_proto != nil {
 		return
 	}
+	file_executor_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
