@@ -42,6 +42,11 @@ func (p *parse) evaluateVariables() {
 		declared[name] = b.LabelRanges[0]
 		p.evaluator.variables[name] = p.variable(b)
 	}
+	for _, name := range keysOf(p.fileValues) {
+		if _, ok := declared[name]; !ok {
+			p.report(problem(p.fileValues[name].name.Ptr(), "Unknown variable", "The variable %q is not declared.%s", name, didYouMean(name, keysOf(declared))))
+		}
+	}
 	for _, name := range keysOf(p.parser.Variables) {
 		if _, ok := declared[name]; !ok {
 			p.report(problem(nil, "Unknown variable", "A value was given for the variable %q, which is not declared.%s", name, didYouMean(name, keysOf(declared))))
@@ -66,10 +71,13 @@ func (p *parse) variable(b *hclsyntax.Block) cty.Value {
 		return cty.DynamicVal
 	}
 	text, given := p.parser.Variables[b.Labels[0]]
+	fromFile, inFile := p.fileValues[b.Labels[0]]
 	def := attrs["default"]
 	switch {
 	case given:
 		return p.givenValue(b, text, want)
+	case inFile:
+		return p.convertVariable(fromFile.value, want, &fromFile.at, "The value in the variable file")
 	case def != nil:
 		return p.defaultValue(def, want)
 	default:

@@ -26,6 +26,11 @@ type Parser struct {
 	// Variables are values for variable blocks: text as it is for those of a simple
 	// type, an HCL expression such as ["a", "b"] for the others.
 	Variables map[string]string
+
+	// VariableFiles hold more values: NAME = VALUE in HCL, or one JSON object where the name
+	// of the file ends in ".json". The values are constants. A later file wins over an
+	// earlier one, and Variables over all.
+	VariableFiles []Source
 }
 
 // Source is one piece of HCL text.
@@ -106,7 +111,9 @@ func readFile(path string) ([]byte, error) {
 func (p *Parser) Parse(sources ...Source) ([]yurt.Template, error) {
 	run := &parse{parser: p, evaluator: newEvaluator(), files: map[string]*hcl.File{}, schema: templateSchema()}
 	run.homes = run.schema.homes("template")
-	if run.read(sources); len(run.diags) > 0 {
+	run.read(sources)
+	run.readVariableFiles()
+	if len(run.diags) > 0 {
 		return nil, run.failure()
 	}
 	run.sort(sources)
@@ -131,9 +138,12 @@ type parse struct {
 	parser    *Parser
 	evaluator *evaluator
 	files     map[string]*hcl.File
+	total     int // bytes of all sources
 	diags     hcl.Diagnostics
 	schema    *block            // of templates
 	homes     map[string]string // block that each name in a template belongs to
+
+	fileValues map[string]fileValue // of variable files
 
 	variables []*hclsyntax.Block
 	locals    []*hclsyntax.Block
@@ -148,16 +158,15 @@ func (p *parse) failure() error { return newError(p.diags, p.files) }
 
 // read parses the syntax of the sources, within the bounds.
 func (p *parse) read(sources []Source) {
-	total := 0
 	for _, source := range sources {
-		total += len(source.Text)
+		p.total += len(source.Text)
 		if _, twice := p.files[source.Name]; twice {
 			p.report(problem(nil, "Source given twice", "%q is among the sources twice; give it once.", source.Name))
 			return
 		}
 		file := &hcl.File{Bytes: source.Text}
 		p.files[source.Name] = file
-		if total > MaxSourceBytes {
+		if p.total > MaxSourceBytes {
 			p.report(tooLarge(source.Name))
 			return
 		}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/hcl"
 )
 
 // sandboxRunName is the name under which the binary is "yurt run".
@@ -27,6 +29,7 @@ type runFlags struct {
 	args           []string // of the script
 	dependencies   []string
 	template       string
+	variables      variableFlags // of the template's file
 	timeout        string
 	env            []string
 	profile        bool
@@ -87,6 +90,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
 	flags.BoolVar(&f.profile, "profile", false, "say where the time went, and how much memory it took")
+	f.variables.add(cmd)
 	registerCompletion(cmd, "template", builtinTemplates)
 	return cmd
 }
@@ -97,6 +101,14 @@ func newSandboxRunCommand(a *app) *cobra.Command {
 	cmd.Use, cmd.GroupID, cmd.Version = sandboxRunName+" FILE|DIR [ARGUMENT]...", "", version
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	return a.finish(cmd)
+}
+
+// parser reads the file that defines the template. A built-in template has no variables.
+func (f runFlags) parser(a *app) (*hcl.Parser, error) {
+	if f.variables.given() && !strings.HasSuffix(f.template, ".hcl") {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--var", "the variables are those of a template file; name one with --template FILE.hcl")
+	}
+	return f.variables.parser(a)
 }
 
 // runFile is one life of a sandbox, from the file to the exit code.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/hcl"
 )
 
 // defaultHandler is the function that is called when no other is named.
@@ -20,9 +21,10 @@ const defaultHandler = "handler"
 // runRequest is what yurt run was asked, read and checked as far as that goes
 // without a node.
 type runRequest struct {
-	extension string // of the file, with its dot
-	language  string // as given, or ""
-	template  string // as given, or ""
+	extension string      // of the file, with its dot
+	language  string      // as given, or ""
+	template  string      // as given, or ""
+	parser    *hcl.Parser // of the file that defines the template
 	timeout   yurt.Duration
 	function  *function          // what a runtime client serves; nil unless there is one
 	spec      yurt.ExecutionSpec // lacks what the template and the runtimes say
@@ -41,6 +43,9 @@ func (a *app) readRun(file string, f runFlags) (runRequest, error) {
 		return request, err
 	}
 	var err error
+	if request.parser, err = f.parser(a); err != nil {
+		return request, err
+	}
 	if f.timeout != "" {
 		if request.timeout, err = yurt.ParseDuration(f.timeout); err != nil {
 			return request, yurt.FieldErrorf(yurt.CodeOf(err), "--timeout", "%w", err)
@@ -140,7 +145,7 @@ func (r runRequest) complete(ctx context.Context, node runNode) (yurt.Template, 
 	if err != nil {
 		return yurt.Template{}, spec, err
 	}
-	template, err := findTemplate(r.templateFor(runtime), runtime.Name)
+	template, err := findTemplate(r.templateFor(runtime), runtime.Name, r.parser)
 	if err != nil {
 		return yurt.Template{}, spec, err
 	}

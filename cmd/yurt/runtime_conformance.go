@@ -68,7 +68,7 @@ func (a *app) testRuntime(ctx context.Context, path string, f runtimeTestFlags) 
 	defer node.remove(ctx)
 	template := hcl.WithDefaults(yurt.Template{Name: name})
 	if f.template != "" {
-		if template, err = findTemplate(f.template, name); err != nil {
+		if template, err = findTemplate(f.template, name, &hcl.Parser{}); err != nil {
 			return err
 		}
 	}

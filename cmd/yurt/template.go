@@ -40,9 +40,9 @@ func (a *app) templates(ctx context.Context, local bool) ([]yurt.Template, error
 
 // findTemplate returns the template that name means: a built-in one, one of an HCL
 // file, or for "" the first built-in one that has the runtime.
-func findTemplate(name, runtime string) (yurt.Template, error) {
+func findTemplate(name, runtime string, parser *hcl.Parser) (yurt.Template, error) {
 	if strings.HasSuffix(name, ".hcl") {
-		return templateOfFile(name)
+		return templateOfFile(name, parser)
 	}
 	builtin, err := hcl.Defaults()
 	if err != nil {
@@ -62,8 +62,8 @@ func findTemplate(name, runtime string) (yurt.Template, error) {
 		"there is no template %q; built in are %s, and an .hcl file can define another", name, strings.Join(names, ", "))
 }
 
-func templateOfFile(name string) (yurt.Template, error) {
-	templates, err := hcl.ParseFiles(name)
+func templateOfFile(name string, parser *hcl.Parser) (yurt.Template, error) {
+	templates, err := parser.ParseFiles(name)
 	if err != nil {
 		return yurt.Template{}, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func newTemplatePushCommand(a *app) *cobra.Command {
-	var variables []string
+	var variables variableFlags
 	cmd := &cobra.Command{
 		Use:   "push FILE...",
 		Short: "Give the templates of files to a server",
@@ -23,23 +23,23 @@ managers print goes to standard error.`,
 		Example: "  yurt template push data.hcl\n  yurt template push base.hcl mine.hcl --var version=3.12",
 		Args:    arguments(1, -1, "one FILE or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			values, err := parsePairs("--var", variables)
+			parser, err := variables.parser(a)
 			if err != nil {
 				return err
 			}
-			return a.pushTemplates(cmd.Context(), values, args)
+			return a.pushTemplates(cmd.Context(), parser, args)
 		},
 	}
-	cmd.Flags().StringArrayVar(&variables, "var", nil, "a value for a variable: NAME=VALUE; may be repeated")
+	variables.add(cmd)
 	return cmd
 }
 
-func (a *app) pushTemplates(ctx context.Context, variables map[string]string, files []string) error {
+func (a *app) pushTemplates(ctx context.Context, parser *hcl.Parser, files []string) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
-	parser := hcl.Parser{Variables: variables, Resolve: func(name string) (yurt.Template, error) { return client.Template(ctx, name) }}
+	parser.Resolve = func(name string) (yurt.Template, error) { return client.Template(ctx, name) }
 	templates, err := parser.ParseFiles(files...)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func (a *app) showTemplate(ctx context.Context, name string, local bool) error {
 
 func (a *app) template(ctx context.Context, name string, local bool) (yurt.Template, error) {
 	if local {
-		return findTemplate(name, "")
+		return findTemplate(name, "", &hcl.Parser{})
 	}
 	client, err := a.client()
 	if err != nil {

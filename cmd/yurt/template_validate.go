@@ -12,7 +12,7 @@ import (
 )
 
 func newTemplateValidateCommand(a *app) *cobra.Command {
-	var variables []string
+	var variables variableFlags
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check template files, and show what is wrong with them",
@@ -22,17 +22,17 @@ files in it.
 
 What is wrong is shown with file, line, column and source line, and is exit code 1.
 Under --json the findings go to standard output.`,
-		Example: "  yurt template validate templates/\n  yurt template validate base.hcl mine.hcl --var version=3.12",
+		Example: "  yurt template validate templates/\n  yurt template validate base.hcl mine.hcl --var version=3.12\n  yurt template validate mine.hcl --var-file production.hcl",
 		Args:    arguments(1, -1, "one FILE or more"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			values, err := parsePairs("--var", variables)
+			parser, err := variables.parser(a)
 			if err != nil {
 				return err
 			}
-			return a.validateTemplates(&hcl.Parser{Variables: values}, args)
+			return a.validateTemplates(parser, args)
 		},
 	}
-	cmd.Flags().StringArrayVar(&variables, "var", nil, "a value for a variable: NAME=VALUE; may be repeated")
+	variables.add(cmd)
 	return cmd
 }
 

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt/hcl"
+)
+
+// variableFlags are values for the variables of template files.
+type variableFlags struct{ values, files []string }
+
+func (f *variableFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.values, "var", nil, "a value for a variable of the template files: NAME=VALUE; may be repeated")
+	cmd.Flags().StringArrayVar(&f.files, "var-file", nil, "a file of such values, as NAME = VALUE in HCL or, named .json, as a JSON object; may be repeated: a later file wins, and --var over all")
+}
+
+// given reports whether there is a value.
+func (f *variableFlags) given() bool { return len(f.values)+len(f.files) > 0 }
+
+// parser returns a parser of template files that has the values.
+func (f *variableFlags) parser(a *app) (*hcl.Parser, error) {
+	values, err := parsePairs("--var", f.values)
+	if err != nil {
+		return nil, err
+	}
+	parser := &hcl.Parser{Variables: values}
+	for _, name := range f.files {
+		text, err := a.readInput(name, hcl.MaxSourceBytes)
+		if err != nil {
+			return nil, err
+		}
+		parser.VariableFiles = append(parser.VariableFiles, hcl.Source{Name: name, Text: text})
+	}
+	return parser, nil
+}
