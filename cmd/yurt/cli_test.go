@@ -63,10 +63,9 @@ func TestCommandOf(t *testing.T) {
 		want  yurtclient.Command
 	}{
 		{[]string{"ls"}, yurtclient.Command{Argv: []string{"ls"}}},
-		{[]string{"--", "ls"}, yurtclient.Command{Argv: []string{"ls"}}},
 		{[]string{"ls", "-l", "a b"}, yurtclient.Command{Argv: []string{"ls", "-l", "a b"}}},
 		{[]string{"ls -l"}, yurtclient.Command{Shell: "ls -l"}},
-		{[]string{"--", "ls|wc"}, yurtclient.Command{Shell: "ls|wc"}},
+		{[]string{"ls|wc"}, yurtclient.Command{Shell: "ls|wc"}},
 		{[]string{"echo", "--", "x"}, yurtclient.Command{Argv: []string{"echo", "--", "x"}}},
 	}
 	for _, tt := range tests {

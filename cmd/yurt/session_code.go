@@ -1,23 +1,35 @@
 package main
 
 import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
+type sessionCodeFlags struct {
+	sessionRunFlags
+	language, entry string
+	inside          string // the context
+	contextGiven    bool
+	dependencies    []string
+}
+
 func newSessionCodeCommand(a *app) *cobra.Command {
-	var (
-		f                       sessionRunFlags
-		language, entry, inside string
-		dependencies            []string
-	)
+	var f sessionCodeFlags
 	cmd := &cobra.Command{
 		Use:   "code [flags] ID FILE|DIR [ARGUMENT]...",
 		Short: "Run source code in a session, and pass its output on as it comes",
 		Long: `Run the source code in FILE, or from standard input for "-", in a session. What it
 prints is passed on as it comes, then what its last expression is, and its exit code
 becomes that of this program.
+
+The extension of the file says the language, unless --language does. Without either, as
+from standard input, it is the language of the session's template.
 
 Of a directory all files are put into the working directory, and main, index, app or
 handler is run, unless --entry names another.
@@ -38,32 +50,68 @@ and what it returns is printed as JSON.`,
 		Args:              arguments(2, -1, "a session ID and a FILE or DIR"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			source, err := a.readSource(args[1], entry)
+			f.contextGiven = cmd.Flags().Changed("context")
+			req, err := f.request(cmd.Context(), a, args[1], args[2:])
 			if err != nil {
-				return err
-			}
-			req := yurtclient.ExecuteRequest{Code: source.code, Entry: source.entry, Args: args[2:], Language: language, Dependencies: dependencies}
-			if len(source.files) > 0 {
-				req.Files = make(yurtclient.Files, len(source.files))
-			}
-			for _, f := range source.files {
-				req.Files[f.Path] = f.Data
-			}
-			if cmd.Flags().Changed("context") {
-				req.Context = yurtclient.InContext(inside)
-			}
-			if err := f.apply(a, &req); err != nil {
 				return err
 			}
 			return a.runInSession(cmd.Context(), args[0], req)
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&inside, "context", "", "the context to share variables with (default: default, in a persistent session)")
+	cmd.Flags().StringVar(&f.inside, "context", "", "the context to share variables with (default: default, in a persistent session)")
 	cmd.Flags().StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\", where there is an event)")
-	cmd.Flags().StringVarP(&language, "language", "l", "", "its language (default: the template's)")
-	cmd.Flags().StringVar(&entry, "entry", "", "the file of DIR to run")
-	cmd.Flags().StringArrayVar(&dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
+	cmd.Flags().StringVarP(&f.language, "language", "l", "", "its language (default: from the extension of the file, or the template's)")
+	cmd.Flags().StringVar(&f.entry, "entry", "", "the file of DIR to run")
+	cmd.Flags().StringArrayVar(&f.dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
 	a.completesFlag(cmd, "language", languageNames)
 	return cmd
+}
+
+// request reads the source code and says how to run it.
+func (f *sessionCodeFlags) request(ctx context.Context, a *app, file string, args []string) (yurtclient.ExecuteRequest, error) {
+	source, err := a.readSource(file, f.entry)
+	if err != nil {
+		return yurtclient.ExecuteRequest{}, err
+	}
+	req := yurtclient.ExecuteRequest{Code: source.code, Entry: source.entry, Args: args, Language: f.language, Dependencies: f.dependencies}
+	if len(source.files) > 0 {
+		req.Files = make(yurtclient.Files, len(source.files))
+	}
+	for _, f := range source.files {
+		req.Files[f.Path] = f.Data
+	}
+	if f.contextGiven {
+		req.Context = yurtclient.InContext(f.inside)
+	}
+	if err := f.apply(a, &req); err != nil {
+		return req, err
+	}
+	if req.Language == "" {
+		req.Language, err = a.languageOf(ctx, source.name)
+	}
+	return req, err
+}
+
+// languageOf returns the language of the server's runtime that has the extension of a file,
+// or "" where no runtime has it, which leaves the language to the session's template.
+func (a *app) languageOf(ctx context.Context, file string) (string, error) {
+	extension := strings.ToLower(filepath.Ext(file))
+	if extension == "" {
+		return "", nil
+	}
+	client, err := a.client()
+	if err != nil {
+		return "", err
+	}
+	runtimes, err := client.Runtimes(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, runtime := range runtimes {
+		if slices.Contains(runtime.Extensions, extension) {
+			return runtime.Name, nil
+		}
+	}
+	return "", nil
 }

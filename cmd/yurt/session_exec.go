@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -16,10 +18,13 @@ func newSessionExecCommand(a *app) *cobra.Command {
 		detach       bool
 	)
 	cmd := &cobra.Command{
-		Use:   "exec [flags] ID [--] COMMAND [ARGUMENT]...",
+		Use:   "exec ID [flags] [--] COMMAND [ARGUMENT]...",
 		Short: "Run a command in a session, and pass its output on as it comes",
 		Long: `Run a command in a session. What it prints is passed on as it comes, and its exit
 code becomes that of this program.
+
+Flags come before or after the ID. The first word after them that is no flag begins the
+command, and all that follows it, or "--", is the command's.
 
 Several words are a program and its arguments. A single argument that holds a space
 or anything that a shell gives a meaning to is a line for the sandbox's shell.
@@ -30,12 +35,19 @@ comes; what it returns is printed as JSON. With --dep packages of its language a
 installed first, such as the client itself.`,
 		Example: `  yurt session exec $id -- ls -l /workspace
   yurt session exec $id 'for i in 1 2 3; do echo $i; sleep 1; done'
-  yurt session exec --stdin $id -- wc -l < access.log
+  yurt session exec $id --timeout 10s --json -- ls -l
   yurt session exec --handler app.handler --event '{"n": 1}' $id -- python3 -m awslambdaric app.handler
   yurt session exec --handler app.handler --dep awslambdaric $id 'python3 -m awslambdaric app.handler'`,
 		Args:              arguments(2, -1, "a session ID and a command"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := flagsAfterID(cmd, args)
+			if errors.Is(err, pflag.ErrHelp) {
+				return cmd.Help()
+			}
+			if err != nil {
+				return err
+			}
 			req := yurtclient.ExecuteRequest{Command: commandOf(args[1:]), Language: language, Dependencies: dependencies}
 			if err := f.apply(a, &req); err != nil {
 				return err
@@ -52,16 +64,32 @@ installed first, such as the client itself.`,
 	cmd.Flags().StringArrayVar(&dependencies, "dep", nil, "a package to install first for the function, as its package manager writes it; may be repeated")
 	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "give it our standard input, read to its end first")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "print its ID and leave it running; see \"yurt session attach\"")
-	cmd.Flags().SetInterspersed(false) // what follows the ID is the command's
+	cmd.Flags().SetInterspersed(false) // the flags after COMMAND are its own
 	a.completesFlag(cmd, "language", languageNames)
 	return cmd
 }
 
+// flagsAfterID reads the flags between the ID and the command, and returns the ID and the
+// command. Flags that follow a "--" before the ID are the command's already.
+func flagsAfterID(cmd *cobra.Command, args []string) ([]string, error) {
+	if cmd.ArgsLenAtDash() < 0 {
+		err := cmd.Flags().Parse(args[1:])
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, err
+		}
+		if err != nil {
+			return nil, cmd.FlagErrorFunc()(cmd, err)
+		}
+		args = append(args[:1:1], cmd.Flags().Args()...)
+	}
+	if help, err := cmd.Flags().GetBool("help"); err == nil && help {
+		return nil, pflag.ErrHelp
+	}
+	return args, cmd.ValidateArgs(args)
+}
+
 // commandOf tells a program with arguments from a line for the shell.
 func commandOf(words []string) yurtclient.Command {
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
-	}
 	if len(words) == 1 && strings.ContainsAny(words[0], " \t\n|&;<>()$`\\\"'*?[]#~{}=!") {
 		return yurtclient.Command{Shell: words[0]}
 	}
