@@ -1,7 +1,9 @@
 package driver
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"time"
 
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
@@ -10,8 +12,10 @@ import (
 	"github.com/yurtrun/yurt/executor/api"
 )
 
-// defaultSignal is what a task is told to end with that names no kill_signal.
-const defaultSignal = "SIGTERM"
+const (
+	defaultSignal = "SIGTERM" // of a task that names no kill_signal
+	nullSignal    = "SIGNULL"
+)
 
 // StopTask implements the service: a signal first, and the end when the time is up.
 func (s *driverServer) StopTask(ctx context.Context, req *drivers.StopTaskRequest) (*drivers.StopTaskResponse, error) {
@@ -19,30 +23,23 @@ func (s *driverServer) StopTask(ctx context.Context, req *drivers.StopTaskReques
 	if err != nil {
 		return nil, err
 	}
-	name := req.GetSignal()
-	if name == "" {
-		name = defaultSignal
-	}
-	signal, err := yurt.ParseSignal("kill_signal", name)
-	if err != nil {
-		return nil, wire(err)
-	}
-	if err := t.stop(ctx, signal, req.GetTimeout().AsDuration()); err != nil {
+	if err := t.stop(ctx, s.driver.logger, req.GetSignal(), req.GetTimeout().AsDuration()); err != nil {
 		return nil, wire(err)
 	}
 	return &drivers.StopTaskResponse{}, nil
 }
 
-// stop ends the task, gently for as long as grace lasts.
-func (t *task) stop(ctx context.Context, signal yurt.Signal, grace time.Duration) error {
+// stop ends the task, gently for as long as grace lasts. Whatever comes of the first signal,
+// the task does not outlive its grace.
+func (t *task) stop(ctx context.Context, logger *slog.Logger, name string, grace time.Duration) error {
 	if t.handle.Slot != "" {
 		return t.closeSlot(ctx)
 	}
-	if err := t.signal(ctx, signal); err != nil {
-		return err
-	}
 	gentle, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
+	if err := t.ask(gentle, name); err != nil && ctx.Err() == nil {
+		logger.Warn("the signal to end a task was not sent; the task is killed when its kill_timeout is over", "task_id", t.id, "signal", name, "error", err)
+	}
 	if _, err := t.wait(gentle); err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -53,13 +50,27 @@ func (t *task) stop(ctx context.Context, signal yurt.Signal, grace time.Duration
 	return err
 }
 
-// signal sends a signal to what the task runs. That it has ended is no error.
+// ask sends the signal by which the task is to end, or none if that is SIGNULL, as which
+// Nomad knows a signal that is not sent.
+func (t *task) ask(ctx context.Context, name string) error {
+	if name == nullSignal {
+		return nil
+	}
+	signal, err := yurt.ParseSignal("kill_signal", cmp.Or(name, defaultSignal))
+	if err != nil {
+		return err
+	}
+	return t.signal(ctx, signal)
+}
+
+// signal sends a signal to the first process of the task, and [yurt.SignalKill] to all. That
+// the task has ended is no error.
 func (t *task) signal(ctx context.Context, signal yurt.Signal) error {
 	if t.handle.Slot != "" {
 		return yurt.Errorf(yurt.CodeForbidden, "the task is a slot, and what runs in it belongs to the session that claimed it; use yurt session")
 	}
 	err := t.node.call(ctx, func(c *api.Client) error {
-		return c.SignalExecution(ctx, t.handle.Sandbox, t.handle.Execution, signal)
+		return c.SignalMain(ctx, t.handle.Sandbox, t.handle.Execution, signal)
 	})
 	if gone(err) || yurt.CodeOf(err) == yurt.CodeExecutionEnded {
 		return nil

@@ -72,6 +72,17 @@ func (r *run) input(ctx context.Context, data []byte, eof bool) error {
 // context the process is the interpreter, which survives an interrupt; what waits for
 // its turn is cancelled.
 func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error {
+	return e.signalExecution(ctx, sandboxID, executionID, signal, false)
+}
+
+// SignalMain is SignalExecution for the first process alone, without the rest of its group:
+// a program that handles SIGHUP keeps its children then. [yurt.SignalKill] still ends every
+// process of the execution.
+func (e *Executor) SignalMain(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error {
+	return e.signalExecution(ctx, sandboxID, executionID, signal, true)
+}
+
+func (e *Executor) signalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal, alone bool) error {
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
@@ -90,9 +101,11 @@ func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID s
 		e.kill(r)
 		return nil
 	}
-	return r.ask(ctx, func(ctx context.Context) error {
-		return r.sandbox.init.Signal(ctx, executionID, syscall.Signal(signal))
-	})
+	send := r.sandbox.init.Signal
+	if alone {
+		send = r.sandbox.init.SignalAlone
+	}
+	return r.ask(ctx, func(ctx context.Context) error { return send(ctx, executionID, syscall.Signal(signal)) })
 }
 
 // ResizeExecution gives the terminal of an execution another size.

@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
@@ -179,10 +180,46 @@ func TestSignalAnExecution(t *testing.T) {
 			t.Errorf("left over: %q", r.Stdout)
 		}
 	})
+	for _, perExecution := range []bool{false, true} {
+		t.Run(fmt.Sprintf("the first process alone, with namespaces of its own: %t", perExecution), func(t *testing.T) {
+			signalAlone(t, e, create(t, e, func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = perExecution }))
+		})
+	}
 	for _, signal := range []yurt.Signal{0, -1, 65} {
 		if err := e.SignalExecution(t.Context(), s.ID, yurt.NewExecutionID(), signal); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 			t.Errorf("signal %d: %v", signal, err)
 		}
+	}
+}
+
+// signalAlone sends signals to a shell that has a child in its group: the child ends by the
+// last of them, which goes to the whole group.
+func signalAlone(t *testing.T, e *executor.Executor, s yurt.Sandbox) {
+	t.Helper()
+	id := begin(t, e, s.ID, `trap 'echo reloaded' HUP; sleep 1000 & child=$!; echo ready
+while wait $child; [ $? -gt 128 ] && kill -0 $child 2>/dev/null; do :; done; echo the child ended`)
+	awaitOutput(t, e, s.ID, id, "ready")
+	if err := e.SignalMain(t.Context(), s.ID, id, 1); err != nil {
+		t.Fatal(err)
+	}
+	awaitOutput(t, e, s.ID, id, "reloaded")
+	if err := e.SignalMain(t.Context(), s.ID, id, 1); err != nil {
+		t.Fatal(err)
+	}
+	awaitOutput(t, e, s.ID, id, "reloaded\nreloaded")
+	if err := e.SignalExecution(t.Context(), s.ID, id, 1); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(t, e, s.ID, id); !strings.HasPrefix(r.Stdout, "ready\nreloaded\nreloaded\n") || !strings.HasSuffix(r.Stdout, "the child ended\n") {
+		t.Errorf("it printed %q", r.Stdout)
+	}
+	stubborn := begin(t, e, s.ID, "trap '' TERM; echo ready; sleep 1000")
+	awaitOutput(t, e, s.ID, stubborn, "ready")
+	if err := e.SignalMain(t.Context(), s.ID, stubborn, yurt.SignalKill); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(t, e, s.ID, stubborn); r.ExitCode != 137 {
+		t.Errorf("killed, it ended with %d", r.ExitCode)
 	}
 }
 

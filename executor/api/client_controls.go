@@ -19,6 +19,12 @@ func (c *Client) SignalExecution(ctx context.Context, sandboxID, executionID str
 	return err
 }
 
+// SignalMain implements [Node].
+func (c *Client) SignalMain(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error {
+	_, err := c.executions.Signal(ctx, &proto.SignalExecutionRequest{SandboxId: sandboxID, ExecutionId: executionID, Signal: int32(signal), MainOnly: true})
+	return err
+}
+
 // ResizeExecution implements [Node].
 func (c *Client) ResizeExecution(ctx context.Context, sandboxID, executionID string, size yurt.TerminalSize) error {
 	data, err := encode(size)

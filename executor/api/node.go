@@ -93,6 +93,7 @@ type Executions interface {
 type Controls interface {
 	WriteStdin(ctx context.Context, sandboxID, executionID string, data []byte, eof bool) error
 	SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error
+	SignalMain(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error
 	ResizeExecution(ctx context.Context, sandboxID, executionID string, size yurt.TerminalSize) error
 }
 

@@ -107,7 +107,11 @@ func (s *executionServer) WriteStdin(ctx context.Context, req *proto.WriteStdinR
 }
 
 func (s *executionServer) Signal(ctx context.Context, req *proto.SignalExecutionRequest) (*proto.SignalExecutionResponse, error) {
-	return &proto.SignalExecutionResponse{}, s.node.SignalExecution(ctx, req.GetSandboxId(), req.GetExecutionId(), yurt.Signal(req.GetSignal()))
+	send := s.node.SignalExecution
+	if req.GetMainOnly() {
+		send = s.node.SignalMain
+	}
+	return &proto.SignalExecutionResponse{}, send(ctx, req.GetSandboxId(), req.GetExecutionId(), yurt.Signal(req.GetSignal()))
 }
 
 func (s *executionServer) Resize(ctx context.Context, req *proto.ResizeExecutionRequest) (*proto.ResizeExecutionResponse, error) {

@@ -172,6 +172,11 @@ func (c *Client) Signal(ctx context.Context, id string, signal syscall.Signal) e
 	return c.call(ctx, KindSignal, SignalRequest{ID: id, Signal: int(signal)})
 }
 
+// SignalAlone sends a signal to the process, and to no other of its group.
+func (c *Client) SignalAlone(ctx context.Context, id string, signal syscall.Signal) error {
+	return c.call(ctx, KindSignal, SignalRequest{ID: id, Signal: int(signal), Alone: true})
+}
+
 // Place has the process that would serve the next request to a zygote moved into the cgroup
 // whose cgroup.procs the file is. If that fails, some process of the sandbox may be in it.
 func (c *Client) Place(ctx context.Context, zygote string, procs *os.File) error {

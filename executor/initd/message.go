@@ -63,10 +63,12 @@ type PlaceRequest struct {
 	Zygote string `json:"zygote"` // its ID
 }
 
-// SignalRequest asks for a signal to the process and its process group.
+// SignalRequest asks for a signal to the process and its process group, or to the process
+// alone. An init of before Alone was there sends it to the group.
 type SignalRequest struct {
 	ID     string `json:"id"`
 	Signal int    `json:"signal"`
+	Alone  bool   `json:"alone,omitempty"`
 }
 
 // Ready answers a KindPing. An init of before it was there sends nothing.

@@ -3059,6 +3059,7 @@ type SignalExecutionRequest struct {
 	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
 	ExecutionId   string                 `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
 	Signal        int32                  `protobuf:"varint,3,opt,name=signal,proto3" json:"signal,omitempty"`
+	MainOnly      bool                   `protobuf:"varint,4,opt,name=main_only,json=mainOnly,proto3" json:"main_only,omitempty"` // the first process alone; an executor of before the field was there signals its group
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3112,6 +3113,13 @@ func (x *SignalExecutionRequest) GetSignal() int32 {
 		return x.Signal
 	}
 	return 0
+}
+
+func (x *SignalExecutionRequest) GetMainOnly() bool {
+	if x != nil {
+		return x.MainOnly
+	}
+	return false
 }
 
 type SignalExecutionResponse struct {
@@ -4475,12 +4483,13 @@ const file_executor_proto_rawDesc = "" +
 	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\x12\x12\n" +
 	"\x04data\x18\x03 \x01(\fR\x04data\x12\x10\n" +
 	"\x03eof\x18\x04 \x01(\bR\x03eof\"\x14\n" +
-	"\x12WriteStdinResponse\"r\n" +
+	"\x12WriteStdinResponse\"\x8f\x01\n" +
 	"\x16SignalExecutionRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12!\n" +
 	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\x12\x16\n" +
-	"\x06signal\x18\x03 \x01(\x05R\x06signal\"\x19\n" +
+	"\x06signal\x18\x03 \x01(\x05R\x06signal\x12\x1b\n" +
+	"\tmain_only\x18\x04 \x01(\bR\bmainOnly\"\x19\n" +
 	"\x17SignalExecutionResponse\"n\n" +
 	"\x16ResizeExecutionRequest\x12\x1d\n" +
 	"\n" +

@@ -61,6 +61,7 @@ func (s *setting) addLayer(b *birth, c *child, cgroup *os.File) (err error) {
 	b.owned = append(b.owned, report)
 	b.clone = b.cloneInto(unix.CLONE_NEWPID|unix.CLONE_NEWNS|unix.CLONE_NEWIPC, cgroup)
 	b.layer = &layer{clone: clonePlain(0), report: report.Fd()}
+	b.add(own(c.report)) // before other files take its number
 	if err := s.fillLayer(b); err != nil {
 		return err
 	}

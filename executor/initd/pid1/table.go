@@ -164,8 +164,8 @@ func (t *table) forget(id string) error {
 	return nil
 }
 
-// signal sends a signal to the process and its group, while it is certain that
-// the number is still its own.
+// signal sends a signal to the process and its group, or to the process alone, while it is
+// certain that the number is still its own.
 func (t *table) signal(req initd.SignalRequest) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +173,17 @@ func (t *table) signal(req initd.SignalRequest) error {
 	if p == nil || t.byPID[p.pid] != p {
 		return refusal(initd.ReasonNotFound, fmt.Errorf("no running process %s", req.ID))
 	}
-	if err := syscall.Kill(-p.pid, syscall.Signal(req.Signal)); err != nil {
+	signal := syscall.Signal(req.Signal)
+	var err error
+	switch {
+	case !req.Alone:
+		err = syscall.Kill(-p.pid, signal)
+	case p.report != nil:
+		err = signalKept(p.report, signal)
+	default:
+		err = syscall.Kill(p.pid, signal)
+	}
+	if err != nil {
 		return refusal(initd.ReasonFork, fmt.Errorf("signalling %s: %w", req.ID, err))
 	}
 	return nil
