@@ -14,6 +14,8 @@ type HostAccess struct {
 	// NetworkNamespace is the path of a network namespace that the sandbox joins, such as
 	// /var/run/netns/NAME, or [NodeNetwork]. "" is one of its own.
 	NetworkNamespace string `json:"network_namespace,omitempty"`
+	// Hostname is the sandbox's host name; "" is that of all sandboxes.
+	Hostname string `json:"hostname,omitempty"`
 	// CPUWeight is its share of the processors beside others, 1 to 10000, of which 100 is
 	// usual. 0 is what the kernel gives.
 	CPUWeight int `json:"cpu_weight,omitempty"`
@@ -27,6 +29,38 @@ type HostAccess struct {
 
 // NodeNetwork stands for the network namespace of the node itself.
 const NodeNetwork = "node"
+
+func (h *HostAccess) validateNetwork(field string) error {
+	if ns := h.NetworkNamespace; ns != "" && ns != NodeNetwork && !cleanAbs(ns) {
+		return FieldErrorf(CodeInvalidArgument, field+".network_namespace", "%q is neither an absolute path nor %q", ns, NodeNetwork)
+	}
+	if h.Hostname != "" && !ValidHostname(h.Hostname) {
+		return FieldErrorf(CodeInvalidArgument, field+".hostname", "%q is not a host name; give letters, digits, dashes and dots, at most %d", h.Hostname, MaxHostname)
+	}
+	return nil
+}
+
+// MaxHostname is how long a host name may be, in bytes: the kernel keeps no longer one.
+const MaxHostname = 64
+
+// ValidHostname reports whether the name can be a sandbox's host name: labels of letters,
+// digits and dashes, with dots between.
+func ValidHostname(name string) bool {
+	if len(name) > MaxHostname {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") ||
+			strings.ContainsFunc(label, notHostnameRune) {
+			return false
+		}
+	}
+	return true
+}
+
+func notHostnameRune(r rune) bool {
+	return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+}
 
 // Mount is a file or directory of the node inside a sandbox.
 type Mount struct {
@@ -61,8 +95,8 @@ func (h *HostAccess) Validate(field string) error {
 	if len(h.CPUs) > MaxCPUs || slices.ContainsFunc(h.CPUs, func(cpu int) bool { return cpu < 0 || cpu >= MaxCPUs }) {
 		return FieldErrorf(CodeLimitOutOfRange, field+".cpus", "give at most %d numbers of processors, of 0 to %d", MaxCPUs, MaxCPUs-1)
 	}
-	if ns := h.NetworkNamespace; ns != "" && ns != NodeNetwork && !cleanAbs(ns) {
-		return FieldErrorf(CodeInvalidArgument, field+".network_namespace", "%q is neither an absolute path nor %q", ns, NodeNetwork)
+	if err := h.validateNetwork(field); err != nil {
+		return err
 	}
 	if err := validateDevices(field+".devices", h.Devices); err != nil {
 		return err

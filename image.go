@@ -1,5 +1,10 @@
 package yurt
 
+// RootEnv returns the names of the variables that belong to a root file system: where its
+// programs are, and whose account runs them. Those of an image win over those of a template
+// whose root file system the image takes the place of.
+func RootEnv() []string { return []string{"PATH", "HOME", "USER"} }
+
 // ImageInfo is a container image that a node has: what it is, and what it says of how to
 // run it.
 type ImageInfo struct {
@@ -15,4 +20,7 @@ type ImageInfo struct {
 	User       string            `json:"user,omitempty"` // as the image has it: by name or number
 	// RunAs is who that is; nil for root, whom no sandbox has, and for nobody in particular.
 	RunAs *User `json:"run_as,omitempty"`
+	// Name and Home are that user's in the image's own accounts; "" where it has none there.
+	Name string `json:"name,omitempty"`
+	Home string `json:"home,omitempty"`
 }

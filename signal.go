@@ -58,13 +58,13 @@ func ParseSignal(field, text string) (Signal, error) {
 // realTime reads the name of a real-time signal: RTMIN, RTMAX, or one of them with a
 // distance to it, such as RTMIN+3.
 func realTime(name string) (Signal, bool) {
-	base, distance := minRealTime, ""
-	switch {
-	case strings.HasPrefix(name, "RTMIN"):
-		distance = strings.TrimPrefix(name, "RTMIN")
-	case strings.HasPrefix(name, "RTMAX"):
-		base, distance = maxRealTime, strings.TrimPrefix(name, "RTMAX")
-	default:
+	base := minRealTime
+	distance, ok := strings.CutPrefix(name, "RTMIN")
+	if !ok {
+		base = maxRealTime
+		distance, ok = strings.CutPrefix(name, "RTMAX")
+	}
+	if !ok {
 		return 0, false
 	}
 	if distance == "" {

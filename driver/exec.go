@@ -33,7 +33,18 @@ func (s *driverServer) ExecTask(ctx context.Context, req *drivers.ExecTaskReques
 	if err != nil {
 		return nil, wire(err)
 	}
-	return &drivers.ExecTaskResponse{Stdout: []byte(result.Stdout), Stderr: []byte(result.Stderr), Result: exitOf(result)}, nil
+	said := result.Stderr + explanation(result)
+	// Nomad takes stdout alone for what the script of a check says. Its own drivers put both there.
+	return &drivers.ExecTaskResponse{Stdout: []byte(result.Stdout + said), Stderr: []byte(said), Result: exitOf(result)}, nil
+}
+
+// explanation says why a command ended that did not end by itself, for its caller to read after
+// what it printed: that there is no such command, say.
+func explanation(result *yurt.Result) string {
+	if result.Error == nil || result.Error.Type == yurt.ErrorTypeSignaled {
+		return ""
+	}
+	return "yurt: " + result.Error.Message + "\n"
 }
 
 // command is an execution in the task's sandbox, as the task's user.

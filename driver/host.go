@@ -11,35 +11,55 @@ import (
 )
 
 // hostAccess is what the sandbox gets of the node: Nomad's directories, volumes, mounts and
-// the network.
-func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config, names []nameFile) (host *yurt.HostAccess, err error) {
+// the network, with the files that are to be written for that.
+func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (*yurt.HostAccess, []nameFile, error) {
+	host, err := c.hardware(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if host.Mounts, err = c.mounts(config, operator); err != nil {
+		return nil, nil, err
+	}
+	if host.NetworkNamespace, err = c.network(config, operator); err != nil {
+		return nil, nil, err
+	}
+	if host.Hostname, err = c.hostname(config, host.NetworkNamespace); err != nil {
+		return nil, nil, err
+	}
+	names, err := nameFiles(config, host.NetworkNamespace, host.Hostname)
+	if err != nil {
+		return nil, nil, err
+	}
+	host.Mounts = named(config, host.NetworkNamespace, names, host.Mounts)
+	return host, names, host.Validate("mounts")
+}
+
+// hardware is the share of the node's processors and devices that Nomad grants the task.
+func (*TaskConfig) hardware(config *drivers.TaskConfig) (host *yurt.HostAccess, err error) {
 	linux := config.GetResources().GetLinuxResources()
 	host = &yurt.HostAccess{CPUWeight: weight(linux)}
 	if host.CPUs, err = cpuset(linux); err != nil {
 		return nil, err
 	}
-	if host.NetworkNamespace, err = c.network(config, operator); err != nil {
-		return nil, err
-	}
-	if host.Devices, err = devices(config); err != nil {
-		return nil, err
-	}
-	host.Mounts = directories(config)
+	host.Devices, err = devices(config)
+	return host, err
+}
+
+// mounts are Nomad's directories and volumes, and those of the config block.
+func (c *TaskConfig) mounts(config *drivers.TaskConfig, operator Config) ([]yurt.Mount, error) {
+	mounts := directories(config)
 	for _, m := range config.GetMounts() {
 		// Nomad made them, of volumes that the operator has or from a plugin of Nomad's.
-		host.Mounts = append(host.Mounts, yurt.Mount{Source: filepath.Clean(m.GetHostPath()), Target: filepath.Clean(m.GetTaskPath()), ReadOnly: m.GetReadonly()})
+		mounts = append(mounts, yurt.Mount{Source: filepath.Clean(m.GetHostPath()), Target: filepath.Clean(m.GetTaskPath()), ReadOnly: m.GetReadonly()})
 	}
 	for _, m := range c.Mounts {
 		mount, err := m.mount(config, operator)
 		if err != nil {
 			return nil, err
 		}
-		host.Mounts = append(host.Mounts, mount)
+		mounts = append(mounts, mount)
 	}
-	if host.NetworkNamespace != "" {
-		host.Mounts = named(config, names, host.Mounts)
-	}
-	return host, host.Validate("mounts")
+	return mounts, nil
 }
 
 // directories are those that Nomad gives every task.

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -90,9 +91,10 @@ func (p *plan) complete(image yurt.ImageInfo, user string) error {
 	e := &p.execution
 	if user == "" {
 		e.User = image.RunAs
+		p.settle(image)
 	}
 	if e.Kind == yurt.KindCommand {
-		if e.Command = p.image.argv(image); len(e.Command) == 0 {
+		if e.Command = inTaskDir(p.image.argv(image)); len(e.Command) == 0 {
 			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "the image says nothing of what to run; give command")
 		}
 		if e.Cwd == "" && image.WorkingDir != "" {
@@ -100,6 +102,21 @@ func (p *plan) complete(image yurt.ImageInfo, user string) error {
 		}
 	}
 	return e.Validate()
+}
+
+// settle gives the task the name and the home that the image's accounts have for its user,
+// unless the job or the image itself says otherwise.
+func (p *plan) settle(image yurt.ImageInfo) {
+	env := maps.Clone(p.sandbox.Env)
+	for name, value := range map[string]string{"USER": image.Name, "HOME": image.Home} {
+		_, job := env[name]
+		_, template := p.sandbox.Template.Env[name]
+		_, own := image.Env[name]
+		if value != "" && !job && !template && !own {
+			env[name] = value
+		}
+	}
+	p.sandbox.Env = env
 }
 
 // argv is the entry point, that of the image unless the task has one, and then what the

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +52,46 @@ func TestImageSaysWhatRuns(t *testing.T) {
 			}
 			if e.User == nil || *e.User != *test.runAs {
 				t.Errorf("it runs as %v, want %v", e.User, test.runAs)
+			}
+		})
+	}
+}
+
+// TestImageEnv has the variables of an image's root file system in place of the template's, and
+// the job's own above both.
+func TestImageEnv(t *testing.T) {
+	t.Parallel()
+	image := yurt.ImageInfo{Reference: "r@sha256:0", Command: []string{"c"}, RunAs: &yurt.User{UID: 7, GID: 8}, Name: "app", Home: "/home/app"}
+	const own = "template \"own\" {\n extends = \"shell-basic\"\n env = { HOME = \"/own\", WORD = \"x\" }\n}\n"
+	for _, test := range []struct {
+		name, template, user string
+		job, image           map[string]string
+		sandbox, of          map[string]string // of the sandbox, and of its template
+	}{
+		{"the default", "", "", nil, nil, map[string]string{"USER": "app", "HOME": "/home/app"}, map[string]string{"LANG": "C.UTF-8"}},
+		{"a user of the job's", "", "9", nil, nil, map[string]string{}, map[string]string{"LANG": "C.UTF-8"}},
+		{"a name", "shell-basic", "", map[string]string{"HOME": "/job"}, nil, map[string]string{"USER": "app", "HOME": "/job"}, map[string]string{"LANG": "C.UTF-8"}},
+		{"a text", own, "", nil, map[string]string{"USER": "image"}, map[string]string{}, map[string]string{"LANG": "C.UTF-8", "HOME": "/own", "WORD": "x"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := testDriver(Config{Images: true})
+			text, err := json.Marshal(map[string]string{"image": "r", "template": test.template})
+			if err != nil {
+				t.Fatal(err)
+			}
+			task := taskOf(t, string(text))
+			task.User, task.Env = test.user, test.job
+			p, err := d.plan(task)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info := image
+			info.Env = test.image
+			if err := p.complete(info, test.user); err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(p.sandbox.Env, test.sandbox) || !maps.Equal(p.sandbox.Template.Env, test.of) {
+				t.Errorf("the sandbox has %v over %v, want %v over %v", p.sandbox.Env, p.sandbox.Template.Env, test.sandbox, test.of)
 			}
 		})
 	}

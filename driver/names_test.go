@@ -1,9 +1,11 @@
 package driver
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
@@ -72,8 +74,52 @@ func TestNamesOfTheJob(t *testing.T) {
 	}
 	task = taskOf(t, `{"command":"a","network":"none"}`)
 	task.NetworkIsolationSpec = groupNetwork()
-	if p, err = testDriver(Config{}).plan(task); err != nil || len(p.sandbox.Host.Mounts) != 3 {
-		t.Errorf("without a network it is %+v, %v", p.sandbox.Host, err)
+	p, err = testDriver(Config{}).plan(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(p.sandbox.Host.Mounts, func(m yurt.Mount) bool { return m.Target == resolvConf }) {
+		t.Errorf("without a network it has %+v", p.sandbox.Host.Mounts)
+	}
+}
+
+// TestHostnames: a task has a name of its own, which it can resolve, unless it is in the node's network.
+func TestHostnames(t *testing.T) {
+	node, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := groupNetwork()
+	given.HostsConfig = &drivers.HostsConfig{Hostname: "of-the-group", Address: "172.26.64.9"}
+	for _, test := range []struct {
+		name, config, task string
+		network            *drivers.NetworkIsolationSpec
+		want, line         string
+	}{
+		{"its own", `{"command":"a"}`, "web", nil, "web-0f9ff0ab", "\n127.0.1.1 web-0f9ff0ab\n"},
+		{"of an odd name", `{"command":"a"}`, "a_b.ü" + strings.Repeat("x", 60), nil, "a-b--" + strings.Repeat("x", 45) + "-0f9ff0ab", "-0f9ff0ab\n"},
+		{"of the job", `{"command":"a","hostname":"db.example"}`, "web", given, "db.example", "\n172.26.64.9 db.example\n"},
+		{"of the group", `{"command":"a"}`, "web", given, "of-the-group", "\n172.26.64.9 of-the-group\n"},
+		{"the group has none", `{"command":"a"}`, "web", groupNetwork(), "web-0f9ff0ab", "\n127.0.1.1 web-0f9ff0ab\n"},
+		{"of the node", `{"command":"a","network":"host"}`, "web", nil, node, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			task := taskOf(t, test.config)
+			task.Name, task.NetworkIsolationSpec = test.task, test.network
+			p, err := testDriver(Config{HostNetwork: true}).plan(task)
+			if err != nil || p.sandbox.Host.Hostname != test.want {
+				t.Fatalf("it is %q, %v; want %q", p.sandbox.Host.Hostname, err, test.want)
+			}
+			i := slices.IndexFunc(p.names, func(f nameFile) bool { return f.target == hostsFile })
+			if i < 0 || !strings.Contains(p.names[i].text, test.line) || !strings.Contains(p.names[i].text, "localhost") {
+				t.Errorf("its hosts are %+v, want %q", p.names, test.line)
+			}
+		})
+	}
+	for _, name := range []string{"-a", "a_b", "a..b", "ü", strings.Repeat("a", 65)} {
+		if _, err := testDriver(Config{}).plan(taskOf(t, fmt.Sprintf(`{"command":"a","hostname":%q}`, name))); !isField(err, "hostname") {
+			t.Errorf("%q gives %v", name, err)
+		}
 	}
 }
 

@@ -36,11 +36,7 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	if c.Slot != nil {
 		return plan{slot: c.slot(config, template, resources)}, nil
 	}
-	names, err := nameFiles(config)
-	if err != nil {
-		return plan{}, err
-	}
-	host, err := c.hostAccess(config, operator, names)
+	host, names, err := c.hostAccess(config, operator)
 	if err != nil {
 		return plan{}, err
 	}

@@ -15,6 +15,7 @@ type TaskConfig struct {
 	Image      string   `json:"image"`
 	Cwd        string   `json:"cwd"`
 	Network    string   `json:"network"` // "none", "host" or "group"
+	Hostname   string   `json:"hostname"`
 	Isolation  string   `json:"isolation"`
 	Seccomp    string   `json:"seccomp"`
 	// EnvPassthrough are patterns of names: no other variable of the task reaches the
@@ -73,13 +74,14 @@ func taskSchema() *hclspec.Spec {
 			"cpu": "number", "memory": "string", "disk": "string", "pids": "number",
 			"disk_kind": "string", "io_weight": "number",
 		})),
-		"logs": hclspec.NewBlock("logs", false, object(map[string]string{"max_files": "number", "max_file_size": "string"})),
-		"slot": hclspec.NewBlock("slot", false, object(map[string]string{"id": "string", "template_json": "string", "for": "string", "once": "bool"})),
+		"logs":    hclspec.NewBlock("logs", false, object(map[string]string{"max_files": "number", "max_file_size": "string"})),
+		"ulimits": hclspec.NewBlockAttrs("ulimits", "string", false),
+		"slot":    hclspec.NewBlock("slot", false, object(map[string]string{"id": "string", "template_json": "string", "for": "string", "once": "bool"})),
 	}
 	for name, kind := range map[string]string{
 		"template": "string", "command": "string", "args": "list(string)", "entrypoint": "list(string)",
-		"code": "string", "language": "string", "image": "string", "cwd": "string", "network": "string",
-		"isolation": "string", "seccomp": "string", "env_passthrough": "list(string)", "ulimits": "map(string)",
+		"code": "string", "language": "string", "image": "string", "cwd": "string", "network": "string", "hostname": "string",
+		"isolation": "string", "seccomp": "string", "env_passthrough": "list(string)",
 		"cpu_hard_limit": "bool",
 	} {
 		attributes[name] = hclspec.NewAttr(name, kind, false)

@@ -51,6 +51,7 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 	if err := writeNames(taskDir(config), plan.names); err != nil {
 		return handle{}, err
 	}
+	d.prepareHost(config, plan)
 	h := handle{
 		Version: handleVersion, Sandbox: plan.sandbox.ID, Execution: plan.execution.ID,
 		User: plan.execution.User, Cwd: plan.execution.Cwd, StartedAt: time.Now(),
@@ -68,6 +69,22 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 		d.logger.Error("sandbox of a task that did not start not removed", "sandbox", plan.sandbox.ID, "error", gone)
 	}
 	return handle{}, err
+}
+
+// prepareHost opens the ports of the group's network, and says what of the node the task will
+// not be able to use. Neither keeps the task from starting.
+func (d *Driver) prepareHost(config *drivers.TaskConfig, p plan) {
+	host := p.sandbox.Host
+	warnings := closedVolumes(config, host, p.execution.User)
+	if network := host.NetworkNamespace; network != "" && network != yurt.NodeNetwork {
+		if err := openPorts(network); err != nil {
+			warnings = append(warnings, "the task cannot listen on ports below 1024: "+err.Error())
+		}
+	}
+	for _, warning := range warnings {
+		d.logger.Warn("task started with less than it may expect", "task_id", config.GetId(), "warning", warning)
+		d.events.say(config, warning)
+	}
 }
 
 // cleanLimit bounds how long it may take to remove what is left of a task.

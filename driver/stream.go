@@ -82,8 +82,10 @@ func (t *task) converse(stream drivers.Driver_ExecTaskStreamingServer, spec yurt
 		})
 		err := client.WatchExecution(ctx, t.handle.Sandbox, spec.ID, after, func(e yurt.Event) error {
 			after = e.Seq
-			if answer := answerOf(e); answer != nil {
-				return c.send(answer)
+			for _, answer := range answersTo(e) {
+				if err := c.send(answer); err != nil {
+					return err
+				}
 			}
 			return nil
 		})
@@ -151,15 +153,19 @@ func (c *conversation) listen(ctx context.Context, client *api.Client) {
 	}
 }
 
-// answerOf is an event as the caller hears it, nil if it does not.
-func answerOf(e yurt.Event) *drivers.ExecTaskStreamingResponse {
+// answersTo is an event as the caller hears it, if it does.
+func answersTo(e yurt.Event) []*drivers.ExecTaskStreamingResponse {
 	switch e.Type {
 	case yurt.EventStdout:
-		return &drivers.ExecTaskStreamingResponse{Stdout: &drivers.ExecTaskStreamingIOOperation{Data: e.Data}}
+		return []*drivers.ExecTaskStreamingResponse{{Stdout: &drivers.ExecTaskStreamingIOOperation{Data: e.Data}}}
 	case yurt.EventStderr:
-		return &drivers.ExecTaskStreamingResponse{Stderr: &drivers.ExecTaskStreamingIOOperation{Data: e.Data}}
+		return []*drivers.ExecTaskStreamingResponse{{Stderr: &drivers.ExecTaskStreamingIOOperation{Data: e.Data}}}
 	case yurt.EventEnded:
-		return &drivers.ExecTaskStreamingResponse{Exited: true, Result: exitOf(e.Result)}
+		end := &drivers.ExecTaskStreamingResponse{Exited: true, Result: exitOf(e.Result)}
+		if text := explanation(e.Result); text != "" {
+			return []*drivers.ExecTaskStreamingResponse{{Stderr: &drivers.ExecTaskStreamingIOOperation{Data: []byte(text)}}, end}
+		}
+		return []*drivers.ExecTaskStreamingResponse{end}
 	default:
 		return nil
 	}

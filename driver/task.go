@@ -58,9 +58,15 @@ type task struct {
 	handle            handle
 	node              *node
 
-	mu     sync.Mutex
-	result *drivers.ExitResult // once it is known
-	ended  time.Time
+	mu   sync.Mutex
+	exit *exit // once it is known
+}
+
+// exit is how a task ended.
+type exit struct {
+	result  *drivers.ExitResult
+	message string // for the task's event, where the result does not say it all
+	at      time.Time
 }
 
 func newTask(config *drivers.TaskConfig, h handle, n *node) *task {
@@ -68,45 +74,64 @@ func newTask(config *drivers.TaskConfig, h handle, n *node) *task {
 }
 
 // wait returns how the task ended, once it has. It may be called by any number, and again.
-func (t *task) wait(ctx context.Context) (*drivers.ExitResult, error) {
-	if result, _ := t.known(); result != nil {
-		return result, nil
+func (t *task) wait(ctx context.Context) (exit, error) {
+	if e := t.known(); e != nil {
+		return *e, nil
 	}
-	result, ended, err := t.waitForEnd(ctx)
+	e, err := t.waitForEnd(ctx)
 	if err != nil {
-		return nil, err
+		return exit{}, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.result == nil {
-		t.result, t.ended = result, ended
+	if t.exit == nil {
+		t.exit = &e
 	}
-	return t.result, nil
+	return *t.exit, nil
 }
 
-// known is the result, nil as long as nobody has waited for it to come.
-func (t *task) known() (*drivers.ExitResult, time.Time) {
+// known is how the task ended, nil as long as no call has waited for that.
+func (t *task) known() *exit {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.result, t.ended
+	return t.exit
 }
 
-func (t *task) waitForEnd(ctx context.Context) (exit *drivers.ExitResult, ended time.Time, err error) {
+func (t *task) waitForEnd(ctx context.Context) (e exit, err error) {
 	if t.handle.Slot != "" {
-		exit, err = t.waitForSlot(ctx)
-		return exit, time.Now(), err
+		result, err := t.waitForSlot(ctx)
+		return exit{result: result, at: time.Now()}, err
 	}
 	err = t.node.call(ctx, func(c *api.Client) error {
 		result, err := c.WaitExecution(ctx, t.handle.Sandbox, t.handle.Execution)
 		if err == nil {
-			exit, ended = exitOf(result), result.EndedAt
+			e = exit{exitOf(result), messageOf(result), result.EndedAt}
 		}
 		return err
 	})
-	if gone(err) { // by an operator, or with the node's state
-		return &drivers.ExitResult{ExitCode: yurt.ExecutionExitSignal + int32(yurt.SignalKill), Signal: int32(yurt.SignalKill)}, time.Now(), nil
+	if gone(err) {
+		return exit{
+			&drivers.ExitResult{ExitCode: yurt.ExecutionExitSignal + int32(yurt.SignalKill), Signal: int32(yurt.SignalKill)},
+			"the executor has no such sandbox any more: it was destroyed by hand, or the node lost its state", time.Now(),
+		}, nil
 	}
-	return exit, ended, err
+	return e, err
+}
+
+// messageOf is what Nomad is to show beside the exit code. It is never what the task's own
+// program says of itself.
+func messageOf(result *yurt.Result) string {
+	if result.Error == nil {
+		return ""
+	}
+	switch result.Error.Type {
+	case yurt.ErrorTypeOutOfMemory: // in the words of Nomad's Docker driver, which are looked for
+		return "OOM Killed"
+	case yurt.ErrorTypeSandboxLost:
+		return result.Error.Message
+	default:
+		return ""
+	}
 }
 
 // exitOf is the result of an execution as Nomad has it.

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/yurtrun/yurt"
@@ -92,6 +93,7 @@ func (c *TaskConfig) checkSlot() error {
 		{"image", c.Image != ""},
 		{"cwd", c.Cwd != ""},
 		{"network", c.Network != ""},
+		{"hostname", c.Hostname != ""},
 		{"mounts", len(c.Mounts) > 0},
 		{"env_passthrough", c.EnvPassthrough != nil},
 		{"logs", c.Logs != nil},
@@ -150,7 +152,20 @@ func (c *TaskConfig) execution() yurt.ExecutionSpec {
 	if c.Command != "" {
 		argv = append(argv, c.Command)
 	}
-	return yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: append(argv, c.Args...), Cwd: c.Cwd}
+	return yurt.ExecutionSpec{Kind: yurt.KindCommand, Command: inTaskDir(append(argv, c.Args...)), Cwd: c.Cwd}
+}
+
+// inTaskDir has the program be the one in the task's directory if its name leads to one of the
+// directories there that a sandbox has, such as local/run.sh: with Nomad's exec driver it does.
+func inTaskDir(argv []string) []string {
+	if len(argv) == 0 || path.IsAbs(argv[0]) {
+		return argv
+	}
+	first, _, below := strings.Cut(path.Clean(argv[0]), "/")
+	if below && slices.Contains([]string{"alloc", "local", "secrets"}, first) {
+		argv[0] = path.Join("/", argv[0])
+	}
+	return argv
 }
 
 // isName reports whether a template is given by name.

@@ -77,6 +77,9 @@ func (t templates) of(task *TaskConfig) (yurt.Template, error) {
 	if err != nil {
 		return yurt.Template{}, err
 	}
+	if task.Image != "" {
+		giveWay(known)
+	}
 	switch {
 	case text == "" && task.Language != "":
 		return languageTemplate(known, task.Language)
@@ -89,6 +92,18 @@ func (t templates) of(task *TaskConfig) (yurt.Template, error) {
 	return oneTemplate("template", func() ([]yurt.Template, error) {
 		return parser.Parse(hcl.Source{Name: "template", Text: []byte(text)})
 	})
+}
+
+// giveWay takes the variables that belong to their root file systems from the templates, for a
+// task that has an image in its place. A template in the job's own text keeps its own.
+func giveWay(known map[string]yurt.Template) {
+	for name, one := range known {
+		one.Env = maps.Clone(one.Env)
+		for _, variable := range yurt.RootEnv() {
+			delete(one.Env, variable)
+		}
+		known[name] = one
+	}
 }
 
 // oneTemplate returns the one template of a source.

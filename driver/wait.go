@@ -13,14 +13,14 @@ func (s *driverServer) WaitTask(ctx context.Context, req *drivers.WaitTaskReques
 	if err != nil {
 		return nil, err
 	}
-	result, err := t.wait(ctx)
+	exit, err := t.wait(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
 		return &drivers.WaitTaskResponse{Err: err.Error()}, nil //nolint:nilerr // it is the answer
 	}
-	return &drivers.WaitTaskResponse{Result: result}, nil
+	return &drivers.WaitTaskResponse{Result: exit.result, Err: exit.message}, nil
 }
 
 // InspectTask implements the service. That a task has ended it finds out by itself.
@@ -31,8 +31,8 @@ func (s *driverServer) InspectTask(ctx context.Context, req *drivers.InspectTask
 	}
 	status := &drivers.TaskStatus{Id: t.id, Name: t.name, State: drivers.TaskState_RUNNING, StartedAt: timestamppb.New(t.handle.StartedAt), CompletedAt: timestamppb.New(t.handle.StartedAt)}
 	if !t.running(ctx) {
-		result, ended := t.known()
-		status.State, status.Result, status.CompletedAt = drivers.TaskState_EXITED, result, timestamppb.New(ended)
+		exit := t.known()
+		status.State, status.Result, status.CompletedAt = drivers.TaskState_EXITED, exit.result, timestamppb.New(exit.at)
 	}
 	return &drivers.InspectTaskResponse{Task: status, Driver: &drivers.TaskDriverStatus{Attributes: map[string]string{
 		"sandbox": t.handle.Sandbox, "execution": t.handle.Execution, "slot": t.handle.Slot,

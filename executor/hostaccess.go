@@ -28,6 +28,13 @@ func networkOf(host *yurt.HostAccess) string {
 	return host.NetworkNamespace
 }
 
+func hostnameOf(host *yurt.HostAccess) string {
+	if host == nil {
+		return ""
+	}
+	return host.Hostname
+}
+
 // writableMounts are the targets that user code may write to.
 func writableMounts(host *yurt.HostAccess) (paths []string) {
 	if host == nil {

@@ -35,7 +35,7 @@ func shellLayer(t *testing.T) []byte {
 func TestImage(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	registry := rig.StartRegistry(t)
-	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{Env: []string{"FROM=image", "BOTH=image", "PATH=/usr/bin:/opt"}, User: "daemon"}, shellLayer(t), rig.Tar(t, []tar.Header{
+	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{Env: []string{"FROM=image", "BOTH=image", "PATH=/usr/bin:/opt"}, User: "daemon", WorkingDir: "/opt"}, shellLayer(t), rig.Tar(t, []tar.Header{
 		{Typeflag: tar.TypeReg, Name: "opt/hello", Mode: 0o700},
 		{Typeflag: tar.TypeReg, Name: "etc/hosts", Mode: 0o644},
 		{Typeflag: tar.TypeReg, Name: "etc/secret", Mode: 0o600},
@@ -53,6 +53,15 @@ func TestImage(t *testing.T) {
 	want := "hello from the image\nimage template\nreadable127.0.0.1 localhost\n::1 localhost\nuser\n/proc/self/comm\n\n/tmp:\nx\n"
 	if r.Stdout != want || !strings.Contains(r.Stderr, "Read-only file system") || r.ExitCode == 0 {
 		t.Errorf("inside: %q %q %+v; want %q", r.Stdout, r.Stderr, r.Error, want)
+	}
+	// A command is in the image's working directory, unless it names one or brings files.
+	for cwd, want := range map[string]string{"": "/opt\n", "/etc": "/etc\n"} {
+		if r := execute(t, e, s.ID, command("pwd", func(spec *yurt.ExecutionSpec) { spec.Cwd = cwd })); r.Stdout != want {
+			t.Errorf("with cwd %q it is in %q, %+v", cwd, r.Stdout, r.Error)
+		}
+	}
+	if r := execute(t, e, s.ID, command("pwd; cat brought", func(spec *yurt.ExecutionSpec) { spec.Files = []yurt.SourceFile{{Path: "brought", Data: []byte("x")}} })); r.Stdout != "/workspace\nx" {
+		t.Errorf("with files it is in %q, %+v", r.Stdout, r.Error)
 	}
 	// Another of the same image shares what is laid out, and begins with nothing of the first.
 	second := create(t, e, ofImage(reference))

@@ -42,7 +42,7 @@ type job struct {
 func (e *Executor) planJob(ctx context.Context, s *sandbox, st start) (job, error) {
 	spec := st.spec
 	j := job{
-		argv: spec.Command, dir: workDir(spec.Cwd), sources: spec.Files, stdin: spec.Stdin,
+		argv: spec.Command, dir: s.workDir(spec), sources: spec.Files, stdin: spec.Stdin,
 		openStdin: spec.StdinOpen, terminal: spec.Terminal, user: userOf(spec),
 	}
 	if spec.Kind == yurt.KindCommand {
@@ -170,6 +170,15 @@ func orNone(list []string) string {
 		return "commands only"
 	}
 	return strings.Join(list, ", ")
+}
+
+// workDir is where the execution starts: the image's working directory for a command that
+// names no other and brings no files, since the image cannot be written to.
+func (s *sandbox) workDir(spec yurt.ExecutionSpec) string {
+	if spec.Kind == yurt.KindCommand && spec.Cwd == "" && len(spec.Files) == 0 && s.image != nil && s.image.WorkingDir != "" {
+		return path.Join("/", s.image.WorkingDir)
+	}
+	return workDir(spec.Cwd)
 }
 
 func workDir(cwd string) string {

@@ -121,7 +121,7 @@ func (e *Executor) ociSpec(ctx context.Context, s *sandbox, root layout.Layout) 
 		CgroupPath: e.cgroups.BirthPath(s.id), InitArgs: initArgs(spec),
 		MaxFiles:  max(maxOpenFiles, uint64(spec.Limits().Ulimits.NoFile)),
 		Workspace: workspace, AppArmor: e.config.AppArmorProfile, SELinux: e.config.SELinux.For(idrange.Number(s.record.IDBase)),
-		Layered: spec.Template.Isolation.PerExecution, Uptime: uptime,
+		Layered: spec.Template.Isolation.PerExecution, Hostname: hostnameOf(spec.Host), Uptime: uptime,
 	}), nil
 }
 

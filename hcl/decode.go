@@ -66,6 +66,11 @@ func (d *decoder) decode(t *templateBlock) error {
 		return err
 	}
 	t.value = WithDefaults(base) // its own, to be changed
+	if base.RootFS.Image == "" && layer.sets("rootfs", "image") {
+		for _, name := range yurt.RootEnv() {
+			delete(t.value.Env, name)
+		}
+	}
 	t.value.Name = t.name
 	t.value.Description = ""
 	layer.body(d.schema, "template", t.Body)
@@ -112,6 +117,13 @@ func (l *layer) base() (yurt.Template, error) {
 		return yurt.Template{}, nil
 	}
 	return base, nil
+}
+
+// sets reports whether the template has the attribute in that block.
+func (l *layer) sets(block, attribute string) bool {
+	return slices.ContainsFunc(l.t.Body.Blocks, func(b *hclsyntax.Block) bool {
+		return b.Type == block && b.Body.Attributes[attribute] != nil
+	})
 }
 
 // find returns the template called name, decoding it first if it is one of ours.

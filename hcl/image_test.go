@@ -1,6 +1,7 @@
 package hcl
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -11,6 +12,12 @@ func TestImage(t *testing.T) {
 	t.Parallel()
 	list, err := (&Parser{}).Parse(Source{Name: "x.hcl", Text: []byte(`
 template "host" {
+  env = {
+    PATH = "/of/the/host"
+    HOME = "/home"
+    USER = "host"
+    WORD = "kept"
+  }
   rootfs {
     host {
       paths = ["/usr"]
@@ -19,6 +26,9 @@ template "host" {
 }
 template "image" {
   extends = "host"
+  env = {
+    HOME = "/own"
+  }
   rootfs {
     image = "debian:13"
   }
@@ -36,6 +46,9 @@ template "again" {
 	found := map[string]yurt.RootFS{}
 	for _, one := range list {
 		found[one.Name] = one.RootFS
+	}
+	if env := list[1].Env; list[1].Name != "image" || !maps.Equal(env, map[string]string{"HOME": "/own", "WORD": "kept"}) {
+		t.Errorf("variables of %s, in place of those of the host's files: %v", list[1].Name, env)
 	}
 	if r := found["image"]; r.Image != "debian:13" || len(r.HostPaths) != 0 {
 		t.Errorf("in place of the host's files: %+v", r)

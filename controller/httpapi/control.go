@@ -81,7 +81,8 @@ func (a *API) registerControl() {
 	register(a, huma.Operation{
 		OperationID: "signal-execution", Method: http.MethodPost, Path: executionPath + "/signal", DefaultStatus: http.StatusNoContent,
 		Summary: "Send a signal to an execution", Tags: []string{tagExecutions},
-		Description: "To its first process and that one's process group; `SIGKILL` ends every process of the execution.",
+		Description: "To its first process and that one's process group, as Ctrl-C at a terminal; `SIGKILL` ends every process of the execution. " +
+			"To signal one process alone, use `POST /sessions/{id}/processes/{pid}/signal`.",
 	}, a.signalExecution)
 	a.documentBody(a.registered(http.MethodPost, executionPath+"/signal"), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[signalBody](a, "Signal")},

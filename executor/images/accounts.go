@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 
@@ -149,6 +150,20 @@ func (t tree) user(text string) (*yurt.User, error) {
 		return nil, nil //nolint:nilnil // root by another name
 	}
 	return &u, u.Validate("image")
+}
+
+// account returns the name and the home of the user in the image's accounts, if it is there.
+func (t tree) account(uid uint32) (name, home string, err error) {
+	passwd, err := t.accounts(passwdName)
+	if err != nil {
+		return "", "", err
+	}
+	fields := find(passwd, 2, strconv.FormatUint(uint64(uid), 10))
+	if len(fields) < 6 || !path.IsAbs(fields[5]) {
+		return "", "", nil
+	}
+	name, home = fields[0], fields[5]
+	return name, home, yurt.ValidateEnv("image", map[string]string{"USER": name, "HOME": home})
 }
 
 func (t tree) group(name string) (uint32, error) {

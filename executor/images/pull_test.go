@@ -27,7 +27,7 @@ func TestPull(t *testing.T) {
 	text := g.push(t, "team/tool:1", layered(t, v1.Config{
 		Env: []string{"PATH=/opt/bin:/bin", "EMPTY="}, Entrypoint: []string{"/bin/tool"}, Cmd: []string{"-v"}, WorkingDir: "/opt", User: "app",
 	},
-		archive(t, dir("bin/"), file("bin/tool", "first"), file("etc/passwd", "root:x:0:0::/:/bin/sh\napp:x:70:71::/:/bin/sh"), dir("data/"), file("data/old", "x"), file("gone", "x")),
+		archive(t, dir("bin/"), file("bin/tool", "first"), file("etc/passwd", "root:x:0:0::/:/bin/sh\napp:x:70:71::/home/app:/bin/sh"), dir("data/"), file("data/old", "x"), file("gone", "x")),
 		archive(t, file("bin/tool", "second"), file(".wh.gone", ""), file("data/.wh..wh..opq", ""), file("data/new", "y"), hard("bin/again", "bin/tool"), link("bin/link", "/bin/tool"),
 			entry{tar.Header{Typeflag: tar.TypeReg, Name: "bin/su", Mode: 0o6755, Uid: 7}, "x"}),
 	))
@@ -57,8 +57,8 @@ func TestPull(t *testing.T) {
 		t.Errorf("its configuration is %+v", image.ImageInfo)
 	}
 	info, err := image.Describe()
-	if err != nil || info.RunAs == nil || *info.RunAs != (yurt.User{UID: 70, GID: 71}) {
-		t.Errorf("it runs as %+v, %v", info.RunAs, err)
+	if err != nil || info.RunAs == nil || *info.RunAs != (yurt.User{UID: 70, GID: 71}) || info.Name != "app" || info.Home != "/home/app" {
+		t.Errorf("it runs as %+v, %q in %q, %v", info.RunAs, info.Name, info.Home, err)
 	}
 	passwd, err := os.ReadFile(filepath.Join(image.Root, "etc/passwd"))
 	if err != nil || !strings.HasSuffix(string(passwd), "sh\nuser:x:1000:1000:sandbox user:/workspace:/bin/sh\n") {

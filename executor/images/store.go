@@ -235,6 +235,9 @@ func (i *Image) Describe() (yurt.ImageInfo, error) {
 	}
 	defer t.close()
 	info := i.ImageInfo
-	info.RunAs, err = t.user(info.User)
+	if info.RunAs, err = t.user(info.User); err != nil || info.RunAs == nil {
+		return info, err
+	}
+	info.Name, info.Home, err = t.account(info.RunAs.UID)
 	return info, err
 }

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -28,6 +29,7 @@ type Options struct {
 	AppArmor   string   // profile of all processes; "" for none
 	SELinux    lsm.Labels
 	Layered    bool    // init gives each process namespaces of its own
+	Hostname   string  // "" for that of all sandboxes
 	Uptime     *Uptime // what the clocks of the host show; nil where the kernel has no time namespaces
 }
 
@@ -38,7 +40,7 @@ func Spec(o Options) *specs.Spec {
 	spec := &specs.Spec{
 		Version:  specs.Version,
 		Root:     &specs.Root{Readonly: true},
-		Hostname: "sandbox",
+		Hostname: cmp.Or(o.Hostname, rootfs.Hostname),
 		Process:  initProcess(o),
 		Mounts:   mounts(o),
 		Linux: &specs.Linux{

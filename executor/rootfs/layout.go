@@ -24,6 +24,7 @@ const (
 	UserID   = 1000
 	GroupID  = 1000
 	UserName = "user"
+	Hostname = "sandbox" // of those that have no other
 )
 
 // FromHost lays out a root file system of the host's own directories. Each must be
@@ -159,7 +160,7 @@ func etcFiles() []layout.File {
 			"nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
 		{Path: "/etc/group", Data: "root:x:0:\ntty:x:5:\n" + UserName + ":x:1000:\nnogroup:x:65534:\n"},
 		{Path: "/etc/hosts", Data: "127.0.0.1 localhost\n::1 localhost\n"},
-		{Path: "/etc/hostname", Data: "sandbox\n"},
+		{Path: "/etc/hostname", Data: Hostname + "\n"},
 		{Path: "/etc/nsswitch.conf", Data: "passwd: files\ngroup: files\nhosts: files dns\n"},
 		{Path: "/etc/resolv.conf", Data: ""},
 	}

@@ -36,7 +36,7 @@ func Directions() []Direction {
 		{"controller/local", []string{".", "controller", "controller/pool"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},
 		{"sdk/go/...", []string{".", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
 		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/...", "internal/..."}, "the one command joins the parts"},
-		{"driver/...", []string{".", "hcl", "executor", "executor/api", "executor/cgroup", "executor/doctor", "executor/flock"}, "Nomad's driver asks the node's executor by its API; of the executor itself it has what looks at the host"},
+		{"driver/...", []string{".", "hcl", "executor", "executor/api", "executor/cgroup", "executor/doctor", "executor/flock", "executor/ownthread"}, "Nomad's driver asks the node's executor by its API; of the executor itself it has what looks at the host"},
 		{"cmd/nomad-driver-yurt", []string{"driver"}, "the plugin is the driver, and a name for it"},
 		{"cmd/yurt-init", []string{".", "executor/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
 		{"cmd/yurt-launcher", []string{"executor/libcontainer"}, "the launcher is re-executed on every create, and its size is paid each time"},

@@ -14,8 +14,8 @@ import (
 // cniPlugins is where Debian has those that Nomad makes a group's network with.
 const cniPlugins = "/usr/lib/cni"
 
-// bridged is a web server whose group has a network of its own, of which a port of the node
-// is mapped to one, and a task beside it that finds it on the loopback.
+// bridged is a web server whose group has a network of its own, where it listens on a port that
+// needs root elsewhere and a port of the node is mapped to, and a task beside it that finds it on the loopback.
 const bridged = `
 job "bridged" {
   group "g" {
@@ -27,7 +27,7 @@ job "bridged" {
         options  = ["ndots:2"]
       }
       port "http" {
-        to = 8080
+        to = 80
       }
     }
     service {
@@ -45,7 +45,7 @@ job "bridged" {
       driver = "yurt"
       config {
         command = "python3"
-        args    = ["-m", "http.server", "8080", "--directory", "/local"]
+        args    = ["-m", "http.server", "80", "--directory", "/local"]
       }
       template {
         data        = "inside {{ env \"NOMAD_PORT_http\" }}\n"
@@ -60,7 +60,7 @@ job "bridged" {
       driver = "yurt"
       config {
         command = "sh"
-        args    = ["-c", "until python3 -c 'import urllib.request as r; print(r.urlopen(\"http://127.0.0.1:8080/\").read().decode(), end=\"\")' 2>/local/errors; do sleep 0.2; done; exec sleep 3600"]
+        args    = ["-c", "until python3 -c 'import urllib.request as r; print(r.urlopen(\"http://127.0.0.1:80/\").read().decode(), end=\"\")' 2>/local/errors; do sleep 0.2; done; exec sleep 3600"]
       }
       resources {
         cpu    = 50
@@ -87,7 +87,7 @@ func TestBridge(t *testing.T) {
 		return false
 	})
 	port := alloc.AllocatedResources.Shared.Ports[0]
-	if strings.HasPrefix(port.HostIP, "127.") || port.To != 8080 {
+	if strings.HasPrefix(port.HostIP, "127.") || port.To != 80 {
 		t.Errorf("the port is %+v", port)
 	}
 	services, _, err := n.API.Services().Get("bridged", nil)
@@ -104,7 +104,7 @@ func TestBridge(t *testing.T) {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || string(body) != "inside 8080\n" {
+	if err != nil || string(body) != "inside 80\n" {
 		t.Errorf("the service answers %q, %v", body, err)
 	}
 	out, _, _ := n.Exec(t, alloc, "web", "", "sh", "-c", "cat /etc/resolv.conf; echo x >> /etc/resolv.conf || echo fixed")

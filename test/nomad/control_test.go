@@ -141,7 +141,8 @@ func (n *node) memory(t *testing.T) {
 	n.job(t, task("memory", "batch", `exec python3 -c "a = bytearray(200 << 20)"`, ""))
 	alloc := n.WaitDone(t, "memory")
 	for _, event := range alloc.TaskStates["t"].Events {
-		if event.Type == nomad.TaskTerminated && event.Details["oom_killed"] == "true" && event.ExitCode == 137 {
+		if event.Type == nomad.TaskTerminated && event.Details["oom_killed"] == "true" && event.ExitCode == 137 &&
+			strings.Contains(event.DisplayMessage, `Exit Message: "OOM Killed"`) {
 			return
 		}
 	}

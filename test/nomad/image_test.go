@@ -16,9 +16,12 @@ func (n *node) image(t *testing.T) {
 	layer := rig.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/usr/bin/id", "/usr/bin/pwd"})
 	files := rig.Tar(t, []tar.Header{
 		{Typeflag: tar.TypeReg, Name: "app/say", Mode: 0o755}, {Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644},
-	}, map[string]string{"app/say": "#!/bin/sh\necho \"$WORD $JOB from $(pwd) as $(id -u): $*\"\n", "etc/passwd": "root:x:0:0::/:/bin/sh\napp:x:70:70::/:/bin/sh\n"})
+	}, map[string]string{
+		"app/say":    "#!/bin/sh\necho \"$WORD $JOB from $(pwd) as $(id -u): $*\"\n",
+		"etc/passwd": "root:x:0:0::/:/bin/sh\napp:x:70:70::/home/app:/bin/sh\n",
+	})
 	reference, digest := n.images.Push(t, "app:1", rig.ImageConfig{
-		Env: []string{"WORD=image", "JOB=image"}, Entrypoint: []string{"./say"}, Command: []string{"its", "own"}, WorkingDir: "/app", User: "app",
+		Env: []string{"WORD=image", "JOB=image", "PATH=/app:/usr/bin:/bin"}, Entrypoint: []string{"./say"}, Command: []string{"its", "own"}, WorkingDir: "/app", User: "app",
 	}, layer, files)
 	foreign, _ := n.images.Push(t, "foreign:1", rig.ImageConfig{Architecture: "s390x"}, files)
 	// The first of them has the image downloaded.
@@ -26,6 +29,8 @@ func (n *node) image(t *testing.T) {
 		{"own", fmt.Sprintf("image = %q", reference), "image job from /app as 70: its own\n"},
 		{"args", fmt.Sprintf("image = %q\nargs = [\"other\"]", strings.TrimSuffix(reference, ":1")+"@"+digest), "image job from /app as 70: other\n"},
 		{"mounts", fmt.Sprintf("image = %q\nentrypoint = [\"sh\", \"-c\"]\ncwd = \"/local\"\nargs = [\"pwd; cat /secrets/none || echo none; echo x > /alloc/data/image\"]", reference), "/local\nnone\n"},
+		{"variables", fmt.Sprintf("image = %q\nentrypoint = [\"sh\", \"-c\"]\nargs = [\"echo $PATH $HOME $USER; say by its path\"]", reference), "/app:/usr/bin:/bin /home/app app\nimage job from /app as 70: by its path\n"},
+		{"template", fmt.Sprintf("image = %q\nentrypoint = [\"sh\", \"-c\"]\nargs = [\"echo $PATH $HOME $OF\"]\ntemplate = \"template \\\"own\\\" {\\n extends = \\\"shell-basic\\\"\\n env = { HOME = \\\"/own\\\", OF = \\\"template\\\" }\\n}\\n\"", reference), "/app:/usr/bin:/bin /own template\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			id := "image-" + test.name

@@ -20,6 +20,7 @@ type node struct {
 	*cluster.NomadCluster
 	data   string // its volume
 	counts string // another
+	roots  string // a directory of root's that is a volume
 	images *rig.Registry
 	consul *consul.Client
 }
@@ -29,7 +30,7 @@ type node struct {
 func TestDriver(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
-	n := &node{data: volume(t), counts: volume(t), images: rig.StartRegistry(t)}
+	n := &node{data: volume(t), counts: volume(t), roots: t.TempDir(), images: rig.StartRegistry(t)}
 	// Without this, Nomad asks no driver what its tasks use.
 	const measure = "telemetry {\n  publish_allocation_metrics = true\n}\n"
 	agent := cluster.Consul(t, cluster.ConsulOptions{})
@@ -41,8 +42,11 @@ func TestDriver(t *testing.T) {
   host_volume "counts" {
     path = %q
   }
+  host_volume "roots" {
+    path = %q
+  }
 }
-`, n.data, n.counts)}
+`, n.data, n.counts, n.roots)}
 	n.NomadCluster = cluster.Yurt(t, options, fmt.Sprintf("host_network = true\nimages = true\nimage_registries = [%q]", n.images.Host))
 	t.Run("jobs", n.jobs)
 	for _, part := range []struct {
@@ -77,6 +81,7 @@ func (n *node) jobs(t *testing.T) {
 		"fingerprint": n.fingerprint, "script": n.script,
 		"restarts": n.restarts, "rescheduled": n.rescheduled, "artifact": n.artifact, "files": n.files, "follow": n.follow,
 		"burst": n.burst, "cores": n.cores, "streams": n.streams, "image": n.image,
+		"kill signals": n.killSignals, "reload": n.reload, "everything": n.everything, "owned by root": n.ownedByRoot, "missing": n.missing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,48 @@
+package driver
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/ownthread"
+)
+
+// firstPort is the setting of a network namespace that says which ports need a capability, which
+// no task has: all below it.
+const firstPort = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
+
+// openPorts lets the tasks in a group's network have every port, as those of Docker may: nothing
+// else is in the network. path is its namespace. The node's own is left as it is, by whatever
+// path it comes.
+func openPorts(path string) error {
+	group, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("opening the group's network: %w", err)
+	}
+	defer group.Close()
+	if same, err := isOwnNetwork(group); same || err != nil {
+		return err
+	}
+	ownthread.Run(func() {
+		if err = unix.Setns(int(group.Fd()), unix.CLONE_NEWNET); err != nil {
+			err = fmt.Errorf("entering the group's network: %w", err)
+			return
+		}
+		err = os.WriteFile(firstPort, []byte("0"), 0)
+	})
+	return err
+}
+
+// isOwnNetwork reports whether the namespace is the one that this process is in.
+func isOwnNetwork(namespace *os.File) (bool, error) {
+	var own, other unix.Stat_t
+	if err := unix.Stat("/proc/self/ns/net", &own); err != nil {
+		return false, fmt.Errorf("looking at the node's network: %w", err)
+	}
+	if err := unix.Fstat(int(namespace.Fd()), &other); err != nil {
+		return false, fmt.Errorf("looking at the group's network: %w", err)
+	}
+	return own.Dev == other.Dev && own.Ino == other.Ino, nil
+}
