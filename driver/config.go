@@ -36,6 +36,12 @@ type Config struct {
 	ImageLayouts []string `json:"image_layouts"`
 	// ImageAuth is a file with the credentials for registries.
 	ImageAuth string `json:"image_auth"`
+	// NomadAddress is the URL of an agent of Nomad, to ask for the logs blocks of jobs; "" to ask
+	// none. NomadTokenFile holds a token that may read jobs, and NomadCAFile the authority of the
+	// agent's certificate.
+	NomadAddress   string `json:"nomad_address"`
+	NomadTokenFile string `json:"nomad_token_file"`
+	NomadCAFile    string `json:"nomad_ca_file"`
 	// Isolation is the level that every task must have; "" for any.
 	Isolation string `json:"isolation"`
 	// Slots allows jobs to open slots, which a controller of Yurt claims.
@@ -52,6 +58,7 @@ func configSchema() *hclspec.Spec {
 		"template_dir": "string", "host_mounts": "list(string)", "host_network": "bool", "images": "bool",
 		"image_registries": "list(string)", "image_layouts": "list(string)", "image_auth": "string",
 		"isolation": "string", "slots": "bool",
+		"nomad_address": "string", "nomad_token_file": "string", "nomad_ca_file": "string",
 	})
 	// In an agent's configuration this is a block, whatever it looks like.
 	schema.GetObject().Attributes["settings"] = hclspec.NewBlockAttrs("settings", "string", false)
@@ -81,7 +88,7 @@ func readConfig(data []byte) (Config, error) {
 	if c.StateDir == "" {
 		c.StateDir = defaultStateDir
 	}
-	for _, f := range []struct{ field, value string }{{"state_dir", c.StateDir}, {"executor", c.Executor}, {"template_dir", c.TemplateDir}} {
+	for _, f := range []struct{ field, value string }{{"state_dir", c.StateDir}, {"executor", c.Executor}, {"template_dir", c.TemplateDir}, {"nomad_token_file", c.NomadTokenFile}, {"nomad_ca_file", c.NomadCAFile}} {
 		if f.value != "" && !filepath.IsAbs(f.value) {
 			return Config{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, f.field, "%q is not an absolute path", f.value)
 		}
@@ -95,6 +102,9 @@ func readConfig(data []byte) (Config, error) {
 		return Config{}, yurt.FieldErrorf(yurt.CodeNotSupported, "isolation", "%q is not a level that this version knows; it knows %q", c.Isolation, yurt.IsolationNamespaces)
 	}
 	if err := c.checkImages(); err != nil {
+		return Config{}, err
+	}
+	if err := c.checkNomad(); err != nil {
 		return Config{}, err
 	}
 	return c, c.checkSettings()

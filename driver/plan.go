@@ -15,6 +15,7 @@ type plan struct {
 	execution yurt.ExecutionSpec
 	names     []nameFile     // to be written first
 	slot      *yurt.SlotSpec // instead of those
+	ownLogs   bool           // whether the task itself bounds its logs
 	image     *TaskConfig    // set if the task has an image, which has its say in what to run
 }
 
@@ -40,7 +41,7 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{execution: c.execution(), names: names}
+	p := plan{execution: c.execution(), names: names, ownLogs: c.Logs != nil}
 	if c.Image != "" {
 		if err := yurt.ValidateImage("image", c.Image); err != nil {
 			return plan{}, err

@@ -47,8 +47,7 @@ type resourceConfig struct {
 	IOWeight int    `json:"io_weight"`
 }
 
-// logConfig is the logs block in config. Nomad tells no driver what its own logs block
-// says but whether there are to be any.
+// logConfig is the logs block in config, which wins over that of the job, see [Driver.limitLogs].
 type logConfig struct {
 	MaxFiles int    `json:"max_files"`
 	MaxSize  string `json:"max_file_size"`

@@ -51,6 +51,7 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 	if err := writeNames(taskDir(config), plan.names); err != nil {
 		return handle{}, err
 	}
+	d.limitLogs(ctx, config, &plan)
 	d.prepareHost(config, plan)
 	h := handle{
 		Version: handleVersion, Sandbox: plan.sandbox.ID, Execution: plan.execution.ID,

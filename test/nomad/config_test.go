@@ -185,6 +185,28 @@ func (n *node) ownedByRoot(t *testing.T) {
 	}
 }
 
+// logLimits keeps of its output as much as the logs block of its job says.
+func (n *node) logLimits(t *testing.T) {
+	n.job(t, task("log-limits", "batch", "seq 1000000", "logs {\n max_files = 2\n max_file_size = 1\n}\n")) // in 6.9 MB
+	alloc := n.WaitDone(t, "log-limits")
+	files, _, err := n.API.AllocFS().List(alloc, "alloc/logs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for _, file := range files {
+		if strings.HasPrefix(file.Name, "t.stdout.") {
+			kept++
+		}
+		if file.Size > 1<<20 {
+			t.Errorf("%s has %d bytes", file.Name, file.Size)
+		}
+	}
+	if out := n.Logs(t, alloc, "t", "stdout"); kept != 2 || !strings.HasSuffix(out, "\n999999\n1000000\n") {
+		t.Errorf("%d files are kept, which end with %.40q%s", kept, out[max(0, len(out)-40):], cluster.Describe(alloc))
+	}
+}
+
 // missing has commands beside a task that are not there, whose caller is told so.
 func (n *node) missing(t *testing.T) {
 	n.job(t, task("missing", "service", "exec sleep 3600", `kill_timeout = "1s"

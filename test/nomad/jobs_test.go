@@ -47,7 +47,7 @@ func TestDriver(t *testing.T) {
   }
 }
 `, n.data, n.counts, n.roots)}
-	n.NomadCluster = cluster.Yurt(t, options, fmt.Sprintf("host_network = true\nimages = true\nimage_registries = [%q]", n.images.Host))
+	n.NomadCluster = cluster.Yurt(t, options, fmt.Sprintf("host_network = true\nnomad_address = \"http://${ip}:4646\"\nimages = true\nimage_registries = [%q]", n.images.Host))
 	t.Run("jobs", n.jobs)
 	for _, part := range []struct {
 		name string
@@ -81,7 +81,7 @@ func (n *node) jobs(t *testing.T) {
 		"fingerprint": n.fingerprint, "script": n.script,
 		"restarts": n.restarts, "rescheduled": n.rescheduled, "artifact": n.artifact, "files": n.files, "follow": n.follow,
 		"burst": n.burst, "cores": n.cores, "streams": n.streams, "image": n.image,
-		"kill signals": n.killSignals, "reload": n.reload, "everything": n.everything, "owned by root": n.ownedByRoot, "missing": n.missing,
+		"kill signals": n.killSignals, "reload": n.reload, "everything": n.everything, "owned by root": n.ownedByRoot, "missing": n.missing, "log limits": n.logLimits,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
