@@ -55,7 +55,16 @@ func (r *run) noteFailure(result *yurt.Result, exit *initd.Exit) {
 	if !r.record.Interpret || r.failure != nil || result.Error != nil && result.Error.Type != yurt.ErrorTypeSignaled {
 		return
 	}
-	r.failure = r.record.newFailure(r.record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, lastBytes(result.Stderr, plugins.MaxInterpretedBytes))
+	r.failure = r.record.newFailure(r.record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, r.record.rewrite(lastBytes(result.Stderr, plugins.MaxInterpretedBytes)))
+}
+
+// rewrite corrects, in what a program wrote to standard error, places in lines with an insertion.
+func (p planRecord) rewrite(output []byte) []byte {
+	if p.Inserted == nil {
+		return output
+	}
+	rewriter := steps.NewRewriter(nil, p.Inserted)
+	return append(rewriter.Write(output), rewriter.Flush()...)
 }
 
 func (p planRecord) newFailure(id string, phase plugins.Phase, step, exitCode, signal int, output []byte) *plugins.Failure {

@@ -95,12 +95,12 @@ func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequ
 	j.env = environment(terminalEnv(spec), template, plan.Env, s.record.Spec.Env, spec.Env)
 	j.plan = planRecord{
 		Language: req.Language, Format: plan.Result, Interpret: plan.Interpret, Compiles: len(plan.Compile),
-		Root: req.Root, Entry: req.Entry,
+		Root: req.Root, Entry: req.Entry, Inserted: (*steps.Insertion)(plan.Inserted),
 	}
 	if len(plan.Compile) == 0 {
 		return nil
 	}
-	todo := steps.Plan{Dirs: []string{req.OutDir, req.CacheDir}, Argv: plan.Argv, Control: j.control}
+	todo := steps.Plan{Dirs: []string{req.OutDir, req.CacheDir}, Argv: plan.Argv, Control: j.control, Hidden: []string{req.Dir, req.OutDir}, Inserted: j.plan.Inserted}
 	for _, step := range plan.Compile {
 		todo.Compile = append(todo.Compile, steps.Step{
 			Argv: step.Argv, Timeout: step.Timeout.Std(),

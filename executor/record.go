@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/procid"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/plugins"
@@ -66,6 +67,7 @@ type planRecord struct {
 	Compiles  int                  `json:"compiles,omitempty"` // steps before the run
 	Root      string               `json:"root,omitempty"`
 	Entry     string               `json:"entry,omitempty"`
+	Inserted  *steps.Insertion     `json:"inserted,omitempty"` // into the user's code
 }
 
 // RunDir returns the runtime directory of the executor on the state directory, an absolute

@@ -30,6 +30,7 @@ func (able) Plan(_ context.Context, req PlanRequest) (Plan, error) {
 		Compile:   []Step{{Argv: []string{req.Tools["cc"], source}, Env: map[string]string{"CACHE": req.CacheDir}, Timeout: yurt.Duration(time.Second)}},
 		Argv:      append([]string{req.OutDir + "/program", req.Root}, req.Args...),
 		Interpret: true,
+		Inserted:  &Insertion{File: "main.x", Line: 1, Column: 2, Text: "main {"},
 	}, nil
 }
 
@@ -73,6 +74,7 @@ func TestPlanOfAProject(t *testing.T) {
 	want := Plan{
 		Compile: []Step{{Argv: []string{"/usr/bin/cc", "/workspace/src/a"}, Env: map[string]string{"CACHE": "/tmp/cache"}, Timeout: yurt.Duration(time.Second)}},
 		Argv:    []string{"/tmp/out/program", "/workspace", "one", ""}, Interpret: true,
+		Inserted: &Insertion{File: "main.x", Line: 1, Column: 2, Text: "main {"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

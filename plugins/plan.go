@@ -63,6 +63,17 @@ type Plan struct {
 	Env       map[string]string // of every step, added to the sandbox's environment, below the user's
 	Result    ResultFormat      // of Argv
 	Interpret bool              // whether [Interpreter] is asked when Argv fails and hands over no error
+	Inserted  *Insertion        // into the user's code; nil for none
+}
+
+// Insertion is text that a plan has put into a line of the user's code, such as the head of a main
+// function. What the compile steps print, and what the [Interpreter] is shown, is rewritten to be as if
+// it were not there.
+type Insertion struct {
+	File   string // as compilers name it, less its directory
+	Line   int    // from 1
+	Column int    // of the beginning of the text, in characters from 1
+	Text   string // within one line
 }
 
 // Step is a command that has to succeed before the run begins. When it fails, the

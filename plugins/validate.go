@@ -35,6 +35,7 @@ func (p Plan) Validate() error {
 		func() error { return validateEnv(p.Env) },
 		func() error { return validateFiles(p.Files) },
 		p.validateCompile,
+		p.Inserted.validate,
 	} {
 		if err := check(); err != nil {
 			return err
@@ -42,6 +43,19 @@ func (p Plan) Validate() error {
 	}
 	if p.Result != ResultNone && p.Result != ResultEnvelope {
 		return fmt.Errorf("result format %s is unknown", quote(string(p.Result)))
+	}
+	return nil
+}
+
+// maxInsertion bounds the text of an insertion and the name of its file, in bytes.
+const maxInsertion = 4 << 10
+
+func (i *Insertion) validate() error {
+	if i == nil {
+		return nil
+	}
+	if i.File == "" || i.Text == "" || len(i.File) > maxInsertion || len(i.Text) > maxInsertion || strings.Contains(i.File+i.Text, "\n") || i.Line < 1 || i.Column < 1 {
+		return fmt.Errorf("inserted text %s into file %s at %d:%d: it needs a file, a line and a column from 1, and one line of at most %d bytes", quote(i.Text), quote(i.File), i.Line, i.Column, maxInsertion)
 	}
 	return nil
 }

@@ -51,6 +51,8 @@ func TestPlanValidate(t *testing.T) {
 		"env name with digit":   {env("1A", "x"), "env name"},
 		"NUL in env":            {env("A", "\x00"), "NUL"},
 		"large env":             {env("A", strings.Repeat("x", yurt.MaxEnvBytes)), "env has"},
+		"inserted into no line": {func(p *Plan) { p.Inserted = &Insertion{File: "a", Column: 1, Text: "b"} }, "inserted text"},
+		"inserted lines":        {func(p *Plan) { p.Inserted = &Insertion{File: "a", Line: 1, Column: 1, Text: "b\n"} }, "inserted text"},
 		"empty path":            {files(""), "not a clean relative path"},
 		"dot":                   {files("."), "not a clean relative path"},
 		"absolute path":         {files("/etc/passwd"), "not a clean relative path"},

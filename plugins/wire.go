@@ -59,6 +59,9 @@ func planToWire(plan Plan) *proto.PlanResponse {
 		Files: filesToWire(plan.Files), Argv: plan.Argv, Env: plan.Env,
 		Result: string(plan.Result), Interpret: plan.Interpret,
 	}
+	if in := plan.Inserted; in != nil {
+		res.Inserted = &proto.Insertion{File: in.File, Line: int32(in.Line), Column: int32(in.Column), Text: in.Text} //nolint:gosec // bounded by the length of code
+	}
 	for _, step := range plan.Compile {
 		res.Compile = append(res.Compile, &proto.Step{Argv: step.Argv, Env: step.Env, TimeoutNs: int64(step.Timeout)})
 	}
@@ -70,6 +73,9 @@ func planFromWire(res *proto.PlanResponse) Plan {
 	plan := Plan{
 		Files: filesFromWire(res.GetFiles()), Argv: res.GetArgv(), Env: res.GetEnv(),
 		Result: ResultFormat(res.GetResult()), Interpret: res.GetInterpret(),
+	}
+	if in := res.GetInserted(); in != nil {
+		plan.Inserted = &Insertion{File: in.GetFile(), Line: int(in.GetLine()), Column: int(in.GetColumn()), Text: in.GetText()}
 	}
 	for _, step := range res.GetCompile() {
 		plan.Compile = append(plan.Compile, Step{Argv: step.GetArgv(), Env: step.GetEnv(), Timeout: yurt.Duration(step.GetTimeoutNs())})

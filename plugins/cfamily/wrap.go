@@ -12,7 +12,7 @@ import (
 func (r Runtime) wrap(code string) string {
 	blank := compiled.Blank(code, compiled.Dialect{Delimited: true})
 	if compiled.HasFunction(blank, "main") {
-		return code
+		return fmt.Sprintf("#line 1 %q\n", r.snippet) + code // else the file has its directory in assertions
 	}
 	var top, body strings.Builder
 	for _, piece := range (compiled.Splitter{Directives: true, Semicolons: true}).Split(code, blank) {

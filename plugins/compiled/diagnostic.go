@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins"
@@ -28,6 +29,12 @@ func (d Diagnostic) String() string {
 		return d.Message
 	}
 	return d.Place() + ": " + d.Message
+}
+
+// Inserted tells of text that was inserted into a snippet behind the code before it.
+func Inserted(file, before, text string) *plugins.Insertion {
+	line := before[strings.LastIndexByte(before, '\n')+1:]
+	return &plugins.Insertion{File: file, Line: strings.Count(before, "\n") + 1, Column: utf8.RuneCountInString(line) + 1, Text: text}
 }
 
 // Place is file:line:column, as far as it is known.

@@ -12,6 +12,12 @@ import (
 // Version is the version of this runtime, not of Mono.
 const Version = "0.1.0"
 
+// withHTTP runs the compiler, with a reference to the assembly of HTTP clients where that is installed.
+const withHTTP = `for lib in /usr/lib/mono/4.5 /usr/local/lib/mono/4.5; do
+	[ -e "$lib/System.Net.Http.dll" ] && exec "$@" -r:System.Net.Http -define:` + httpSymbol + `
+done
+exec "$@"`
+
 // Runtime plans runs of C#. It has no state; the zero value is ready, and safe for
 // concurrent use.
 type Runtime struct{}
@@ -42,9 +48,9 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 		return plugins.Plan{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "%q is not something that C# can run; give %q", req.Kind, yurt.KindCode)
 	}
 	plan := plugins.Plan{Interpret: true}
-	sources := []string{path.Join(req.Dir, "main.cs")}
+	sources := []string{path.Join(req.Dir, snippet)}
 	if req.Entry == "" {
-		plan.Files = []plugins.File{{Path: "main.cs", Data: []byte(wrap(req.Code)), Mode: 0o644}}
+		plan.Files = []plugins.File{{Path: snippet, Data: []byte(wrap(req.Code)), Mode: 0o644}}
 	} else {
 		sources = []string{path.Join(req.Root, req.Entry)}
 		for _, f := range req.Files {
@@ -56,7 +62,9 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	}
 	program := path.Join(req.OutDir, "main.exe")
 	plan.Compile = []plugins.Step{{Argv: slices.Concat(
-		[]string{req.Tools["mcs"], "-nologo", "-debug", "-warn:0", "-langversion:latest", "-codepage:utf8", "-out:" + program}, sources)}}
+		[]string{"/bin/sh", "-c", withHTTP, "sh", req.Tools["mcs"], "-nologo", "-debug", "-warn:0", "-langversion:latest", "-codepage:utf8", "-out:" + program},
+		// In the stack of an exception, a snippet has no directory.
+		[]string{"-pathmap:" + req.Dir + "=."}, sources)}}
 	plan.Argv = append([]string{req.Tools["mono"], "--debug", program}, req.Args...)
 	return plan, nil
 }

@@ -16,7 +16,12 @@ func TestSnippets(t *testing.T) {
 			"using System;\nusing System.Linq;\nclass T { public int X = 3; }\nstatic int Twice(int x) { return 2 * x; }\nvar l = new[] { 1, 2 };\nforeach (var i in l) { Console.WriteLine(Twice(i)); }\n" +
 				"using (var r = new System.IO.StringReader(@\"}\"\"\")) { Console.WriteLine(r.ReadToEnd() + new T().X + l.Sum()); }\n", "", "2\n4\n}\"33\n",
 		},
-		"arguments and stdin": {"using System;\nConsole.Write($\"{string.Join(\",\", args)} {Console.In.ReadToEnd()}\");", "grüße", "-x,a b grüße"},
+		"usual directives": {
+			"using System.Linq;\nvar l = new List<int> { 1, 2 };\nConsole.WriteLine(l.Select(i => i + 1).Sum() + \" \" + Path.GetFileName(\"a/b\") + new StringBuilder(\"c\") + Task.FromResult(1).Result + Thread.CurrentThread.IsAlive);", "", "5 bc1True\n",
+		},
+		"usual directives of a program": {"class P { static void Main() { Console.WriteLine(new List<int>().Count); } }", "", "0\n"},
+		"symbols of a program":          {"#define A\nusing System;\nclass P { static void Main() {\n#if A\nConsole.WriteLine(1);\n#endif\n} }", "", "1\n"},
+		"arguments and stdin":           {"using System;\nConsole.Write($\"{string.Join(\",\", args)} {Console.In.ReadToEnd()}\");", "grüße", "-x,a b grüße"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

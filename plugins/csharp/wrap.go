@@ -7,12 +7,27 @@ import (
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
-// wrap makes a program of a snippet without a Main method. What the compiler says has
-// the lines of the snippet.
+// snippet is the file of a snippet.
+const snippet = "main.cs"
+
+// usual are the using directives that a snippet need not write. A snippet that repeats one gets no
+// warning, as warnings are off. [httpSymbol] is defined where Mono has that assembly.
+const usual = "using System; using System.Collections.Generic; using System.IO; using System.Linq; " +
+	"using System.Text; using System.Threading; using System.Threading.Tasks;\n" +
+	"#if " + httpSymbol + "\nusing System.Net.Http;\n#endif\n"
+
+const httpSymbol = "SYSTEM_NET_HTTP"
+
+// wrap makes a program of a snippet, which may have a Main method. What the compiler says has the
+// lines of the snippet.
 func wrap(code string) string {
 	blank := compiled.Blank(code, compiled.Dialect{Verbatim: true})
 	if compiled.HasFunction(blank, "Main") {
-		return code
+		first := fmt.Sprintf("#line 1 %q\n", snippet)
+		if mustBeFirst(blank) {
+			return first + code
+		}
+		return usual + first + code
 	}
 	var usings, types, methods, body strings.Builder
 	for _, piece := range (compiled.Splitter{}).Split(code, blank) {
@@ -25,10 +40,21 @@ func wrap(code string) string {
 		case piece.Is("static") && piece.DefinesFunction():
 			to = &methods
 		}
-		fmt.Fprintf(to, "#line %d \"main.cs\"\n%s\n", piece.Line, piece.Indented())
+		fmt.Fprintf(to, "#line %d \"%s\"\n%s\n", piece.Line, snippet, piece.Indented())
 	}
-	return usings.String() + types.String() + "static class Program {\n" + methods.String() +
+	return usual + usings.String() + types.String() + "static class Program {\n" + methods.String() +
 		"static void Main(string[] args) {\n" + body.String() + "}}\n"
+}
+
+// mustBeFirst reports whether the program has what may stand behind no using directive.
+func mustBeFirst(blank string) bool {
+	for line := range strings.Lines(blank) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#define") || strings.HasPrefix(line, "#undef") || strings.HasPrefix(line, "extern alias") {
+			return true
+		}
+	}
+	return false
 }
 
 func declaresType(piece compiled.Piece) bool {

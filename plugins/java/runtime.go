@@ -53,6 +53,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	var source, root, main string
 	if req.Entry == "" {
 		program := wrap(req.Code)
+		plan.Inserted = program.inserted
 		plan.Files = []plugins.File{{Path: program.class + ".java", Data: []byte(program.code), Mode: 0o644}}
 		source, root, main = path.Join(req.Dir, program.class+".java"), req.Dir, program.main()
 	} else {

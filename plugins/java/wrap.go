@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
@@ -18,6 +19,7 @@ type program struct {
 	packageName string
 	class       string // that the file is named after
 	mainClass   string // that has the main method
+	inserted    *plugins.Insertion
 }
 
 // main is the name by which the class is started.
@@ -43,6 +45,7 @@ func wrap(code string) program {
 	return program{
 		code:        code[:o.header] + open + code[o.header:] + end,
 		packageName: packageOf(code), class: defaultClass, mainClass: defaultClass,
+		inserted: compiled.Inserted(defaultClass+".java", code[:o.header], open),
 	}
 }
 

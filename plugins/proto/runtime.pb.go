@@ -411,6 +411,7 @@ type PlanResponse struct {
 	Result        string                 `protobuf:"bytes,4,opt,name=result,proto3" json:"result,omitempty"`        // "" or "envelope"
 	Compile       []*Step                `protobuf:"bytes,5,rep,name=compile,proto3" json:"compile,omitempty"`      // before argv is run, in order
 	Interpret     bool                   `protobuf:"varint,6,opt,name=interpret,proto3" json:"interpret,omitempty"` // whether a failure of argv is shown to Interpret
+	Inserted      *Insertion             `protobuf:"bytes,7,opt,name=inserted,proto3" json:"inserted,omitempty"`    // into the user's code
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -487,6 +488,82 @@ func (x *PlanResponse) GetInterpret() bool {
 	return false
 }
 
+func (x *PlanResponse) GetInserted() *Insertion {
+	if x != nil {
+		return x.Inserted
+	}
+	return nil
+}
+
+// Insertion is text that the plan put into a line of the user's code.
+type Insertion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	File          string                 `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`      // as compilers name it, less its directory
+	Line          int32                  `protobuf:"varint,2,opt,name=line,proto3" json:"line,omitempty"`     // from 1
+	Column        int32                  `protobuf:"varint,3,opt,name=column,proto3" json:"column,omitempty"` // of the beginning of the text, from 1
+	Text          string                 `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Insertion) Reset() {
+	*x = Insertion{}
+	mi := &file_runtime_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Insertion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Insertion) ProtoMessage() {}
+
+func (x *Insertion) ProtoReflect() protoreflect.Message {
+	mi := &file_runtime_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Insertion.ProtoReflect.Descriptor instead.
+func (*Insertion) Descriptor() ([]byte, []int) {
+	return file_runtime_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Insertion) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Insertion) GetLine() int32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *Insertion) GetColumn() int32 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
+}
+
+func (x *Insertion) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
 // Step is a command that has to succeed before the run begins.
 type Step struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -499,7 +576,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_runtime_proto_msgTypes[5]
+	mi := &file_runtime_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -511,7 +588,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[5]
+	mi := &file_runtime_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -524,7 +601,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{5}
+	return file_runtime_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Step) GetArgv() []string {
@@ -559,7 +636,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_runtime_proto_msgTypes[6]
+	mi := &file_runtime_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +648,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[6]
+	mi := &file_runtime_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +661,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{6}
+	return file_runtime_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *File) GetPath() string {
@@ -626,7 +703,7 @@ type InterpretRequest struct {
 
 func (x *InterpretRequest) Reset() {
 	*x = InterpretRequest{}
-	mi := &file_runtime_proto_msgTypes[7]
+	mi := &file_runtime_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -638,7 +715,7 @@ func (x *InterpretRequest) String() string {
 func (*InterpretRequest) ProtoMessage() {}
 
 func (x *InterpretRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[7]
+	mi := &file_runtime_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -651,7 +728,7 @@ func (x *InterpretRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterpretRequest.ProtoReflect.Descriptor instead.
 func (*InterpretRequest) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{7}
+	return file_runtime_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *InterpretRequest) GetLanguage() string {
@@ -736,7 +813,7 @@ type InterpretResponse struct {
 
 func (x *InterpretResponse) Reset() {
 	*x = InterpretResponse{}
-	mi := &file_runtime_proto_msgTypes[8]
+	mi := &file_runtime_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +825,7 @@ func (x *InterpretResponse) String() string {
 func (*InterpretResponse) ProtoMessage() {}
 
 func (x *InterpretResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[8]
+	mi := &file_runtime_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +838,7 @@ func (x *InterpretResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InterpretResponse.ProtoReflect.Descriptor instead.
 func (*InterpretResponse) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{8}
+	return file_runtime_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *InterpretResponse) GetFound() bool {
@@ -806,7 +883,7 @@ type DependencyRequest struct {
 
 func (x *DependencyRequest) Reset() {
 	*x = DependencyRequest{}
-	mi := &file_runtime_proto_msgTypes[9]
+	mi := &file_runtime_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +895,7 @@ func (x *DependencyRequest) String() string {
 func (*DependencyRequest) ProtoMessage() {}
 
 func (x *DependencyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[9]
+	mi := &file_runtime_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +908,7 @@ func (x *DependencyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DependencyRequest.ProtoReflect.Descriptor instead.
 func (*DependencyRequest) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{9}
+	return file_runtime_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DependencyRequest) GetLanguage() string {
@@ -890,7 +967,7 @@ type DependencyResponse struct {
 
 func (x *DependencyResponse) Reset() {
 	*x = DependencyResponse{}
-	mi := &file_runtime_proto_msgTypes[10]
+	mi := &file_runtime_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +979,7 @@ func (x *DependencyResponse) String() string {
 func (*DependencyResponse) ProtoMessage() {}
 
 func (x *DependencyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[10]
+	mi := &file_runtime_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +992,7 @@ func (x *DependencyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DependencyResponse.ProtoReflect.Descriptor instead.
 func (*DependencyResponse) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{10}
+	return file_runtime_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DependencyResponse) GetInputs() []string {
@@ -972,7 +1049,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_runtime_proto_msgTypes[11]
+	mi := &file_runtime_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1061,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[11]
+	mi := &file_runtime_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1074,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{11}
+	return file_runtime_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Error) GetCode() string {
@@ -1034,7 +1111,7 @@ type KernelRequest struct {
 
 func (x *KernelRequest) Reset() {
 	*x = KernelRequest{}
-	mi := &file_runtime_proto_msgTypes[12]
+	mi := &file_runtime_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1123,7 @@ func (x *KernelRequest) String() string {
 func (*KernelRequest) ProtoMessage() {}
 
 func (x *KernelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[12]
+	mi := &file_runtime_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1136,7 @@ func (x *KernelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelRequest.ProtoReflect.Descriptor instead.
 func (*KernelRequest) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{12}
+	return file_runtime_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *KernelRequest) GetLanguage() string {
@@ -1108,7 +1185,7 @@ type KernelResponse struct {
 
 func (x *KernelResponse) Reset() {
 	*x = KernelResponse{}
-	mi := &file_runtime_proto_msgTypes[13]
+	mi := &file_runtime_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1197,7 @@ func (x *KernelResponse) String() string {
 func (*KernelResponse) ProtoMessage() {}
 
 func (x *KernelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_runtime_proto_msgTypes[13]
+	mi := &file_runtime_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1210,7 @@ func (x *KernelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KernelResponse.ProtoReflect.Descriptor instead.
 func (*KernelResponse) Descriptor() ([]byte, []int) {
-	return file_runtime_proto_rawDescGZIP(), []int{13}
+	return file_runtime_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *KernelResponse) GetFiles() []*File {
@@ -1202,17 +1279,23 @@ const file_runtime_proto_rawDesc = "" +
 	"\n" +
 	"ToolsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa8\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe0\x02\n" +
 	"\fPlanResponse\x12+\n" +
 	"\x05files\x18\x01 \x03(\v2\x15.yurt.runtime.v1.FileR\x05files\x12\x12\n" +
 	"\x04argv\x18\x02 \x03(\tR\x04argv\x128\n" +
 	"\x03env\x18\x03 \x03(\v2&.yurt.runtime.v1.PlanResponse.EnvEntryR\x03env\x12\x16\n" +
 	"\x06result\x18\x04 \x01(\tR\x06result\x12/\n" +
 	"\acompile\x18\x05 \x03(\v2\x15.yurt.runtime.v1.StepR\acompile\x12\x1c\n" +
-	"\tinterpret\x18\x06 \x01(\bR\tinterpret\x1a6\n" +
+	"\tinterpret\x18\x06 \x01(\bR\tinterpret\x126\n" +
+	"\binserted\x18\a \x01(\v2\x1a.yurt.runtime.v1.InsertionR\binserted\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"_\n" +
+	"\tInsertion\x12\x12\n" +
+	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
+	"\x04line\x18\x02 \x01(\x05R\x04line\x12\x16\n" +
+	"\x06column\x18\x03 \x01(\x05R\x06column\x12\x12\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\xa3\x01\n" +
 	"\x04Step\x12\x12\n" +
 	"\x04argv\x18\x01 \x03(\tR\x04argv\x120\n" +
 	"\x03env\x18\x02 \x03(\v2\x1e.yurt.runtime.v1.Step.EnvEntryR\x03env\x12\x1d\n" +
@@ -1311,64 +1394,66 @@ func file_runtime_proto_rawDescGZIP() []byte {
 	return file_runtime_proto_rawDescData
 }
 
-var file_runtime_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_runtime_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_runtime_proto_goTypes = []any{
 	(*DescribeRequest)(nil),    // 0: yurt.runtime.v1.DescribeRequest
 	(*DescribeResponse)(nil),   // 1: yurt.runtime.v1.DescribeResponse
 	(*Tool)(nil),               // 2: yurt.runtime.v1.Tool
 	(*PlanRequest)(nil),        // 3: yurt.runtime.v1.PlanRequest
 	(*PlanResponse)(nil),       // 4: yurt.runtime.v1.PlanResponse
-	(*Step)(nil),               // 5: yurt.runtime.v1.Step
-	(*File)(nil),               // 6: yurt.runtime.v1.File
-	(*InterpretRequest)(nil),   // 7: yurt.runtime.v1.InterpretRequest
-	(*InterpretResponse)(nil),  // 8: yurt.runtime.v1.InterpretResponse
-	(*DependencyRequest)(nil),  // 9: yurt.runtime.v1.DependencyRequest
-	(*DependencyResponse)(nil), // 10: yurt.runtime.v1.DependencyResponse
-	(*Error)(nil),              // 11: yurt.runtime.v1.Error
-	(*KernelRequest)(nil),      // 12: yurt.runtime.v1.KernelRequest
-	(*KernelResponse)(nil),     // 13: yurt.runtime.v1.KernelResponse
-	nil,                        // 14: yurt.runtime.v1.PlanRequest.ToolsEntry
-	nil,                        // 15: yurt.runtime.v1.PlanResponse.EnvEntry
-	nil,                        // 16: yurt.runtime.v1.Step.EnvEntry
-	nil,                        // 17: yurt.runtime.v1.DependencyRequest.ToolsEntry
-	nil,                        // 18: yurt.runtime.v1.DependencyResponse.EnvEntry
-	nil,                        // 19: yurt.runtime.v1.DependencyResponse.RunEnvEntry
-	nil,                        // 20: yurt.runtime.v1.KernelRequest.ToolsEntry
-	nil,                        // 21: yurt.runtime.v1.KernelResponse.EnvEntry
+	(*Insertion)(nil),          // 5: yurt.runtime.v1.Insertion
+	(*Step)(nil),               // 6: yurt.runtime.v1.Step
+	(*File)(nil),               // 7: yurt.runtime.v1.File
+	(*InterpretRequest)(nil),   // 8: yurt.runtime.v1.InterpretRequest
+	(*InterpretResponse)(nil),  // 9: yurt.runtime.v1.InterpretResponse
+	(*DependencyRequest)(nil),  // 10: yurt.runtime.v1.DependencyRequest
+	(*DependencyResponse)(nil), // 11: yurt.runtime.v1.DependencyResponse
+	(*Error)(nil),              // 12: yurt.runtime.v1.Error
+	(*KernelRequest)(nil),      // 13: yurt.runtime.v1.KernelRequest
+	(*KernelResponse)(nil),     // 14: yurt.runtime.v1.KernelResponse
+	nil,                        // 15: yurt.runtime.v1.PlanRequest.ToolsEntry
+	nil,                        // 16: yurt.runtime.v1.PlanResponse.EnvEntry
+	nil,                        // 17: yurt.runtime.v1.Step.EnvEntry
+	nil,                        // 18: yurt.runtime.v1.DependencyRequest.ToolsEntry
+	nil,                        // 19: yurt.runtime.v1.DependencyResponse.EnvEntry
+	nil,                        // 20: yurt.runtime.v1.DependencyResponse.RunEnvEntry
+	nil,                        // 21: yurt.runtime.v1.KernelRequest.ToolsEntry
+	nil,                        // 22: yurt.runtime.v1.KernelResponse.EnvEntry
 }
 var file_runtime_proto_depIdxs = []int32{
 	2,  // 0: yurt.runtime.v1.DescribeResponse.tools:type_name -> yurt.runtime.v1.Tool
-	6,  // 1: yurt.runtime.v1.PlanRequest.files:type_name -> yurt.runtime.v1.File
-	14, // 2: yurt.runtime.v1.PlanRequest.tools:type_name -> yurt.runtime.v1.PlanRequest.ToolsEntry
-	6,  // 3: yurt.runtime.v1.PlanResponse.files:type_name -> yurt.runtime.v1.File
-	15, // 4: yurt.runtime.v1.PlanResponse.env:type_name -> yurt.runtime.v1.PlanResponse.EnvEntry
-	5,  // 5: yurt.runtime.v1.PlanResponse.compile:type_name -> yurt.runtime.v1.Step
-	16, // 6: yurt.runtime.v1.Step.env:type_name -> yurt.runtime.v1.Step.EnvEntry
-	6,  // 7: yurt.runtime.v1.DependencyRequest.files:type_name -> yurt.runtime.v1.File
-	17, // 8: yurt.runtime.v1.DependencyRequest.tools:type_name -> yurt.runtime.v1.DependencyRequest.ToolsEntry
-	6,  // 9: yurt.runtime.v1.DependencyResponse.files:type_name -> yurt.runtime.v1.File
-	18, // 10: yurt.runtime.v1.DependencyResponse.env:type_name -> yurt.runtime.v1.DependencyResponse.EnvEntry
-	19, // 11: yurt.runtime.v1.DependencyResponse.run_env:type_name -> yurt.runtime.v1.DependencyResponse.RunEnvEntry
-	20, // 12: yurt.runtime.v1.KernelRequest.tools:type_name -> yurt.runtime.v1.KernelRequest.ToolsEntry
-	6,  // 13: yurt.runtime.v1.KernelResponse.files:type_name -> yurt.runtime.v1.File
-	21, // 14: yurt.runtime.v1.KernelResponse.env:type_name -> yurt.runtime.v1.KernelResponse.EnvEntry
-	0,  // 15: yurt.runtime.v1.Runtime.Describe:input_type -> yurt.runtime.v1.DescribeRequest
-	3,  // 16: yurt.runtime.v1.Runtime.Plan:input_type -> yurt.runtime.v1.PlanRequest
-	7,  // 17: yurt.runtime.v1.Runtime.Interpret:input_type -> yurt.runtime.v1.InterpretRequest
-	9,  // 18: yurt.runtime.v1.Runtime.PlanDependencies:input_type -> yurt.runtime.v1.DependencyRequest
-	12, // 19: yurt.runtime.v1.Runtime.PlanKernel:input_type -> yurt.runtime.v1.KernelRequest
-	12, // 20: yurt.runtime.v1.Runtime.PlanZygote:input_type -> yurt.runtime.v1.KernelRequest
-	1,  // 21: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
-	4,  // 22: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
-	8,  // 23: yurt.runtime.v1.Runtime.Interpret:output_type -> yurt.runtime.v1.InterpretResponse
-	10, // 24: yurt.runtime.v1.Runtime.PlanDependencies:output_type -> yurt.runtime.v1.DependencyResponse
-	13, // 25: yurt.runtime.v1.Runtime.PlanKernel:output_type -> yurt.runtime.v1.KernelResponse
-	13, // 26: yurt.runtime.v1.Runtime.PlanZygote:output_type -> yurt.runtime.v1.KernelResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	7,  // 1: yurt.runtime.v1.PlanRequest.files:type_name -> yurt.runtime.v1.File
+	15, // 2: yurt.runtime.v1.PlanRequest.tools:type_name -> yurt.runtime.v1.PlanRequest.ToolsEntry
+	7,  // 3: yurt.runtime.v1.PlanResponse.files:type_name -> yurt.runtime.v1.File
+	16, // 4: yurt.runtime.v1.PlanResponse.env:type_name -> yurt.runtime.v1.PlanResponse.EnvEntry
+	6,  // 5: yurt.runtime.v1.PlanResponse.compile:type_name -> yurt.runtime.v1.Step
+	5,  // 6: yurt.runtime.v1.PlanResponse.inserted:type_name -> yurt.runtime.v1.Insertion
+	17, // 7: yurt.runtime.v1.Step.env:type_name -> yurt.runtime.v1.Step.EnvEntry
+	7,  // 8: yurt.runtime.v1.DependencyRequest.files:type_name -> yurt.runtime.v1.File
+	18, // 9: yurt.runtime.v1.DependencyRequest.tools:type_name -> yurt.runtime.v1.DependencyRequest.ToolsEntry
+	7,  // 10: yurt.runtime.v1.DependencyResponse.files:type_name -> yurt.runtime.v1.File
+	19, // 11: yurt.runtime.v1.DependencyResponse.env:type_name -> yurt.runtime.v1.DependencyResponse.EnvEntry
+	20, // 12: yurt.runtime.v1.DependencyResponse.run_env:type_name -> yurt.runtime.v1.DependencyResponse.RunEnvEntry
+	21, // 13: yurt.runtime.v1.KernelRequest.tools:type_name -> yurt.runtime.v1.KernelRequest.ToolsEntry
+	7,  // 14: yurt.runtime.v1.KernelResponse.files:type_name -> yurt.runtime.v1.File
+	22, // 15: yurt.runtime.v1.KernelResponse.env:type_name -> yurt.runtime.v1.KernelResponse.EnvEntry
+	0,  // 16: yurt.runtime.v1.Runtime.Describe:input_type -> yurt.runtime.v1.DescribeRequest
+	3,  // 17: yurt.runtime.v1.Runtime.Plan:input_type -> yurt.runtime.v1.PlanRequest
+	8,  // 18: yurt.runtime.v1.Runtime.Interpret:input_type -> yurt.runtime.v1.InterpretRequest
+	10, // 19: yurt.runtime.v1.Runtime.PlanDependencies:input_type -> yurt.runtime.v1.DependencyRequest
+	13, // 20: yurt.runtime.v1.Runtime.PlanKernel:input_type -> yurt.runtime.v1.KernelRequest
+	13, // 21: yurt.runtime.v1.Runtime.PlanZygote:input_type -> yurt.runtime.v1.KernelRequest
+	1,  // 22: yurt.runtime.v1.Runtime.Describe:output_type -> yurt.runtime.v1.DescribeResponse
+	4,  // 23: yurt.runtime.v1.Runtime.Plan:output_type -> yurt.runtime.v1.PlanResponse
+	9,  // 24: yurt.runtime.v1.Runtime.Interpret:output_type -> yurt.runtime.v1.InterpretResponse
+	11, // 25: yurt.runtime.v1.Runtime.PlanDependencies:output_type -> yurt.runtime.v1.DependencyResponse
+	14, // 26: yurt.runtime.v1.Runtime.PlanKernel:output_type -> yurt.runtime.v1.KernelResponse
+	14, // 27: yurt.runtime.v1.Runtime.PlanZygote:output_type -> yurt.runtime.v1.KernelResponse
+	22, // [22:28] is the sub-list for method output_type
+	16, // [16:22] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_runtime_proto_init() }
@@ -1382,7 +1467,7 @@ func file_runtime_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_runtime_proto_rawDesc), len(file_runtime_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

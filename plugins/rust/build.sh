@@ -77,4 +77,5 @@ if [ -n "$layer" ] && [ -n "$cargo" ]; then # a snippet that needs crates is a p
 	cp "$target/debug/main" "$out/main"
 	exit
 fi
-exec "$rustc" --crate-name main --edition 2021 -C prefer-dynamic -C rpath -C debuginfo=1 -C opt-level=1 -C debug-assertions=on -o "$out/main" "$entry"
+# In panics and their backtraces, a snippet has no directory.
+exec "$rustc" --remap-path-prefix "${entry%/*}/=" --crate-name main --edition 2021 -C prefer-dynamic -C rpath -C debuginfo=1 -C opt-level=1 -C debug-assertions=on -o "$out/main" "$entry"

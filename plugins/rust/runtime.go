@@ -15,6 +15,9 @@ const Version = "0.1.0"
 //go:embed build.sh
 var build []byte
 
+// snippet is the file of a snippet.
+const snippet = "main.rs"
+
 // rustupHome is where an installation for all users is.
 const rustupHome = "/usr/local/rustup"
 
@@ -51,12 +54,16 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	}
 	files := []plugins.File{{Path: "build.sh", Data: build, Mode: 0o644}}
 	entry := req.Entry
+	var inserted *plugins.Insertion
 	if entry == "" {
-		entry = path.Join(req.Dir, "main.rs")
-		files = append(files, plugins.File{Path: "main.rs", Data: []byte(wrap(req.Code)), Mode: 0o644})
+		var code string
+		code, inserted = wrap(req.Code)
+		entry = path.Join(req.Dir, snippet)
+		files = append(files, plugins.File{Path: snippet, Data: []byte(code), Mode: 0o644})
 	}
 	return plugins.Plan{
-		Files: files,
+		Inserted: inserted,
+		Files:    files,
 		Compile: []plugins.Step{{
 			Argv: []string{"/bin/sh", path.Join(req.Dir, "build.sh"), req.Tools["rustc"], req.Tools["cargo"], entry, req.Root, req.OutDir, req.CacheDir, req.Layer},
 		}},

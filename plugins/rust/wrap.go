@@ -3,24 +3,25 @@ package rust
 import (
 	"strings"
 
+	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
 // wrap puts a snippet without a main function into one. Items can stand there too,
 // only attributes of the whole crate cannot, and come first. With a question mark in
-// it, it is as if main returned a Result. The lines stay what they are; in the first,
-// columns move.
-func wrap(code string) string {
+// it, it is as if main returned a Result. Lines stay what they are, and what is inserted into one
+// is returned too.
+func wrap(code string) (string, *plugins.Insertion) {
 	blank := compiled.Blank(code, compiled.Dialect{Nested: true, Lifetimes: true})
 	if definesMain(blank) {
-		return code
+		return code, nil
 	}
 	from := crateAttributes(code, blank)
 	open, end := "fn main() {", "\n}\n"
 	if usesQuestionMark(blank) {
-		open, end = "fn main() -> Result<(), Box<dyn std::error::Error>> {", "\n;Ok(())}\n"
+		open, end = "#[allow(redundant_semicolons)] fn main() -> Result<(), Box<dyn std::error::Error>> {", "\n;Ok(())}\n"
 	}
-	return code[:from] + open + code[from:] + end
+	return code[:from] + open + code[from:] + end, compiled.Inserted(snippet, code[:from], open)
 }
 
 func definesMain(blank string) bool {

@@ -24,11 +24,11 @@ func TestCompileError(t *testing.T) {
 		"warning": {"▲ [WARNING] Suspicious\n\n    main.ts:1:1:\n", nil},
 		"one": {
 			"✘ [ERROR] Unexpected \"=\"\n\n    main.ts:3:10:\n      3 │ const y = = 2;\n        ╵           ^\n\n1 error\n",
-			&yurt.ExecutionError{Type: "CompileError", Message: `main.ts:3:10: Unexpected "="`, Stacktrace: []string{"main.ts:3:10"}},
+			&yurt.ExecutionError{Type: "CompileError", Message: `main.ts:3:11: Unexpected "="`, Stacktrace: []string{"main.ts:3:11"}},
 		},
 		"two": {
 			"✘ [ERROR] Could not resolve \"x\"\n\n    src/a.ts:1:7:\n      1 │ x\n\n  You can mark\n\n✘ [ERROR] Bad\n\n    src/b.ts:2:3:\n",
-			&yurt.ExecutionError{Type: "CompileError", Message: `src/a.ts:1:7: Could not resolve "x"`, Stacktrace: []string{"src/a.ts:1:7", "src/b.ts:2:3"}},
+			&yurt.ExecutionError{Type: "CompileError", Message: `src/a.ts:1:8: Could not resolve "x"`, Stacktrace: []string{"src/a.ts:1:8", "src/b.ts:2:4"}},
 		},
 		"no place": {"✘ [ERROR] Cannot read\n\n", &yurt.ExecutionError{Type: "CompileError", Message: "Cannot read", Stacktrace: []string{}}},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/yurtrun/yurt"
@@ -100,6 +101,8 @@ func (Runtime) Interpret(_ context.Context, failure plugins.Failure) (*yurt.Exec
 //	✘ [ERROR] Unexpected "="
 //
 //	    main.ts:3:10:
+//
+// Its columns are counted from 0.
 func compileError(failure plugins.Failure) *yurt.ExecutionError {
 	errors := regexp.MustCompile(`(?m)^\S* ?\[ERROR\] (.+)\n(?:\n +(\S+):(\d+):(\d+):$)?`).FindAllSubmatch(failure.Output, -1)
 	if len(errors) == 0 {
@@ -111,7 +114,11 @@ func compileError(failure plugins.Failure) *yurt.ExecutionError {
 			continue
 		}
 		name, _ := failure.UserPath(string(match[2]))
-		found.Stacktrace = append(found.Stacktrace, name+":"+string(match[3])+":"+string(match[4]))
+		column, err := strconv.Atoi(string(match[4]))
+		if err != nil {
+			continue
+		}
+		found.Stacktrace = append(found.Stacktrace, name+":"+string(match[3])+":"+strconv.Itoa(column+1))
 	}
 	if len(found.Stacktrace) > 0 {
 		found.Message = found.Stacktrace[0] + ": " + found.Message

@@ -21,6 +21,8 @@ type language struct {
 	project                map[string]string // prints hello
 	wrong                  string            // is refused in line 3
 	wrongPlace             string
+	wrongFirst             string // is refused in the second statement of its first line
+	firstPlace             string
 	crash                  string // fails in line 2
 	crashType, crashText   string
 	crashExit              int
@@ -36,6 +38,7 @@ func all() []language {
 				"main.go": "package main\n\nimport \"app/greet\"\n\nfunc main() { greet.Hello() }\n", "greet/greet.go": "package greet\n\nimport \"fmt\"\n\nfunc Hello() { fmt.Println(\"hello\") }\n",
 			},
 			wrong: "import \"fmt\"\n\nfmt.Println(x)\n", wrongPlace: "main.go:3:13: undefined: x",
+			wrongFirst: "print(1); f()\n", firstPlace: "main.go:1:11: undefined: f",
 			crash: "func f(a []int) int {\n\treturn a[5]\n}\nf(nil)\n", crashType: "RuntimeError", crashText: "index out of range [5] with length 0", crashExit: 2, crashStack: "main.f (main.go:2)",
 			oneMissing: "go",
 		},
@@ -44,6 +47,7 @@ func all() []language {
 			echo:  "use std::io::Read;\nfn main() {\n    let mut s = String::new();\n    std::io::stdin().read_to_string(&mut s).unwrap();\n    let a: Vec<String> = std::env::args().collect();\n    print!(\"{}|{}|{}\", a[1], a[2], s);\n    std::process::exit(7);\n}\n",
 			entry: "src/main.rs", project: map[string]string{"src/main.rs": "mod greet;\nfn main() { greet::hello(); }\n", "src/greet.rs": "pub fn hello() { println!(\"hello\"); }\n"},
 			wrong: "fn main() {\n\n    f();\n}\n", wrongPlace: "main.rs:3:5: cannot find function `f` in this scope [E0425]",
+			wrongFirst: "println!(\"ä\"); f();\n", firstPlace: "main.rs:1:16: cannot find function `f` in this scope [E0425]",
 			crash: "fn main() {\n    panic!(\"über\");\n}\n", crashType: "panic", crashText: "über", crashExit: 101, crashStack: "main::main (main.rs:2:5)",
 			oneMissing: "rustc",
 		},
@@ -55,6 +59,7 @@ func all() []language {
 				"src/lib/Greet.java": "package lib;\npublic class Greet { public static void hello() { System.out.println(\"hello\"); } }\n",
 			},
 			wrong: "public class A {\n  public static void main(String[] a) {\n    f();\n  }\n}\n", wrongPlace: "A.java:3:5: cannot find symbol: method f()",
+			wrongFirst: "int a = 1; f();\n", firstPlace: "Main.java:1:12: cannot find symbol: method f()",
 			crash: "String s = null;\nthrow new IllegalStateException(\"über\");\n", crashType: "java.lang.IllegalStateException", crashText: "über", crashExit: 1, crashStack: "Main.main(Main.java:2)",
 			oneMissing: "javac",
 		},
@@ -63,6 +68,7 @@ func all() []language {
 			echo:  "#include <stdio.h>\nint main(int argc, char **argv) {\n  char s[20] = \"\";\n  fgets(s, sizeof s, stdin);\n  printf(\"%s|%s|%s\", argv[1], argv[2], s);\n  return 7;\n}\n",
 			entry: "main.c", project: map[string]string{"main.c": "#include \"greet.h\"\nint main(void) { hello(); }\n", "include/greet.h": "void hello(void);\n", "src/greet.c": "#include <stdio.h>\nvoid hello(void) { puts(\"hello\"); }\n"},
 			wrong: "int main(void) {\n\n  f(x);\n}\n", wrongPlace: "main.c:3:5: ‘x’ undeclared (first use in this function)",
+			wrongFirst: "int a = 1; a = f;\n", firstPlace: "main.c:1:16: ‘f’ undeclared (first use in this function)",
 			crash: "#include <assert.h>\nint main(void) { assert(1 > 2); }\n", crashType: "Assertion", crashText: "1 > 2", crashExit: 134, crashStack: "main (main.c:2)",
 			oneMissing: "cc",
 		},
@@ -71,6 +77,7 @@ func all() []language {
 			echo:  "#include <cstdlib>\n#include <iostream>\nint main(int argc, char **argv) {\n  std::string s;\n  std::getline(std::cin, s);\n  std::cout << argv[1] << \"|\" << argv[2] << \"|\" << s;\n  return 7;\n}\n",
 			entry: "main.cpp", project: map[string]string{"main.cpp": "#include \"greet.h\"\nint main() { hello(); }\n", "greet.h": "void hello();\n", "greet.cc": "#include <cstdio>\nvoid hello() { puts(\"hello\"); }\n"},
 			wrong: "int main() {\n\n  f();\n}\n", wrongPlace: "main.cpp:3:3: ‘f’ was not declared in this scope",
+			wrongFirst: "int a = 1; f();\n", firstPlace: "main.cpp:1:12: ‘f’ was not declared in this scope",
 			crash: "#include <stdexcept>\nint main() { throw std::runtime_error(\"über\"); }\n", crashType: "std::runtime_error", crashText: "über", crashExit: 134,
 			oneMissing: "c++",
 		},
@@ -79,6 +86,7 @@ func all() []language {
 			echo:  "using System;\nclass P {\n  static int Main(string[] a) {\n    Console.Write(a[0] + \"|\" + a[1] + \"|\" + Console.In.ReadToEnd());\n    return 7;\n  }\n}\n",
 			entry: "app/Main.cs", project: map[string]string{"app/Main.cs": "class P { static void Main() { Greet.Hello(); } }\n", "Greet.cs": "static class Greet { public static void Hello() { System.Console.WriteLine(\"hello\"); } }\n"},
 			wrong: "using System;\n\nFoo();\n", wrongPlace: "main.cs:3:1: The name `Foo' does not exist in the current context [CS0103]",
+			wrongFirst: "int a = 1; Foo();\n", firstPlace: "main.cs:1:12: The name `Foo' does not exist in the current context [CS0103]",
 			crash: "using System;\nthrow new Exception(\"über\");\n", crashType: "System.Exception", crashText: "über", crashExit: 1, crashStack: "Program.Main (System.String[] args) (main.cs:2)",
 			oneMissing: "mcs",
 		},
@@ -128,11 +136,21 @@ func (l language) try(t *testing.T, e *executor.Executor, sandbox string) {
 			t.Errorf("exit code %d, %+v\n%s", r.ExitCode, r.Error, r.Stderr)
 		}
 	})
+	t.Run("compile error in the first line", func(t *testing.T) {
+		r := l.run(t, e, sandbox, yurt.ExecutionSpec{Code: l.wrongFirst})
+		if r.Error == nil || r.Error.Message != l.firstPlace {
+			t.Errorf("%+v, want %q", r.Error, l.firstPlace)
+		}
+		wantAsWritten(t, r, l.wrongFirst)
+	})
 	t.Run("run-time error", func(t *testing.T) {
 		r := l.run(t, e, sandbox, yurt.ExecutionSpec{Code: l.crash})
 		if r.Error == nil || r.Error.Type != l.crashType || r.Error.Message != l.crashText || r.ExitCode != l.crashExit ||
 			l.crashStack != "" && !slices.Contains(r.Error.Stacktrace, l.crashStack) {
 			t.Errorf("exit code %d, %+v\n%s", r.ExitCode, r.Error, r.Stderr)
+		}
+		if strings.Contains(r.Stderr, "/run/yurt") {
+			t.Errorf("a path of the run shows:\n%s", r.Stderr)
 		}
 	})
 	t.Run("nothing is left in the workspace", func(t *testing.T) {
@@ -150,6 +168,18 @@ func (l language) try(t *testing.T, e *executor.Executor, sandbox string) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// wantAsWritten checks that a compiler shows the line of the code as the user wrote it, if it shows
+// it at all, and no path of the run.
+func wantAsWritten(t *testing.T, r *yurt.Result, code string) {
+	t.Helper()
+	code = strings.TrimSpace(code)
+	for line := range strings.Lines(r.Stderr) {
+		if strings.Contains(line, "/run/yurt") || strings.Contains(line, code) && strings.TrimLeft(line, " 0123456789|") != code+"\n" {
+			t.Errorf("the compiler's output tells of more than the user wrote:\n%s", r.Stderr)
+		}
+	}
 }
 
 func (l language) spec(spec yurt.ExecutionSpec) yurt.ExecutionSpec {

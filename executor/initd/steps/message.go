@@ -25,6 +25,9 @@ type Plan struct {
 	Compile []Step   `json:"compile"`
 	Argv    []string `json:"argv"`   // what to become then
 	Control bool     `json:"result"` // whether that keeps descriptor 3
+	// Of what the steps print, see [Rewriter].
+	Hidden   []string   `json:"hidden,omitempty"`
+	Inserted *Insertion `json:"inserted,omitempty"`
 }
 
 // Step is a command that has to succeed.

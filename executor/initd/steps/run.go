@@ -49,7 +49,7 @@ func run(path string) (int, error) {
 		}
 	}
 	for i, step := range plan.Compile {
-		if report := step.carryOut(); report != nil {
+		if report := step.carryOut(NewRewriter(plan.Hidden, plan.Inserted)); report != nil {
 			report.Step = i
 			return report.exitCode(), send(*report)
 		}
@@ -59,12 +59,12 @@ func run(path string) (int, error) {
 }
 
 // carryOut runs the step and returns nil if it succeeded.
-func (s Step) carryOut() *Report {
+func (s Step) carryOut(rewriter *Rewriter) *Report {
 	path, err := exec.LookPath(s.Argv[0])
 	if err != nil {
 		return &Report{ExitCode: exitMissing, Missing: err.Error()}
 	}
-	output := &head{to: os.Stderr}
+	output := &head{to: os.Stderr, rewriter: rewriter}
 	cmd := exec.Cmd{Path: path, Args: s.Argv, Env: s.Env, Stdout: output, Stderr: output, WaitDelay: drainTime}
 	if err := cmd.Start(); err != nil {
 		return &Report{ExitCode: exitMissing, Missing: err.Error()}
@@ -84,6 +84,7 @@ func (s Step) carryOut() *Report {
 	err = cmd.Wait()
 	close(ended)
 	ending.Wait()
+	output.pass(rewriter.Flush())
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
 		return nil
 	}
@@ -130,13 +131,18 @@ func send(report Report) error {
 // head passes on what is written to it and keeps the beginning. It reports no error: a
 // step does not end because nobody reads its output any more.
 type head struct {
-	to   io.Writer
-	kept []byte
+	to       io.Writer
+	rewriter *Rewriter
+	kept     []byte
 }
 
 // Write implements io.Writer.
 func (h *head) Write(data []byte) (int, error) {
+	h.pass(h.rewriter.Write(data))
+	return len(data), nil
+}
+
+func (h *head) pass(data []byte) {
 	h.kept = append(h.kept, data[:min(len(data), MaxOutput-len(h.kept))]...)
 	_, _ = h.to.Write(data) // see above
-	return len(data), nil
 }
