@@ -45,6 +45,7 @@ const (
 	CodeTemplateNotFound     Code = "template_not_found"     // no such template
 	CodeTemplateInvalid      Code = "template_invalid"       // the template does not decode or validate
 	CodeTemplateExists       Code = "template_exists"        // a template of that name exists
+	CodeTemplateInUse        Code = "template_in_use"        // other templates extend it
 	CodeIdempotencyConflict  Code = "idempotency_conflict"   // the Idempotency-Key was used with another request
 	CodeForbidden            Code = "forbidden"              // the caller may not do this, such as a page of another origin
 	CodeLanguageNotSupported Code = "language_not_supported" // the template or node has no such language
@@ -109,6 +110,7 @@ func codeTable() map[Code]codeRow {
 		CodeTemplateNotFound:     {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeTemplateInvalid:      {http.StatusUnprocessableEntity, codes.InvalidArgument, ExitError},
 		CodeTemplateExists:       {http.StatusConflict, codes.AlreadyExists, ExitError},
+		CodeTemplateInUse:        {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeIdempotencyConflict:  {http.StatusConflict, codes.AlreadyExists, ExitError},
 		CodeForbidden:            {http.StatusForbidden, codes.PermissionDenied, ExitError},
 		CodeLanguageNotSupported: {http.StatusBadRequest, codes.InvalidArgument, ExitError},

@@ -73,6 +73,7 @@ type Session struct {
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Env         map[string]string `json:"-"` // may hold secrets: never shown
 	HasFiles    bool              `json:"-"` // it was given files, which are nowhere but in its sandbox; of an ephemeral one
+	Template    *SessionTemplate  `json:"-"` // nil for a session of an older version, which has what its template says now
 	Resources   Resources         `json:"resources"`
 	Timeout     Duration          `json:"timeout"`      // lifetime
 	IdleTimeout Duration          `json:"idle_timeout"` // since the last activity
@@ -85,6 +86,19 @@ type Session struct {
 	ActiveAt    time.Time         `json:"active_at"`         // last request that used the sandbox
 	EndsBy      *time.Time        `json:"ends_by,omitempty"` // at the latest, since its node is drained
 	EndedAt     *time.Time        `json:"ended_at,omitempty"`
+}
+
+// SessionTemplate is what the executions of a session need of its template. A session keeps it,
+// since the template may be replaced or deleted while the session lives.
+type SessionTemplate struct {
+	Runtimes         []string `json:"runtimes"`
+	ExecutionTimeout Duration `json:"execution_timeout"`
+	OutputLimit      Size     `json:"output_limit"`
+}
+
+// ForSession returns what a session keeps of the template.
+func (t Template) ForSession() *SessionTemplate {
+	return &SessionTemplate{Runtimes: t.Runtimes, ExecutionTimeout: t.Session.ExecutionTimeout, OutputLimit: t.Session.OutputLimit}
 }
 
 // PlacementKind says where a session's sandbox came from.

@@ -10,11 +10,14 @@ import (
 // Template defines an environment: what the sandboxes of a session are made of.
 // It is a plain value; HCL and JSON decode to it.
 type Template struct {
-	Name        string            `json:"name"`
-	Description string            `json:"description,omitempty"`
-	RootFS      RootFS            `json:"rootfs"`
-	Runtimes    []string          `json:"runtimes"` // names of the language runtimes it can run
-	Env         map[string]string `json:"env,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Extends names the template that it was made from, if any. What it inherited is here: the name
+	// keeps that template from being deleted, and has no part in the JSON form.
+	Extends  string            `json:"-"`
+	RootFS   RootFS            `json:"rootfs"`
+	Runtimes []string          `json:"runtimes"` // names of the language runtimes it can run
+	Env      map[string]string `json:"env,omitempty"`
 	// Dependencies are packages that every execution finds, by the runtime whose package
 	// manager installs them.
 	Dependencies map[string][]string `json:"dependencies,omitempty"`
@@ -30,6 +33,13 @@ type Template struct {
 	Session   SessionLimits `json:"session"`
 	WarmPool  WarmPool      `json:"warm_pool,omitzero"`
 }
+
+const (
+	// DefaultTemplate is the template of a session that names none.
+	DefaultTemplate = "default"
+	// DefaultLanguage is that of code which names none, where the template has it among others.
+	DefaultLanguage = "python"
+)
 
 // RootFS says where a sandbox's root file system comes from.
 type RootFS struct {

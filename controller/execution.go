@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -180,7 +181,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 	if err != nil {
 		return yurt.ExecutionSpec{}, err
 	}
-	template, err := c.Template(ctx, session.TemplateID)
+	template, err := c.templateOf(ctx, session)
 	if err != nil {
 		return yurt.ExecutionSpec{}, err
 	}
@@ -189,8 +190,8 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		ID: yurt.NewExecutionID(), Kind: kind, Code: req.Code, Command: req.Command,
 		Files: req.Files, Entry: req.Entry, Args: req.Args, Dependencies: req.Dependencies,
 		Event: req.Event, Context: req.Context, Stdin: req.Stdin, Env: req.Env, Cwd: req.Cwd,
-		Timeout:     valueOr(req.Timeout, template.Session.ExecutionTimeout, defaults.ExecutionTimeout),
-		OutputLimit: valueOr(req.OutputLimit, template.Session.OutputLimit, defaults.OutputLimit),
+		Timeout:     valueOr(req.Timeout, template.ExecutionTimeout, defaults.ExecutionTimeout),
+		OutputLimit: valueOr(req.OutputLimit, template.OutputLimit, defaults.OutputLimit),
 	}
 	spec.StdinOpen = req.StdinOpen
 	if req.Terminal != nil {
@@ -207,7 +208,7 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		}
 	}
 	if req.Command == nil || kind == yurt.KindHandler && len(req.Dependencies) > 0 {
-		if spec.Language, err = c.language(ctx, template, req.Language); err != nil {
+		if spec.Language, err = c.language(ctx, session.TemplateID, template.Runtimes, req.Language); err != nil {
 			return yurt.ExecutionSpec{}, err
 		}
 	}
@@ -220,35 +221,80 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 	return spec, spec.Validate()
 }
 
-// language returns the language to run in: the one that was asked for, which has
-// to belong to a runtime of the template, or that of the template's only runtime.
-func (c *Controller) language(ctx context.Context, template yurt.Template, asked string) (string, error) {
-	has := "it has " + strings.Join(template.Runtimes, ", ")
-	if len(template.Runtimes) == 0 {
-		has = "it has none, only commands"
+// templateOf returns what a session has of its template.
+func (c *Controller) templateOf(ctx context.Context, session yurt.Session) (*yurt.SessionTemplate, error) {
+	if session.Template != nil {
+		return session.Template, nil
 	}
+	template, err := c.Template(ctx, session.TemplateID)
+	return template.ForSession(), err
+}
+
+// language returns the language to run in: the one that was asked for, which has to belong to one of
+// the runtimes of the template, or that of its only runtime, or [yurt.DefaultLanguage] among several.
+func (c *Controller) language(ctx context.Context, template string, has []string, asked string) (string, error) {
 	if asked == "" {
-		if len(template.Runtimes) == 1 {
-			return template.Runtimes[0], nil
+		switch {
+		case len(has) == 1:
+			return has[0], nil
+		case slices.Contains(has, yurt.DefaultLanguage):
+			return yurt.DefaultLanguage, nil
 		}
-		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "language", "give a language of template %s; %s", template.Name, has)
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "language", "give a language of template %s; %s", template, languages(has))
 	}
 	if err := yurt.ValidateName("language", asked); err != nil {
 		return "", err
 	}
-	if slices.Contains(template.Runtimes, asked) {
+	if slices.Contains(has, asked) {
 		return asked, nil
 	}
 	runtimes, err := c.Runtimes(ctx)
 	if err != nil {
 		return "", err
 	}
+	var having []string // runtimes of the language
 	for _, r := range runtimes {
-		if slices.Contains(template.Runtimes, r.Name) && slices.Contains(r.Languages, asked) {
+		if r.Name != asked && !slices.Contains(r.Languages, asked) {
+			continue
+		}
+		if slices.Contains(has, r.Name) {
 			return asked, nil
 		}
+		having = append(having, r.Name)
 	}
-	return "", yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "template %s has no language %.40q; %s", template.Name, asked, has)
+	others, err := c.templatesWith(ctx, having)
+	if err != nil {
+		return "", err
+	}
+	return "", yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "template %s has no language %.40q; %s%s", template, asked, languages(has), others)
+}
+
+func languages(has []string) string {
+	if len(has) == 0 {
+		return "it has none, only commands"
+	}
+	return "it has " + strings.Join(has, ", ")
+}
+
+// templatesWith says which templates have one of the runtimes.
+func (c *Controller) templatesWith(ctx context.Context, runtimes []string) (string, error) {
+	all, err := c.Templates(ctx)
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, t := range all {
+		if slices.ContainsFunc(t.Runtimes, func(name string) bool { return slices.Contains(runtimes, name) }) {
+			names = append(names, t.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "", nil
+	}
+	if more := len(names) - maxNamedTemplates; more > 0 {
+		names = append(names[:maxNamedTemplates], fmt.Sprintf("%d more", more))
+	}
+	return "; create a session of a template that has it: " + strings.Join(names, ", "), nil
 }
 
 // Execution returns the record of an execution, with its result once it has ended.

@@ -19,6 +19,8 @@ const (
 	placeLimit    = 2 * time.Minute // for making a sandbox
 	teardownLimit = time.Minute     // for destroying one
 	maxKeyBytes   = 256             // of an Idempotency-Key
+
+	maxNamedTemplates = 10 // that an error names at most
 )
 
 // CreateSessionRequest says what session to make. What is nil or empty takes the
@@ -111,6 +113,7 @@ func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest
 
 // newSession validates req and fills in the defaults.
 func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (yurt.Session, yurt.Template, error) {
+	req.TemplateID = cmp.Or(req.TemplateID, yurt.DefaultTemplate)
 	if err := validateCreate(req); err != nil {
 		return yurt.Session{}, yurt.Template{}, err
 	}
@@ -135,7 +138,7 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	return yurt.Session{
 		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, yurt.ModePersistent),
 		State: yurt.SessionCreating, Reason: "asked for", AgentID: req.AgentID,
-		Metadata: req.Metadata, Env: req.Env, HasFiles: len(req.Files) > 0, Resources: resources, Timeout: timeout, IdleTimeout: idle,
+		Metadata: req.Metadata, Env: req.Env, HasFiles: len(req.Files) > 0, Template: template.ForSession(), Resources: resources, Timeout: timeout, IdleTimeout: idle,
 		SandboxID: yurt.NewSandboxID(), Owner: c.id, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
 	}, template, nil
 }

@@ -285,8 +285,7 @@ func TestTemplateDefaults(t *testing.T) {
 	wantCode(t, err, yurt.CodeLanguageNotSupported)
 }
 
-// TestTemplateKernels: a template chooses a kernel that its runtime has. What no node knows
-// of is left for the session.
+// TestTemplateKernels: a template chooses a kernel that its runtime has.
 func TestTemplateKernels(t *testing.T) {
 	w := testWorld(t)
 	create := func(name, runtime, kernel string) error {
@@ -296,13 +295,10 @@ func TestTemplateKernels(t *testing.T) {
 	if err := create("jupyter", "python", "ipykernel"); err != nil {
 		t.Error(err)
 	}
-	if err := create("elsewhere", "ruby", "iruby"); err != nil {
-		t.Error(err)
-	}
-	for runtime, want := range map[string]string{"python": "give ipykernel", "node": "take it away"} {
-		err := create("unknown-"+runtime, runtime, "xeus")
+	for runtime, want := range map[string]string{"python": `did you mean "ipykernel"?`, "node": "take it away"} {
+		err := create("unknown-"+runtime, runtime, "ipykernels")
 		var coded *yurt.Error
-		if !errors.As(err, &coded) || coded.Code != yurt.CodeNotSupported || coded.Field != "kernels."+runtime || !strings.Contains(coded.Message, want) {
+		if !errors.As(err, &coded) || coded.Code != yurt.CodeTemplateInvalid || coded.Field != "kernels."+runtime || !strings.Contains(coded.Message, want) {
 			t.Errorf("%s: got %v", runtime, err)
 		}
 	}

@@ -147,8 +147,12 @@ type LateStore interface {
 
 // TemplateStore keeps the templates that users made.
 type TemplateStore interface {
-	// CreateTemplate adds t, or returns a [yurt.CodeTemplateExists] error.
-	CreateTemplate(ctx context.Context, t yurt.Template) error
+	// PutTemplates adds the templates, all of them or none. A name that is taken is a
+	// [yurt.CodeTemplateExists] error; with replace the template that has it is replaced.
+	PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error
+	// DeleteTemplate removes a template, and the size that its warm pool was given. One that
+	// others extend is a [yurt.CodeTemplateInUse] error that names them.
+	DeleteTemplate(ctx context.Context, name string) error
 	Template(ctx context.Context, name string) (yurt.Template, error)
 	// Templates lists every template, by name.
 	Templates(ctx context.Context) ([]yurt.Template, error)

@@ -2,11 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/suggest"
 )
 
 // Templates lists the built-in templates and those that users made, by name.
@@ -37,52 +40,134 @@ type TemplateNode interface {
 	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
 }
 
-// CreateTemplate adds a template, which package hcl has decoded and validated. One with
-// packages is added when a node has installed them; what their package managers print is
-// told.
+// CreateTemplate adds a template, as [Controller.PushTemplates] does.
 func (c *Controller) CreateTemplate(ctx context.Context, t yurt.Template, tell func(string) error) (yurt.Template, error) {
-	if err := validateTemplateName(t.Name); err != nil {
-		return yurt.Template{}, err
-	}
-	if _, ok := c.templates[t.Name]; ok {
-		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s is built in; choose another name", t.Name)
-	}
-	if err := c.validateKernels(ctx, t); err != nil {
-		return yurt.Template{}, err
-	}
-	if len(t.Dependencies) > 0 {
-		if _, err := c.store.Template(ctx, t.Name); err == nil {
-			return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name", t.Name)
-		}
-		if err := c.prepareTemplate(ctx, t, tell); err != nil {
-			return yurt.Template{}, err
-		}
-	}
-	return t, c.store.CreateTemplate(ctx, t)
+	return t, c.PushTemplates(ctx, []yurt.Template{t}, false, tell)
 }
 
-// validateKernels checks that there are the kernels that the template chooses, of runtimes that
-// some node has.
-func (c *Controller) validateKernels(ctx context.Context, t yurt.Template) error {
-	if len(t.Kernels) == 0 {
-		return nil
+// ReplaceTemplate gives a name another template, or its first. Sessions go on as they began; the
+// warm pool is filled anew.
+func (c *Controller) ReplaceTemplate(ctx context.Context, name string, t yurt.Template, tell func(string) error) (yurt.Template, error) {
+	if t.Name != name {
+		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "name", "the template is called %.80q and the path says %.80q; give the same name in both", t.Name, name)
+	}
+	return t, c.PushTemplates(ctx, []yurt.Template{t}, true, tell)
+}
+
+// PushTemplates adds templates, which package hcl has decoded and validated: all of them or none.
+// Those whose name is taken are refused, or replaced. Templates with packages are added when a node
+// has installed these; what the package managers print is told.
+func (c *Controller) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
+	there, err := c.Templates(ctx)
+	if err != nil {
+		return err
 	}
 	runtimes, err := c.Runtimes(ctx)
 	if err != nil {
 		return err
 	}
+	names := templateNames(append(there, templates...))
+	for i, t := range templates {
+		if slices.ContainsFunc(templates[:i], func(other yurt.Template) bool { return other.Name == t.Name }) {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "name", "template %s is given twice", t.Name)
+		}
+		if !replace && slices.Contains(names[:len(there)], t.Name) {
+			if _, builtIn := c.templates[t.Name]; !builtIn {
+				return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s exists; choose another name, or replace it", t.Name)
+			}
+		}
+		if err := c.validateTemplate(t, names, runtimes); err != nil {
+			return err
+		}
+	}
+	for _, t := range templates {
+		if len(t.Dependencies) == 0 {
+			continue
+		}
+		err := c.prepareTemplate(ctx, t, tell)
+		var coded *yurt.Error
+		if errors.As(err, &coded) {
+			return yurt.FieldErrorf(coded.Code, coded.Field, "template %s: %s", t.Name, coded.Message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.store.PutTemplates(ctx, templates, replace)
+}
+
+// DeleteTemplate removes a template that a user made. Sessions go on as they began; its warm pool
+// is emptied.
+func (c *Controller) DeleteTemplate(ctx context.Context, name string) error {
+	if _, ok := c.templates[name]; ok {
+		return yurt.Errorf(yurt.CodeForbidden, "template %s is built in and cannot be deleted", name)
+	}
+	return c.store.DeleteTemplate(ctx, name)
+}
+
+func templateNames(list []yurt.Template) []string {
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// validateTemplate checks what a template names: itself, the template that it was made from, and
+// the runtimes and kernels of the nodes.
+func (c *Controller) validateTemplate(t yurt.Template, names []string, runtimes []yurt.RuntimeInfo) error {
+	if err := validateTemplateName(t.Name); err != nil {
+		return err
+	}
+	if _, ok := c.templates[t.Name]; ok {
+		return yurt.FieldErrorf(yurt.CodeTemplateExists, "name", "template %s is built in and cannot be replaced; choose another name", t.Name)
+	}
+	if t.Extends != "" && !slices.Contains(names, t.Extends) {
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "extends", "template %s extends %.80q, which does not exist%s", t.Name, t.Extends, didYouMean(t.Extends, names))
+	}
+	if len(runtimes) == 0 {
+		return nil // there is no node, and nothing to compare with
+	}
+	known := make([]string, len(runtimes))
+	for i, r := range runtimes {
+		known[i] = r.Name
+	}
+	for _, name := range t.Runtimes {
+		if !slices.Contains(known, name) {
+			return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "runtimes", "template %s has the runtime %.80q, and no node has it%s; the nodes have %s",
+				t.Name, name, didYouMean(name, known), strings.Join(slices.Compact(known), ", "))
+		}
+	}
+	return validateKernels(t, runtimes)
+}
+
+func didYouMean(given string, names []string) string {
+	if name := suggest.Nearest(given, names); name != "" {
+		return fmt.Sprintf("; did you mean %q?", name)
+	}
+	return ""
+}
+
+// validateKernels checks that there are the kernels that the template chooses, of runtimes that
+// some node has.
+func validateKernels(t yurt.Template, runtimes []yurt.RuntimeInfo) error {
 	for _, language := range slices.Sorted(maps.Keys(t.Kernels)) {
-		var fault error
+		var (
+			fault   error
+			kernels []string
+		)
 		for _, r := range runtimes { // of several versions, one that has it is enough
 			if r.Name != language {
 				continue
 			}
+			kernels = append(kernels, r.Kernels...)
 			if fault = r.ValidateKernel("kernels."+language, t.Kernels[language]); fault == nil {
 				break
 			}
 		}
-		if fault != nil {
-			return fault
+		var coded *yurt.Error
+		if errors.As(fault, &coded) {
+			return yurt.FieldErrorf(yurt.CodeTemplateInvalid, coded.Field, "%s%s", coded.Message, didYouMean(t.Kernels[language], kernels))
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func (d *decoder) decode(t *templateBlock) error {
 		}
 	}
 	t.value.Name = t.name
-	t.value.Description = ""
+	t.value.Description, t.value.Extends = "", base.Name
 	layer.body(d.schema, "template", t.Body)
 	layer.validate()
 	t.value = WithDefaults(t.value)
@@ -150,6 +150,9 @@ func (l *layer) find(name string, at *hcl.Range) (base yurt.Template, found bool
 // extendable lists the names that `extends` is known to find.
 func (l *layer) extendable() []string {
 	names := keysOf(l.byName)
+	if l.parser.Names != nil {
+		return append(names, l.parser.Names()...)
+	}
 	if l.parser.Resolve != nil {
 		return names
 	}

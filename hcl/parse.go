@@ -23,6 +23,10 @@ type Parser struct {
 	// error ends the parse and is returned. Nil knows the templates of [Defaults].
 	Resolve func(name string) (yurt.Template, error)
 
+	// Names lists the templates that Resolve finds, to suggest one for a name that does not exist;
+	// nil suggests none of them.
+	Names func() []string
+
 	// Variables are values for variable blocks: text as it is for those of a simple
 	// type, an HCL expression such as ["a", "b"] for the others.
 	Variables map[string]string

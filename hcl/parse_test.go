@@ -26,15 +26,20 @@ func TestDefaults(t *testing.T) {
 		"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
 		"HOME": yurt.WorkspaceDir, "LANG": "C.UTF-8",
 	}
-	python := WithDefaults(yurt.Template{Name: "python-basic", Runtimes: []string{"python"}, Env: env})
+	python := WithDefaults(yurt.Template{Name: "python-basic", Extends: "shell-basic", Runtimes: []string{"python"}, Env: env})
 	shell := WithDefaults(yurt.Template{Name: "shell-basic", Env: env})
 	byName := map[string]yurt.Template{}
+	var languages []string
 	for _, template := range defaults {
 		if template.Description == "" {
 			t.Errorf("%s has no description", template.Name)
 		}
-		if language, ok := strings.CutSuffix(template.Name, "-basic"); language != "shell" && (!ok || !slices.Equal(template.Runtimes, []string{language})) {
+		language, basic := strings.CutSuffix(template.Name, "-basic")
+		switch {
+		case !basic && template.Name != yurt.DefaultTemplate, basic && language != "shell" && !slices.Equal(template.Runtimes, []string{language}):
 			t.Errorf("%s runs %q", template.Name, template.Runtimes)
+		case language != "shell" && basic:
+			languages = append(languages, language)
 		}
 		for _, path := range template.RootFS.HostPaths {
 			if !slices.Contains(yurt.OfferedHostPaths(), path) {
@@ -43,6 +48,9 @@ func TestDefaults(t *testing.T) {
 		}
 		template.Description = ""
 		byName[template.Name] = template
+	}
+	if all := slices.Sorted(slices.Values(byName[yurt.DefaultTemplate].Runtimes)); !slices.Equal(all, languages) {
+		t.Errorf("the template default runs %q, and there are templates of %q", all, languages)
 	}
 	if diff := cmp.Diff([]yurt.Template{python, shell}, []yurt.Template{byName["python-basic"], byName["shell-basic"]}); diff != "" {
 		t.Errorf("(- want, + got):\n%s", diff)
@@ -162,7 +170,7 @@ func TestResolve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := WithDefaults(yurt.Template{Name: "x", Runtimes: []string{"python"}, Resources: yurt.Resources{CPU: 4, PIDs: 8}})
+	want := WithDefaults(yurt.Template{Name: "x", Extends: "stored", Runtimes: []string{"python"}, Resources: yurt.Resources{CPU: 4, PIDs: 8}})
 	if diff := cmp.Diff([]yurt.Template{want}, got); diff != "" {
 		t.Error(diff)
 	}

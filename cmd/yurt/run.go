@@ -86,7 +86,7 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringVarP(&f.language, "language", "l", "", "language of FILE (default: from its extension)")
 	flags.StringVar(&f.entry, "entry", "", "the file of DIR to run")
 	flags.StringArrayVar(&f.dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
-	flags.StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the first that has the language)")
+	flags.StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the one called default, which has every language of the host)")
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
 	flags.BoolVar(&f.profile, "profile", false, "say where the time went, and how much memory it took")

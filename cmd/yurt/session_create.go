@@ -47,7 +47,7 @@ files and 16Mi go along; "yurt session cp" copies more.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createSession(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.template, "template", "t", "python-basic", "what its sandbox is made from")
+	flags.StringVarP(&f.template, "template", "t", yurt.DefaultTemplate, "what its sandbox is made from")
 	flags.StringVar(&f.mode, "mode", string(yurt.ModePersistent), "persistent, or ephemeral for one execution")
 	flags.StringVar(&f.agent, "agent", "", "the agent it belongs to")
 	flags.BoolVar(&f.reuse, "reuse", false, "with --agent: print a live session that the agent has, if it is of this template, with these resources and variables")

@@ -17,6 +17,7 @@ func newTemplateCommand(a *app) *cobra.Command {
 		newTemplateListCommand(a),
 		newTemplateShowCommand(a),
 		newTemplatePushCommand(a),
+		newTemplateRmCommand(a),
 	)
 	a.addServerFlag(cmd)
 	return cmd
@@ -39,7 +40,7 @@ func (a *app) templates(ctx context.Context, local bool) ([]yurt.Template, error
 }
 
 // findTemplate returns the template that name means: a built-in one, one of an HCL
-// file, or for "" the first built-in one that has the runtime.
+// file, or for "" the default one, which has to have the runtime.
 func findTemplate(name, runtime string, parser *hcl.Parser) (yurt.Template, error) {
 	if strings.HasSuffix(name, ".hcl") {
 		return templateOfFile(name, parser)
@@ -51,12 +52,12 @@ func findTemplate(name, runtime string, parser *hcl.Parser) (yurt.Template, erro
 	var names []string
 	for _, t := range builtin {
 		names = append(names, t.Name)
-		if t.Name == name || name == "" && slices.Contains(t.Runtimes, runtime) {
+		if t.Name == name || name == "" && t.Name == yurt.DefaultTemplate && slices.Contains(t.Runtimes, runtime) {
 			return t, nil
 		}
 	}
 	if name == "" {
-		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateNotFound, "no built-in template has the runtime %s; give --template with an .hcl file that has it", runtime)
+		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateNotFound, "the template %s has no runtime %s; give --template with an .hcl file that has it", yurt.DefaultTemplate, runtime)
 	}
 	return yurt.Template{}, yurt.FieldErrorf(yurt.CodeTemplateNotFound, "--template",
 		"there is no template %q; built in are %s, and an .hcl file can define another", name, strings.Join(names, ", "))

@@ -11,55 +11,66 @@ import (
 )
 
 func newTemplatePushCommand(a *app) *cobra.Command {
-	var variables variableFlags
+	var (
+		variables variableFlags
+		replace   bool
+	)
 	cmd := &cobra.Command{
 		Use:   "push FILE...",
 		Short: "Give the templates of files to a server",
 		Long: `Give the templates of files to a server, which keeps them. The files are checked here first,
 as yurt template validate does; templates that they extend are asked from the server.
+All of the templates are made, or, if one is refused, none.
+
+A template whose name is taken is refused; with --replace it takes the place of the other.
+Sessions that there are go on as they began, and warm pools are filled anew.
 
 A template with dependencies is there when a node has installed them. What the package
 managers print goes to standard error.`,
-		Example: "  yurt template push data.hcl\n  yurt template push base.hcl mine.hcl --var version=3.12",
+		Example: "  yurt template push data.hcl\n  yurt template push base.hcl mine.hcl --var version=3.12\n  yurt template push data.hcl --replace",
 		Args:    arguments(1, -1, "one FILE or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parser, err := variables.parser(a)
 			if err != nil {
 				return err
 			}
-			return a.pushTemplates(cmd.Context(), parser, args)
+			return a.pushTemplates(cmd.Context(), parser, args, replace)
 		},
 	}
 	variables.add(cmd)
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace templates that the server has by these names")
 	return cmd
 }
 
-func (a *app) pushTemplates(ctx context.Context, parser *hcl.Parser, files []string) error {
+func (a *app) pushTemplates(ctx context.Context, parser *hcl.Parser, files []string, replace bool) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
 	parser.Resolve = func(name string) (yurt.Template, error) { return client.Template(ctx, name) }
+	parser.Names = func() (names []string) {
+		list, _ := client.Templates(ctx) // without them the suggestion is only poorer
+		for _, t := range list {
+			names = append(names, t.Name)
+		}
+		return names
+	}
 	templates, err := parser.ParseFiles(files...)
 	if err != nil {
 		return err
 	}
-	made := make([]yurt.Template, 0, len(templates))
-	for _, t := range templates {
-		pushed, err := client.CreateTemplateStream(ctx, hcl.Encode(t), func(text string) error {
-			_, err := fmt.Fprint(a.stderr, text)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("template %s: %w", t.Name, err)
-		}
-		made = append(made, pushed)
-		if !a.json {
-			a.printf("%s\n", pushed.Name)
-		}
+	err = client.PushTemplates(ctx, templates, replace, func(text string) error {
+		_, err := fmt.Fprint(a.stderr, text)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if a.json {
-		return a.printJSON(made)
+		return a.printJSON(templates)
+	}
+	for _, t := range templates {
+		a.printf("%s\n", t.Name)
 	}
 	return nil
 }

@@ -49,7 +49,6 @@ func TestBadInput(t *testing.T) {
 		{name: "unknown query parameter", method: "GET", path: "/api/v1/sessions?colour=s3cret", code: yurt.CodeUnknownField, field: "colour"},
 
 		// POST /sessions.
-		{name: "no template", method: "POST", path: "/api/v1/sessions", body: `{}`, code: yurt.CodeInvalidArgument, field: "template_id"},
 		{name: "unknown template", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "none"}`, code: yurt.CodeTemplateNotFound, field: "template_id"},
 		{name: "control characters in a name", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "s3cret\u001b[2J"}`, code: yurt.CodeInvalidArgument, field: "template_id"},
 		{name: "unknown mode", method: "POST", path: "/api/v1/sessions", body: `{"template_id": "shell-basic", "mode": "s3cret"}`, code: yurt.CodeInvalidArgument, field: "mode"},
@@ -113,7 +112,7 @@ func TestBadInput(t *testing.T) {
 		{name: "handler without code", method: "POST", path: live + "/execute", body: `{"handler": "s3cret"}`, code: yurt.CodeInvalidArgument, field: "code"},
 		{name: "unknown language", method: "POST", path: live + "/execute", body: `{"code": "x", "language": "cobol"}`, code: yurt.CodeLanguageNotSupported, field: "language"},
 		{name: "language of another template", method: "POST", path: live + "/execute", body: `{"code": "x", "language": "js"}`, code: yurt.CodeLanguageNotSupported, field: "language"},
-		{name: "no language where there are two", method: "POST", path: polyglot + "/execute", body: `{"code": "x"}`, code: yurt.CodeInvalidArgument, field: "language"},
+		{name: "unknown language where there are two", method: "POST", path: polyglot + "/execute", body: `{"code": "x", "language": "cobol"}`, code: yurt.CodeLanguageNotSupported, field: "language"},
 		{name: "control characters in the language", method: "POST", path: live + "/execute", body: `{"code": "x", "language": "s3cret\n"}`, code: yurt.CodeInvalidArgument, field: "language"},
 		{name: "empty line", method: "POST", path: live + "/execute", body: `{"command": " "}`, code: yurt.CodeInvalidArgument, field: "command"},
 		{name: "empty argv", method: "POST", path: live + "/execute", body: `{"command": []}`, code: yurt.CodeInvalidArgument, field: "command"},

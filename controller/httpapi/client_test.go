@@ -47,7 +47,7 @@ func TestClient(t *testing.T) {
 	if template, err := c.Template(ctx, "mine"); err != nil || template.Name != "mine" {
 		t.Errorf("template %+v, error %v", template, err)
 	}
-	if list, err := c.Templates(ctx); err != nil || len(list) != 4 {
+	if list, err := c.Templates(ctx); err != nil || len(list) != 5 {
 		t.Errorf("templates %+v, error %v", list, err)
 	}
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/test/contract"
 )
 
 func TestSessionLife(t *testing.T) {
@@ -206,7 +207,7 @@ func TestTemplates(t *testing.T) {
 	s := newServer(t)
 	var list struct{ Templates []yurt.Template }
 	s.do(t, "GET", "/api/v1/templates", "").decode(t, &list)
-	if len(list.Templates) != 3 || list.Templates[0].Name != "polyglot" {
+	if len(list.Templates) != 4 || list.Templates[0].Name != "default" {
 		t.Errorf("templates %+v", list)
 	}
 	for _, test := range []struct{ name, body, contentType string }{
@@ -228,6 +229,42 @@ func TestTemplates(t *testing.T) {
 	without := newServer(t, func(c *httpapi.Config) { c.ParseTemplateHCL, c.ParseTemplateJSON = nil, nil })
 	wantProblem(t, without.do(t, "POST", "/api/v1/templates", `{}`), yurt.CodeNotSupported, "Content-Type")
 	wantProblem(t, without.do(t, "POST", "/api/v1/templates", `x`, "Content-Type", "application/hcl"), yurt.CodeNotSupported, "Content-Type")
+}
+
+// TestTemplatesGo replaces and deletes templates, and makes several at once, by the client.
+func TestTemplatesGo(t *testing.T) {
+	s := newServer(t)
+	c, ctx := contract.Client(t, s.URL), t.Context()
+	base, told := yurt.Template{Name: "base", Runtimes: []string{"python"}}, func(string) error { return nil }
+	extending := yurt.Template{Name: "more", Runtimes: []string{"python"}, Extends: "base"}
+	if err := c.PushTemplates(ctx, []yurt.Template{base, extending}, false, told); err != nil {
+		t.Fatal(err)
+	}
+	wantClientError(t, c.PushTemplates(ctx, []yurt.Template{{Name: "third"}, base}, false, told), yurt.CodeTemplateExists, "name")
+	if _, err := c.Template(ctx, "third"); yurt.CodeOf(err) != yurt.CodeTemplateNotFound {
+		t.Errorf("a template of a push that failed is there: %v", err)
+	}
+	if err := c.PushTemplates(ctx, []yurt.Template{base}, true, told); err != nil {
+		t.Error("replacing by a push:", err)
+	}
+	wantClientError(t, c.DeleteTemplate(ctx, "base"), yurt.CodeTemplateInUse, "")
+	for _, name := range []string{"more", "base"} {
+		if err := c.DeleteTemplate(ctx, name); err != nil {
+			t.Error(err)
+		}
+	}
+	wantClientError(t, c.DeleteTemplate(ctx, "base"), yurt.CodeTemplateNotFound, "")
+	wantClientError(t, c.DeleteTemplate(ctx, "python-basic"), yurt.CodeForbidden, "")
+	for range 2 { // made, and replaced
+		if made, err := c.ReplaceTemplate(ctx, "put", []byte("put")); err != nil || made.Name != "put" {
+			t.Errorf("template %+v, error %v", made, err)
+		}
+	}
+	_, err := c.ReplaceTemplate(ctx, "put", []byte("other"))
+	wantClientError(t, err, yurt.CodeInvalidArgument, "name")
+	batch := "/api/v1/templates/batch"
+	wantProblem(t, s.do(t, "POST", batch, `{"templates": []}`), yurt.CodeInvalidArgument, "templates")
+	wantProblem(t, s.do(t, "POST", batch, `{"templates": [{"name": "a"}], "extends": {"b": "a"}}`), yurt.CodeInvalidArgument, "extends")
 }
 
 func TestServerPages(t *testing.T) {

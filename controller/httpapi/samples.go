@@ -20,9 +20,9 @@ func jsonSamples() map[string][]sample {
 	only := func(title string, value object) []sample { return []sample{{"sample", title, value}} }
 	return map[string][]sample{
 		"create-session": {
-			{"minimal", "A session for Python", object{"template_id": "python-basic"}},
+			{"minimal", "A session for every language of the host", object{"template_id": "default"}},
 			{"with-limits", "With limits, files and an environment", object{
-				"template_id": "python-basic", "mode": "persistent", "timeout": "1h", "idle_timeout": "10m",
+				"template_id": "default", "mode": "persistent", "timeout": "1h", "idle_timeout": "10m",
 				"resources": object{"cpu": 0.5, "memory": "256Mi"}, "env": object{"LANG": "C.UTF-8"},
 				"metadata": object{"task": "report"}, "files": object{"data/input.csv": "a,b\n1,2\n"},
 			}},
@@ -49,6 +49,13 @@ func jsonSamples() map[string][]sample {
 		"archive-files":       only("A directory to pack", object{"path": "data"}),
 		"drain-node":          only("Two minutes for the sessions on it", object{"grace": "2m"}),
 		"set-pool":            only("One or two sandboxes", object{"min": 1, "max": 2}),
+		"replace-template": only("Python with more memory", object{
+			"name": "python-large", "runtimes": []string{"python"}, "resources": object{"memory": "2Gi"},
+		}),
+		"push-templates": only("Two templates", object{"templates": []object{
+			{"name": "tests", "runtimes": []string{"python"}},
+			{"name": "builds", "runtimes": []string{"bash"}, "resources": object{"memory": "1Gi"}},
+		}}),
 		"create-template": only("Python with more memory", object{
 			"name": "python-large", "runtimes": []string{"python"}, "resources": object{"memory": "1Gi"},
 		}),

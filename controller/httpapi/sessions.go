@@ -12,7 +12,7 @@ import (
 
 // createSessionBody is the body of POST /sessions.
 type createSessionBody struct {
-	TemplateID  string            `json:"template_id" doc:"Name of the template." example:"python-basic"`
+	TemplateID  string            `json:"template_id,omitempty" doc:"Name of the template. Default default, which has every language of the host." example:"default"`
 	Mode        yurt.Mode         `json:"mode,omitempty" enum:"ephemeral,persistent" doc:"ephemeral: one execution; persistent: many, until it ends. Default persistent."`
 	AgentID     string            `json:"agent_id,omitempty" doc:"Whose session it is. It is placed where sessions of the same agent were, if that can be."`
 	Reuse       bool              `json:"reuse,omitempty" doc:"Answer with a live persistent session that the agent has, if it is of this template, with these resources and this environment; a paused one is resumed. Needs agent_id, and not mode ephemeral."`

@@ -2,6 +2,8 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -36,6 +38,21 @@ type (
 		Accept string `header:"Accept" hidden:"true"`
 		templateSource
 	}
+	replaceTemplateInput struct {
+		ID     string `path:"id" doc:"Name of the template." example:"python-large"`
+		Accept string `header:"Accept" hidden:"true"`
+		templateSource
+	}
+	pushInput struct {
+		Accept string `header:"Accept" hidden:"true"`
+		jsonBody[pushBody]
+	}
+	// pushBody is the body of POST /templates/batch.
+	pushBody struct {
+		Templates jsonParam         `json:"templates" doc:"The templates, in the form that POST /templates takes one."`
+		Extends   map[string]string `json:"extends,omitempty" doc:"For a template, the name of the one that it was made from. That one cannot be deleted as long as this one is there."`
+		Replace   bool              `json:"replace,omitempty" doc:"Templates whose name is taken are replaced; otherwise they are refused."`
+	}
 	templateInput struct {
 		ID string `path:"id" doc:"Name of the template." example:"python-basic"`
 	}
@@ -50,34 +67,81 @@ type (
 	}
 )
 
+const (
+	templatePath = "/templates/{id}"
+	// howTemplates ends the description of an operation that makes templates.
+	howTemplates = " One with `dependencies` is there when these are installed, which takes as long as it takes: `Accept: text/event-stream` shows how it goes."
+)
+
 func (a *API) registerTemplates() {
 	register(a, huma.Operation{
 		OperationID: "list-templates", Method: http.MethodGet, Path: "/templates",
 		Summary: "List templates", Tags: []string{tagTemplates},
 	}, a.listTemplates)
 	register(a, huma.Operation{
-		OperationID: "get-template", Method: http.MethodGet, Path: "/templates/{id}",
+		OperationID: "get-template", Method: http.MethodGet, Path: templatePath,
 		Summary: "Show a template", Tags: []string{tagTemplates},
 	}, a.getTemplate)
 	register(a, huma.Operation{
 		OperationID: "create-template", Method: http.MethodPost, Path: "/templates", DefaultStatus: http.StatusCreated,
 		Summary: "Create a template", Tags: []string{tagTemplates},
-		Description: "From JSON, or from HCL (application/hcl or text/plain) that holds one template block. " +
-			"One with `dependencies` is there when these are installed, which takes as long as it takes: `Accept: text/event-stream` shows how it goes.",
-		Responses: map[string]*huma.Response{
-			"201": {Description: "The template.", Content: map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[yurt.Template](a, "Template")}}},
-			"200": {Description: "With `Accept: text/event-stream`: how it goes.", Content: map[string]*huma.MediaType{typeEventStream: {Schema: eventSchema(schemaOf[templateEvent](a, "TemplateEvent"))}}},
-		},
+		Description: "From JSON, or from HCL (application/hcl or text/plain) that holds one template block." + howTemplates,
+		Responses:   a.templateResponses("201", "The template.", schemaOf[yurt.Template](a, "Template")),
 	}, a.createTemplate)
-	a.documentBody(a.registered(http.MethodPost, "/templates"), map[string]*huma.MediaType{
-		typeJSON: {Schema: sourceSchema(a.huma.OpenAPI().Components.Schemas, schemaOf[yurt.Template](a, "Template"))},
-		typeHCL:  {Schema: &huma.Schema{Type: huma.TypeString}},
-		typeText: {Schema: &huma.Schema{Type: huma.TypeString}},
-	})
+	register(a, huma.Operation{
+		OperationID: "replace-template", Method: http.MethodPut, Path: templatePath,
+		Summary: "Replace a template, or create it", Tags: []string{tagTemplates},
+		Description: "From what creates one, of the same name. Sessions that there are go on as they began; the warm pool is filled anew; templates that extend it stay as they are." + howTemplates,
+		Responses:   a.templateResponses("200", "The template, or with `Accept: text/event-stream` how it goes.", schemaOf[yurt.Template](a, "Template")),
+	}, a.replaceTemplate)
+	register(a, huma.Operation{
+		OperationID: "delete-template", Method: http.MethodDelete, Path: templatePath, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a template", Tags: []string{tagTemplates},
+		Description: "Sessions that there are go on as they began; its warm pool is emptied. One that others extend is refused with their names, and so is one that is built in.",
+	}, a.deleteTemplate)
+	register(a, huma.Operation{
+		OperationID: "push-templates", Method: http.MethodPost, Path: "/templates/batch",
+		Summary: "Create several templates at once", Tags: []string{tagTemplates},
+		Description: "All of them or none." + howTemplates,
+		Responses:   a.templateResponses("200", "The templates, or with `Accept: text/event-stream` how it goes.", schemaOf[templateList](a, "Templates")),
+	}, a.pushTemplates)
+	a.documentTemplateBodies()
 	register(a, huma.Operation{
 		OperationID: "list-runtimes", Method: http.MethodGet, Path: "/runtimes",
 		Summary: "List the installed language runtimes", Tags: []string{tagTemplates},
 	}, a.listRuntimes)
+}
+
+// templateResponses describes the answers of an operation that makes templates: its own, and the
+// events.
+func (a *API) templateResponses(status, description string, schema *huma.Schema) map[string]*huma.Response {
+	own := &huma.Response{Description: description, Content: map[string]*huma.MediaType{typeJSON: {Schema: schema}}}
+	all := map[string]*huma.Response{status: own}
+	if all["200"] == nil {
+		all["200"] = &huma.Response{Description: "With `Accept: text/event-stream`: how it goes.", Content: map[string]*huma.MediaType{}}
+	}
+	all["200"].Content[typeEventStream] = &huma.MediaType{Schema: eventSchema(schemaOf[templateEvent](a, "TemplateEvent"))}
+	return all
+}
+
+func (a *API) documentTemplateBodies() {
+	source := func() *huma.Schema {
+		return sourceSchema(a.huma.OpenAPI().Components.Schemas, schemaOf[yurt.Template](a, "Template"))
+	}
+	for _, op := range []*huma.Operation{a.registered(http.MethodPost, "/templates"), a.registered(http.MethodPut, templatePath)} {
+		a.documentBody(op, map[string]*huma.MediaType{
+			typeJSON: {Schema: source()},
+			typeHCL:  {Schema: &huma.Schema{Type: huma.TypeString}},
+			typeText: {Schema: &huma.Schema{Type: huma.TypeString}},
+		})
+	}
+	body := schemaOf[pushBody](a, "PushTemplates")
+	limit := maxPushed
+	least := 1
+	a.huma.OpenAPI().Components.Schemas.SchemaFromRef(body.Ref).Properties["templates"] = &huma.Schema{
+		Type: huma.TypeArray, Items: source(), MinItems: &least, MaxItems: &limit,
+	}
+	a.documentBody(a.registered(http.MethodPost, "/templates/batch"), map[string]*huma.MediaType{typeJSON: {Schema: body}})
 }
 
 func (a *API) listTemplates(ctx context.Context, _ *struct{}) (*listTemplatesOutput, error) {
@@ -104,18 +168,68 @@ func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*hum
 	if err != nil {
 		return nil, err
 	}
-	if in.Accept != "" && checkType(in.Accept, []string{typeEventStream}) == nil {
-		return a.streamTemplate(parsed), nil
-	}
-	t, err := a.ctl.CreateTemplate(ctx, parsed, func(string) error { return nil })
+	return a.makeTemplates(ctx, in.Accept, []yurt.Template{parsed}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
+		t, err := a.ctl.CreateTemplate(ctx, parsed, tell)
+		return respond(http.StatusCreated, t, "Location", prefix+"/templates/"+t.Name), err
+	})
+}
+
+func (a *API) replaceTemplate(ctx context.Context, in *replaceTemplateInput) (*huma.StreamResponse, error) {
+	parsed, err := a.parseTemplate(in.templateSource)
 	if err != nil {
 		return nil, err
 	}
-	return respond(http.StatusCreated, t, "Location", prefix+"/templates/"+t.Name), nil
+	return a.makeTemplates(ctx, in.Accept, []yurt.Template{parsed}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
+		t, err := a.ctl.ReplaceTemplate(ctx, in.ID, parsed, tell)
+		return respond(http.StatusOK, t), err
+	})
 }
 
-// streamTemplate makes a template, and answers with how that goes.
-func (a *API) streamTemplate(parsed yurt.Template) *huma.StreamResponse {
+func (a *API) deleteTemplate(ctx context.Context, in *templateInput) (*struct{}, error) {
+	return nil, a.ctl.DeleteTemplate(ctx, in.ID)
+}
+
+// maxPushed is how many templates come at once at most, which is what HCL files may define together.
+const maxPushed = 256
+
+func (a *API) pushTemplates(ctx context.Context, in *pushInput) (*huma.StreamResponse, error) {
+	var sources []json.RawMessage
+	if err := json.Unmarshal(in.value.Templates, &sources); err != nil || len(sources) == 0 || len(sources) > maxPushed {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "templates", "the value must be an array of 1 to %d templates", maxPushed)
+	}
+	templates := make([]yurt.Template, len(sources))
+	named := map[string]bool{}
+	for i, source := range sources {
+		var err error
+		if templates[i], err = a.parseTemplate(templateSource{data: source, json: true}); err != nil {
+			return nil, fmt.Errorf("template %d: %w", i+1, err)
+		}
+		templates[i].Extends = in.value.Extends[templates[i].Name]
+		named[templates[i].Name] = true
+	}
+	for name := range in.value.Extends {
+		if !named[name] {
+			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "extends", "%.80q is not among the templates", name)
+		}
+	}
+	return a.makeTemplates(ctx, in.Accept, templates, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
+		err := a.ctl.PushTemplates(ctx, templates, in.value.Replace, tell)
+		return respond(http.StatusOK, templateList{templates}), err
+	})
+}
+
+// makeTemplates answers with what comes of create, or, if the caller accepts events, with how it
+// goes. The last of these has the first of the templates.
+func (a *API) makeTemplates(ctx context.Context, accept string, templates []yurt.Template,
+	create func(context.Context, func(string) error) (*huma.StreamResponse, error),
+) (*huma.StreamResponse, error) {
+	if accept == "" || checkType(accept, []string{typeEventStream}) != nil {
+		response, err := create(ctx, func(string) error { return nil })
+		if err != nil {
+			return nil, err
+		}
+		return response, nil
+	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		a.stream(ctx, "ask for the template again", func(making context.Context, stream *eventStream) error {
 			seq := uint64(0)
@@ -124,7 +238,7 @@ func (a *API) streamTemplate(parsed yurt.Template) *huma.StreamResponse {
 				event.Seq = seq
 				return stream.send(seq, event.Type, event)
 			}
-			t, err := a.ctl.CreateTemplate(making, parsed, func(text string) error {
+			_, err := create(making, func(text string) error {
 				if text == "" {
 					return nil
 				}
@@ -133,9 +247,9 @@ func (a *API) streamTemplate(parsed yurt.Template) *huma.StreamResponse {
 			if err != nil {
 				return send(templateEvent{Type: "failed", Problem: a.problemOf(making, err)})
 			}
-			return send(templateEvent{Type: "created", Template: &t})
+			return send(templateEvent{Type: "created", Template: &templates[0]})
 		})
-	}}
+	}}, nil
 }
 
 func (a *API) parseTemplate(source templateSource) (yurt.Template, error) {
@@ -153,7 +267,7 @@ func (a *API) parseTemplate(source templateSource) (yurt.Template, error) {
 		return yurt.Template{}, err
 	}
 	if len(list) != 1 {
-		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateInvalid, "the source defines %d templates; send one at a time", len(list))
+		return yurt.Template{}, yurt.Errorf(yurt.CodeTemplateInvalid, "the source defines %d templates; send one at a time, or all of them in JSON to /templates/batch", len(list))
 	}
 	return list[0], nil
 }

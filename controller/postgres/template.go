@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -10,20 +11,57 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
-// CreateTemplate implements controller.TemplateStore.
-func (s *Store) CreateTemplate(ctx context.Context, t yurt.Template) error {
-	body, err := record.EncodeTemplate(t)
-	if err != nil {
-		return err
+// PutTemplates implements controller.TemplateStore.
+func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
+	bodies := make([]string, len(templates))
+	for i, t := range templates {
+		var err error
+		if bodies[i], err = record.EncodeTemplate(t); err != nil {
+			return err
+		}
 	}
-	err = s.transact(ctx, "adding a template", func(*pgx.Batch) {}, func(writes *pgx.Batch) error {
-		queue(writes, "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?)", t.Name, body, time.Now().UnixNano())
+	var there []yurt.Template
+	return s.transact(ctx, "adding templates", readTemplates(&there), func(writes *pgx.Batch) error {
+		for i, t := range templates {
+			if !replace && slices.ContainsFunc(there, func(other yurt.Template) bool { return other.Name == t.Name }) {
+				return record.TemplateExists(t.Name)
+			}
+			queue(writes, "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body",
+				t.Name, bodies[i], time.Now().UnixNano())
+		}
 		return nil
 	})
-	if violates(err, "templates_pkey") {
-		return record.TemplateExists(t.Name)
+}
+
+// DeleteTemplate implements controller.TemplateStore.
+func (s *Store) DeleteTemplate(ctx context.Context, name string) error {
+	var there []yurt.Template
+	return s.transact(ctx, "deleting a template", readTemplates(&there), func(writes *pgx.Batch) error {
+		if err := record.MayDelete(name, there); err != nil {
+			return err
+		}
+		queue(writes, "DELETE FROM templates WHERE name = ?", name)
+		queue(writes, "DELETE FROM pools WHERE template = ?", name)
+		return nil
+	})
+}
+
+// readTemplates locks the templates against other changes until the transaction ends, and reads them.
+func readTemplates(into *[]yurt.Template) func(*pgx.Batch) {
+	return func(reads *pgx.Batch) {
+		reads.Queue("LOCK TABLE templates IN SHARE ROW EXCLUSIVE MODE")
+		queue(reads, "SELECT body FROM templates ORDER BY name").Query(func(rows pgx.Rows) error {
+			*into = nil
+			for rows.Next() {
+				t, err := scanTemplate(rows)
+				if err != nil {
+					return err
+				}
+				*into = append(*into, t)
+			}
+			return rows.Err()
+		})
 	}
-	return err
 }
 
 func scanTemplate(row record.Row) (yurt.Template, error) {

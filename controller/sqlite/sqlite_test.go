@@ -47,7 +47,7 @@ func TestConformance(t *testing.T) {
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?#% name.db")
 	first := open(t, path)
-	if err := first.CreateTemplate(t.Context(), yurt.Template{Name: "kept"}); err != nil {
+	if err := first.PutTemplates(t.Context(), []yurt.Template{{Name: "kept"}}, false); err != nil {
 		t.Fatal(err)
 	}
 	left := t.TempDir()
@@ -157,7 +157,7 @@ func TestMoreThanIsKept(t *testing.T) {
 func TestFileIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	store := open(t, filepath.Join(dir, "yurt.db"))
-	if err := store.CreateTemplate(t.Context(), yurt.Template{Name: "a"}); err != nil {
+	if err := store.PutTemplates(t.Context(), []yurt.Template{{Name: "a"}}, false); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)

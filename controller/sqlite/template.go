@@ -13,25 +13,52 @@ import (
 
 const selectTemplate = "SELECT body FROM templates WHERE name = ?"
 
-// CreateTemplate implements controller.TemplateStore.
-func (s *Store) CreateTemplate(ctx context.Context, t yurt.Template) error {
-	body, err := record.EncodeTemplate(t)
-	if err != nil {
-		return err
+// PutTemplates implements controller.TemplateStore.
+func (s *Store) PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error {
+	statement := "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+	if replace {
+		statement = "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT (name) DO UPDATE SET body = excluded.body"
 	}
-	result, err := s.write.exec(ctx, "INSERT INTO templates (name, body, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-		t.Name, body, time.Now().UnixNano())
-	if err != nil {
-		return fmt.Errorf("adding a template: %w", err)
-	}
-	added, err := result.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("adding a template: %w", err)
-	}
-	if added == 0 {
-		return record.TemplateExists(t.Name)
-	}
-	return nil
+	return s.write.transact(ctx, func(tx *transaction) error {
+		for _, t := range templates {
+			body, err := record.EncodeTemplate(t)
+			if err != nil {
+				return err
+			}
+			result, err := tx.exec(statement, t.Name, body, time.Now().UnixNano())
+			if err != nil {
+				return fmt.Errorf("adding a template: %w", err)
+			}
+			if added, err := result.RowsAffected(); err != nil {
+				return fmt.Errorf("adding a template: %w", err)
+			} else if added == 0 {
+				return record.TemplateExists(t.Name)
+			}
+		}
+		return nil
+	}, func(bool) {})
+}
+
+// DeleteTemplate implements controller.TemplateStore.
+func (s *Store) DeleteTemplate(ctx context.Context, name string) error {
+	s.pools.mu.Lock()
+	defer s.pools.mu.Unlock()
+	s.pools.known = nil
+	return s.write.transact(ctx, func(tx *transaction) error {
+		all, err := s.Templates(tx.ctx) // nobody else writes meanwhile
+		if err != nil {
+			return err
+		}
+		if err := record.MayDelete(name, all); err != nil {
+			return err
+		}
+		for _, statement := range []string{"DELETE FROM templates WHERE name = ?", "DELETE FROM pools WHERE template = ?"} {
+			if _, err := tx.exec(statement, name); err != nil {
+				return fmt.Errorf("deleting a template: %w", err)
+			}
+		}
+		return nil
+	}, func(bool) {})
 }
 
 // Template implements controller.TemplateStore.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,12 +248,11 @@ func testTemplates(t *testing.T, store controller.Store) {
 	}
 	a := b
 	a.Name = "a"
-	for _, template := range []yurt.Template{b, a} {
-		if err := store.CreateTemplate(ctx, template); err != nil {
-			t.Fatal(err)
-		}
+	a.Extends = "b"
+	if err := store.PutTemplates(ctx, []yurt.Template{b, a}, false); err != nil {
+		t.Fatal(err)
 	}
-	wantCode(t, store.CreateTemplate(ctx, yurt.Template{Name: "a"}), yurt.CodeTemplateExists)
+	wantCode(t, store.PutTemplates(ctx, []yurt.Template{{Name: "c"}, {Name: "a"}}, false), yurt.CodeTemplateExists)
 	got, err := store.Template(ctx, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -262,5 +262,38 @@ func testTemplates(t *testing.T, store controller.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantEqual(t, "templates", list, []yurt.Template{a, b})
+	wantEqual(t, "templates", list, []yurt.Template{a, b}) // and no c
+	testTemplatesGo(t, store, b)
+}
+
+// testTemplatesGo replaces and deletes templates: b, and a, which extends it.
+func testTemplatesGo(t *testing.T, store controller.Store, b yurt.Template) {
+	t.Helper()
+	ctx := t.Context()
+	b.Description, b.Extends = "another", ""
+	c := yurt.Template{Name: "c", Runtimes: []string{}}
+	if err := store.PutTemplates(ctx, []yurt.Template{b, c}, true); err != nil {
+		t.Fatal(err)
+	}
+	err := store.DeleteTemplate(ctx, "b")
+	if wantCode(t, err, yurt.CodeTemplateInUse); err != nil && !strings.Contains(err.Error(), "extended by a;") {
+		t.Errorf("the error does not name the template: %v", err)
+	}
+	wantCode(t, store.DeleteTemplate(ctx, "none"), yurt.CodeTemplateNotFound)
+	if err := store.SetPoolSize(ctx, "a", yurt.PoolSize{Min: 1, Max: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.DeleteTemplate(ctx, "a"); err != nil {
+		t.Fatal(err)
+	}
+	sizes, err := store.PoolSizes(ctx)
+	if _, has := sizes["a"]; has || err != nil {
+		t.Errorf("the pool of a deleted template has the size %+v, error %v", sizes["a"], err)
+	}
+	list, err := store.Templates(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.RootFS.HostPaths = []string{"/usr"}
+	wantEqual(t, "templates", list, []yurt.Template{b, c})
 }

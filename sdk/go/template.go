@@ -30,14 +30,53 @@ func (c *Client) Template(ctx context.Context, name string) (yurt.Template, erro
 // the packages are installed that the template names, if it names any.
 func (c *Client) CreateTemplate(ctx context.Context, source []byte) (yurt.Template, error) {
 	var t yurt.Template
-	err := c.roundTrip(ctx, creation(source), &t)
+	err := c.roundTrip(ctx, templateCall(http.MethodPost, "", source), &t)
 	return t, err
 }
 
 // CreateTemplateStream is [Client.CreateTemplate], and calls tell with what package managers
 // print meanwhile. When ctx ends or tell returns an error, there is no template.
 func (c *Client) CreateTemplateStream(ctx context.Context, source []byte, tell func(string) error) (yurt.Template, error) {
-	what := creation(source)
+	return c.followTemplate(ctx, templateCall(http.MethodPost, "", source), tell)
+}
+
+// ReplaceTemplate gives a name the template of an HCL source, which has that name too. Sessions
+// that there are go on as they began.
+func (c *Client) ReplaceTemplate(ctx context.Context, name string, source []byte) (yurt.Template, error) {
+	var t yurt.Template
+	err := c.roundTrip(ctx, templateCall(http.MethodPut, "/"+segment(name), source), &t)
+	return t, err
+}
+
+// DeleteTemplate removes a template. Sessions that there are go on as they began. One that others
+// extend is [yurt.CodeTemplateInUse].
+func (c *Client) DeleteTemplate(ctx context.Context, name string) error {
+	return c.roundTrip(ctx, call{method: http.MethodDelete, path: apiPrefix + "/templates/" + segment(name)}, nil)
+}
+
+// PushTemplates makes templates, all of them or none. One whose name is taken is
+// [yurt.CodeTemplateExists], or replaced. What package managers print is told.
+func (c *Client) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
+	body := struct {
+		Templates []yurt.Template   `json:"templates"`
+		Extends   map[string]string `json:"extends,omitempty"`
+		Replace   bool              `json:"replace,omitempty"`
+	}{templates, map[string]string{}, replace}
+	for _, t := range templates {
+		if t.Extends != "" {
+			body.Extends[t.Name] = t.Extends
+		}
+	}
+	what, err := postJSON(apiPrefix+"/templates/batch", body)
+	if err != nil {
+		return err
+	}
+	_, err = c.followTemplate(ctx, what, tell)
+	return err
+}
+
+// followTemplate sends a request that makes templates, and tells how it goes.
+func (c *Client) followTemplate(ctx context.Context, what call, tell func(string) error) (yurt.Template, error) {
 	what.header.Set("Accept", typeEventStream)
 	resp, err := c.send(ctx, what)
 	if err != nil {
@@ -71,10 +110,10 @@ func (c *Client) CreateTemplateStream(ctx context.Context, source []byte, tell f
 	return *made, nil
 }
 
-func creation(source []byte) call {
+func templateCall(method, below string, source []byte) call {
 	return call{
-		method: http.MethodPost,
-		path:   apiPrefix + "/templates",
+		method: method,
+		path:   apiPrefix + "/templates" + below,
 		header: http.Header{"Content-Type": {typeHCL}},
 		body:   bytes.NewReader(source),
 	}

@@ -459,7 +459,7 @@ func Templates() []yurt.Template {
 			Session: yurt.DefaultSessionLimits(),
 		}
 	}
-	return []yurt.Template{template("shell-basic"), template("python-basic", "python"), template("polyglot", "python", "node")}
+	return []yurt.Template{template("shell-basic"), template("python-basic", "python"), template("polyglot", "python", "node"), template(yurt.DefaultTemplate, "node", "python")}
 }
 
 // Placer returns a placer over the node.

@@ -46,10 +46,12 @@ type extras struct {
 	IOWeight int           `json:"io_weight,omitempty"`
 	Ulimits  yurt.Ulimits  `json:"ulimits,omitzero"`
 	HasFiles bool          `json:"has_files,omitempty"`
+
+	Template *yurt.SessionTemplate `json:"template,omitempty"`
 }
 
 func extrasOf(s yurt.Session) extras {
-	return extras{s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits, s.HasFiles}
+	return extras{s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits, s.HasFiles, s.Template}
 }
 
 // SessionChanges returns the values of what a step of a session's life can change:
@@ -128,7 +130,8 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 		decode(placement, &s.Placement),
 		decode(rest, &x),
 	)
-	s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits, s.HasFiles = x.DiskKind, x.IOWeight, x.Ulimits, x.HasFiles
+	s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits = x.DiskKind, x.IOWeight, x.Ulimits
+	s.HasFiles, s.Template = x.HasFiles, x.Template
 	return s, err
 }
 

@@ -3,13 +3,20 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/yurtrun/yurt"
 )
 
+// template is what is stored of a template.
+type template struct {
+	yurt.Template
+	Extends string `json:"extends,omitempty"`
+}
+
 // EncodeTemplate returns what is stored of a template.
 func EncodeTemplate(t yurt.Template) (string, error) {
-	body, err := json.Marshal(t)
+	body, err := json.Marshal(template{t, t.Extends})
 	if err != nil {
 		return "", fmt.Errorf("encoding a template: %w", err)
 	}
@@ -18,11 +25,31 @@ func EncodeTemplate(t yurt.Template) (string, error) {
 
 // DecodeTemplate reads it.
 func DecodeTemplate(body []byte) (yurt.Template, error) {
-	var t yurt.Template
+	var t template
 	if err := json.Unmarshal(body, &t); err != nil {
 		return yurt.Template{}, fmt.Errorf("decoding a template: %w", err)
 	}
-	return t, nil
+	t.Template.Extends = t.Extends
+	return t.Template, nil
+}
+
+// MayDelete says whether the template of that name can be deleted, of all that there are.
+func MayDelete(name string, all []yurt.Template) error {
+	var extending []string
+	found := false
+	for _, t := range all {
+		found = found || t.Name == name
+		if t.Extends == name {
+			extending = append(extending, t.Name)
+		}
+	}
+	switch {
+	case !found:
+		return TemplateNotFound(name)
+	case len(extending) > 0:
+		return yurt.Errorf(yurt.CodeTemplateInUse, "template %s is extended by %s; delete these first", name, strings.Join(extending, ", "))
+	}
+	return nil
 }
 
 // TemplateExists is the error for a name that is taken.

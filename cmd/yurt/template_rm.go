@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+func newTemplateRmCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "rm NAME...",
+		Aliases: []string{"delete"},
+		Short:   "Delete templates from a server",
+		Long: `Delete templates from a server. Sessions of theirs go on as they began, and their warm pools
+are emptied. A template that others extend is not deleted before these are, and a built-in
+one not at all.`,
+		Example:           "  yurt template rm data",
+		ValidArgsFunction: a.completesEach(templateNames),
+		Args:              arguments(1, -1, "one template NAME or more"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.removeTemplates(cmd.Context(), args) },
+	}
+}
+
+// removeTemplates deletes every template that it can before it fails for one that it cannot.
+func (a *app) removeTemplates(ctx context.Context, names []string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	deleted, failures := []string{}, []error{}
+	for _, name := range names {
+		if err := client.DeleteTemplate(ctx, name); err != nil {
+			failures = append(failures, err)
+			continue
+		}
+		deleted = append(deleted, name)
+		if !a.json {
+			a.printf("%s deleted\n", name)
+		}
+	}
+	if a.json {
+		if err := a.printJSON(deleted); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failures...)
+}
