@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/api"
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 // groupNetwork is what Nomad made for a group in bridge mode.
@@ -133,5 +136,30 @@ func TestUsersOfTheNode(t *testing.T) {
 		if u, err := userOf(name); err == nil {
 			t.Errorf("%q is %+v", name, u)
 		}
+	}
+}
+
+// older is an executor of before there were host names.
+type older struct{ api.Node }
+
+func (o older) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
+	if spec.Host.Hostname != "" {
+		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeMalformedBody, "the specification cannot be read: json: unknown field \"hostname\"")
+	}
+	return o.Node.CreateSandbox(ctx, spec)
+}
+
+// TestHostnameOfAnOlderExecutor: the driver of a newer version starts tasks on it.
+func TestHostnameOfAnOlderExecutor(t *testing.T) {
+	d := driverOf(t, older{rig.Executor(t)})
+	server := &driverServer{driver: d}
+	task := allocated(t, taskOf(t, `{"command":"sleep","args":["1000"]}`))
+	if _, err := server.StartTask(t.Context(), &drivers.StartTaskRequest{Task: task}); err != nil {
+		t.Fatal(err)
+	}
+	named := allocated(t, taskOf(t, `{"command":"sleep","args":["1000"],"hostname":"a"}`))
+	named.Id = "alloc/named/1"
+	if _, err := server.StartTask(t.Context(), &drivers.StartTaskRequest{Task: named}); err == nil || !strings.Contains(err.Error(), "hostname") {
+		t.Errorf("a name that the job asks for: %v", err)
 	}
 }

@@ -16,6 +16,7 @@ type plan struct {
 	names     []nameFile     // to be written first
 	slot      *yurt.SlotSpec // instead of those
 	ownLogs   bool           // whether the task itself bounds its logs
+	ownName   bool           // whether it asks for a host name
 	image     *TaskConfig    // set if the task has an image, which has its say in what to run
 }
 
@@ -41,7 +42,7 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{execution: c.execution(), names: names, ownLogs: c.Logs != nil}
+	p := plan{execution: c.execution(), names: names, ownLogs: c.Logs != nil, ownName: c.Hostname != ""}
 	if c.Image != "" {
 		if err := yurt.ValidateImage("image", c.Image); err != nil {
 			return plan{}, err

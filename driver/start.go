@@ -57,7 +57,7 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 		Version: handleVersion, Sandbox: plan.sandbox.ID, Execution: plan.execution.ID,
 		User: plan.execution.User, Cwd: plan.execution.Cwd, StartedAt: time.Now(),
 	}
-	if err := n.call(ctx, func(c *api.Client) error { return create(ctx, c, plan.sandbox) }); err != nil {
+	if err := plan.create(ctx, n); err != nil {
 		return handle{}, err
 	}
 	err = n.call(ctx, func(c *api.Client) error { return begin(ctx, c, plan.sandbox.ID, plan.execution) })
@@ -90,6 +90,20 @@ func (d *Driver) prepareHost(config *drivers.TaskConfig, p plan) {
 
 // cleanLimit bounds how long it may take to remove what is left of a task.
 const cleanLimit = time.Minute
+
+// create makes the task's sandbox. An executor of before host names were there refuses one. An
+// upgrade ends it some time after the older driver: until then tasks that ask for no name have none.
+func (p *plan) create(ctx context.Context, n *node) error {
+	try := func() error {
+		return n.call(ctx, func(c *api.Client) error { return create(ctx, c, p.sandbox) })
+	}
+	err := try()
+	if yurt.CodeOf(err) != yurt.CodeMalformedBody || p.ownName {
+		return err
+	}
+	p.sandbox.Host.Hostname = ""
+	return try()
+}
 
 // create makes the sandbox. One of that id is of an earlier call, of which nobody heard
 // the answer, and goes.

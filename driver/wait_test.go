@@ -10,13 +10,12 @@ import (
 
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
 // driverOf is a driver whose node's executor is e.
-func driverOf(t *testing.T, e *executor.Executor) *Driver {
+func driverOf(t *testing.T, e api.Node) *Driver {
 	t.Helper()
 	config := Config{StateDir: t.TempDir()}
 	listener, err := api.ListenUnix(t.Context(), config.socket())
