@@ -110,6 +110,8 @@ type Result struct {
 	StateLost bool      `json:"state_lost,omitempty"`
 	StartedAt time.Time `json:"started_at"`
 	EndedAt   time.Time `json:"ended_at"`
+	// Outline says which events there were; nil where that is not known. See [KeptResult].
+	Outline Outline `json:"-"`
 }
 
 // Types of [ExecutionError] that Yurt itself gives. Anything else is the name of
@@ -217,10 +219,12 @@ const (
 	// prints that installs its packages, and which other execution has its turn before it.
 	EventProgress EventType = "progress"
 	EventEnded    EventType = "ended"
+	// EventGap takes the place of events that are not kept any more.
+	EventGap EventType = "gap"
 )
 
-// Event is one step of an execution. Seq counts from 1 without gaps, so a watcher
-// that was cut off goes on after the last one it saw.
+// Event is one step of an execution. Seq counts from 1, so a watcher that was cut off goes on after
+// the last one it saw. An event keeps its number as long as the result is kept.
 type Event struct {
 	Seq       uint64        `json:"seq"`
 	Type      EventType     `json:"type"`
@@ -228,5 +232,6 @@ type Event struct {
 	Data      []byte        `json:"-"`                   // output or response; never cut inside a UTF-8 character unless the output is not UTF-8
 	Display   *DisplayEvent `json:"display,omitempty"`   // of display
 	Result    *Result       `json:"result,omitempty"`    // of ended
+	Gap       *Gap          `json:"gap,omitempty"`       // of gap
 	Execution *Execution    `json:"execution,omitempty"` // of started, from the API: the record as it began
 }

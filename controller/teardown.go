@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -168,11 +169,13 @@ type outputs struct {
 	stdout, stderr []byte
 	written        [2]int64
 	truncated      yurt.Truncated
+	events         yurt.OutlineBuilder
 }
 
 func (o *outputs) add(e yurt.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.events.Add(e)
 	switch e.Type {
 	case yurt.EventStdout:
 		o.written[0] += int64(len(e.Data))
@@ -194,6 +197,8 @@ func appendUpTo(buf, data []byte, limit int) (result []byte, truncated bool) {
 func (o *outputs) fill(result *yurt.Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	result.Stdout, result.Stderr, result.Truncated = string(o.stdout), string(o.stderr), o.truncated
+	result.Stdout, result.Stderr = strings.ToValidUTF8(string(o.stdout), "\ufffd"), strings.ToValidUTF8(string(o.stderr), "\ufffd")
+	result.Truncated = o.truncated
 	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = o.written[0], o.written[1]
+	result.Outline = o.events.Outline(result)
 }

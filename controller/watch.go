@@ -12,10 +12,8 @@ import (
 // until the ended event. Any number may watch, at any time while the result is
 // kept, and leaving ends nothing.
 //
-// Once the node has forgotten the execution the events come from the stored result:
-// one each for what was written to stdout and stderr. Their numbers are not those of
-// the live stream, so a watcher that comes back then, with a seq it had from the
-// live stream, may get the ended event alone; that holds the whole output.
+// Once the node has forgotten the execution the events come from the stored result, with the same
+// numbers. In place of what is not kept any more is an event of type [yurt.EventGap].
 func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, after uint64, each func(yurt.Event) error) error {
 	session, err := c.Session(ctx, sessionID)
 	if err != nil {
@@ -102,7 +100,7 @@ type watcher struct {
 }
 
 func (w *watcher) deliver(e yurt.Event) error {
-	if e.Seq <= w.last {
+	if e.Seq <= w.last && e.Type != yurt.EventEnded {
 		return nil
 	}
 	if w.failed = w.each(e); w.failed != nil {
@@ -125,6 +123,15 @@ func (w *watcher) replay(result *yurt.Result) error {
 	if result == nil {
 		return errors.New("replaying an execution: it ended without a result")
 	}
+	if result.Outline != nil {
+		return result.Replay(w.last, w.deliver)
+	}
+	return w.replayUnnumbered(result)
+}
+
+// replayUnnumbered is replay for a result of which it is not known which events there were: one of an
+// older version, or of a node that was lost. A watcher from the start has the output once.
+func (w *watcher) replayUnnumbered(result *yurt.Result) error {
 	var events []yurt.Event
 	if w.last == 0 {
 		events = append(events, yurt.Event{Type: yurt.EventStarted, At: result.StartedAt})
@@ -136,6 +143,8 @@ func (w *watcher) replay(result *yurt.Result) error {
 		if rest := result.Stderr[min(w.sent.stderr, len(result.Stderr)):]; rest != "" {
 			events = append(events, yurt.Event{Type: yurt.EventStderr, At: result.EndedAt, Data: []byte(rest)})
 		}
+	} else {
+		events = append(events, yurt.Event{Type: yurt.EventGap, At: result.EndedAt, Gap: &yurt.Gap{From: w.last + 1}})
 	}
 	events = append(events, yurt.Event{Type: yurt.EventEnded, At: result.EndedAt, Result: result})
 	for _, e := range events {

@@ -153,45 +153,14 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 	if r.stream != nil {
 		return e.watchStream(ctx, r, after, each)
 	}
-	seq := uint64(0)
-	messages := r.messageReader()
+	events := r.eventReader()
 	err = r.log.Follow(ctx, func(entry runlog.Entry) error {
-		event := yurt.Event{At: entry.At}
-		switch entry.Kind {
-		case runlog.Started:
-			event.Type = yurt.EventStarted
-		case runlog.Progress:
-			if len(entry.Data) == 0 {
+		return events.read(entry, func(event yurt.Event) error {
+			if event.Seq <= after {
 				return nil
 			}
-			event.Type, event.Data = yurt.EventProgress, entry.Data
-		case runlog.Stdout:
-			event.Type, event.Data = yurt.EventStdout, entry.Data
-		case runlog.Stderr:
-			event.Type, event.Data = yurt.EventStderr, entry.Data
-		case runlog.Ended:
-			result, err := decodeResult(entry.Data)
-			if err != nil {
-				return err
-			}
-			event.Type, event.Result = yurt.EventEnded, result
-		case runlog.Control:
-			return messages.each(entry, func(event yurt.Event) error {
-				if seq++; seq <= after {
-					return nil
-				}
-				event.Seq = seq
-				return each(event)
-			})
-		default:
-			return nil // not for watchers, and not counted
-		}
-		seq++
-		event.Seq = seq
-		if seq <= after {
-			return nil
-		}
-		return each(event)
+			return each(event)
+		})
 	})
 	if errors.Is(err, runlog.ErrClosed) {
 		return notFound(executionID)

@@ -31,9 +31,10 @@ func (r *run) end(result *yurt.Result) {
 	if result.Error != nil && result.Error.Stacktrace == nil {
 		result.Error.Stacktrace = []string{}
 	}
+	result.Outline = r.outline(result)
 	// The log lacks the entry only if the disk is full or it was closed; those who
 	// wait get the result all the same, watchers end with an error.
-	if data, err := json.Marshal(result); err == nil {
+	if data, err := json.Marshal(result.Kept()); err == nil {
 		if r.log.Append(runlog.Entry{Kind: runlog.Ended, At: result.EndedAt, Data: data}) != nil {
 			r.log.Close()
 		}
@@ -45,11 +46,11 @@ func (r *run) end(result *yurt.Result) {
 
 // decodeResult reads the data of an ended entry.
 func decodeResult(data []byte) (*yurt.Result, error) {
-	result := new(yurt.Result)
-	if err := json.Unmarshal(data, result); err != nil {
+	var kept yurt.KeptResult
+	if err := json.Unmarshal(data, &kept); err != nil {
 		return nil, fmt.Errorf("reading a result: %w", err)
 	}
-	return result, nil
+	return kept.Take(), nil
 }
 
 // assemble makes the result of a run that ended, or whose sandbox was lost.

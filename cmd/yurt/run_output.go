@@ -28,6 +28,8 @@ func (a *app) passOn(event yurt.Event) error {
 			text = "[shown in a way that a terminal cannot]"
 		}
 		event.Data = []byte(text + "\n")
+	case yurt.EventGap:
+		out, event.Data = a.stderr, []byte("yurt: some of what it printed is not kept any more\n")
 	default:
 		return nil
 	}

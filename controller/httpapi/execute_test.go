@@ -28,7 +28,7 @@ func TestExecute(t *testing.T) {
 		{"an event implies a handler", python, `{"code": "x", "event": null}`, map[string]string{"result": "null", "kind": `"handler"`}},
 		{"__timeout is not passed on", python, `{"code": "x", "event": {"__timeout": "2s", "a": 1}, "timeout": 1}`, map[string]string{"result": `{"a":1}`}},
 		{"a failure is no error of the request", python, `{"code": "raise"}`, map[string]string{"state": `"failed"`, "exit_code": "1", "error": `{"type":"ValueError","message":"raised","stacktrace":["line 1"]}`}},
-		{"output that is not UTF-8", python, `{"command": "raw"}`, map[string]string{"stdout": `"\ufffd\u0000"`}},
+		{"output that is not UTF-8", python, `{"command": "raw"}`, map[string]string{"stdout": `"�\u0000"`}},
 		{"environment", python, `{"command": "env A", "env": {"A": "b"}}`, map[string]string{"stdout": `"b\n"`}},
 		{"limits as text", python, `{"command": "true", "timeout": "1m", "output_limit": "1Mi"}`, map[string]string{"exit_code": "0"}},
 	}

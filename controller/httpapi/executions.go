@@ -63,6 +63,7 @@ func (a *API) registerExecutions() {
 		OperationID: "watch-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}/events",
 		Summary: "Watch an execution", Tags: []string{tagExecutions},
 		Description: "Numbered events, from the first or after `Last-Event-ID`, until the one that says it ended. Any number may watch, also afterwards. " +
+			"An event keeps its number as long as the result is kept. What cannot be told again, as the pieces of a streamed response or output that is not UTF-8, is one event of type `gap`, which says what is missing; the result in the last event has the output as text. " +
 			"A request to upgrade to a WebSocket gets each event as a text message, the same object, and status 1000 after the last.",
 		Responses: map[string]*huma.Response{
 			"101": {Description: "The events, by WebSocket."},

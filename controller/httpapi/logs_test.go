@@ -37,7 +37,7 @@ func TestLogs(t *testing.T) {
 	for i, want := range []struct {
 		kind yurt.EventType
 		text string
-	}{{yurt.EventStdout, "one\n"}, {yurt.EventStderr, "two\n"}, {yurt.EventStdout, "\xff\x00"}, {yurt.EventStdout, "three\n"}} {
+	}{{yurt.EventStdout, "one\n"}, {yurt.EventStderr, "two\n"}, {yurt.EventStdout, "\ufffd\x00"}, {yurt.EventStdout, "three\n"}} {
 		if got := entries[i]; got.Type != want.kind || string(got.Data) != want.text || got.At.IsZero() {
 			t.Errorf("entry %d is %+v %q, want %+v", i, got, got.Data, want)
 		}

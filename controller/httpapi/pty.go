@@ -49,6 +49,7 @@ type terminalMessage struct {
 	Rows        uint16               `json:"rows,omitempty"`         // of resize
 	Cols        uint16               `json:"cols,omitempty"`
 	Signal      json.RawMessage      `json:"signal,omitempty"` // of signal
+	Gap         *yurt.Gap            `json:"gap,omitempty"`    // of gap
 }
 
 func (a *API) registerTerminal() {
@@ -56,7 +57,7 @@ func (a *API) registerTerminal() {
 		OperationID: "open-terminal", Method: http.MethodGet, Path: "/sessions/{id}/pty",
 		Summary: "Open a terminal in a session, by WebSocket", Tags: []string{tagExecutions},
 		Description: "Starts a shell, or `command`, with a terminal, or attaches to an execution that has one. Binary messages are what is typed and what is shown, one message for each event. " +
-			"Text messages are JSON objects: the server sends `{\"type\": \"started\", \"execution_id\"}` first and `{\"type\": \"exited\", \"exit_code\", \"error\"}` last; " +
+			"Text messages are JSON objects: the server sends `{\"type\": \"started\", \"execution_id\"}` first and `{\"type\": \"exited\", \"exit_code\", \"error\"}` last, and `{\"type\": \"gap\", \"gap\"}` in place of what cannot be shown again; " +
 			"the client may send `{\"type\": \"resize\", \"rows\", \"cols\"}` and `{\"type\": \"signal\", \"signal\"}`. " +
 			"A client that closes the connection with status 1000 hangs up; one whose connection breaks can attach again.",
 		Responses: map[string]*huma.Response{"101": {Description: "The terminal."}},
@@ -125,6 +126,8 @@ func (t *terminalStream) show(ctx context.Context, e yurt.Event) error {
 	switch e.Type {
 	case yurt.EventStdout, yurt.EventStderr:
 		return sendSocket(ctx, t.conn, websocket.MessageBinary, e.Data)
+	case yurt.EventGap:
+		return t.sendText(ctx, terminalMessage{Type: "gap", Gap: e.Gap})
 	case yurt.EventEnded:
 		return t.sendText(ctx, terminalMessage{Type: "exited", ExitCode: &e.Result.ExitCode, Error: e.Result.Error})
 	default:

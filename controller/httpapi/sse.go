@@ -24,23 +24,24 @@ const (
 // eventBody is the data of one event on a stream.
 type eventBody struct {
 	Seq         uint64             `json:"seq" doc:"Counts from 1; the id of the event."`
-	Type        yurt.EventType     `json:"type" enum:"started,progress,stdout,stderr,display,response,ended"`
+	Type        yurt.EventType     `json:"type" enum:"started,progress,stdout,stderr,display,response,gap,ended"`
 	At          time.Time          `json:"at"`
 	ExecutionID string             `json:"execution_id,omitempty" doc:"Of started."`
 	Execution   *yurt.Execution    `json:"execution,omitempty" doc:"Of started: the record as it began."`
 	Data        *string            `json:"data,omitempty" doc:"Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what the package manager prints, or what the execution waits for."`
 	DataBase64  []byte             `json:"data_base64,omitempty" doc:"In place of data, for what is not UTF-8."`
 	Display     *yurt.DisplayEvent `json:"display,omitempty" doc:"Of display: what code in a context shows."`
+	Gap         *yurt.Gap          `json:"gap,omitempty" doc:"Of gap: events that are not kept any more, in whose place it is. Its seq is that of the last of them."`
 	Result      *yurt.Result       `json:"result,omitempty" doc:"Of ended."`
 }
 
 func newEventBody(e yurt.Event, of yurt.Execution) eventBody {
-	body := eventBody{Seq: e.Seq, Type: e.Type, At: e.At, Display: e.Display, Result: e.Result}
+	body := eventBody{Seq: e.Seq, Type: e.Type, At: e.At, Display: e.Display, Gap: e.Gap, Result: e.Result}
 	switch {
 	case e.Type == yurt.EventStarted:
 		of.State, of.Result = yurt.ExecutionRunning, nil
 		body.ExecutionID, body.Execution = of.ID, &of
-	case e.Type == yurt.EventEnded, e.Type == yurt.EventDisplay:
+	case e.Type == yurt.EventEnded, e.Type == yurt.EventDisplay, e.Type == yurt.EventGap:
 	case utf8.Valid(e.Data):
 		text := string(e.Data)
 		body.Data = &text

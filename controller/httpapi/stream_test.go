@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/httpapi"
 )
 
@@ -25,6 +27,7 @@ type sseEvent struct {
 		ExecutionID string          `json:"execution_id"`
 		Data        *string         `json:"data"`
 		DataBase64  []byte          `json:"data_base64"`
+		Gap         *yurt.Gap       `json:"gap"`
 		Result      json.RawMessage `json:"result"`
 	}
 }
@@ -109,6 +112,9 @@ func (s *stream) rest() []string {
 		if e.data.Data != nil {
 			text += " " + *e.data.Data
 		}
+		if gap := e.data.Gap; gap != nil {
+			text += fmt.Sprintf(" %d-%d stdout %d-%d", gap.From, gap.To, gap.Stdout.From, gap.Stdout.To)
+		}
 		if e.data.DataBase64 != nil {
 			text += fmt.Sprintf(" %x", e.data.DataBase64)
 		}
@@ -141,13 +147,15 @@ func TestStream(t *testing.T) {
 		t.Fatal(a.body)
 	}
 	s.eventually(t, func() bool { return s.node.Count() == 0 })
-	// The node has forgotten it: the events come from the stored result.
-	want = []string{"1 started", "2 stdout 610aff00c3bc0a", "3 stderr b\n", "4 ended"}
+	// The node has forgotten it: the events come from the stored result, where that has them.
+	want[3] = "4 gap 4-4 stdout 2-4"
 	if diff := cmp.Diff(want, s.openStream(t, "GET", events, "").rest()); diff != "" {
 		t.Error("replay from the store (-want +got):\n" + diff)
 	}
-	if diff := cmp.Diff([]string{"5 ended"}, s.openStream(t, "GET", events, "", "Last-Event-ID", "4").rest()); diff != "" {
-		t.Error("replay from the store after an event (-want +got):\n" + diff)
+	for after := range want {
+		if diff := cmp.Diff(want[after:], s.openStream(t, "GET", events, "", "Last-Event-ID", strconv.Itoa(after)).rest()); diff != "" {
+			t.Errorf("replay from the store after event %d (-want +got):\n%s", after, diff)
+		}
 	}
 }
 

@@ -178,8 +178,9 @@ func receiveResult(stream grpc.ServerStreamingClient[proto.WaitExecutionResponse
 	if err := receive(stream.Recv, func(res *proto.WaitExecutionResponse) error { return whole.add(res.GetResult()) }); err != nil {
 		return nil, err
 	}
-	result := new(yurt.Result)
-	return result, decodeAnswer(whole.Bytes(), result)
+	var kept yurt.KeptResult
+	err := decodeAnswer(whole.Bytes(), &kept)
+	return kept.Take(), err
 }
 
 // ForgetExecution implements [Node].

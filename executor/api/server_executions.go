@@ -89,7 +89,7 @@ func (s *executionServer) sendResult(sandboxID, executionID string, stream grpc.
 	if err != nil {
 		return err
 	}
-	data, err := encode(result)
+	data, err := encode(result.Kept())
 	if err != nil {
 		return err
 	}

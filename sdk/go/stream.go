@@ -60,7 +60,7 @@ func (c *Client) ExecuteStream(ctx context.Context, sessionID string, req Execut
 }
 
 // WatchExecution calls each with every event after seq, in order, until the ended
-// event. It reconnects as [Client.ExecuteStream] does.
+// event. In place of events that are not kept any more is one of type [yurt.EventGap]. It reconnects as [Client.ExecuteStream] does.
 func (c *Client) WatchExecution(ctx context.Context, sessionID, executionID string, after uint64, each func(yurt.Event) error) error {
 	return c.follow(ctx, sessionID, executionID, &watch{each: each, last: after})
 }
@@ -170,6 +170,7 @@ type eventBody struct {
 	Data       *string            `json:"data"`
 	DataBase64 []byte             `json:"data_base64"` // output that is not UTF-8
 	Display    *yurt.DisplayEvent `json:"display"`
+	Gap        *yurt.Gap          `json:"gap"`
 	Execution  *yurt.Execution    `json:"execution"`
 	Result     *yurt.Result       `json:"result"`
 }
@@ -179,10 +180,10 @@ func (w *watch) dispatch(data []byte) error {
 	if err := json.NewDecoder(strings.NewReader(string(data))).Decode(&body); err != nil {
 		return fmt.Errorf("reading an event: %w", err)
 	}
-	if body.Seq <= w.last {
+	if body.Seq <= w.last && body.Type != yurt.EventEnded { // a last one that was never there is passed over
 		return nil
 	}
-	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Display: body.Display, Result: body.Result, Execution: body.Execution}
+	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Display: body.Display, Result: body.Result, Gap: body.Gap, Execution: body.Execution}
 	if body.Data != nil {
 		event.Data = []byte(*body.Data)
 	}

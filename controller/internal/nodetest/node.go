@@ -257,9 +257,21 @@ func (r *run) execute(s *sandbox, spec yurt.ExecutionSpec, release <-chan struct
 	}
 	result.EndedAt = time.Now().UTC()
 	result.Metrics.DurationMS = float64(result.EndedAt.Sub(result.StartedAt)) / float64(time.Millisecond)
+	result.Stdout = strings.ToValidUTF8(result.Stdout, "\ufffd")
+	result.Outline = r.outline(result)
 	r.emit(yurt.Event{Type: yurt.EventEnded, Result: result})
 	r.result = result
 	close(r.done)
+}
+
+func (r *run) outline(result *yurt.Result) yurt.Outline {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var builder yurt.OutlineBuilder
+	for _, e := range r.events {
+		builder.Add(e)
+	}
+	return builder.Outline(result)
 }
 
 // step does what a word says and returns how many words that took.

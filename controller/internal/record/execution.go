@@ -26,7 +26,7 @@ func ExecutionValues(e yurt.Execution) []any {
 func ResultValues(result *yurt.Result) ([]any, error) {
 	rest := *result
 	rest.Stdout, rest.Stderr = "", ""
-	body, err := json.Marshal(rest)
+	body, err := json.Marshal(rest.Kept())
 	if err != nil {
 		return nil, fmt.Errorf("encoding a result: %w", err)
 	}
@@ -55,10 +55,11 @@ func ScanWithResult(row Row) (yurt.Execution, error) {
 	if err != nil || body == nil {
 		return e, err
 	}
-	e.Result = &yurt.Result{}
-	if err := json.Unmarshal(body, e.Result); err != nil {
+	var kept yurt.KeptResult
+	if err := json.Unmarshal(body, &kept); err != nil {
 		return yurt.Execution{}, fmt.Errorf("decoding a result: %w", err)
 	}
+	e.Result = kept.Take()
 	e.Result.Stdout, e.Result.Stderr = string(stdout), string(stderr)
 	return e, nil
 }

@@ -1,0 +1,68 @@
+package executor
+
+import (
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+// eventReader makes the events of an execution of the entries of its log, in their order.
+type eventReader struct {
+	seq      uint64 // of the last event
+	messages *messageReader
+}
+
+func (r *run) eventReader() *eventReader { return &eventReader{messages: r.messageReader()} }
+
+// read calls each with the events that an entry is: most are one, some are none.
+func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) error {
+	next := func(event yurt.Event) error {
+		d.seq++
+		event.Seq = d.seq
+		return each(event)
+	}
+	event := yurt.Event{At: entry.At, Data: entry.Data}
+	switch entry.Kind {
+	case runlog.Started:
+		event.Type, event.Data = yurt.EventStarted, nil
+	case runlog.Progress:
+		if len(entry.Data) == 0 {
+			return nil
+		}
+		event.Type = yurt.EventProgress
+	case runlog.Stdout:
+		event.Type = yurt.EventStdout
+	case runlog.Stderr:
+		event.Type = yurt.EventStderr
+	case runlog.Ended:
+		result, err := decodeResult(entry.Data)
+		if err != nil {
+			return err
+		}
+		event.Type, event.Data, event.Result = yurt.EventEnded, nil, result
+	case runlog.Control:
+		return d.messages.each(entry, next)
+	default:
+		return nil // not for watchers, and not counted
+	}
+	return next(event)
+}
+
+// outline says which events the run has had, for its result; nil if that cannot be read, or is not
+// kept.
+func (r *run) outline(result *yurt.Result) yurt.Outline {
+	if r.record.unlimited() {
+		return nil
+	}
+	var builder yurt.OutlineBuilder
+	events := r.eventReader()
+	err := r.readLog(func(entry runlog.Entry) error {
+		return events.read(entry, func(event yurt.Event) error {
+			builder.Add(event)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil
+	}
+	return builder.Outline(result)
+}

@@ -1,0 +1,176 @@
+package yurt
+
+import (
+	"encoding/binary"
+	"time"
+)
+
+// Gap says which events of an execution cannot be told any more, and which part of its output they
+// had. Output that is text can still be taken from the result.
+type Gap struct {
+	From uint64 `json:"from" doc:"Number of the first event that is missing."`
+	// To is 0 where it is not known how many there were.
+	To     uint64     `json:"to,omitempty" doc:"Number of the last event that is missing. Absent where it is not known how many there were."`
+	Stdout *ByteRange `json:"stdout,omitempty" doc:"What they had of stdout."`
+	Stderr *ByteRange `json:"stderr,omitempty" doc:"What they had of stderr."`
+}
+
+// ByteRange is a part of a stream of output, as the program wrote it.
+type ByteRange struct {
+	From int64 `json:"from" doc:"Offset of its first byte."`
+	To   int64 `json:"to" doc:"Offset of the byte after its last."`
+}
+
+// Replay calls each with the events after a number that the execution with this result had, in
+// order and with their numbers. What is not kept any more of neighbouring events is one gap, whose
+// number is that of the last of them. The event of the end comes in any case. The result must have
+// an outline.
+func (r *Result) Replay(after uint64, each func(Event) error) error {
+	if len(r.Outline) == 0 {
+		return errBadOutline
+	}
+	p := &replay{result: r, after: after, each: each, flags: r.Outline[0], at: r.StartedAt}
+	for rest := []byte(r.Outline[1:]); len(rest) > 0; {
+		var err error
+		if rest, err = p.step(rest); err != nil {
+			return err
+		}
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	return each(Event{Seq: p.seq + 1, Type: EventEnded, At: r.EndedAt, Result: r})
+}
+
+// replay is where the telling of a result's events is.
+type replay struct {
+	result   *Result
+	after    uint64
+	each     func(Event) error
+	flags    byte
+	seq      uint64 // of the last event
+	at       time.Time
+	told     [2]int64 // bytes of stdout and stderr, as they were written
+	text     [2]int   // the same, as the result has them
+	displays int
+	gap      *Gap
+}
+
+// step takes the next event off the outline, and returns the rest.
+func (p *replay) step(outline []byte) (rest []byte, err error) {
+	kind, rest := outline[0], outline[1:]
+	if kind == outlineRest {
+		return p.skipRest(rest)
+	}
+	var pause, size uint64
+	for _, into := range []*uint64{&pause, &size} {
+		n := 0
+		if *into, n = binary.Uvarint(rest); n <= 0 {
+			return nil, errBadOutline
+		}
+		rest = rest[n:]
+	}
+	variant, number := kind&^7, int(kind&7)
+	kinds := outlineKinds()
+	if number >= len(kinds) || variant > outlineSkip {
+		return nil, errBadOutline
+	}
+	e := Event{Type: kinds[number]}
+	if stream := streamIndex(e.Type); variant == outlineSkip && stream >= 0 {
+		p.text[stream] += int(min(size, MaxOutputLimit))
+		return rest, nil
+	}
+	p.seq++
+	p.at = p.at.Add(time.Duration(pause) * time.Millisecond)
+	e.Seq, e.At = p.seq, p.at
+	switch e.Type {
+	case EventStarted:
+	case EventProgress:
+		if size > uint64(len(rest)) {
+			return nil, errBadOutline
+		}
+		e.Data, rest = rest[:size:size], rest[size:]
+	case EventStdout, EventStderr:
+		return rest, p.output(e, int64(min(size, MaxOutputLimit)), variant == outlineLost)
+	case EventDisplay:
+		i := p.displays
+		if p.displays++; p.flags&outlineDisplays == 0 || i >= len(p.result.Displays) {
+			return rest, p.lose(1, [2]int64{})
+		}
+		e.Display = &DisplayEvent{Data: p.result.Displays[i], Main: p.result.MainDisplay != nil && *p.result.MainDisplay == i}
+	default: // a response, of which the result has no pieces
+		return rest, p.lose(1, [2]int64{})
+	}
+	return rest, p.tell(e)
+}
+
+// output tells a piece of stdout or stderr, if the result has it.
+func (p *replay) output(e Event, size int64, lost bool) error {
+	stream := streamIndex(e.Type)
+	text, begin := []string{p.result.Stdout, p.result.Stderr}[stream], p.text[stream]
+	if lost || p.flags&(outlineStdout<<stream) == 0 || begin+int(size) > len(text) {
+		var bytes [2]int64
+		bytes[stream] = size
+		return p.lose(1, bytes)
+	}
+	p.text[stream], p.told[stream] = begin+int(size), p.told[stream]+size
+	e.Data = []byte(text[begin:p.text[stream]])
+	return p.tell(e)
+}
+
+// skipRest takes the events off that the outline had no room for.
+func (p *replay) skipRest(outline []byte) (rest []byte, err error) {
+	var counts [3]uint64
+	for i := range counts {
+		n := 0
+		if counts[i], n = binary.Uvarint(outline); n <= 0 {
+			return nil, errBadOutline
+		}
+		outline = outline[n:]
+	}
+	p.seq += counts[0]
+	return outline, p.lose(counts[0], [2]int64{int64(counts[1]), int64(counts[2])})
+}
+
+// tell hands on an event that is wanted.
+func (p *replay) tell(e Event) error {
+	if e.Seq <= p.after {
+		return nil
+	}
+	if err := p.flush(); err != nil {
+		return err
+	}
+	return p.each(e)
+}
+
+// lose notes that the last events, so many, are gone, with so many bytes of stdout and stderr.
+func (p *replay) lose(events uint64, bytes [2]int64) error {
+	before := p.told
+	p.told[0], p.told[1] = p.told[0]+bytes[0], p.told[1]+bytes[1]
+	if p.seq <= p.after {
+		return nil
+	}
+	if p.gap == nil {
+		p.gap = &Gap{From: max(p.seq-events, p.after) + 1}
+	}
+	p.gap.To = p.seq
+	for i, lost := range []**ByteRange{&p.gap.Stdout, &p.gap.Stderr} {
+		if bytes[i] == 0 {
+			continue
+		}
+		if *lost == nil {
+			*lost = &ByteRange{From: before[i]}
+		}
+		(*lost).To = p.told[i]
+	}
+	return nil
+}
+
+// flush tells of the events that were lost last.
+func (p *replay) flush() error {
+	gap := p.gap
+	if p.gap = nil; gap == nil {
+		return nil
+	}
+	return p.each(Event{Seq: gap.To, Type: EventGap, At: p.at, Gap: gap})
+}
