@@ -28,6 +28,7 @@ func result() *yurt.Result {
 		Metrics:   yurt.Metrics{DurationMS: 1.5, CPUMS: 1, MemoryPeakBytes: 1 << 40, StdoutBytes: 9, Phases: map[string]float64{"run": 1}},
 		Artifacts: []yurt.Artifact{{Path: "a.png", MIMEType: "image/png", Size: 3}},
 		Truncated: yurt.Truncated{Stderr: true}, StartedAt: epoch(), EndedAt: epoch().Add(time.Second),
+		Outline: yurt.Outline{1, 0, 255},
 	}
 }
 
