@@ -58,20 +58,15 @@ type replay struct {
 
 // step takes the next event off the outline, and returns the rest.
 func (p *replay) step(outline []byte) (rest []byte, err error) {
-	kind, rest := outline[0], outline[1:]
+	kind := outline[0]
 	if kind == outlineRest {
-		return p.skipRest(rest)
+		return p.skipRest(outline[1:])
 	}
 	var pause, size uint64
-	for _, into := range []*uint64{&pause, &size} {
-		n := 0
-		if *into, n = binary.Uvarint(rest); n <= 0 {
-			return nil, errBadOutline
-		}
-		rest = rest[n:]
+	if rest, err = takeNumbers(outline[1:], &pause, &size); err != nil {
+		return nil, err
 	}
-	variant, number := kind&^7, int(kind&7)
-	kinds := outlineKinds()
+	variant, number, kinds := kind&^7, int(kind&7), outlineKinds()
 	if number >= len(kinds) || variant > outlineSkip {
 		return nil, errBadOutline
 	}
@@ -83,25 +78,42 @@ func (p *replay) step(outline []byte) (rest []byte, err error) {
 	p.seq++
 	p.at = p.at.Add(time.Duration(pause) * time.Millisecond)
 	e.Seq, e.At = p.seq, p.at
-	switch e.Type {
-	case EventStarted:
-	case EventProgress:
+	if e.Type == EventProgress {
 		if size > uint64(len(rest)) {
 			return nil, errBadOutline
 		}
 		e.Data, rest = rest[:size:size], rest[size:]
+	}
+	return rest, p.show(e, int64(min(size, MaxOutputLimit)), variant == outlineLost)
+}
+
+// takeNumbers takes numbers off an outline, and returns the rest.
+func takeNumbers(outline []byte, into ...*uint64) (rest []byte, err error) {
+	for _, number := range into {
+		value, n := binary.Uvarint(outline)
+		if n <= 0 {
+			return nil, errBadOutline
+		}
+		*number, outline = value, outline[n:]
+	}
+	return outline, nil
+}
+
+// show tells an event with what the result has of it, whose size is that of output.
+func (p *replay) show(e Event, size int64, lost bool) error {
+	switch e.Type {
+	case EventStarted, EventProgress:
+		return p.tell(e)
 	case EventStdout, EventStderr:
-		return rest, p.output(e, int64(min(size, MaxOutputLimit)), variant == outlineLost)
+		return p.output(e, size, lost)
 	case EventDisplay:
 		i := p.displays
-		if p.displays++; p.flags&outlineDisplays == 0 || i >= len(p.result.Displays) {
-			return rest, p.lose(1, [2]int64{})
+		if p.displays++; p.flags&outlineDisplays != 0 && i < len(p.result.Displays) {
+			e.Display = &DisplayEvent{Data: p.result.Displays[i], Main: p.result.MainDisplay != nil && *p.result.MainDisplay == i}
+			return p.tell(e)
 		}
-		e.Display = &DisplayEvent{Data: p.result.Displays[i], Main: p.result.MainDisplay != nil && *p.result.MainDisplay == i}
-	default: // a response, of which the result has no pieces
-		return rest, p.lose(1, [2]int64{})
 	}
-	return rest, p.tell(e)
+	return p.lose(1, [2]int64{}) // such as a piece of a response
 }
 
 // output tells a piece of stdout or stderr, if the result has it.
@@ -120,16 +132,12 @@ func (p *replay) output(e Event, size int64, lost bool) error {
 
 // skipRest takes the events off that the outline had no room for.
 func (p *replay) skipRest(outline []byte) (rest []byte, err error) {
-	var counts [3]uint64
-	for i := range counts {
-		n := 0
-		if counts[i], n = binary.Uvarint(outline); n <= 0 {
-			return nil, errBadOutline
-		}
-		outline = outline[n:]
+	var events, stdout, stderr uint64
+	if rest, err = takeNumbers(outline, &events, &stdout, &stderr); err != nil {
+		return nil, err
 	}
-	p.seq += counts[0]
-	return outline, p.lose(counts[0], [2]int64{int64(counts[1]), int64(counts[2])})
+	p.seq += events
+	return rest, p.lose(events, [2]int64{int64(stdout), int64(stderr)})
 }
 
 // tell hands on an event that is wanted.
