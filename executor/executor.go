@@ -60,7 +60,7 @@ type Config struct {
 	Transient bool
 	// Bounds of what there is at once; 0 means a default. What would be beyond one is
 	// refused with [yurt.CodeOverloaded].
-	MaxSandboxes  int // on the node; 1000
+	MaxSandboxes  int // on the node; 1000, or for how many there are open files
 	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
 	MaxQueue      int // sandboxes that wait to be made; 256
 	MaxExecutions int // that have not ended, on the node; 10,000
@@ -139,7 +139,11 @@ type Executor struct {
 
 // New returns an executor on the state directory, which it locks. Start comes next.
 func New(config Config) (*Executor, error) {
+	given := config.MaxSandboxes != 0
 	config = config.complete()
+	if err := config.boundSandboxes(given); err != nil {
+		return nil, err
+	}
 	for _, path := range []string{config.InitPath, config.LauncherPath} {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			return nil, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/openfiles"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/wakeful"
 )
@@ -67,6 +69,30 @@ func checkProcessors() Finding {
 	}
 	return finding("processors stay awake", err == nil, "PM QoS, for those who wait for an answer, for as long as yurt executor --stay-awake says",
 		"sandboxes and executions take longer to start where processors sleep deep, as on virtual machines; the kernel has none, or this is a container without "+wakeful.Device)
+}
+
+// ordinarySandboxes is how many sandboxes a node has at most unless it is told.
+const ordinarySandboxes = 1000
+
+// checkOpenFiles says for how many sandboxes there are open files.
+func checkOpenFiles() Finding {
+	f := Finding{
+		Mechanism: "open files", State: InForce,
+		Consequence: fmt.Sprintf("the node has fewer sandboxes than %d; raise the hard limit to %d (ulimit -Hn, or LimitNOFILE= of a systemd unit)", ordinarySandboxes, openfiles.Needed(ordinarySandboxes)),
+	}
+	limit, err := openfiles.Limit()
+	if err != nil {
+		f.State, f.Detail = Missing, err.Error()
+		return f
+	}
+	f.Detail = fmt.Sprintf("%d a process, enough for %d sandboxes", limit, openfiles.Room(limit))
+	switch room := openfiles.Room(limit); {
+	case room == 0:
+		f.State, f.Required = Missing, true
+	case room < ordinarySandboxes:
+		f.State = Degraded
+	}
+	return f
 }
 
 // checkDisks says what bounds what a sandbox writes.

@@ -25,7 +25,7 @@ func (p *place) node() (*executor.Executor, error) {
 		return nil, err
 	}
 	e, err := executor.New(executor.Config{
-		StateDir: p.stateDir(), RunDir: p.runDir, Node: "bench", Transient: true, Logger: slog.New(slog.DiscardHandler), MaxSandboxes: 2000,
+		StateDir: p.stateDir(), RunDir: p.runDir, Node: "bench", Transient: true, Logger: slog.New(slog.DiscardHandler), MaxSandboxes: 1500,
 		InitPath: binaries.Init, LauncherPath: binaries.Launcher, PluginDir: binaries.PluginDir,
 	})
 	if err != nil {
