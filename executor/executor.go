@@ -141,9 +141,11 @@ type Executor struct {
 func New(config Config) (*Executor, error) {
 	given := config.MaxSandboxes != 0
 	config = config.complete()
-	if err := config.boundSandboxes(given); err != nil {
+	sandboxes, err := config.sandboxBound(given)
+	if err != nil {
 		return nil, err
 	}
+	config.MaxSandboxes = sandboxes
 	for _, path := range []string{config.InitPath, config.LauncherPath} {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			return nil, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)

@@ -24,14 +24,14 @@ func TestOpenFilesBoundSandboxes(t *testing.T) {
 		{limit: 100, sandboxes: 1000, says: "this process may have 100 files open, and one sandbox takes up to 139"},
 	} {
 		c := Config{MaxSandboxes: tt.sandboxes, Logger: slog.New(slog.DiscardHandler)}
-		err := c.boundSandboxesBy(tt.limit, tt.given)
+		got, err := c.sandboxBoundBy(tt.limit, tt.given)
 		switch {
 		case tt.want == 0:
 			if yurt.CodeOf(err) == "" || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("%d of %d: error %v, want one that says %q", tt.sandboxes, tt.limit, err, tt.says)
 			}
-		case err != nil || c.MaxSandboxes != tt.want:
-			t.Errorf("%d of %d: %d, error %v; want %d", tt.sandboxes, tt.limit, c.MaxSandboxes, err, tt.want)
+		case err != nil || got != tt.want:
+			t.Errorf("%d of %d: %d, error %v; want %d", tt.sandboxes, tt.limit, got, err, tt.want)
 		}
 	}
 }
