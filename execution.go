@@ -31,13 +31,15 @@ func (s ExecutionState) Ended() bool { return s == ExecutionSucceeded || s == Ex
 
 // ExecutionSpec is everything a node needs to run something in a sandbox.
 type ExecutionSpec struct {
-	ID       string          `json:"id"`
-	Kind     ExecutionKind   `json:"kind"`
-	Language string          `json:"language,omitempty"` // of code and handler
-	Code     string          `json:"code,omitempty"`     // source text of code and handler
-	Handler  string          `json:"handler,omitempty"`  // name of the function; default "handler"
-	Event    json.RawMessage `json:"event,omitempty"`
-	Context  json.RawMessage `json:"context,omitempty"` // fields that override the handler's context
+	ID       string        `json:"id"`
+	Kind     ExecutionKind `json:"kind"`
+	Language string        `json:"language,omitempty"` // of code and handler
+	Code     string        `json:"code,omitempty"`     // source text of code and handler
+	// Handler is the name of the function that is called with the event. Of code it is called
+	// only if the code just defines things, and it among them; empty is plain code.
+	Handler string          `json:"handler,omitempty"`
+	Event   json.RawMessage `json:"event,omitempty"`
+	Context json.RawMessage `json:"context,omitempty"` // fields that override the handler's context
 	// ContextName is the context that code runs in; empty for a fresh interpreter.
 	ContextName string `json:"context_name,omitempty"`
 	// ContextOptional lets a language that keeps no state run the code all the same. Of a
@@ -90,10 +92,14 @@ type Execution struct {
 
 // Result is what came of an execution.
 type Result struct {
-	ExitCode  int             `json:"exit_code"`
-	Stdout    string          `json:"stdout"`
-	Stderr    string          `json:"stderr"`
-	Result    json.RawMessage `json:"result"` // what the handler returned, null otherwise
+	ExitCode int    `json:"exit_code"`
+	Stdout   string `json:"stdout"`
+	Stderr   string `json:"stderr"`
+	// Result is what the handler returned, or the value of the last expression of code where
+	// JSON can say the same. It is null otherwise, and where Truncated says so.
+	Result json.RawMessage `json:"result"`
+	// Handler is the function whose return value Result is, of code that was taken for a handler.
+	Handler   string          `json:"handler,omitempty"`
 	Error     *ExecutionError `json:"error"`
 	Metrics   Metrics         `json:"metrics"`
 	Artifacts []Artifact      `json:"artifacts"`
@@ -166,11 +172,12 @@ type Artifact struct {
 	Size     int64  `json:"size"`
 }
 
-// Truncated says which streams were cut at their cap.
+// Truncated says which streams were cut at their cap, and what else was left out.
 type Truncated struct {
 	Stdout  bool `json:"stdout"`
 	Stderr  bool `json:"stderr"`
-	Results bool `json:"results,omitempty"`
+	Results bool `json:"results,omitempty"` // some of the displays
+	Result  bool `json:"result,omitempty"`  // the value, which is null because it is larger than its cap
 }
 
 // State returns the state that an execution with this result is in.

@@ -22,7 +22,8 @@ const (
 
 	// DefaultOutputLimit caps each of stdout and stderr of an execution, in bytes.
 	DefaultOutputLimit = 8 << 20
-	// MaxResultBytes caps the JSON value that a handler returns.
+	// MaxResultBytes caps the JSON value that a handler returns, or that the last expression of
+	// code has; for the latter the output limit of the execution counts where it is lower.
 	MaxResultBytes = 8 << 20
 
 	MaxCodeBytes  = 4 << 20  // source text of one execution

@@ -101,6 +101,11 @@ func (s *ExecutionSpec) validateKind() error {
 	case KindCommand:
 		return s.validateCommand()
 	case KindCode:
+		if s.Handler != "" {
+			if err := ValidateName("handler", s.Handler); err != nil {
+				return err
+			}
+		}
 		return s.validateSource()
 	case KindHandler:
 		if len(s.Command) > 0 {

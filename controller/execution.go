@@ -28,8 +28,11 @@ type ExecuteRequest struct {
 	Language string   // may be left out when the template has one runtime
 	Command  []string // argv; see [ShellCommand]
 	Handler  string
-	Event    json.RawMessage
-	Context  json.RawMessage // object whose fields override the handler's context
+	// Plain says that Code is run as it is. Without it, and without a ContextName, code that
+	// only defines things and a function "handler" among them is taken for a handler.
+	Plain   bool
+	Event   json.RawMessage
+	Context json.RawMessage // object whose fields override the handler's context
 	// ContextName is where code keeps its state; empty means nowhere: a fresh
 	// interpreter. Nil means the default context in a persistent session, if the language
 	// keeps state at all.
@@ -64,6 +67,8 @@ func ShellCommand(line string) []string {
 func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
 	handler := r.Handler != "" || r.Event != nil || r.Context != nil
 	switch {
+	case r.Plain && handler:
+		return "", yurt.FieldErrorf(yurt.CodeInvalidArgument, "handler", "it is null, which says that no handler is called, beside an event or the fields of a handler's context; leave out either")
 	case r.Command != nil && !handler:
 		return yurt.KindCommand, nil
 	case handler:
@@ -197,6 +202,9 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 	if req.Terminal != nil {
 		size := req.Terminal.Or(yurt.TerminalSize{Rows: yurt.DefaultTerminalRows, Cols: yurt.DefaultTerminalCols})
 		spec.Terminal = &size
+	}
+	if kind == yurt.KindCode && spec.Code != "" && !req.Plain && req.ContextName == nil {
+		spec.Handler = defaultHandler // which is called if the code only defines it
 	}
 	if kind == yurt.KindHandler {
 		spec.Handler = cmp.Or(req.Handler, defaultHandler)

@@ -51,6 +51,11 @@ func (c *cell) Request() kernel.Request {
 	request := kernel.NewRequest(*c.run.record.Cell)
 	if isFunction(*c.run.record.Cell) {
 		request.Function = c.run.record.Cell
+	} else if spec := c.run.record.Cell; spec.Handler != "" {
+		request.Handler = &kernel.HandlerCall{
+			Name: spec.Handler, Timeout: spec.Timeout.Std().Seconds(),
+			Memory: int64(c.run.sandbox.record.Spec.Resources.Memory >> 20),
+		}
 	}
 	return request
 }
@@ -225,7 +230,8 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 	case o.TimedOut:
 		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s and was interrupted; output until then and the variables of its context are kept", c.run.record.Timeout)
 	case o.Done != nil && o.Done.Broken == "":
-		result.ExitCode, result.Result, result.Error = o.Done.ExitCode, o.Done.Result, o.Done.Error
+		result.ExitCode = o.Done.ExitCode
+		c.run.takeOutcome(result, o.Done.Outcome)
 	case oomKills > 0:
 		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.sandbox.record.Spec.Resources.Memory)
 	default:

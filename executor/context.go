@@ -67,6 +67,9 @@ func (e *Executor) prepareCell(s *sandbox, spec yurt.ExecutionSpec) (yurt.Execut
 	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
 		return spec, err
 	}
+	if !slices.Contains(info.Abilities, string(yurt.KindHandler)) {
+		spec.Handler = "" // its kernel knows of none
+	}
 	spec.Language, spec.Files = info.Name, nil
 	return spec, nil
 }

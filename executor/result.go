@@ -163,10 +163,20 @@ func (r *run) judgeTimeout(result *yurt.Result) {
 // judgeEnvelope takes the result from what the language's harness wrote, which user
 // code may have written just as well.
 func (r *run) judgeEnvelope(result *yurt.Result, control []byte) {
-	value, failure, err := plugins.DecodeEnvelope(control)
+	outcome, err := plugins.DecodeEnvelope(control)
 	if err != nil {
 		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeNotSerializable, Message: fmt.Sprintf("the result could not be read: %v", err)}
 		return
 	}
-	result.Result, result.Error = value, failure
+	r.takeOutcome(result, outcome)
+}
+
+// takeOutcome puts what an envelope says into the result. The value of an expression counts
+// like output: more than the limit of that is left out.
+func (r *run) takeOutcome(result *yurt.Result, outcome plugins.Outcome) {
+	result.Result, result.Error, result.Handler = outcome.Result, outcome.Error, outcome.Handler
+	result.Truncated.Result = outcome.Cut
+	if r.record.Kind == yurt.KindCode && outcome.Handler == "" && int64(len(outcome.Result)) > int64(r.record.Limit) {
+		result.Result, result.Truncated.Result = nil, true
+	}
 }

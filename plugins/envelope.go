@@ -23,41 +23,79 @@ const (
 	maxStackLineBytes    = 4 << 10
 )
 
+// Outcome is what an envelope says of a run.
+type Outcome struct {
+	Result json.RawMessage // valid JSON in UTF-8; nil beside an error
+	Error  *yurt.ExecutionError
+	// Handler is the function that was called, where code was taken for a handler.
+	Handler string
+	// Cut says that Result is null because the value was too large.
+	Cut bool
+}
+
 // DecodeEnvelope reads what a run wrote to [ResultFD]. The bytes are the user's
-// to forge, so it takes nothing but one JSON object of the two allowed shapes and
-// returns either a result, which is valid JSON in UTF-8, or an error whose fields
+// to forge, so it takes nothing but one JSON object of the allowed shapes, which holds
+// either a result, which is valid JSON in UTF-8, or an error whose fields
 // have bounded lengths. An error never has one of the types that only Yurt itself
 // gives, such as [yurt.ErrorTypeSandboxLost]: those get the prefix "user.".
+// Beside it may be "handler", the name of the function that was called, and "cut", true.
 //
 // err says what is wrong with the bytes; it is then the fault of the run.
-func DecodeEnvelope(data []byte) (result json.RawMessage, execErr *yurt.ExecutionError, err error) {
+func DecodeEnvelope(data []byte) (Outcome, error) {
 	switch {
 	case len(data) == 0:
-		return nil, nil, errors.New("the run wrote no result")
+		return Outcome{}, errors.New("the run wrote no result")
 	case len(data) > MaxEnvelopeBytes:
-		return nil, nil, fmt.Errorf("the run's result envelope exceeds %d bytes", MaxEnvelopeBytes)
+		return Outcome{}, fmt.Errorf("the run's result envelope exceeds %d bytes", MaxEnvelopeBytes)
 	case !utf8.Valid(data):
-		return nil, nil, errors.New("the run's result envelope is not UTF-8")
+		return Outcome{}, errors.New("the run's result envelope is not UTF-8")
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
-		return nil, nil, fmt.Errorf("the run's result envelope is not a JSON object: %w", err)
+		return Outcome{}, fmt.Errorf("the run's result envelope is not a JSON object: %w", err)
+	}
+	outcome, err := decodeRemarks(fields)
+	if err != nil {
+		return Outcome{}, err
 	}
 	if len(fields) != 1 {
-		return nil, nil, fmt.Errorf("the run's result envelope has %d fields; it must have one, result or error", len(fields))
+		return Outcome{}, fmt.Errorf("the run's result envelope has %d fields beside handler and cut; it must have one, result or error", len(fields))
 	}
 	if value, ok := fields["result"]; ok {
 		if len(value) > yurt.MaxResultBytes {
-			return nil, tooLarge(len(value)), nil
+			outcome.Error = tooLarge(len(value))
+			return outcome, nil
 		}
-		return value, nil, nil
+		outcome.Result = value
+		return outcome, nil
 	}
 	value, ok := fields["error"]
 	if !ok {
-		return nil, nil, errors.New("the run's result envelope has neither result nor error")
+		return Outcome{}, errors.New("the run's result envelope has neither result nor error")
 	}
-	execErr, err = decodeExecutionError(value)
-	return nil, execErr, err
+	if outcome.Error, err = decodeExecutionError(value); err != nil {
+		return Outcome{}, err
+	}
+	return outcome, nil
+}
+
+// decodeRemarks takes what stands beside result or error out of the fields.
+func decodeRemarks(fields map[string]json.RawMessage) (Outcome, error) {
+	var outcome Outcome
+	for name, into := range map[string]any{"handler": &outcome.Handler, "cut": &outcome.Cut} {
+		value, ok := fields[name]
+		if !ok {
+			continue
+		}
+		delete(fields, name)
+		if err := json.Unmarshal(value, into); err != nil {
+			return Outcome{}, fmt.Errorf("the %s in the run's result envelope has the wrong type: %w", name, err)
+		}
+	}
+	if outcome.Handler == "" {
+		return outcome, nil
+	}
+	return outcome, yurt.ValidateName("handler", outcome.Handler)
 }
 
 func tooLarge(size int) *yurt.ExecutionError {

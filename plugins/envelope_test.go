@@ -60,7 +60,8 @@ func TestDecodeEnvelope(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			result, execErr, err := DecodeEnvelope([]byte(tt.data))
+			out, err := DecodeEnvelope([]byte(tt.data))
+			result, execErr := out.Result, out.Error
 			if tt.bad != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.bad) || len(err.Error()) > 500 {
 					t.Errorf("error %v, want %q", err, tt.bad)
@@ -90,7 +91,8 @@ func TestDecodeEnvelopeCuts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, got, err := DecodeEnvelope(data)
+	out, err := DecodeEnvelope(data)
+	got := out.Error
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +132,8 @@ func FuzzDecodeEnvelope(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		result, execErr, err := DecodeEnvelope(data)
+		out, err := DecodeEnvelope(data)
+		result, execErr := out.Result, out.Error
 		switch {
 		case err != nil:
 			if result != nil || execErr != nil {

@@ -129,7 +129,7 @@ func decodeObject(data []byte, into reflect.Value, path string) error {
 }
 
 func decodeMember(raw json.RawMessage, into reflect.Value, path string) error {
-	if string(raw) == "null" && into.Type() != reflect.TypeFor[jsonParam]() {
+	if string(raw) == "null" && !keepsNull(into.Type()) {
 		return nil // as if it were not there; but null is a JSON value like others
 	}
 	if into.Kind() == reflect.Pointer && into.Type().Elem().Kind() == reflect.Struct {

@@ -18,7 +18,7 @@ type executeBody struct {
 	Code     string       `json:"code,omitempty" doc:"Source text: of a snippet, or of a handler." example:"print(6 * 7)"`
 	Language string       `json:"language,omitempty" doc:"Of the code, or of the dependencies of a handler with a command. May be left out when the template has one runtime." example:"python"`
 	Command  commandParam `json:"command,omitempty"`
-	Handler  string       `json:"handler,omitempty" doc:"Name of the function in the code to call with the event. Default handler, when there is an event. With a command: what the program serves, which asks the Lambda Runtime API for its events." example:"handler"`
+	Handler  handlerParam `json:"handler,omitempty"`
 	Event    jsonParam    `json:"event,omitempty" doc:"What the handler is called with. Its member __timeout wins over timeout and is not passed on."`
 	Context  contextParam `json:"context,omitempty"`
 
@@ -42,13 +42,16 @@ type executeBody struct {
 
 func (b executeBody) request() controller.ExecuteRequest {
 	req := controller.ExecuteRequest{
-		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler, Event: json.RawMessage(b.Event),
+		Code: b.Code, Language: b.Language, Command: b.Command, Handler: b.Handler.name, Plain: b.Handler.plain, Event: json.RawMessage(b.Event),
 		Files: b.Files, Entry: b.Entry, Args: b.Args, Dependencies: b.Dependencies,
 		Env: b.Env, Cwd: b.Cwd, StdinOpen: b.StdinOpen, Terminal: pointer(b.TTY, terminalBody.size),
 		Timeout:     pointer(b.Timeout, func(d durationParam) yurt.Duration { return yurt.Duration(d) }),
 		OutputLimit: pointer(b.OutputLimit, func(s sizeParam) yurt.Size { return yurt.Size(s) }),
 	}
 	req.Context, req.ContextName = b.Context.fields, b.Context.name
+	if req.Plain && string(req.Event) == "null" {
+		req.Event = nil // a client that writes out every field means no event
+	}
 	if b.Stdin != "" {
 		req.Stdin = []byte(b.Stdin)
 	}
@@ -96,6 +99,7 @@ func (a *API) registerExecute() {
 		OperationID: "execute", Method: http.MethodPost, Path: "/sessions/{id}/execute",
 		Summary: "Run something in a session", Tags: []string{tagExecutions},
 		Description: "Runs `code` in a `language`, or the `entry` of a project whose `files` are written to the working directory first; or a `command`; or the `handler` in `code`, with an `event`; or a `handler` with the `command` of a Lambda runtime client that serves it, which is kept for the next invocation. " +
+			"`code` that only defines things, a function `handler` among them, is called like a handler, unless `context` is given or `handler` is null. " +
 			"Answers with the result once it has ended, at once with its record (`async`), or with its events (`stream`). " +
 			"That the code failed is no error of the request. An execution never ends because its caller left.",
 		Responses: map[string]*huma.Response{

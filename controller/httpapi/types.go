@@ -186,6 +186,36 @@ func (contextParam) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
+// handlerParam is the name of a handler, or null for code that is run as it is.
+type handlerParam struct {
+	name  string
+	plain bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (h *handlerParam) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		h.plain = true
+		return nil
+	}
+	return json.Unmarshal(data, &h.name)
+}
+
+// Schema implements huma.SchemaProvider.
+func (handlerParam) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Type: huma.TypeString, Nullable: true, Examples: []any{"handler"},
+		Description: "Name of the function in the code to call with the event. Default handler, when there is an event, and for code that only defines things and that function among them. " +
+			"Null: the code is run as it is. With a command: what the program serves, which asks the Lambda Runtime API for its events.",
+	}
+}
+
+// keepsNull reports whether null is a value of a field of that type, and not as if the field
+// were not there.
+func keepsNull(t reflect.Type) bool {
+	return t == reflect.TypeFor[jsonParam]() || t == reflect.TypeFor[handlerParam]()
+}
+
 // jsonParam is any JSON value.
 type jsonParam json.RawMessage
 

@@ -33,11 +33,10 @@ type Message struct {
 
 // Done says how an execution ended.
 type Done struct {
-	ExitCode int
-	Result   json.RawMessage // of the last expression; null if it has no JSON
-	Error    *yurt.ExecutionError
-	Exiting  bool   // the kernel ends with it
-	Broken   string // why the kernel could not go on; it is exiting then
+	plugins.Outcome // Result is null if the last expression has no JSON
+	ExitCode        int
+	Exiting         bool   // the kernel ends with it
+	Broken          string // why the kernel could not go on; it is exiting then
 }
 
 // Lines takes messages out of a stream.
@@ -136,7 +135,7 @@ func decode(line []byte) (Message, error) {
 		return message, nil
 	}
 	var err error
-	message.Done.Result, message.Done.Error, err = plugins.DecodeEnvelope(wire.Done.Envelope)
+	message.Done.Outcome, err = plugins.DecodeEnvelope(wire.Done.Envelope)
 	return message, err
 }
 

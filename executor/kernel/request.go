@@ -19,10 +19,20 @@ type Request struct {
 	Cwd   string   `json:"cwd,omitempty"`   // absolute; empty: where the kernel is
 	Stdin []byte   `json:"stdin,omitempty"` // in base64
 	Env   []string `json:"env,omitempty"`   // NAME=VALUE, for this execution alone
-	Code  string   `json:"code"`
+	// Handler is set for code that may be a handler: when it only defines things, and the
+	// function of that name among them, that is called.
+	Handler *HandlerCall `json:"handler,omitempty"`
+	Code    string       `json:"code"`
 
 	// Function is set, for a process that is no interpreter, to the invocation.
 	Function *yurt.ExecutionSpec `json:"-"`
+}
+
+// HandlerCall is what a kernel needs to know to call a handler.
+type HandlerCall struct {
+	Name    string  `json:"name"`
+	Timeout float64 `json:"timeout"`   // seconds
+	Memory  int64   `json:"memory_mb"` // limit of the sandbox, in MiB
 }
 
 // fileRequest names the file that holds a request.

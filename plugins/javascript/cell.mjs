@@ -3,15 +3,13 @@
 //
 // Lines stay where they are, so that errors name the user's.
 
-import { createRequire } from "node:module";
-
-// Node's own parser, which its own prompt does this with.
-const acorn = createRequire(import.meta.url)("internal/deps/acorn/acorn/dist/acorn");
+import { acorn, onlyDefines } from "./syntax.mjs";
 
 // rewrite returns the script, the names that it declares, and whether it has the value
 // of a last expression. The script's own value is that or, if it is asynchronous, a
-// promise of it. meta is the name that import.meta goes by.
-export function rewrite(source, meta) {
+// promise of it. meta is the name that import.meta goes by. With the name of a handler it also
+// returns whether the cell only defines things, and that function among them.
+export function rewrite(source, meta, handler) {
   const tree = acorn.parse(source, {
     ecmaVersion: "latest",
     sourceType: "script",
@@ -21,7 +19,8 @@ export function rewrite(source, meta) {
   });
   const cell = new Cell(source, meta);
   tree.body.forEach((node) => cell.scan(node, true));
-  return cell.finish(tree.body);
+  const defined = handler !== undefined && source.includes(handler) && onlyDefines(tree.body, handler);
+  return { ...cell.finish(tree.body), defined };
 }
 
 class Cell {

@@ -14,8 +14,10 @@ import Module, { createRequire, isBuiltin } from "node:module";
 import net from "node:net";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import util from "node:util";
 import vm from "node:vm";
 
+const { stringify } = JSON; // as it is before the code can change it
 const FD = 3;
 const WORKSPACE = process.cwd();
 const MAX_MESSAGE = 16000; // characters
@@ -121,6 +123,8 @@ function inWordsOfLambda(error) {
 }
 
 let told = false;
+let submitted = false; // the code only defines things, and its handler is called
+let held = null; // what there is to tell of a last expression
 let left = false; // to Node, which says what there is to say
 let pending = null; // what is awaited, for whoever drains the event loop before it is done
 
@@ -141,13 +145,6 @@ function tellText(text) {
     while (data.length > 0) data = data.subarray(fs.writeSync(FD, data));
   } catch {
     // The code closed the descriptor: there is nobody to tell.
-  }
-}
-
-class Failure extends Error {
-  constructor(type, message) {
-    super(message);
-    this.type = type;
   }
 }
 
@@ -185,6 +182,7 @@ function isOwn(line) {
 }
 
 function shorten(text) {
+  text = text.replace(shifted.place, (place, column) => (Number(column) > shifted.from ? place.slice(0, -column.length) + (column - shifted.by) : place));
   return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "").replaceAll(SNIPPET, path.basename(MAIN)).replaceAll(HERE + "/", "");
 }
 
@@ -214,18 +212,71 @@ function show(error) {
   }
 }
 
+// What stands before the last expression, by which the columns after it are others than the user's.
+const CAPTURE = "globalThis[Symbol.for('yurt.value')]=(";
+const shifted = { place: /$^/, from: 0, by: 0 };
+
+// prepare returns the source as it is run: it hands over what it declares as the handler, and
+// what its last expression is. It finds out whether the code only defines things.
+async function prepare(source) {
+  const name = handlerName();
+  const declared = isName(name) ? `\n;typeof ${name} === "function" && (globalThis[Symbol.for("yurt.handler")] = ${name});` : "";
+  if (spec.kind === "handler") return source + declared;
+  if (!spec.handler && endsInCall(source)) return source;
+  const { parse, onlyDefines, lastExpression } = await import("./syntax.mjs");
+  let body;
+  try {
+    body = parse(source).body;
+  } catch {
+    return source; // the parser does not know it, or it is wrong
+  }
+  if (spec.handler && onlyDefines(body, name)) {
+    submitted = true;
+    return source + declared;
+  }
+  const last = lastExpression(source, body);
+  if (!last) return source;
+  shifted.place = new RegExp(`${path.basename(MAIN).replaceAll(".", "\\.")}:${last.line}:(\\d+)`, "g");
+  [shifted.from, shifted.by] = [last.column, CAPTURE.length];
+  return source.slice(0, last.start) + CAPTURE + source.slice(last.start, last.end) + ")" + source.slice(last.end);
+}
+
+// endsInCall reports whether the last line is a call of the console, which has no value. That
+// spares most code the parser.
+function endsInCall(source) {
+  return /(?:^|[;)}\w'"`\]]\s*\n)[ \t]*console\.\w+\((?:[^()'"`\\/]|'[^'\\\n]*'|"[^"\\\n]*"|`[^`$\\]*`)*\);?\s*$/.test(source);
+}
+
+function handlerName() {
+  return spec.handler?.slice(spec.handler.lastIndexOf(".") + 1);
+}
+
+function isName(text) {
+  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(text ?? "");
+}
+
+// hold keeps the value of the last expression, once it is there, for the end of the run.
+function hold() {
+  const value = globalThis[VALUE];
+  delete globalThis[VALUE];
+  const keep = (value) => (held = value === undefined ? null : valueEnvelope(value));
+  if (util.types.isPromise(value)) value.then(keep); // of one that is rejected, this one tells
+  else keep(value);
+}
+
 // load runs the code and returns what it exports.
 async function load() {
+  if (spec.defines) submitted = await definesHandler(spec.defines);
   if (spec.entry && isModuleFile(MAIN)) {
     lookElsewhere();
     return await import(pathToFileURL(MAIN).href).catch(atLoad);
   }
   const source = fs.readFileSync(spec.entry ? MAIN : SNIPPET, "utf8").replace(/^\ufeff/, "").replace(/^#!.*/, "");
   const script = compile(() => vm.compileFunction(source, ["exports", "require", "module", "__filename", "__dirname"], { filename: MAIN }));
-  if (!script.error) return runCommonJS(source);
+  if (!script.error) return runCommonJS(spec.entry ? source : await prepare(source));
   if (spec.entry && MAIN.endsWith(".cjs")) refuse(script.error);
   const module = compile(() => sourceModule(source));
-  if (!module.error) return await runModule(module.value);
+  if (!module.error) return await runModule(spec.entry ? module.value : sourceModule(await prepare(source)));
   if (!/^\s*(import|export)\b/m.test(source) || spec.entry) refuse(script.error);
   return await import(pathToFileURL(SNIPPET).href).catch(leave); // for an error that says where
 }
@@ -293,6 +344,18 @@ function isModuleFile(file) {
   }
 }
 
+// definesHandler reports whether code in a file, which was made of the user's, only defines things.
+async function definesHandler(file) {
+  const { parse, onlyDefines } = await import("./syntax.mjs");
+  try {
+    const source = fs.readFileSync(file, "utf8");
+    const theirs = parse(source).body.filter(({ start, end }) => !source.slice(start, end).includes('Symbol.for("yurt.handler")'));
+    return onlyDefines(theirs, handlerName());
+  } catch {
+    return false;
+  }
+}
+
 function runCommonJS(source) {
   const module = new Module(MAIN, null);
   module.filename = MAIN;
@@ -341,51 +404,14 @@ async function runModule(module) {
   return module.namespace;
 }
 
-// The context that AWS Lambda documents for Node.
-function newContext(fields, deadline) {
-  const context = {
-    callbackWaitsForEmptyEventLoop: true,
-    ...fields,
-    getRemainingTimeInMillis: () => Math.max(0, Math.trunc(deadline - performance.timeOrigin - performance.now())),
-  };
-  return context;
-}
-
 function findHandler(exported) {
-  const name = spec.handler.slice(spec.handler.lastIndexOf(".") + 1);
-  for (const object of [exported, exported?.default]) {
-    if (typeof object?.[name] === "function") return object[name];
-  }
+  const name = handlerName();
+  const found = findFunction(exported, name, globalThis[DECLARED]);
+  delete globalThis[DECLARED];
+  if (found || spec.kind !== "handler") return found;
   const names = Object.keys(exported ?? {}).filter((key) => typeof exported[key] === "function");
   const has = names.length === 0 ? "it exports no function" : "it exports " + names.slice(0, MAX_NAMES).join(", ");
   throw new Failure("HandlerNotFound", `${path.basename(MAIN)} exports no function named ${name}; ${has}`);
-}
-
-// A handler returns its result, or a promise of it, or calls back.
-function callHandler(handler, event, context) {
-  return new Promise((resolve, reject) => {
-    const callback = (error, result) => (error === null || error === undefined ? resolve(result) : reject(error));
-    context.done = callback;
-    context.succeed = (result) => callback(null, result);
-    context.fail = (error) => callback(error ?? new Error("the handler called fail"));
-    const returned = handler(event, context, callback);
-    if (typeof returned?.then === "function") returned.then(resolve, reject);
-    else if (handler.length < 3) resolve(returned);
-  });
-}
-
-function encode(result) {
-  let text;
-  try {
-    text = JSON.stringify(result) ?? "null";
-  } catch (error) {
-    throw new Failure("ResultNotSerializable", `the result cannot be written as JSON: ${error.message.split("\n")[0]}`);
-  }
-  const size = Buffer.byteLength(text);
-  if (size > spec.max_result) {
-    throw new Failure("ResultTooLarge", `the result has ${size} bytes of JSON; at most ${spec.max_result} are allowed: write it to a file instead`);
-  }
-  return text;
 }
 
 const UNFINISHED = "the handler neither returned nor called back, and nothing is left that it could wait for";
@@ -401,7 +427,7 @@ async function serve(handler) {
     let text;
     pending = UNFINISHED;
     try {
-      text = encode(await callHandler(handler, JSON.parse(body), context));
+      text = encodeResult(await callHandler(handler, JSON.parse(body), context), spec.max_result);
     } catch (error) {
       pending = null;
       show(error);
@@ -419,14 +445,16 @@ async function main() {
   pending = "the code awaits at its top level something that never comes";
   const exported = await load();
   pending = null;
-  if (spec.kind !== "handler") return;
+  if (VALUE in globalThis) hold();
+  if (spec.kind !== "handler" && !submitted) return;
   const handler = findHandler(exported);
+  if (!handler) return; // a name that was imported
   if (api) return await serve(handler);
   pending = UNFINISHED;
   const context = newContext(spec.context, performance.timeOrigin + spec.timeout_ms);
-  const text = encode(await callHandler(handler, spec.event, context));
+  const text = encodeResult(await callHandler(handler, spec.event ?? {}, context), spec.max_result);
   pending = null;
-  tellText(`{"result":${text}}`);
+  tellText(submitted ? `{"handler":${JSON.stringify(spec.handler)},"result":${text}}` : `{"result":${text}}`);
   process.exit(0);
 }
 
@@ -438,11 +466,12 @@ process.on("uncaughtExceptionMonitor", (error) => {
 process.on("beforeExit", () => {
   if (pending === null || told) return;
   process.stderr.write(pending + "\n");
-  tell({ error: { type: spec.kind === "handler" ? "HandlerNotFinished" : "UnsettledAwait", message: pending, stacktrace: [] } });
+  tell({ error: { type: spec.kind === "handler" || submitted ? "HandlerNotFinished" : "UnsettledAwait", message: pending, stacktrace: [] } });
   process.exit(EXIT_UNSETTLED);
 });
 process.on("exit", (code) => {
-  if (spec.kind === "handler" && !told && !left) {
+  if (held && !told && !left) tellText(held);
+  if ((spec.kind === "handler" || submitted) && !told && !left) {
     tell({ error: { type: "ProcessExit", message: `the handler exited with code ${code} instead of returning`, stacktrace: [] } });
   }
 });

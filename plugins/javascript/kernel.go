@@ -25,6 +25,7 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 		Files: []plugins.File{
 			program("kernel.mjs", kernel),
 			{Path: "cell.mjs", Data: cell, Mode: 0o644},
+			{Path: "syntax.mjs", Data: syntax, Mode: 0o644},
 			{Path: "interrupter.cjs", Data: interrupter, Mode: 0o644},
 		},
 		Argv: []string{

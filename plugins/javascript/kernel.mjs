@@ -42,9 +42,6 @@ const CONTROL = 3;
 const MAX_MESSAGE = 16000; // characters
 const MAX_FRAMES = 200;
 const MAX_TEXT = 1 << 20; // characters of a plain-text representation
-const MAX_VALUE = 64 << 10; // bytes of the value of a last expression
-const MAX_NODES = 5000; // of such a value
-const MAX_DEPTH = 50;
 
 const EXIT_FAILED = 1;
 const EXIT_INTERRUPTED = 130;
@@ -85,8 +82,9 @@ function reply({ message, mark }) {
   write(CONTROL, message);
 }
 
+// finish answers with an envelope, which is JSON already.
 function finish(code, envelope, exiting) {
-  const message = stringify({ id: kernel.current, done: { exit_code: code, exiting, envelope } }) + "\n";
+  const message = `{"id":${stringify(kernel.current)},"done":{"exit_code":${code},"exiting":${exiting},"envelope":${envelope}}}\n`;
   kernel.answer = { message, mark: markOf(kernel.current) };
   reply(kernel.answer);
 }
@@ -181,18 +179,20 @@ async function answer(request) {
   kernel.answer = null;
   const restore = prepare(request);
   let code = 0;
-  let envelope = { result: null };
+  let envelope = '{"result":null}';
   try {
-    const value = await run(request.code);
-    if (value !== nothing && value !== undefined) {
+    const { value, called } = await run(request.code, request.handler);
+    if (called !== null) {
+      envelope = called;
+    } else if (value !== nothing && value !== undefined) {
       show(value);
-      envelope = { result: plainValue(value) };
+      envelope = valueEnvelope(value);
     }
     code = Number(process.exitCode ?? 0) & 0xff;
   } catch (error) {
     mendStreams();
     code = error instanceof Interrupted ? EXIT_INTERRUPTED : EXIT_FAILED;
-    envelope = { error: explain(error) };
+    envelope = stringify({ error: explain(error) });
   }
   kernel.fail = null;
   process.exitCode = undefined;
@@ -253,18 +253,19 @@ const stdin = { empty: false, stream: null };
 
 // --- running a cell -----------------------------------------------------------------
 
-// run returns the value of the code's last expression, once that is there. It fails
-// with whatever nobody caught meanwhile, too.
-function run(source) {
+// run returns the value of the code's last expression, once that is there, and the envelope of
+// what its handler returned, or null where none was called. It fails with whatever nobody caught
+// meanwhile, too.
+function run(source, handler) {
   return new Promise((resolve, reject) => {
     kernel.fail = reject;
-    settle(source, resolve, reject);
+    settle(source, handler, resolve, reject);
   });
 }
 
-async function settle(source, resolve, reject) {
+async function settle(source, handler, resolve, reject) {
   try {
-    const value = await evaluate(source, `<cell ${kernel.count}>`);
+    const value = await evaluate(source, `<cell ${kernel.count}>`, handler);
     await settled();
     resolve(value);
   } catch (error) {
@@ -278,31 +279,65 @@ function settled() {
   return new Promise((resolve) => setImmediate(setImmediate, resolve));
 }
 
-async function evaluate(source, filename) {
-  const { code, before, names, valued } = compile(source, filename);
+async function evaluate(source, filename, handler) {
+  const { code, before, names, valued, defined } = compile(source, filename, handler?.name);
   for (const name of names) makeWritable(name);
+  if (defined) forgetExports(handler.name);
   kernel.wrapper = before === "" ? null : `${filename}:${source.split(/\r\n|[\n\r\u2028\u2029]/).length + 1}:3`;
   const script = new vm.Script(code, {
     filename,
     columnOffset: -before.length,
     importModuleDynamically: (name, _, attributes) => importFrom(main(), name, attributes),
   });
-  let value;
+  const value = await runScript(script);
+  const called = defined ? await callDefined(handler) : null;
+  return { value: valued ? value : nothing, called };
+}
+
+function runScript(script) {
   try {
-    value = script.runInThisContext({ breakOnSigint: true, displayErrors: false });
+    return script.runInThisContext({ breakOnSigint: true, displayErrors: false });
   } catch (error) {
     if (error?.code === "ERR_SCRIPT_EXECUTION_INTERRUPTED") throw new Interrupted();
     throw error;
   }
-  value = await value;
-  return valued ? value : nothing;
 }
+
+// forgetExports has a handler of a cell before this one not be taken for one of this cell.
+function forgetExports(name) {
+  for (const exported of [globalThis.exports, globalThis.module?.exports]) {
+    if (exported !== null && typeof exported === "object") delete exported[name];
+  }
+}
+
+// callDefined calls the handler that a cell has defined, and returns the envelope of its result,
+// or null if there is no such function. It runs as a script does, and so can be interrupted.
+async function callDefined({ name, timeout, memory_mb }) {
+  const handler = findFunction(globalThis.module?.exports, name, findFunction(globalThis.exports, name, globalThis[name]));
+  if (handler === null) return null;
+  const fields = {
+    functionName: name,
+    functionVersion: "$LATEST",
+    invokedFunctionArn: `arn:aws:lambda:us-east-1:000000000000:function:${name}`,
+    memoryLimitInMB: String(memory_mb),
+    awsRequestId: kernel.current,
+    logGroupName: `/aws/lambda/${name}`,
+    logStreamName: `[$LATEST]${kernel.current}`,
+  };
+  const context = newContext(fields, Date.now() + timeout * 1000);
+  globalThis[DECLARED] = () => callHandler(handler, {}, context);
+  const result = runScript(new vm.Script("globalThis[Symbol.for('yurt.handler')]()", { filename: CALL }));
+  delete globalThis[DECLARED];
+  return `{"handler":${stringify(name)},"result":${encodeResult(await result, MAX_VALUE)}}`;
+}
+
+const CALL = "node:yurt"; // which stack traces leave out
 
 class CompileError extends Error {}
 
-function compile(source, filename) {
+function compile(source, filename, handler) {
   try {
-    return rewrite(source, META);
+    return rewrite(source, META, handler);
   } catch (error) {
     if (!(error instanceof SyntaxError) || !error.loc) throw error;
     return compileAsItIs(source, filename, error);
@@ -313,7 +348,7 @@ function compile(source, filename) {
 function compileAsItIs(source, filename, error) {
   try {
     new vm.Script(source, { filename });
-    return { code: source, before: "", names: [], valued: true };
+    return { code: source, before: "", names: [], valued: true, defined: false };
   } catch {
     const place = `${filename}:${error.loc.line}:${error.loc.column + 1}`;
     const failure = new CompileError(`${place}: SyntaxError: ${error.message.replace(/ \(\d+:\d+\)$/, "")}`);
@@ -370,31 +405,10 @@ function show(value) {
   write(CONTROL, stringify({ id: kernel.current, display: { data, main: true, update: false } }) + "\n");
 }
 
-// plainValue is the value where JSON says the same and it is small, else null.
-function plainValue(value) {
-  try {
-    if (!exact(value, { left: MAX_NODES, size: MAX_VALUE }, 0)) return null;
-    return Buffer.byteLength(stringify(value)) <= MAX_VALUE ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function exact(value, budget, depth) {
-  if (--budget.left < 0 || depth > MAX_DEPTH) return false;
-  if (value === null || typeof value === "boolean") return true;
-  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
-  if (typeof value === "string") return (budget.size -= value.length) >= 0;
-  if (typeof value !== "object" || typeof value.toJSON === "function" || util.types.isProxy(value)) return false;
-  if (Array.isArray(value)) return value.length <= MAX_NODES && Array.from(value).every((item) => exact(item, budget, depth + 1));
-  const prototype = Object.getPrototypeOf(value);
-  if ((prototype !== null && prototype !== Object.prototype) || Object.getOwnPropertySymbols(value).length > 0) return false;
-  return Object.entries(value).every(([key, item]) => (budget.size -= key.length) >= 0 && exact(item, budget, depth + 1));
-}
-
 // explain returns an error of any kind for the host, after showing it.
 function explain(error) {
   if (error instanceof Interrupted) return report("Interrupted\n", "KeyboardInterrupt", "", []);
+  if (error instanceof Failure) return report(`${error.type}: ${error.message}\n`, error.type, error.message, []);
   if (error instanceof CompileError) {
     const shown = `${error.place}\n${error.line}\n${" ".repeat(error.column)}^\n\n${error.message}\n`;
     return report(shown, "CompileError", error.message, [error.place]);
@@ -482,7 +496,7 @@ const streams = [process.stdout, process.stderr];
 process.reallyExit = (code) => {
   const status = Number(code ?? 0) & 0xff;
   try {
-    if (kernel.fail) finish(status, { result: null }, true);
+    if (kernel.fail) finish(status, '{"result":null}', true);
   } finally {
     Reflect.apply(reallyExit, process, [status]);
   }

@@ -23,6 +23,8 @@ type outcome struct {
 	stdout, stderr string
 	result         json.RawMessage
 	err            *yurt.ExecutionError
+	handler        string // that was called, of code
+	cut            bool
 }
 
 // run plans req and carries the plan out on this host, without any isolation: the code
@@ -91,9 +93,11 @@ func start(t testing.TB, dir string, plan plugins.Plan) outcome {
 	}
 	out := outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 	if len(told) > 0 {
-		if out.result, out.err, err = plugins.DecodeEnvelope(told); err != nil {
+		said, err := plugins.DecodeEnvelope(told)
+		if err != nil {
 			t.Fatalf("decoding the envelope %.300q: %v", told, err)
 		}
+		out.result, out.err, out.handler, out.cut = said.Result, said.Error, said.Handler, said.Cut
 	}
 	return out
 }

@@ -28,6 +28,12 @@ var harness []byte
 //go:embed imports.mjs
 var imports []byte
 
+//go:embed outcome.mjs
+var outcome []byte
+
+//go:embed syntax.mjs
+var syntax []byte
+
 // Runtime plans runs of JavaScript. It has no state; the zero value is ready, and safe
 // for concurrent use.
 type Runtime struct{}
@@ -67,6 +73,9 @@ func HarnessPlan(req plugins.PlanRequest, entry string, flags ...string) (plugin
 		return plugins.Plan{}, err
 	}
 	spec.Entry = entry
+	if entry != "" && MayDefine(req) {
+		spec.Defines = DefinesFile(req)
+	}
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return plugins.Plan{}, yurt.Errorf(yurt.CodeInternal, "writing the specification of the run: %w", err)
@@ -75,13 +84,16 @@ func HarnessPlan(req plugins.PlanRequest, entry string, flags ...string) (plugin
 		program("harness.mjs", harness),
 		{Path: "spec.json", Data: data, Mode: 0o644},
 	}
+	if entry == "" || spec.Defines != "" {
+		files = append(files, plugins.File{Path: "syntax.mjs", Data: syntax, Mode: 0o644})
+	}
 	if entry == "" {
 		files = append(files, plugins.File{Path: snippet, Data: []byte(req.Code), Mode: 0o644})
 	}
 	argv := append([]string{req.Tools["node"]}, flags...)
 	return plugins.Plan{
 		Files: files,
-		Argv: append(argv, "--experimental-vm-modules", "--experimental-import-meta-resolve",
+		Argv: append(argv, "--expose-internals", "--experimental-vm-modules", "--experimental-import-meta-resolve",
 			path.Join(req.Dir, "harness.mjs"), path.Join(req.Dir, "spec.json")),
 		Result:    plugins.ResultEnvelope,
 		Interpret: true,
@@ -90,13 +102,24 @@ func HarnessPlan(req plugins.PlanRequest, entry string, flags ...string) (plugin
 
 // program is a file with a program of ours that stands on its own.
 func program(name string, text []byte) plugins.File {
-	return plugins.File{Path: name, Data: slices.Concat(text, imports), Mode: 0o644}
+	return plugins.File{Path: name, Data: slices.Concat(text, imports, outcome), Mode: 0o644}
 }
+
+// MayDefine reports whether code may define the handler that is to be called then: it has its
+// name. What it really does the harness finds out.
+func MayDefine(req plugins.PlanRequest) bool {
+	return req.Kind == yurt.KindCode && req.Handler != "" && req.Entry == "" && strings.Contains(req.Code, req.Handler)
+}
+
+// DefinesFile is where a compile step leaves what the harness decides on whether code that was
+// compiled to a bundle only defines things: the code alone, as JavaScript.
+func DefinesFile(req plugins.PlanRequest) string { return path.Join(req.OutDir, "defines.mjs") }
 
 // spec is what harness.mjs reads.
 type spec struct {
 	Kind      yurt.ExecutionKind         `json:"kind"`
-	Entry     string                     `json:"entry,omitempty"` // in place of the snippet
+	Entry     string                     `json:"entry,omitempty"`   // in place of the snippet
+	Defines   string                     `json:"defines,omitempty"` // file to decide on, of code that may be a handler
 	Args      []string                   `json:"args,omitempty"`
 	Handler   string                     `json:"handler,omitempty"`
 	Event     json.RawMessage            `json:"event,omitempty"`
@@ -108,7 +131,9 @@ type spec struct {
 func newSpec(req plugins.PlanRequest) (spec, error) {
 	switch req.Kind {
 	case yurt.KindCode:
-		return spec{Kind: req.Kind, Args: req.Args}, nil
+		if !MayDefine(req) {
+			return spec{Kind: req.Kind, Args: req.Args}, nil
+		}
 	case yurt.KindHandler:
 	default:
 		return spec{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "%q is not something that JavaScript can run; give %q or %q", req.Kind, yurt.KindCode, yurt.KindHandler)
@@ -133,7 +158,7 @@ func newSpec(req plugins.PlanRequest) (spec, error) {
 		return spec{}, err
 	}
 	return spec{
-		Kind: req.Kind, Handler: handler, Event: event, Context: fields,
+		Kind: req.Kind, Args: req.Args, Handler: handler, Event: event, Context: fields,
 		TimeoutMS: timeout.Milliseconds(), MaxResult: yurt.MaxResultBytes,
 	}, nil
 }

@@ -24,12 +24,7 @@ FILENAME = "main.py"  # what the user's code is called in tracebacks; an entry, 
 SOURCES = ""  # directory of the user's code, where it finds its modules
 HANDLER_MODULE = "handler"
 EXIT_INTERRUPTED = 130  # as a shell reports SIGINT
-MAX_DEPTH = 900  # of a result; JSON readers have limits too
-
-# Attributes of the objects inside a handler's context.
-IDENTITY = ("cognito_identity_id", "cognito_identity_pool_id")
-CLIENT_CONTEXT = ("client", "custom", "env")
-CLIENT = ("installation_id", "app_title", "app_version_name", "app_version_code", "app_package_name")
+ONLY_AST = 0x400  # as ast has it
 
 
 class Channel:
@@ -64,49 +59,6 @@ class Channel:
             pass
 
 
-class Failure(Exception):
-    """What went wrong in a way that is no exception of the user's code."""
-
-    def __init__(self, kind, message):
-        super().__init__(message)
-        self.kind = kind
-
-
-class Context:
-    """The second argument of a handler, with the fields that AWS Lambda documents."""
-
-    def __init__(self, fields, deadline):
-        self.__dict__.update(fields)
-        self.identity = Record(self.identity or {}, IDENTITY)
-        if self.client_context is not None:
-            self.client_context = Record(self.client_context, CLIENT_CONTEXT)
-            if isinstance(self.client_context.client, dict):
-                self.client_context.client = Record(self.client_context.client, CLIENT)
-        self._deadline = deadline  # by the monotonic clock
-
-    def get_remaining_time_in_millis(self):
-        """Milliseconds until the execution is ended, never below zero."""
-        return max(0, int((self._deadline - time.monotonic()) * 1000))
-
-    def log(self, message):
-        """Writes message to standard output, as AWS Lambda writes it to the log."""
-        sys.stdout.write(str(message))
-
-    def __repr__(self):
-        return "Context(%s)" % ", ".join("%s=%r" % item for item in self.__dict__.items() if item[0][0] != "_")
-
-
-class Record:
-    """An object made of a JSON object; names that it lacks are None."""
-
-    def __init__(self, fields, names):
-        self.__dict__.update(dict.fromkeys(names))
-        self.__dict__.update(fields)
-
-    def __repr__(self):
-        return "Record(%r)" % self.__dict__
-
-
 def decode(text):
     """json.loads without importing json. The text is compact and valid."""
     try:
@@ -122,51 +74,6 @@ def decode(text):
         parse_constant = float
 
     return make_scanner(Options)(text, 0)[0]
-
-
-def encode(value):
-    """Strict json.dumps to bytes, without importing json: raises TypeError, ValueError
-    or RecursionError for what JSON cannot hold."""
-    try:
-        return _encode(value, "encode_basestring").encode()
-    except UnicodeEncodeError:  # half a surrogate pair; in ASCII it can be written
-        return _encode(value, "encode_basestring_ascii").encode()
-
-
-def _encode(value, strings):
-    try:
-        import _json
-
-        encoder = _json.make_encoder({}, _refuse, getattr(_json, strings), None, ":", ",", False, False, False)
-    except (ImportError, AttributeError, TypeError):  # a Python with another C part, or none
-        ascii_only = strings.endswith("ascii")
-        return stdlib("json").dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
-    return "".join(encoder(value, 0))
-
-
-def _refuse(value):
-    raise TypeError(type(value).__name__)
-
-
-def exact(value):
-    """Whether value, which has no cycles, is nested no deeper than allowed and has
-    string keys alone. json would make strings of numbers, and two keys become one."""
-    level, depth = [value], 0
-    while level:
-        inner = []
-        for node in level:
-            if isinstance(node, dict):
-                for key in node:
-                    if not isinstance(key, str):
-                        return False
-                node = node.values()
-            elif not isinstance(node, (list, tuple)):
-                continue
-            inner.extend(item for item in node if isinstance(item, (dict, list, tuple)))
-        level, depth = inner, depth + 1
-        if depth > MAX_DEPTH:
-            return False
-    return True
 
 
 class StandardPath:
@@ -199,56 +106,64 @@ def load_report():
     return module
 
 
+def load_part(name):
+    """A module of ours that few runs need."""
+    module = type(sys)(name)
+    path = os.path.join(HERE, name)
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), module.__dict__)
+    return module
+
+
 def run_code(source, spec):
-    """Runs the source as a script is run."""
-    execute(source, "__main__")
-    return b"null"
+    """Runs the source as a script is run, and returns the envelope of what its last expression
+    is. Of source that only defines things, a handler among them, that is called."""
+    name, tree = spec.get("handler"), None if spec.get("entry") else parse(source)
+    if name and tree and name.encode() in source and load_part("defines.py").only_defines(tree, name):
+        return run_definitions(source, spec, tree)
+    _, value = execute(source, "__main__", lambda: split(source, tree))
+    return value_envelope(value)
+
+
+def run_definitions(source, spec, tree):
+    """Calls the handler that the tree defines."""
+    name = spec["handler"]
+    module, _ = execute(source, HANDLER_MODULE, lambda: (compile_source(tree), None))
+    function = getattr(module, name, None)
+    if not callable(function):  # a name that was imported
+        return b'{"result":null}'
+    spec["called"], spec["event"] = True, {}
+    result = call_handler(function, spec, STARTED + spec["timeout"])
+    return b'{"handler":' + write_json(name) + b',"result":' + result + b"}"
 
 
 def run_handler(source, spec):
-    """Calls the handler of the source and returns its result in JSON."""
-    return call_handler(load_handler(source, spec), spec, STARTED + spec["timeout"])
+    """Calls the handler of the source and returns the envelope of its result."""
+    return b'{"result":' + call_handler(load_handler(source, spec), spec, STARTED + spec["timeout"]) + b"}"
+
+
+def called_handler(spec):
+    """Whether it is a handler that runs, or has run."""
+    return spec["kind"] == "handler" or "called" in spec
+
+
+def complete(awaitable):
+    """What an awaitable comes to."""
+    return stdlib("asyncio").run(awaited(awaitable))
 
 
 def load_handler(source, spec):
     """Runs the source and returns its handler."""
-    module = execute(source, HANDLER_MODULE)
+    module, _ = execute(source, HANDLER_MODULE, lambda: (compile_source(source), None))
     function = getattr(module, spec["handler"].rpartition(".")[2], None)
     if not callable(function):
         raise Failure("HandlerNotFound", load_report().handler_not_found(module, spec["handler"], function))
     return function
 
 
-def call_handler(function, spec, deadline):
-    args = [spec["event"]]
-    if takes_context(function):
-        args.append(Context(spec["context"], deadline))
-    result = function(*args)
-    if hasattr(type(result), "__await__"):
-        result = stdlib("asyncio").run(finish(result))
-    return encode_result(result, spec["max_result"])
-
-
-async def finish(awaitable):
-    return await awaitable
-
-
-def encode_result(result, limit):
-    try:
-        data = encode(result)
-        writable = exact(result)
-    except (TypeError, ValueError, RecursionError):
-        writable = False
-    if not writable:
-        raise Failure("ResultNotSerializable", load_report().not_serializable(result))
-    if len(data) > limit:
-        text = "the result has %d bytes of JSON; at most %d are allowed: write it to a file instead"
-        raise Failure("ResultTooLarge", text % (len(data), limit))
-    return data
-
-
-def execute(source, name):
-    """Executes the source as the module name, and returns the module."""
+def execute(source, name, compiled):
+    """Executes the source as the module name, and returns the module and the value of its last
+    expression. compiled returns their code, and None for no expression."""
     module = type(sys)(name)
     sources = Sources()
     sources.keep(FILENAME, source.decode("utf-8", "replace"))
@@ -257,29 +172,38 @@ def execute(source, name):
     module.__loader__ = sources
     module.__builtins__ = __builtins__
     sys.modules[name] = module
-    exec(compile_source(source), module.__dict__)
-    return module
+    code, last = compiled()
+    exec(code, module.__dict__)
+    return module, None if last is None else eval(last, module.__dict__)
 
 
-def compile_source(source):
+def compile_source(source, flags=0):
+    """The code of the source, which may be its tree; or its tree."""
     try:
-        return compile(source, FILENAME, "exec", dont_inherit=True)
+        return compile(source, FILENAME, "exec", flags, dont_inherit=True)
     except ValueError as error:  # NUL characters, before Python 3.12
         raise SyntaxError(str(error)) from None
 
 
-def takes_context(function):
-    """Whether a handler can be called with two arguments, or else with the event alone."""
-    bound = hasattr(function, "__self__")
-    while True:
-        code = getattr(function, "__code__", None)
-        if code is None:
-            return load_report().takes_context(function)
-        inner = getattr(function, "__wrapped__", None)
-        # A decorator that takes *args passes on what the function inside it takes.
-        if not code.co_flags & 0x04 or inner is None:
-            return code.co_flags & 0x04 or code.co_argcount - bound >= 2
-        function = inner
+def parse(source):
+    """The tree of the source, or None where that is nested deeper than Python can make one."""
+    try:
+        return compile_source(source, ONLY_AST)
+    except RecursionError:
+        return None
+
+
+def split(source, tree):
+    """The code of the source and, apart, that of its last expression; None for none."""
+    if tree is None or not tree.body or type(tree.body[-1]).__name__ != "Expr":
+        return compile_source(source if tree is None else tree), None
+    from _ast import Expression
+
+    try:
+        last = compile(Expression(tree.body.pop().value), FILENAME, "eval", dont_inherit=True)
+        return compile_source(tree), last
+    except RecursionError:
+        return compile_source(source), None
 
 
 def flush():
@@ -292,13 +216,11 @@ def flush():
 
 def run(spec, source):
     """Runs the code and returns its exit code and the envelope of its outcome."""
-    handler = spec["kind"] == "handler"
     try:
-        result = (run_handler if handler else run_code)(source, spec)
-        return 0, b'{"result":' + result + b"}"
+        return 0, (run_handler if spec["kind"] == "handler" else run_code)(source, spec)
     except SystemExit as exit:
         code = exit_code(exit)
-        if not handler:
+        if not called_handler(spec):
             return code, b'{"result":null}'
         failure = Failure("SystemExit", "the handler exited with code %d instead of returning" % code)
         return code, load_report().envelope(failure)
@@ -407,7 +329,7 @@ class Invocations:
         fields = decode(explain(error).decode())["error"]
         flush()
         body = {"errorType": fields["type"], "errorMessage": fields["message"], "stackTrace": fields["stacktrace"]}
-        self.answer(path, encode(body))
+        self.answer(path, write_json(body))
 
     def answer(self, path, body):
         """Sends an answer. One that is too large breaks the connection off, and is known to be so."""
@@ -495,7 +417,7 @@ def main():
     code, envelope = run(spec, source)
     flush()
     channel.send(envelope)
-    leave(code, spec["kind"] == "handler")
+    leave(code, called_handler(spec))
 
 
 # The user's code takes the name __main__; this keeps the module that had it alive.

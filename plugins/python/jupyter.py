@@ -84,14 +84,29 @@ class Jupyter(host.Kernel):
                 self.running = True
                 self.check()
                 self.finish(self.ask(request["code"]))
+                called = self.call_defined(request)
             finally:
                 self.running = False
-            return self.outcome()
+            return called or self.outcome()
         except BaseException as error:
             code = host.EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
             return code, host.explain(error), False
         finally:
             restore()
+
+    def call_defined(self, request):
+        """Calls the handler of code that only defined it and other things; returns None for any other."""
+        handler = request.get("handler")
+        if handler is None or self.replied is None or self.replied.get("status") != "ok":
+            return None
+        try:
+            tree = compile(request["code"], "<cell>", "exec", host.ONLY_AST | host.TOP_LEVEL_AWAIT, True)
+        except (SyntaxError, ValueError, RecursionError):  # magics
+            return None
+        function = self.ipython.shell.user_ns.get(handler["name"])
+        if not callable(function) or not host.only_defines(request["code"], tree, handler["name"]):
+            return None
+        return self.call(function, handler)
 
     def ask(self, code):
         """Has ipykernel execute the code."""
@@ -113,7 +128,7 @@ class Jupyter(host.Kernel):
             return 0, self.leave(), True
         if self.replied.get("status") == "ok":
             result = getattr(self.ipython.shell, "last_execution_result", None)
-            return 0, b'{"result":' + host.plain_value(getattr(result, "result", None)) + b"}", False
+            return 0, host.value_envelope(getattr(result, "result", None)), False
         kind, message = str(self.replied.get("ename")), str(self.replied.get("evalue"))
         if len(message) > host.MAX_MESSAGE:
             message = message[: host.MAX_MESSAGE] + "…"

@@ -36,6 +36,9 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 	plan := plugins.KernelPlan{
 		Files: []plugins.File{
 			program(main, kernel),
+			{Path: "handler.py", Data: handlers, Mode: 0o644},
+			{Path: "defines.py", Data: defines, Mode: 0o644},
+			{Path: "report.py", Data: report, Mode: 0o644},
 			{Path: "display.py", Data: display, Mode: 0o644},
 			{Path: "pretty.py", Data: pretty, Mode: 0o644},
 			{Path: "fonts.conf", Data: fonts, Mode: 0o644},

@@ -40,7 +40,6 @@ CONTROL = 3
 SELF = sys._getframe().f_code.co_filename
 
 MAX_ENVELOPE = 8 << 20  # bytes of a result
-MAX_VALUE = 64 << 10  # bytes of the value of a last expression
 MAX_DISPLAYS = 256  # of an execution; what is more is left out on the host
 MAX_TYPES = 32  # of a display
 MAX_TYPE = 128  # characters of one's name
@@ -222,12 +221,11 @@ class Kernel:
         interpreter is to end."""
         self.count += 1
         restore = self.prepare(request)
-        value = None
         try:
             try:
                 self.running = True
                 self.check()
-                value = self.execute(request["code"], "<cell %d>" % self.count)
+                value, called = self.execute(request["code"], "<cell %d>" % self.count, request.get("handler"))
                 if posix.getpid() != self.pid:  # a fork that fell off the end of the code
                     flush()
                     posix._exit(0)
@@ -237,7 +235,7 @@ class Kernel:
                 figures()
             finally:
                 self.running = False
-            return 0, b'{"result":' + plain_value(value) + b"}", False
+            return called or (0, value_envelope(value), False)
         except SystemExit as exit:
             code = exit_code(exit)
             if posix.getpid() != self.pid:
@@ -313,12 +311,13 @@ class Kernel:
     def readable(events):
         return any(event & select.POLLIN for _, event in events)
 
-    def execute(self, source, filename):
-        """Runs the source, and returns the value of its last expression, or None."""
+    def execute(self, source, filename, handler):
+        """Runs the source, and returns the value of its last expression, or None; and what came
+        of its handler if it was called, or None."""
         if source.startswith("\ufeff"):  # a byte order mark, which Python takes from a file
             source = source[1:]
         SOURCES.keep(filename, source)
-        body, last = self.compile(source, filename)
+        body, last, defined = self.compile(source, filename, handler)
         value = None
         for code in (body, last):
             if code is not None and code.co_flags & COROUTINE:
@@ -328,13 +327,33 @@ class Kernel:
             for code in (body, last):
                 if code is not None:
                     value = eval(code, self.module.__dict__)
-        return value if last is not None else None
+        function = self.module.__dict__.get(handler["name"]) if defined else None
+        called = self.call(function, handler) if callable(function) else None
+        return value if last is not None else None, called
 
-    def compile(self, source, filename):
+    def call(self, function, handler):
+        """Calls a handler, and returns what run returns."""
+        import time
+
+        calls = part("handler.py")
+        if not hasattr(calls, "complete"):
+            calls.stdlib, calls.write_json, calls.load_report = standard, write_json, lambda: part("report.py")
+            calls.complete = lambda awaitable: KERNEL.finish(calls.awaited(awaitable))
+            part("report.py").harness = calls
+        name = handler["name"]
+        spec = {"event": {}, "max_result": MAX_VALUE, "context": calls.fields(name, self.current, handler["memory_mb"])}
+        try:
+            data = calls.call_handler(function, spec, time.monotonic() + handler["timeout"])
+        except calls.Failure as failure:
+            sys.stderr.write("%s: %s\n" % (failure.kind, failure))
+            return 1, encode({"error": {"type": failure.kind, "message": str(failure), "stacktrace": Raw(b"[]")}}), False
+        return 0, b'{"handler":' + write_json(name) + b',"result":' + data + b"}", False
+
+    def compile(self, source, filename, handler):
         flags = TOP_LEVEL_AWAIT | self.futures
         if expression_at_most(source):
             try:
-                return None, compile(source, filename, "eval", flags, True)
+                return None, compile(source, filename, "eval", flags, True), False
             except (SyntaxError, ValueError):  # it is more, or wrong, as is found out below
                 pass
         try:
@@ -345,8 +364,8 @@ class Kernel:
             raise
         except ValueError as error:  # NUL characters, before Python 3.12
             raise SyntaxError(str(error)) from None
-        last = None
-        if tree.body and isinstance(tree.body[-1], _ast.Expr) and not silenced(source, tree.body[-1]):
+        last, defined = None, handler is not None and only_defines(source, tree, handler["name"])
+        if not defined and tree.body and isinstance(tree.body[-1], _ast.Expr) and not silenced(source, tree.body[-1]):
             last = _ast.Expression(tree.body.pop().value)
             last = compile(last, filename, "eval", flags, True)
             self.futures |= last.co_flags & FUTURES
@@ -354,7 +373,7 @@ class Kernel:
         if tree.body:
             body = compile(tree, filename, "exec", flags, True)
             self.futures |= body.co_flags & FUTURES
-        return body, last
+        return body, last, defined
 
     def finish(self, coroutine):
         """Awaits what a top-level await made, in the one loop of the interpreter."""
@@ -447,6 +466,7 @@ def standard(name):
 
 
 STANDARD = {}
+stdlib = standard  # as shared.py calls it
 
 
 def find_also(directories):
@@ -545,37 +565,6 @@ def silenced(source, node):
 # --- what an execution shows ---------------------------------------------------------
 
 
-def plain_value(value):
-    """The value in JSON where that says the same and is small, else null."""
-    if type(value) not in (bool, int, float, str, list, dict, tuple):
-        return b"null"
-    try:
-        if sys.getsizeof(value) > MAX_VALUE or not exact(value, [5000]):
-            return b"null"
-        data = encode(value)
-    except (TypeError, ValueError, RecursionError):
-        return b"null"
-    return data if len(data) <= MAX_VALUE else b"null"
-
-
-def exact(value, budget, depth=0):
-    """Whether JSON can hold the value without making something else of it."""
-    budget[0] -= 1
-    if budget[0] < 0 or depth > 50:
-        return False
-    if value is None or type(value) in (bool, str):
-        return True
-    if type(value) is int:
-        return -(1 << 53) <= value <= 1 << 53
-    if type(value) is float:
-        return value - value == 0  # neither infinite nor NaN
-    if type(value) in (list, tuple):
-        return all(exact(item, budget, depth + 1) for item in value)
-    if type(value) is dict:
-        return all(type(key) is str and exact(item, budget, depth + 1) for key, item in value.items())
-    return False
-
-
 TEXTS = (
     ("text/html", "_repr_html_"),
     ("text/markdown", "_repr_markdown_"),
@@ -634,25 +623,30 @@ def plain(value):
         text = repr(value)
         return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "… (%d characters in all)" % len(text)
     try:
-        text, whole = printer()["pretty"](value, MAX_TEXT)
+        text, whole = part("pretty.py").pretty(value, MAX_TEXT)
         return text if whole else text + "… (the rest is left out)"
     except (RecursionError, OSError):  # nested too deep for the printer; or the file of it was removed
         return repr(value)[:MAX_TEXT]
 
 
 SIMPLE = {int, float, complex, bool, str, bytes, type(None)}  # which repr writes as a notebook does
-PRINTER = {}
+PARTS = {}
 
 
-def printer():
-    """The names in pretty.py, which is read when it is first needed."""
-    if not PRINTER:
-        with open(os.path.join(HERE, "pretty.py"), "rb") as file:
-            names = {"__name__": "yurt_pretty"}
+def part(name):
+    """The module in a file of ours, which is read when it is first needed."""
+    if name not in PARTS:
+        module = type(sys)("yurt_" + name.partition(".")[0])
+        with open(os.path.join(HERE, name), "rb") as file:
             # In our name, for tracebacks to leave it out.
-            exec(compile(file.read(), SELF, "exec"), names)
-        PRINTER.update(names)
-    return PRINTER
+            exec(compile(file.read(), SELF, "exec"), module.__dict__)
+        PARTS[name] = module
+    return PARTS[name]
+
+
+def only_defines(source, tree, name):
+    """Whether the source only defines things, and a handler of that name among them."""
+    return name in source and part("defines.py").only_defines(tree, name)
 
 
 def frame_data(value, data):

@@ -43,7 +43,7 @@ def envelope(error):
     else:
         kind = type(error).__name__
         stack = stacktrace(error)
-    return harness.encode({"error": {"type": kind, "message": message(error), "stacktrace": stack}})
+    return harness.write_json({"error": {"type": kind, "message": message(error), "stacktrace": stack}})
 
 
 def message(error):
@@ -258,7 +258,7 @@ def trouble(value, path):
 
 def subscript(key):
     try:
-        text = repr(key) if not isinstance(key, str) else harness.encode(key).decode()
+        text = repr(key) if not isinstance(key, str) else harness.write_json(key).decode()
     except BaseException:  # a key's own __repr__ may fail in any way
         text = "<%s>" % type(key).__name__
     return text if len(text) <= 100 else text[:100] + "…"

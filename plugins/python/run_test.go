@@ -26,6 +26,8 @@ type outcome struct {
 	envelope       []byte
 	result         json.RawMessage
 	err            *yurt.ExecutionError
+	handler        string // that was called, of code
+	cut            bool
 }
 
 // sandbox is a workspace in which plans are carried out, on this host and without
@@ -93,9 +95,11 @@ func (s sandbox) start(t testing.TB, plan plugins.Plan) outcome {
 	}
 	out := outcome{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String(), envelope: envelope}
 	if len(envelope) > 0 {
-		if out.result, out.err, err = plugins.DecodeEnvelope(envelope); err != nil {
+		told, err := plugins.DecodeEnvelope(envelope)
+		if err != nil {
 			t.Fatalf("decoding the envelope %.300q: %v", envelope, err)
 		}
+		out.result, out.err, out.handler, out.cut = told.Result, told.Error, told.Handler, told.Cut
 	}
 	return out
 }

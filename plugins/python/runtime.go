@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"path"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
@@ -28,6 +29,12 @@ var shared []byte
 
 //go:embed harness.py
 var harness []byte
+
+//go:embed handler.py
+var handlers []byte
+
+//go:embed defines.py
+var defines []byte
 
 //go:embed report.py
 var report []byte
@@ -70,14 +77,18 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	if err != nil {
 		return plugins.Plan{}, yurt.Errorf(yurt.CodeInternal, "writing the specification of the run: %w", err)
 	}
+	files := []plugins.File{
+		program("harness.py", handlers, harness),
+		{Path: "report.py", Data: report, Mode: 0o644},
+		{Path: "main.py", Data: []byte(req.Code), Mode: 0o644},
+		{Path: "spec.json", Data: data, Mode: 0o644},
+	}
+	if mayDefine(req) {
+		files = append(files, plugins.File{Path: "defines.py", Data: defines, Mode: 0o644})
+	}
 	return plugins.Plan{
-		Files: []plugins.File{
-			program("harness.py", harness),
-			{Path: "report.py", Data: report, Mode: 0o644},
-			{Path: "main.py", Data: []byte(req.Code), Mode: 0o644},
-			{Path: "spec.json", Data: data, Mode: 0o644},
-		},
-		Argv: []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "harness.py"), path.Join(req.Dir, "spec.json")},
+		Files: files,
+		Argv:  []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "harness.py"), path.Join(req.Dir, "spec.json")},
 		// In the environment rather than in argv, so that Python processes that the
 		// code starts have the same, and that a user can ask for something else.
 		Env: map[string]string{
@@ -89,8 +100,14 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 }
 
 // program is a file with a program of ours that stands on its own.
-func program(name string, text []byte) plugins.File {
-	return plugins.File{Path: name, Data: slices.Concat(shared, text), Mode: 0o644}
+func program(name string, texts ...[]byte) plugins.File {
+	return plugins.File{Path: name, Data: slices.Concat(shared, slices.Concat(texts...)), Mode: 0o644}
+}
+
+// mayDefine reports whether code may define the handler that is to be called then: it has its
+// name. What it really does the harness finds out.
+func mayDefine(req plugins.PlanRequest) bool {
+	return req.Kind == yurt.KindCode && req.Handler != "" && req.Entry == "" && strings.Contains(req.Code, req.Handler)
 }
 
 // spec is what harness.py reads.
@@ -108,7 +125,9 @@ type spec struct {
 func newSpec(req plugins.PlanRequest) (spec, error) {
 	switch req.Kind {
 	case yurt.KindCode:
-		return spec{Kind: req.Kind, Entry: req.Entry, Args: req.Args}, nil
+		if !mayDefine(req) {
+			return spec{Kind: req.Kind, Entry: req.Entry, Args: req.Args}, nil
+		}
 	case yurt.KindHandler:
 	default:
 		return spec{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "%q is not something that Python can run; give %q or %q", req.Kind, yurt.KindCode, yurt.KindHandler)
@@ -132,6 +151,7 @@ func newSpec(req plugins.PlanRequest) (spec, error) {
 	return spec{
 		Kind:      req.Kind,
 		Entry:     req.Entry,
+		Args:      req.Args,
 		Handler:   handler,
 		Event:     event,
 		Context:   fields,

@@ -58,3 +58,85 @@ def exit_code(exit):
     except Exception:
         pass
     return 1
+
+
+def write_json(value):
+    """Strict json.dumps to bytes, without importing json: raises TypeError, ValueError
+    or RecursionError for what JSON cannot hold."""
+    try:
+        return _write_json(value, "encode_basestring").encode()
+    except UnicodeEncodeError:  # half a surrogate pair; in ASCII it can be written
+        return _write_json(value, "encode_basestring_ascii").encode()
+
+
+def _write_json(value, strings):
+    try:
+        import _json
+
+        encoder = _json.make_encoder({}, _refuse, getattr(_json, strings), None, ":", ",", False, False, False)
+    except (ImportError, AttributeError, TypeError):  # a Python with another C part, or none
+        ascii_only = strings.endswith("ascii")
+        return stdlib("json").dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))
+    return "".join(encoder(value, 0))
+
+
+def _refuse(value):
+    raise TypeError(type(value).__name__)
+
+
+MAX_VALUE = 8 << 20  # bytes of the value of a last expression, in JSON
+MAX_LEVELS = 900  # of lists and objects in it
+
+
+def value_envelope(value):
+    """The envelope of the value of a last expression: in JSON where that says the same, else null."""
+    if value is None:
+        return b'{"result":null}'
+    try:
+        fits = in_json(value)
+        data = write_json(value) if fits else b"null"
+    except (TypeError, ValueError, RecursionError):
+        fits, data = False, b"null"
+    if fits is None or len(data) > MAX_VALUE:
+        return b'{"result":null,"cut":true}'
+    return b'{"result":' + data + b"}"
+
+
+def in_json(value):
+    """Whether JSON can hold the value without making something else of it; None if it would be
+    too large. It looks at no more than fits, and so ends for a value that is part of itself."""
+    level, room = [value], MAX_VALUE
+    for _ in range(MAX_LEVELS):
+        inner = []
+        for item in level:
+            kind = type(item)
+            if kind is str:
+                room -= len(item)
+            elif kind is int:
+                if not -(1 << 53) <= item <= 1 << 53:
+                    return False
+            elif kind is list or kind is tuple:
+                room -= 2 * len(item)
+                if room < 0:
+                    return None
+                inner.extend(item)
+            elif kind is dict:
+                room -= 5 * len(item)
+                if room < 0:
+                    return None
+                for key in item:
+                    if type(key) is not str:
+                        return False
+                    room -= len(key)
+                inner.extend(item.values())
+            elif kind is float:
+                if item - item != 0:  # infinite, or NaN
+                    return False
+            elif kind is not bool and item is not None:
+                return False
+        if room < 0:
+            return None
+        if not inner:
+            return True
+        level = inner
+    return False

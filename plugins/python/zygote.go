@@ -33,7 +33,7 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "zygote.py", Data: zygote, Mode: 0o644},
 			{Path: "fork.py", Data: fork, Mode: 0o644},
 			{Path: "memory.py", Data: memory, Mode: 0o644},
-			program("harness.py", harness),
+			program("harness.py", handlers, harness),
 			program("kernel.py", kernel),
 			{Path: "main.py", Data: []byte(rehearsal), Mode: 0o644},
 			{Path: "spec.json", Data: []byte(rehearsalSpec), Mode: 0o644},

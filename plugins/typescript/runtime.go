@@ -56,9 +56,28 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 		return plugins.Plan{}, err
 	}
 	source, files := req.Source("main.ts")
+	for i := range files {
+		files[i].Data = append(files[i].Data, handOver(req.Handler)...)
+	}
 	plan.Files = append(plan.Files, files...)
 	plan.Compile = []plugins.Step{{Argv: compile(req, source, bundle)}}
+	if javascript.MayDefine(req) {
+		plan.Compile = append(plan.Compile, plugins.Step{Argv: []string{
+			req.Tools["esbuild"], "--format=esm", "--target=node18", "--color=false", "--log-level=error",
+			"--outfile=" + javascript.DefinesFile(req), source,
+		}})
+	}
 	return plan, nil
+}
+
+// handOver is a statement after a snippet by which the harness finds a handler that is declared
+// and not exported, which the bundle would leave out.
+func handOver(handler string) string {
+	name := handler[strings.LastIndexByte(handler, '.')+1:]
+	if !regexp.MustCompile(`^[\pL_$][\pL\pN_$]*$`).MatchString(name) {
+		return ""
+	}
+	return "\n;typeof " + name + ` === "function" && (globalThis[Symbol.for("yurt.handler")] = ` + name + ");"
 }
 
 // compile returns the command that makes the bundle. A snippet comes on standard input:
