@@ -14,12 +14,15 @@ import (
 // a Handler and its Event; or a Handler with the Command of the Lambda runtime client that
 // serves it, which is kept for the next invocation. Zero fields take the template's defaults.
 type ExecuteRequest struct {
-	Code     string          `json:"code,omitempty"`
-	Language string          `json:"language,omitempty"` // of Code, or of Dependencies; may be left out when the template has one runtime
-	Command  Command         `json:"command,omitzero"`
-	Handler  string          `json:"handler,omitempty"` // name of the function in Code
-	Event    json.RawMessage `json:"event,omitempty"`   // what the handler is called with; it implies a handler
-	Context  json.RawMessage `json:"context,omitempty"` // object whose fields override the handler's context, or see [InContext]
+	Code     string  `json:"code,omitempty"`
+	Language string  `json:"language,omitempty"` // of Code, or of Dependencies; may be left out when the template has one runtime
+	Command  Command `json:"command,omitzero"`
+	Handler  string  `json:"handler,omitempty"` // name of the function in Code
+	// Plain has Code run as it is. Code that only defines things, a function "handler" among
+	// them, is taken for a handler otherwise, unless it has a Context.
+	Plain   bool            `json:"-"`
+	Event   json.RawMessage `json:"event,omitempty"`   // what the handler is called with; it implies a handler
+	Context json.RawMessage `json:"context,omitempty"` // object whose fields override the handler's context, or see [InContext]
 
 	Files Files    `json:"files,omitempty"` // written to the working directory first, where they stay
 	Entry string   `json:"entry,omitempty"` // file to run in place of Code
@@ -88,8 +91,20 @@ func (c Command) MarshalJSON() ([]byte, error) {
 // executeBody is the request as it is sent.
 type executeBody struct {
 	ExecuteRequest
-	Async  bool `json:"async,omitempty"`
-	Stream bool `json:"stream,omitempty"`
+	Handler any  `json:"handler,omitempty"` // the request's, or null where it is plain
+	Async   bool `json:"async,omitempty"`
+	Stream  bool `json:"stream,omitempty"`
+}
+
+func newExecuteBody(req ExecuteRequest) executeBody {
+	body := executeBody{ExecuteRequest: req}
+	switch {
+	case req.Handler != "":
+		body.Handler = req.Handler
+	case req.Plain:
+		body.Handler = json.RawMessage("null")
+	}
+	return body
 }
 
 // resultBody is the answer of a finished execution: the result's fields beside
@@ -115,7 +130,7 @@ func (b resultBody) execution() yurt.Execution {
 // That the code failed is not an error: see [yurt.Result]. When ctx ends first the
 // execution goes on.
 func (c *Client) Execute(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
-	what, err := postJSON(sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req})
+	what, err := postJSON(sessionPath(sessionID)+"/execute", newExecuteBody(req))
 	if err != nil {
 		return yurt.Execution{}, err
 	}
@@ -128,7 +143,9 @@ func (c *Client) Execute(ctx context.Context, sessionID string, req ExecuteReque
 
 // Start begins req in the session and returns its record at once.
 func (c *Client) Start(ctx context.Context, sessionID string, req ExecuteRequest) (yurt.Execution, error) {
-	what, err := postJSON(sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Async: true})
+	sent := newExecuteBody(req)
+	sent.Async = true
+	what, err := postJSON(sessionPath(sessionID)+"/execute", sent)
 	if err != nil {
 		return yurt.Execution{}, err
 	}

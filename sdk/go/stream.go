@@ -30,7 +30,9 @@ const (
 // breaks is made again and goes on after the last event. When ctx ends or each
 // returns an error, the watch stops and the execution goes on.
 func (c *Client) ExecuteStream(ctx context.Context, sessionID string, req ExecuteRequest, each func(yurt.Event) error) (yurt.Execution, error) {
-	what, err := postJSON(sessionPath(sessionID)+"/execute", executeBody{ExecuteRequest: req, Stream: true})
+	sent := newExecuteBody(req)
+	sent.Stream = true
+	what, err := postJSON(sessionPath(sessionID)+"/execute", sent)
 	if err != nil {
 		return yurt.Execution{}, err
 	}
