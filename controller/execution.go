@@ -203,17 +203,8 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		size := req.Terminal.Or(yurt.TerminalSize{Rows: yurt.DefaultTerminalRows, Cols: yurt.DefaultTerminalCols})
 		spec.Terminal = &size
 	}
-	if kind == yurt.KindCode && spec.Code != "" && !req.Plain && req.ContextName == nil {
-		spec.Handler = defaultHandler // which is called if the code only defines it
-	}
-	if kind == yurt.KindHandler {
-		spec.Handler = cmp.Or(req.Handler, defaultHandler)
-		if spec.Event == nil {
-			spec.Event = json.RawMessage("{}")
-		}
-		if err := spec.TakeEventTimeout(); err != nil {
-			return yurt.ExecutionSpec{}, err
-		}
+	if err := setHandler(&spec, req); err != nil {
+		return yurt.ExecutionSpec{}, err
 	}
 	if req.Command == nil || kind == yurt.KindHandler && len(req.Dependencies) > 0 {
 		if spec.Language, err = c.language(ctx, session.TemplateID, template.Runtimes, req.Language); err != nil {
@@ -227,6 +218,22 @@ func (c *Controller) executionSpec(ctx context.Context, session yurt.Session, re
 		spec.Cwd = path.Join(yurt.WorkspaceDir, spec.Cwd)
 	}
 	return spec, spec.Validate()
+}
+
+// setHandler says which function is called: of a handler the one that was asked for, of code the
+// default one if the code only defines things and it among them, which its runtime finds out.
+func setHandler(spec *yurt.ExecutionSpec, req ExecuteRequest) error {
+	if spec.Kind == yurt.KindCode && spec.Code != "" && !req.Plain && req.ContextName == nil {
+		spec.Handler = defaultHandler
+	}
+	if spec.Kind != yurt.KindHandler {
+		return nil
+	}
+	spec.Handler = cmp.Or(req.Handler, defaultHandler)
+	if spec.Event == nil {
+		spec.Event = json.RawMessage("{}")
+	}
+	return spec.TakeEventTimeout()
 }
 
 // templateOf returns what a session has of its template.

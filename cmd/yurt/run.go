@@ -22,6 +22,7 @@ type runFlags struct {
 	event, context string
 	eventGiven     bool
 	handler        string
+	handlerGiven   bool
 	client         string // the command of a Lambda runtime client
 	clientGiven    bool
 	language       string
@@ -48,7 +49,7 @@ is run, unless --entry names another; its extension says the language.
 A file that defines a function named "handler" is run as a Lambda-style handler:
 it is called with the event, and what it returns is printed as JSON. Any other file
 is run as a script, with the arguments, unless --event or --handler says that it is a
-handler. Arguments that begin with a dash come after "--".
+handler; with --handler "" any file is. Arguments that begin with a dash come after "--".
 
 A script reads our standard input and writes to our standard output, in full; under --json
 its output is in the result, up to the template's output_limit, as its standard error always
@@ -75,13 +76,14 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.args = args[1:]
 			f.eventGiven, f.clientGiven = cmd.Flags().Changed("event"), cmd.Flags().Changed("runtime-client")
+			f.handlerGiven = cmd.Flags().Changed("handler")
 			return a.runFile(cmd.Context(), args[0], f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.event, "event", "e", "", "the event: JSON, @FILE, or - for standard input (default {})")
 	flags.StringVar(&f.context, "context", "", "fields for the handler's context: a JSON object or @FILE")
-	flags.StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\")")
+	flags.StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\"); empty: run FILE as a script")
 	flags.StringVar(&f.client, "runtime-client", "", "the command of the Lambda runtime client that serves --handler")
 	flags.StringVarP(&f.language, "language", "l", "", "language of FILE (default: from its extension)")
 	flags.StringVar(&f.entry, "entry", "", "the file of DIR to run")

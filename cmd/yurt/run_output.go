@@ -46,6 +46,7 @@ type shower struct {
 	kind     yurt.ExecutionKind
 	limit    yurt.Size // of each stream, where it is known
 	streamed bool      // the response came in pieces, and has been shown
+	values   bool      // the value of a last expression is to be shown, too
 }
 
 func (s *shower) each(event yurt.Event) error {
@@ -119,7 +120,7 @@ func (a *app) printResultJSON(result *yurt.Result, p *profile, profiled bool) er
 // printResult shows what the program did not print itself: the value that a
 // handler returned, why it failed, and that output was cut.
 func (s *shower) printResult(result *yurt.Result) {
-	if s.kind == yurt.KindHandler && !s.streamed {
+	if s.returns(result) && !s.streamed {
 		if result.Stdout != "" && !strings.HasSuffix(result.Stdout, "\n") {
 			s.printf("\n")
 		}
@@ -131,6 +132,15 @@ func (s *shower) printResult(result *yurt.Result) {
 	if result.Error != nil {
 		s.printExecutionError(result)
 	}
+}
+
+// returns reports whether the result holds a value that is to be printed: what a handler
+// returned, or what the last expression is where no display has shown it.
+func (s *shower) returns(result *yurt.Result) bool {
+	if s.kind == yurt.KindHandler || result.Handler != "" {
+		return true
+	}
+	return s.values && result.MainDisplay == nil && len(result.Result) > 0 && string(result.Result) != "null"
 }
 
 func indented(value json.RawMessage) []byte {
@@ -154,6 +164,9 @@ func (a *app) printCuts(limit yurt.Size, result *yurt.Result) {
 	}
 	cut("standard output", result.Truncated.Stdout, result.Metrics.StdoutBytes)
 	cut("standard error", result.Truncated.Stderr, result.Metrics.StderrBytes)
+	if result.Truncated.Result {
+		fmt.Fprintln(a.stderr, "yurt: the value of the last expression is left out of the result; it is larger than the limit of output")
+	}
 }
 
 // printExecutionError shows the error in Python's order, outermost line first and

@@ -66,7 +66,13 @@ func (a *app) readCode(request *runRequest, file string, f runFlags) error {
 	}
 	request.extension = strings.ToLower(filepath.Ext(source.name))
 	request.spec.Code, request.spec.Files, request.spec.Entry = source.code, source.files, source.entry
+	if f.handlerGiven && f.handler == "" {
+		return nil
+	}
 	if !f.eventGiven && f.handler == "" && !definesHandler(source.text()) {
+		if source.code != "" {
+			request.spec.Handler = defaultHandler // which is called if the code only defines it
+		}
 		return nil
 	}
 	return a.readHandler(&request.spec, f)

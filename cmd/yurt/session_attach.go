@@ -35,7 +35,7 @@ func (a *app) attach(ctx context.Context, sessionID, executionID string) error {
 	if err != nil {
 		return err
 	}
-	show := &shower{app: a, kind: execution.Kind}
+	show := &shower{app: a, kind: execution.Kind, values: true}
 	err = client.WatchExecution(ctx, sessionID, execution.ID, 0, func(event yurt.Event) error {
 		if event.Type == yurt.EventEnded {
 			execution.State, execution.Result = event.Result.State(), event.Result

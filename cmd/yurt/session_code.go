@@ -16,6 +16,7 @@ type sessionCodeFlags struct {
 	language, entry string
 	inside          string // the context
 	contextGiven    bool
+	handlerGiven    bool
 	dependencies    []string
 }
 
@@ -40,7 +41,9 @@ another interpreter; an empty one is a fresh one, as projects and code with argu
 have.
 
 With --event or --handler the code is a Lambda-style handler: it is called with the event,
-and what it returns is printed as JSON.`,
+and what it returns is printed as JSON. So it is without either, with the event {}, where the
+code only defines things and a function named "handler" among them; with a --context, or with
+--handler "", it is not.`,
 		Example: `  yurt session code $id analysis.py
   echo 'x = 6 * 7' | yurt session code $id - && echo x | yurt session code $id -
   yurt session code --context "" $id analysis.py
@@ -50,7 +53,7 @@ and what it returns is printed as JSON.`,
 		Args:              arguments(2, -1, "a session ID and a FILE or DIR"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveDefault),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.contextGiven = cmd.Flags().Changed("context")
+			f.contextGiven, f.handlerGiven = cmd.Flags().Changed("context"), cmd.Flags().Changed("handler")
 			req, err := f.request(cmd.Context(), a, args[1], args[2:])
 			if err != nil {
 				return err
@@ -60,7 +63,7 @@ and what it returns is printed as JSON.`,
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.inside, "context", "", "the context to share variables with (default: default, in a persistent session)")
-	cmd.Flags().StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\", where there is an event)")
+	cmd.Flags().StringVar(&f.handler, "handler", "", "name of the handler function (default \"handler\", where there is an event); empty: run the code as it is")
 	cmd.Flags().StringVarP(&f.language, "language", "l", "", "its language (default: from the extension of the file, or the template's)")
 	cmd.Flags().StringVar(&f.entry, "entry", "", "the file of DIR to run")
 	cmd.Flags().StringArrayVar(&f.dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
@@ -87,6 +90,7 @@ func (f *sessionCodeFlags) request(ctx context.Context, a *app, file string, arg
 	if err := f.apply(a, &req); err != nil {
 		return req, err
 	}
+	req.Plain = f.handlerGiven && f.handler == ""
 	if req.Language == "" {
 		req.Language, err = a.languageOf(ctx, source.name)
 	}

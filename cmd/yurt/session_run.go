@@ -21,7 +21,7 @@ func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient
 	if err != nil {
 		return err
 	}
-	show := &shower{app: a, kind: yurt.KindCode, limit: req.OutputLimit}
+	show := &shower{app: a, kind: yurt.KindCode, limit: req.OutputLimit, values: true}
 	if req.Handler != "" || req.Event != nil {
 		show.kind = yurt.KindHandler
 	}

@@ -182,7 +182,7 @@ function isOwn(line) {
 }
 
 function shorten(text) {
-  text = text.replace(shifted.place, (place, column) => (Number(column) > shifted.from ? place.slice(0, -column.length) + (column - shifted.by) : place));
+  text = text.replace(shifted.place, (place, column) => (column > shifted.from + shifted.by ? place.slice(0, -column.length) + (column - shifted.by) : place));
   return text.replaceAll("file://", "").replaceAll(WORKSPACE + "/", "").replaceAll(SNIPPET, path.basename(MAIN)).replaceAll(HERE + "/", "");
 }
 
@@ -212,8 +212,11 @@ function show(error) {
   }
 }
 
-// What stands before the last expression, by which the columns after it are others than the user's.
-const CAPTURE = "globalThis[Symbol.for('yurt.value')]=(";
+// What stands before the last expression, by which the columns after it are others than the user's:
+// an assignment to a global variable, which has no place of its own in a stack trace.
+const VALUE = "__yurt_value__";
+const CAPTURE = VALUE + "=(";
+const NOTHING = Symbol("no value");
 const shifted = { place: /$^/, from: 0, by: 0 };
 
 // prepare returns the source as it is run: it hands over what it declares as the handler, and
@@ -236,6 +239,7 @@ async function prepare(source) {
   }
   const last = lastExpression(source, body);
   if (!last) return source;
+  Object.defineProperty(globalThis, VALUE, { value: NOTHING, writable: true, configurable: true });
   shifted.place = new RegExp(`${path.basename(MAIN).replaceAll(".", "\\.")}:${last.line}:(\\d+)`, "g");
   [shifted.from, shifted.by] = [last.column, CAPTURE.length];
   return source.slice(0, last.start) + CAPTURE + source.slice(last.start, last.end) + ")" + source.slice(last.end);
@@ -259,6 +263,7 @@ function isName(text) {
 function hold() {
   const value = globalThis[VALUE];
   delete globalThis[VALUE];
+  if (value === NOTHING) return; // it was not reached
   const keep = (value) => (held = value === undefined ? null : valueEnvelope(value));
   if (util.types.isPromise(value)) value.then(keep); // of one that is rejected, this one tells
   else keep(value);

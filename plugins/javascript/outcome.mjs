@@ -4,10 +4,8 @@
 const MAX_VALUE = 8 << 20; // bytes of the value of a last expression, in JSON
 const MAX_LEVELS = 900; // of lists and objects in it
 
-// Where code leaves a function that it declares, and the value of its last expression, by what
-// is added to its text.
+// Where code leaves a function that it declares, by what is added to its text.
 const DECLARED = Symbol.for("yurt.handler");
-const VALUE = Symbol.for("yurt.value");
 
 class Failure extends Error {
   constructor(type, message) {

@@ -26,7 +26,7 @@ export function onlyDefines(body, name) {
 // lastExpression returns where the last statement is, without its semicolon, if it is an expression.
 export function lastExpression(source, body) {
   const last = body.at(-1);
-  if (last?.type !== "ExpressionStatement" || last.directive !== undefined) return null;
+  if (last?.type !== "ExpressionStatement") return null;
   return { start: last.start, end: source[last.end - 1] === ";" ? last.end - 1 : last.end, line: lineOf(source, last.start), column: columnOf(source, last.start) };
 }
 

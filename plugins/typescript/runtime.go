@@ -63,7 +63,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	plan.Compile = []plugins.Step{{Argv: compile(req, source, bundle)}}
 	if javascript.MayDefine(req) {
 		plan.Compile = append(plan.Compile, plugins.Step{Argv: []string{
-			req.Tools["esbuild"], "--format=esm", "--target=node18", "--color=false", "--log-level=error",
+			req.Tools["esbuild"], "--target=node18", "--color=false", "--log-level=error",
 			"--outfile=" + javascript.DefinesFile(req), source,
 		}})
 	}
