@@ -200,8 +200,15 @@ func TestDeleteRaces(t *testing.T) {
 		at := sessions + "/" + session.ID
 		var calls sync.WaitGroup
 		for _, c := range [][3]string{
-			{"DELETE", "", ""}, {"DELETE", "", ""}, {"POST", "/pause", ""}, {"GET", "/contexts", ""}, {"GET", "/files?list=.", ""}, {"GET", "/processes", ""},
-			{"POST", "/execute", `{"command":["true"]}`}, {"POST", "/execute", `{"code":"1","language":"python"}`}, {"POST", "/execute", `{"code":"1","language":"python","context":""}`},
+			{"DELETE", "", ""},
+			{"DELETE", "", ""},
+			{"POST", "/pause", ""},
+			{"GET", "/contexts", ""},
+			{"GET", "/files?list=.", ""},
+			{"GET", "/processes", ""},
+			{"POST", "/execute", `{"command":["true"]}`},
+			{"POST", "/execute", `{"code":"1","language":"python"}`},
+			{"POST", "/execute", `{"code":"1","language":"python","context":""}`},
 		} {
 			pause := time.Duration(rand.Int64N(int64(20 * time.Millisecond)))
 			calls.Go(func() {
