@@ -164,6 +164,8 @@ func validateCreate(req CreateSessionRequest) error {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "reuse", "an %s session is used once; give mode %q, or no mode", yurt.ModeEphemeral, yurt.ModePersistent)
 	case req.SnapshotID != "":
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "snapshot_id", "this version has no snapshots; leave the field out")
+	case req.Network != nil && !slices.Contains([]yurt.NetworkMode{yurt.NetworkNone, "egress", "bridge", "host"}, req.Network.Mode):
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "network.mode", "there is no such mode; give %q", yurt.NetworkNone)
 	case req.Network != nil && req.Network.Mode != yurt.NetworkNone:
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this version has no network but %q for a sandbox", yurt.NetworkNone)
 	}

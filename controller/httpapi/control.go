@@ -24,8 +24,8 @@ type signalBody struct {
 
 // terminalBody is the size of a terminal in a request.
 type terminalBody struct {
-	Rows uint16 `json:"rows,omitempty" doc:"1 to 4096. Default 24." example:"24"`
-	Cols uint16 `json:"cols,omitempty" doc:"1 to 4096. Default 80." example:"80"`
+	Rows uint16 `json:"rows,omitempty" maximum:"4096" doc:"1 to 4096. Default 24." example:"24"`
+	Cols uint16 `json:"cols,omitempty" maximum:"4096" doc:"1 to 4096. Default 80." example:"80"`
 }
 
 func (b terminalBody) size() yurt.TerminalSize { return yurt.TerminalSize(b) }

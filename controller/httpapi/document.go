@@ -12,6 +12,7 @@ import (
 func (a *API) handleDocument() error {
 	a.completeSchemas()
 	a.addSamples()
+	a.addLinks()
 	schemas := a.huma.OpenAPI().Components.Schemas.Map()
 	delete(schemas, "ErrorModel") // huma's own, which is never sent: see transformError
 	delete(schemas, "ErrorDetail")

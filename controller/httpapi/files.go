@@ -88,6 +88,9 @@ func (a *API) registerFiles() {
 		Description: "Replaces the file with the body, at once and whole or not at all, or adds the body to it. Directories are made. At most 16Gi.",
 	}, a.putFile)
 	a.documentBody(a.registered(http.MethodPut, path), binaryContent(typeOctetStream))
+	a.registered(http.MethodPut, path).RequestBody.Required = false // a directory has none
+	// Without this, the mux would send who writes to the list itself to a file without a name.
+	a.mux.HandleFunc(prefix+"/sessions/{id}/files", a.unknownRoute)
 	register(a, huma.Operation{
 		OperationID: "get-file", Method: http.MethodGet, Path: path,
 		Summary: "Read a file", Tags: []string{tagFiles},

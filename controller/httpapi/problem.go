@@ -172,7 +172,7 @@ func (a *API) unknownRoute(w http.ResponseWriter, r *http.Request) {
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = method
-		if _, pattern := a.mux.Handler(other); pattern != "" && pattern != "/" {
+		if _, pattern := a.mux.Handler(other); strings.Contains(pattern, " ") {
 			allowed = append(allowed, method)
 		}
 	}

@@ -54,6 +54,7 @@ func (a *API) registerTrees() {
 	a.documentBody(a.registered(http.MethodPost, path), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[archiveRequest](a, "ArchiveRequest")}, typeTar: tar[typeTar],
 	})
+	a.registered(http.MethodPost, path).RequestBody.Required = false // an archive of nothing is empty
 	register(a, huma.Operation{
 		OperationID: "watch-files", Method: http.MethodGet, Path: "/sessions/{id}/watch",
 		Summary: "Watch a directory", Tags: []string{tagFiles},

@@ -31,7 +31,7 @@ func newWorkshop(t *testing.T) *workshop {
 	config := rig.Config(t, rig.Build(t))
 	config.Transient = true
 	goRoot := output(t, "go", "env", "GOROOT")
-	npm := npmDir(t)
+	npm := rig.Npm(t)
 	more := []string{goRoot, npm}
 	java, err := filepath.Glob("/etc/java-*-openjdk") // where Debian keeps a JDK's settings
 	if err != nil {

@@ -1,4 +1,4 @@
-package compat
+package rig
 
 import (
 	"archive/tar"
@@ -18,43 +18,25 @@ import (
 // Debian's does.
 const npmVersion = "10.9.2"
 
-// npmDir returns the directory of npm itself.
-func npmDir(t *testing.T) string {
+// Npm returns the directory of npm itself, which it fetches once where the machine has none.
+func Npm(t testing.TB) string {
 	t.Helper()
 	if found, err := exec.LookPath("npm"); err == nil {
 		if cli, err := filepath.EvalSymlinks(found); err == nil && path.Base(cli) == "npm-cli.js" {
 			return filepath.Dir(filepath.Dir(cli))
 		}
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(cache, "yurt-test", "npm-"+npmVersion)
-	if _, err := os.Stat(dir); err == nil {
-		return dir
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	making, err := os.MkdirTemp(filepath.Dir(dir), "npm-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(making) // if it is still there
-	registry := strings.TrimSuffix(os.Getenv("npm_config_registry"), "/")
-	if registry == "" {
-		registry = "https://registry.npmjs.org"
-	}
-	fetch(t, registry+"/npm/-/npm-"+npmVersion+".tgz", making)
-	if err := errors.Join(os.Chmod(making, 0o755), os.Rename(making, dir)); err != nil && !errors.Is(err, os.ErrExist) {
-		t.Fatal(err)
-	}
-	return dir
+	return Cached(t, "npm-"+npmVersion, func(dir string) {
+		registry := strings.TrimSuffix(os.Getenv("npm_config_registry"), "/")
+		if registry == "" {
+			registry = "https://registry.npmjs.org"
+		}
+		fetchNpm(t, registry+"/npm/-/npm-"+npmVersion+".tgz", dir)
+	})
 }
 
-// fetch unpacks a package of npm's.
-func fetch(t *testing.T, url, dir string) {
+// fetchNpm unpacks a package of npm's.
+func fetchNpm(t testing.TB, url, dir string) {
 	t.Helper()
 	resp, err := http.Get(url)
 	if err != nil {
