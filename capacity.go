@@ -9,7 +9,8 @@ type Capacity struct {
 	Version string `json:"version,omitempty"` // of Yurt
 	// Since is when the node's executor was started, from which on it counts.
 	Since    time.Time `json:"since"`
-	Draining bool      `json:"draining,omitempty"` // it takes nothing new
+	Draining bool      `json:"draining,omitempty"`  // it takes nothing new
+	DiskFull bool      `json:"disk_full,omitempty"` // likewise, until there is room on it
 	// Free is what of the node no sandbox and no slot has been promised.
 	Free         Resources `json:"free"`
 	Sandboxes    int       `json:"sandboxes"`

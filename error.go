@@ -30,6 +30,7 @@ const (
 	CodeRangeNotSatisfiable  Code = "range_not_satisfiable"  // the file has nothing of the range that was asked for
 	CodeArchiveInvalid       Code = "archive_invalid"        // an archive is broken, or holds what may not be unpacked
 	CodeWorkspaceFull        Code = "workspace_full"         // no space or inodes left in the workspace
+	CodeDiskFull             Code = "disk_full"              // no space left on a disk of the server's or the node's
 	CodeNotFound             Code = "not_found"              // no such route or resource of another kind
 	CodeMethodNotAllowed     Code = "method_not_allowed"     // the route exists, the verb does not
 	CodeSessionNotFound      Code = "session_not_found"      // no such session
@@ -95,6 +96,7 @@ func codeTable() map[Code]codeRow {
 		CodeRangeNotSatisfiable:  {http.StatusRequestedRangeNotSatisfiable, codes.OutOfRange, ExitError},
 		CodeArchiveInvalid:       {http.StatusUnprocessableEntity, codes.InvalidArgument, ExitError},
 		CodeWorkspaceFull:        {http.StatusInsufficientStorage, codes.ResourceExhausted, ExitError},
+		CodeDiskFull:             {http.StatusInsufficientStorage, codes.ResourceExhausted, ExitError},
 		CodeNotFound:             {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeMethodNotAllowed:     {http.StatusMethodNotAllowed, codes.Unimplemented, ExitError},
 		CodeSessionNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
@@ -185,6 +187,14 @@ func (e *Error) Error() string {
 	}
 	return e.Message
 }
+
+// Hidden returns err without its text, as a cause for the log that a message leaves out: it may name files or hosts.
+func Hidden(err error) error { return hidden{err} }
+
+type hidden struct{ error }
+
+func (hidden) Error() string   { return "" }
+func (h hidden) Unwrap() error { return h.error }
 
 // Unwrap returns the cause, so that errors.Is and errors.As see through.
 func (e *Error) Unwrap() error { return e.cause }

@@ -150,8 +150,15 @@ func (c *Controller) Ready(ctx context.Context) error {
 	if err := c.serving(); err != nil {
 		return err
 	}
-	if err := c.store.Ping(ctx); err != nil {
+	if err := c.store.Ping(ctx); yurt.CodeOf(err) == yurt.CodeDiskFull {
+		return yurt.Errorf(yurt.CodeUnavailable, "%w", err)
+	} else if err != nil {
 		return yurt.Errorf(yurt.CodeUnavailable, "the store does not answer: %w", err)
+	}
+	if placer, ok := c.placer.(ReadyPlacer); ok {
+		if err := placer.Ready(ctx); err != nil {
+			return yurt.Errorf(yurt.CodeUnavailable, "nothing can be placed: %w", err)
+		}
 	}
 	nodes, err := c.placer.Nodes(ctx)
 	if err != nil {

@@ -416,7 +416,7 @@ func errorTypeOf(result *yurt.Result) string {
 }
 
 // storeResult stores the result and the step that the session takes with it, first by commit
-// if that is not nil. A store that is away is waited for; when the controller is closed
+// if that is not nil. A store that is away, or has no room, is waited for; when the controller is closed
 // meanwhile, the next one that follows the execution gets the result from the node. A store that
 // fails otherwise is tried again a few times; then the result is lost to all but those who wait
 // for it now, and the session is judged by the next sweep.
@@ -436,7 +436,8 @@ func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, chang
 		}
 		commit = store
 		c.log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
-		if try >= finishTries && yurt.CodeOf(err) != yurt.CodeUnavailable || c.ctx.Err() != nil {
+		passes := slices.Contains([]yurt.Code{yurt.CodeUnavailable, yurt.CodeDiskFull}, yurt.CodeOf(err))
+		if try >= finishTries && !passes || c.ctx.Err() != nil {
 			return yurt.Session{}, false
 		}
 		sleep(c.ctx, finishRetry)

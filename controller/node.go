@@ -157,6 +157,12 @@ type Placer interface {
 	Nodes(ctx context.Context) (map[string]Node, error)
 }
 
+// ReadyPlacer is a [Placer] that says when it can place nothing.
+type ReadyPlacer interface {
+	Placer
+	Ready(ctx context.Context) error
+}
+
 // Releaser is a [Placer] that keeps something for a session beside its sandbox.
 type Releaser interface {
 	// Release ends what was kept for a session whose sandbox is destroyed. It may be

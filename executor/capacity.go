@@ -17,7 +17,7 @@ import (
 // Capacity says what the node has to offer.
 func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 	c := yurt.Capacity{
-		Node: e.config.Node, Since: e.begun, Draining: e.draining.Load(),
+		Node: e.config.Node, Since: e.begun, Draining: e.draining.Load(), DiskFull: e.checkDisk() != nil,
 		MaxSandboxes: e.config.MaxSandboxes, Templates: e.tally.List(),
 	}
 	promised, err := e.hostRoom()

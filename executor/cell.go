@@ -189,6 +189,7 @@ func (c *cell) assemble(o kernel.Outcome) *yurt.Result {
 	limit := int64(c.run.record.Limit)
 	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = o.Bytes[0], o.Bytes[1]
 	result.Truncated.Stdout, result.Truncated.Stderr = o.Bytes[0] > limit, o.Bytes[1] > limit
+	c.run.noteCut(result)
 	result.KernelRestarted, result.StateLost = o.Restarted, o.StateLost
 	c.judge(result, o, c.measure(result))
 	if result.Error != nil && result.ExitCode == 0 {
@@ -295,7 +296,7 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 		kind = yurt.ErrorTypeSandboxFailed
 	}
 	result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
-	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %v", what, err)}
+	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %s", what, shown(err))}
 }
 
 // messageReader reads what an execution in a context shows and responds out of its log;

@@ -132,6 +132,9 @@ func (e *Executor) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error 
 	if e.draining.Load() {
 		return errDraining()
 	}
+	if err := e.checkDisk(); err != nil {
+		return err
+	}
 	return ctx.Err()
 }
 
@@ -147,12 +150,12 @@ func (s *sandbox) admits(spec yurt.SandboxSpec) error {
 }
 
 // handOver gives a sandbox that was taken to whom it is for.
-func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (yurt.Sandbox, error) {
+func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (_ yurt.Sandbox, err error) {
+	defer e.explainFull(&err)
 	defer e.processors.Hold()()
 	e.bells.Ring(s.slotID())
 	phases.mark("take")
-	err := s.bind(spec, phases)
-	if err == nil {
+	if err = s.bind(spec, phases); err == nil {
 		err = s.receive(spec.Files, phases)
 	}
 	if err != nil {

@@ -69,6 +69,10 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := e.admit(spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
+	if err := e.checkDisk(); err != nil {
+		return yurt.Sandbox{}, err
+	}
+	defer e.explainFull(&err)
 	if to.urgent() {
 		defer e.processors.Hold()()
 	}

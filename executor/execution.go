@@ -23,8 +23,12 @@ func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yu
 	return e.startExecution(ctx, sandboxID, spec, Stdio{})
 }
 
-func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) error {
+func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) (err error) {
 	defer e.processors.Hold()()
+	if err := e.checkDisk(); err != nil {
+		return err
+	}
+	defer e.explainFull(&err)
 	if !yurt.ValidID(yurt.ExecutionIDPrefix, spec.ID) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not an execution id", spec.ID)
 	}

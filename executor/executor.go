@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/bells"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/flock"
+	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/launch"
@@ -100,6 +101,7 @@ type Executor struct {
 	runtimes  *plugins.Host
 	lock      *os.File
 	runDir    string         // see [RunDir]
+	room      *headroom.Room // for what ends something while the disk is full
 	filter    *os.File       // the compiled seccomp filter
 	memory    *runlog.Memory // for the logs of executions
 	ids       *idrange.Ranges
@@ -168,6 +170,7 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	newRoom(config).Give() // the disk may be full; Start takes it again
 	lock, err := takeDirs(config, runDir)
 	if err != nil {
 		return nil, err
@@ -177,7 +180,7 @@ func New(config Config) (*Executor, error) {
 		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
 	}
 	e := &Executor{
-		layers: store, images: containerImages,
+		layers: store, images: containerImages, room: newRoom(config),
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, runDir: runDir, memory: runlog.NewMemory(maxLogMemory), ids: idrange.New(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
@@ -196,7 +199,7 @@ func New(config Config) (*Executor, error) {
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.installer = packages.NewInstaller(e.ctx, config.Packages, store, e.serve, e.carryOut)
-	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, config.Logger)
+	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, e.room, config.Logger)
 	return e, nil
 }
 
@@ -293,6 +296,7 @@ func (e *Executor) Start(ctx context.Context) error {
 	if err := e.adoptAll(ctx); err != nil {
 		return err
 	}
+	e.room.Take()
 	return e.slots.Start()
 }
 
@@ -313,7 +317,7 @@ func (e *Executor) Close() error {
 		err = errors.Join(err, e.filter.Close())
 	}
 	e.cgroups.RemoveParent()
-	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.processors.Close(), e.lock.Close())
+	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.processors.Close(), e.room.Close(), e.lock.Close())
 }
 
 // isClosed reports whether Close has begun. It has before e.ctx is done, and that is before

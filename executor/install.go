@@ -228,7 +228,7 @@ func (e *Executor) startInstalled(ctx context.Context, r *run, needs packages.La
 	switch {
 	case e.ctx.Err() != nil:
 	case err != nil:
-		r.end(&yurt.Result{ExitCode: 126, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxFailed, Message: "it could not be started: " + err.Error()}})
+		r.end(&yurt.Result{ExitCode: 126, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxFailed, Message: "it could not be started: " + shown(err)}})
 	case result != nil:
 		r.end(result)
 	}
@@ -275,7 +275,7 @@ func (e *Executor) startPrepared(r *run, needs packages.Layers, j job) (*yurt.Re
 
 // notInstalled is the result of an execution whose packages are not there.
 func (r *run) notInstalled(err error, cancelled bool) *yurt.Result {
-	result := &yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeDependency, Message: err.Error()}}
+	result := &yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeDependency, Message: shown(err)}}
 	select {
 	case <-r.sandbox.process.gone:
 		result.ExitCode = yurt.ExecutionExitSignal + int(unix.SIGKILL)

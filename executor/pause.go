@@ -17,7 +17,8 @@ const freezeTimeout = 10 * time.Second
 // and get no CPU time. The timeouts of executions stand still. Files can be read and
 // written meanwhile, nothing can be started. A sandbox that is paused stays so, also
 // over a restart of the executor.
-func (e *Executor) PauseSandbox(ctx context.Context, id string) error {
+func (e *Executor) PauseSandbox(ctx context.Context, id string) (err error) {
+	defer e.explainFull(&err)
 	s, err := e.find(ctx, id)
 	if err != nil {
 		return err
@@ -43,7 +44,8 @@ func (e *Executor) PauseSandbox(ctx context.Context, id string) error {
 }
 
 // ResumeSandbox lets a paused sandbox go on. One that is not paused it leaves alone.
-func (e *Executor) ResumeSandbox(ctx context.Context, id string) error {
+func (e *Executor) ResumeSandbox(ctx context.Context, id string) (err error) {
+	defer e.explainFull(&err)
 	s, err := e.find(ctx, id)
 	if err != nil {
 		return err
@@ -53,7 +55,7 @@ func (e *Executor) ResumeSandbox(ctx context.Context, id string) error {
 	if err := s.usable(); err != nil || !s.paused() {
 		return err
 	}
-	if err := s.goOn(time.Since(*s.record.PausedAt)); err != nil {
+	if err := e.room.Spend(func() error { return s.goOn(time.Since(*s.record.PausedAt)) }); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "resuming sandbox %s: %w", id, err)
 	}
 	return nil
@@ -71,13 +73,19 @@ func (s *sandbox) goOn(lasted time.Duration) error {
 }
 
 // notePause writes down that the sandbox is paused since at, or that it is not any
-// more and was for so long. It is for the holder of the gate.
+// more and was for so long. It is for the holder of the gate. When it fails, the sandbox is as it was.
 func (s *sandbox) notePause(at *time.Time, lasted time.Duration) error {
 	s.mu.Lock()
-	s.record.PausedAt, s.record.PausedFor = at, s.record.PausedFor+lasted
 	record := s.record
 	s.mu.Unlock()
-	return records.Write(s.path(recordFile), record)
+	record.PausedAt, record.PausedFor = at, record.PausedFor+lasted
+	if err := records.Write(s.path(recordFile), record); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record.PausedAt, s.record.PausedFor = record.PausedAt, record.PausedFor
+	return nil
 }
 
 func (s *sandbox) paused() bool {

@@ -32,8 +32,8 @@ func (r *run) end(result *yurt.Result) {
 		result.Error.Stacktrace = []string{}
 	}
 	result.Outline = r.outline(result)
-	// The log lacks the entry only if the disk is full or it was closed; those who
-	// wait get the result all the same, watchers end with an error.
+	// The log lacks the entry only if it was closed: those who wait get the result all the same, watchers end with
+	// an error.
 	if data, err := json.Marshal(result.Kept()); err == nil {
 		if r.log.Append(runlog.Entry{Kind: runlog.Ended, At: result.EndedAt, Data: data}) != nil {
 			r.log.Close()
@@ -62,7 +62,7 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	}
 	if exit == nil {
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
-		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: fmt.Sprintf("the sandbox ended while this ran: %v", lost)}
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended while this ran: " + shown(lost)}
 		switch {
 		case r.timedOut.Load():
 			r.judgeTimeout(result)
@@ -75,12 +75,19 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	if !r.record.unlimited() {
 		result.Truncated = yurt.Truncated{Stdout: exit.Bytes[0] > int64(r.record.Limit), Stderr: exit.Bytes[1] > int64(r.record.Limit)}
 	}
+	r.noteCut(result)
 	result.ExitCode = exit.Code
 	if exit.Signal != 0 {
 		result.ExitCode = yurt.ExecutionExitSignal + exit.Signal
 	}
 	r.judge(result, exit, control, usage)
 	return result
+}
+
+// noteCut says of which streams the output was dropped since the disk was full.
+func (r *run) noteCut(result *yurt.Result) {
+	result.Truncated.Stdout = result.Truncated.Stdout || r.log.Cut(runlog.Stdout)
+	result.Truncated.Stderr = result.Truncated.Stderr || r.log.Cut(runlog.Stderr)
 }
 
 // readOutput returns a result with the output in it, and what was written to the

@@ -77,7 +77,8 @@ func (e *Executor) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot,
 	return slot, err
 }
 
-func (e *Executor) openSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
+func (e *Executor) openSlot(ctx context.Context, spec yurt.SlotSpec) (_ yurt.Slot, err error) {
+	defer e.explainFull(&err)
 	if err := e.admitSlot(spec); err != nil {
 		return yurt.Slot{}, err
 	}

@@ -1,18 +1,16 @@
 package executor_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/smalldisk"
 )
 
 // TestUserCodeCannotEndItsSlot: whatever it kills or eats up, its sandbox is there until
@@ -58,18 +56,7 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.Transient = true
-	disk, err := os.MkdirTemp("", "yurt-disk-") // a short path, as sockets are below it
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=1m"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(unix.Unmount(disk, unix.MNT_DETACH), os.Remove(disk)); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := smalldisk.InMemory(t, 4<<20, "").Dir
 	config.StateDir, config.RunDir = filepath.Join(disk, "state"), disk
 	e := rig.Start(t, config)
 	for _, id := range []string{"a", "b"} {
@@ -85,13 +72,13 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	filler := filepath.Join(disk, "filler")
-	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); err == nil {
+	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); err == nil {
 		t.Fatal("the disk is not full")
 	}
-	if _, err := e.OpenSlot(t.Context(), room("c")); err == nil || !strings.Contains(err.Error(), "no space") {
+	if _, err := e.OpenSlot(t.Context(), room("c")); yurt.CodeOf(err) != yurt.CodeDiskFull {
 		t.Errorf("a slot that cannot be recorded: %v", err)
 	}
-	if _, found, err := e.ClaimSandbox(t.Context(), wanted("ses_2")); found || yurt.CodeOf(err) != yurt.CodeSandboxFailed {
+	if _, found, err := e.ClaimSandbox(t.Context(), wanted("ses_2")); found || yurt.CodeOf(err) != yurt.CodeDiskFull {
 		t.Errorf("a claim that cannot be recorded: %t, %v", found, err)
 	}
 	awaitSlot(t, e, "b", yurt.SlotReady) // where that was, there is room for one
@@ -102,7 +89,7 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 	}
 	open(t, e, room("c")) // takes what is left for its record
 	rig.Eventually(t, "the slot says why it has no sandbox", func() bool {
-		return strings.Contains(awaitSlot(t, e, "c", yurt.SlotMaking).Reason, "no space")
+		return strings.Contains(awaitSlot(t, e, "c", yurt.SlotMaking).Reason, "is full")
 	})
 	if err := e.WriteStdin(t.Context(), s.ID, goesOn.ID, []byte("on\n"), true); err != nil {
 		t.Error(err)

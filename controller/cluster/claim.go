@@ -162,7 +162,7 @@ func labelled(spec yurt.SandboxSpec) (_ yurt.SandboxSpec, attempt string) {
 // makes it could take the nodes out of rotation.
 func faultOfNode(err error) bool {
 	return slices.Contains([]yurt.Code{
-		yurt.CodeUnavailable, yurt.CodeDeadlineExceeded, yurt.CodeCanceled, yurt.CodeInternal, yurt.CodeSandboxFailed,
+		yurt.CodeUnavailable, yurt.CodeDeadlineExceeded, yurt.CodeCanceled, yurt.CodeInternal, yurt.CodeSandboxFailed, yurt.CodeDiskFull,
 	}, yurt.CodeOf(err))
 }
 

@@ -134,7 +134,7 @@ func (p *Placer) elsewhere(ctx context.Context, node string, err error) bool {
 		return false
 	}
 	code := yurt.CodeOf(err)
-	return p.drains(node) || code == yurt.CodeSandboxFailed || code == yurt.CodeInternal
+	return p.drains(node) || code == yurt.CodeSandboxFailed || code == yurt.CodeDiskFull || code == yurt.CodeInternal
 }
 
 func (p *Placer) drains(name string) bool {

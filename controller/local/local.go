@@ -39,9 +39,10 @@ type Placer struct {
 }
 
 var (
-	_ controller.Placer     = (*Placer)(nil)
-	_ controller.PoolPlacer = (*Placer)(nil)
-	_ controller.NodeLister = (*Placer)(nil)
+	_ controller.Placer      = (*Placer)(nil)
+	_ controller.PoolPlacer  = (*Placer)(nil)
+	_ controller.NodeLister  = (*Placer)(nil)
+	_ controller.ReadyPlacer = (*Placer)(nil)
 )
 
 // New returns a placer over executor, whose node has the given name. The name has to
@@ -82,6 +83,15 @@ func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.
 	}
 	sandbox.Node = p.name
 	return sandbox, yurt.Placement{Kind: yurt.PlacementCold, Node: p.name, Phases: sandbox.Phases}, nil
+}
+
+// Ready implements controller.ReadyPlacer.
+func (p *Placer) Ready(ctx context.Context) error {
+	capacity, err := p.executor.Capacity(ctx)
+	if err == nil && capacity.DiskFull {
+		err = yurt.Errorf(yurt.CodeDiskFull, "the disk of node %s is full", p.name)
+	}
+	return err
 }
 
 // Node implements controller.Placer.

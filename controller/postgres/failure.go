@@ -20,7 +20,9 @@ const (
 	patience     = 2500 * time.Millisecond // for all tries of a request
 	firstPause   = 10 * time.Millisecond   // between the first two tries; doubled after each
 	longestPause = 300 * time.Millisecond
-	retryAfter   = time.Second // for a client to wait at least; up to twice as long
+	retryFull    = 5 * time.Second // for a client to wait while the disk is full
+	fullFor      = 3 * time.Second // the store is full since it last said so; each controller writes every second
+	retryAfter   = time.Second     // for a client to wait at least; up to twice as long
 )
 
 // errLost marks what failed because its connection broke.
@@ -53,6 +55,8 @@ func judge(err error) verdict {
 	switch {
 	case err == nil, errors.As(err, &refused), errors.As(err, &coded):
 		return final
+	case isFull(err):
+		return final
 	case errors.As(err, &answer):
 		return judgeCode(answer.Code)
 	case errors.As(err, &connect), errors.Is(err, errLost), errors.Is(err, context.DeadlineExceeded):
@@ -76,6 +80,22 @@ func judgeCode(code string) verdict {
 	}
 }
 
+// errFull says that the server had no room a moment ago.
+var errFull = errors.New("a write had no room on the server's disk")
+
+// isFull reports whether the server has no room on its disk.
+func isFull(err error) bool {
+	var answer *pgconn.PgError
+	return errors.As(err, &answer) && answer.Code == "53100"
+}
+
+// diskFull is the error of a write for which the server has no room.
+func diskFull(err error) error {
+	full := yurt.Errorf(yurt.CodeDiskFull, "the disk of the server's store is full: its operator has to make room%w", yurt.Hidden(err))
+	full.RetryAfter = retryFull
+	return full
+}
+
 // retry tries until something final comes of it, for as long as there is patience: for
 // none at all while the server is known to be away.
 func (s *Store) retry(ctx context.Context, what string, try func(ctx context.Context) error) error {
@@ -91,6 +111,11 @@ func (s *Store) retry(ctx context.Context, what string, try func(ctx context.Con
 			if err == nil {
 				s.back()
 				return nil
+			}
+			if isFull(err) {
+				s.full.Store(time.Now().UnixNano())
+				s.log.Error("the store's disk is full", "doing", what, "error", err)
+				return diskFull(err)
 			}
 			return describe(what, err)
 		case v == away && s.away.Load(), time.Now().Add(pause).After(deadline):
@@ -136,14 +161,8 @@ func (s *Store) back() {
 	}
 }
 
-// hidden is a cause that is not for the clients of an API: it names hosts and users.
-type hidden struct{ error }
-
-func (hidden) Error() string   { return "" }
-func (h hidden) Unwrap() error { return h.error }
-
 func unavailable(what string, err error) error {
-	coded := yurt.Errorf(yurt.CodeUnavailable, "%s: the store cannot be reached now; try again in a moment%w", what, hidden{err})
+	coded := yurt.Errorf(yurt.CodeUnavailable, "%s: the store cannot be reached now; try again in a moment%w", what, yurt.Hidden(err))
 	coded.RetryAfter = retryAfter + rand.N(retryAfter) //nolint:gosec // jitter, no secret
 	return coded
 }

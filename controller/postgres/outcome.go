@@ -59,7 +59,7 @@ func (s *Store) outcome(ctx context.Context, lost *lostCommit) error {
 		case ctx.Err() != nil, time.Now().After(deadline), judge(err) == final:
 			s.metrics.outcomes.WithLabelValues("unknown").Inc()
 			cause := errors.Join(lost.cause, err)
-			coded := yurt.Errorf(yurt.CodeUnavailable, "the store went away in the middle of the request, and it is not known whether it was carried out%w", hidden{cause})
+			coded := yurt.Errorf(yurt.CodeUnavailable, "the store went away in the middle of the request, and it is not known whether it was carried out%w", yurt.Hidden(cause))
 			coded.RetryAfter = retryAfter
 			return coded
 		}

@@ -37,7 +37,8 @@ var migrations embed.FS
 type Store struct {
 	pool    *pgxpool.Pool
 	log     *slog.Logger
-	away    atomic.Bool // the last try found the server away
+	away    atomic.Bool  // the last try found the server away
+	full    atomic.Int64 // when the server last had no room on its disk, in nanoseconds since 1970
 	metrics metrics
 }
 
@@ -156,5 +157,8 @@ func (s *Store) Ping(ctx context.Context) error {
 		return unavailable("asking the store", err)
 	}
 	s.back()
+	if time.Since(time.Unix(0, s.full.Load())) < fullFor {
+		return diskFull(errFull)
+	}
 	return nil
 }

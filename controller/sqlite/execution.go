@@ -69,6 +69,7 @@ func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result
 	}
 	var after kept
 	err = run(ctx, func(tx *transaction) error {
+		tx.ends = sizeOf(values) <= smallResult
 		sessionID, err := storeResult(tx, id, values)
 		if err != nil || sessionID == "" {
 			return err
@@ -86,6 +87,22 @@ func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result
 		return yurt.Session{}, false, err
 	}
 	return after.session, after.session.ID != "", nil
+}
+
+// smallResult is how large a result may be, in bytes, that is stored on the room for ends.
+const smallResult = 64 << 10
+
+// sizeOf returns how many bytes of text are among the values.
+func sizeOf(values []any) (n int) {
+	for _, value := range values {
+		switch v := value.(type) {
+		case string:
+			n += len(v)
+		case []byte:
+			n += len(v)
+		}
+	}
+	return n
 }
 
 // storeResult stores the first result of an execution and returns its session, or

@@ -2,18 +2,14 @@ package sqlite
 
 import (
 	"errors"
+	"time"
 
 	driver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/headroom"
 )
-
-// hidden is a cause that is for the log: it may name files of the host.
-type hidden struct{ error }
-
-func (hidden) Error() string   { return "" }
-func (h hidden) Unwrap() error { return h.error }
 
 // explain gives an error of SQLite's that is about the file, and not about the request, a code. The message is one
 // that any user may read.
@@ -22,7 +18,7 @@ func explain(err error) error {
 	case yurt.CodeOf(err) != yurt.CodeInternal:
 		return err
 	case isDamage(err):
-		return yurt.Errorf(yurt.CodeUnavailable, "the server's store is damaged; its operator has to restore it%w", hidden{err})
+		return yurt.Errorf(yurt.CodeUnavailable, "the server's store is damaged; its operator has to restore it%w", yurt.Hidden(err))
 	default:
 		return err
 	}
@@ -39,6 +35,28 @@ func codeOf(err error) int {
 	}
 	return failure.Code() & primary
 }
+
+// isFull reports whether a write failed because the disk of the directory is full.
+func isFull(err error, dir string) bool {
+	switch codeOf(err) {
+	case sqlite3.SQLITE_FULL:
+		return true
+	case sqlite3.SQLITE_IOERR: // as when the file of the shared memory cannot grow
+		return headroom.Check(dir) != nil
+	default:
+		return false
+	}
+}
+
+// diskFull is the error of a write for which there is no room.
+func diskFull(err error) error {
+	full := yurt.Errorf(yurt.CodeDiskFull, "the disk of the server's store is full: sessions can be ended, and nothing else can be stored until there is room%w", yurt.Hidden(err))
+	full.RetryAfter = retryFull
+	return full
+}
+
+// retryFull is what a client is asked to wait while the disk is full: someone has to make room.
+const retryFull = 5 * time.Second
 
 // isDamage reports whether SQLite cannot read the file.
 func isDamage(err error) bool {

@@ -223,6 +223,7 @@ func (k *kept) step(tx *transaction, change controller.SessionChange) error {
 	if err != nil {
 		return err
 	}
+	tx.ends = tx.ends || k.session.State.Ended()
 	due := record.ExpiresAt(k.session)
 	if k.due.Valid && due.Valid && due.V >= k.due.V && usedOnly(before, k.session) {
 		err = updateActivity(tx, k.session)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // registers the driver
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/executor/flock"
+	"github.com/yurtrun/yurt/executor/headroom"
 )
 
 //go:embed migrations/*.sql
@@ -48,8 +51,11 @@ var (
 func Open(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{cache: newCache()}
 	defer func() {
-		if isDamage(err) {
+		switch {
+		case isDamage(err):
 			err = damaged(path, err)
+		case isFull(err, filepath.Dir(path)):
+			err = yurt.Errorf(yurt.CodeDiskFull, "opening the store %s: its disk is full; make room and start again%w", path, yurt.Hidden(err))
 		}
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -58,6 +64,7 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 	if s.lock, err = lock(path); err != nil {
 		return nil, err
 	}
+	roomFor(path).Give() // the disk may be full, and what is opened now takes room again
 	db, err := openDatabase(dsn(path)+"&_txlock=immediate", 1)
 	if err != nil {
 		return nil, err
@@ -65,7 +72,7 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 	if err := migrate(ctx, db); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if s.write, err = newWriter(ctx, db, &s.late); err != nil {
+	if s.write, err = newWriter(ctx, db, path, &s.late); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if s.read, err = newReader(ctx, path, max(4, runtime.GOMAXPROCS(0)), &s.late); err != nil {
@@ -74,8 +81,15 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 	if err := s.readLive(ctx); err != nil {
 		return nil, err
 	}
+	s.write.room.Take()
 	return s, nil
 }
+
+// roomSize is how many bytes are kept for ends while the disk is full: a hundred sessions, until the log begins anew.
+const roomSize = 4 << 20
+
+// roomFor returns the room that is kept beside the file at path.
+func roomFor(path string) *headroom.Room { return headroom.New(path+".reserve", roomSize) }
 
 // readLive reads the sessions that live, which are needed at once, so that damage shows when the store is opened.
 func (s *Store) readLive(ctx context.Context) error {
@@ -143,6 +157,9 @@ func (s *Store) Close() error {
 
 // Ping implements controller.Store.
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.write.room.Check(); err != nil {
+		return diskFull(err)
+	}
 	var one int
 	if err := s.read.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
 		return fmt.Errorf("asking the store: %w", err)

@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/yurtrun/yurt/controller/internal/record"
+	"github.com/yurtrun/yurt/executor/headroom"
 )
 
 // writer is the one connection that writes: SQLite has one writer. It has neither the
@@ -18,16 +20,21 @@ type writer struct {
 	conn       *sql.Conn
 	turn       chan struct{}        // has a token while nobody writes
 	late       *late                // what holds the turn for longer than it takes
+	dir        string               // that the file is in
+	room       *headroom.Room       // for what ends something
 	statements map[string]*sql.Stmt // by text; of whoever has the turn
 }
 
 // newWriter takes the only connection of db.
-func newWriter(ctx context.Context, db *sql.DB, late *late) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, path string, late *late) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
-	w := &writer{db: db, conn: conn, turn: make(chan struct{}, 1), late: late, statements: map[string]*sql.Stmt{}}
+	w := &writer{
+		db: db, conn: conn, turn: make(chan struct{}, 1), late: late, statements: map[string]*sql.Stmt{},
+		dir: filepath.Dir(path), room: roomFor(path),
+	}
 	w.turn <- struct{}{}
 	return w, nil
 }
@@ -42,12 +49,32 @@ func (w *writer) transact(ctx context.Context, work func(tx *transaction) error,
 		return err
 	}
 	defer done()
-	return explain(w.carryOut(ctx, work, ended))
+	return w.carryOut(ctx, work, ended)
 }
 
-// carryOut is transact for who has the turn.
+// carryOut is transact for the holder of the turn. A transaction that ends something is written on the room that is
+// kept for that if the disk is full. Frames of the log that are in the file by then can be written over, so that one
+// room is enough for any number of transactions.
 func (w *writer) carryOut(ctx context.Context, work func(tx *transaction) error, ended func(committed bool)) error {
 	tx := &transaction{w: w, ctx: context.WithoutCancel(ctx)}
+	err := w.try(tx, work, ended)
+	if !isFull(err, w.dir) {
+		return explain(err)
+	}
+	if tx.ends {
+		err = w.room.Use(func() error {
+			_, _ = tx.exec("PRAGMA wal_checkpoint(PASSIVE)") // of what it copies, the next transaction takes the place
+			return w.try(tx, work, ended)
+		})
+	}
+	if isFull(err, w.dir) {
+		return diskFull(err)
+	}
+	return explain(err)
+}
+
+// try carries a transaction out once.
+func (w *writer) try(tx *transaction, work func(tx *transaction) error, ended func(committed bool)) error {
 	open := true
 	defer func() {
 		if open { // also when work panics
@@ -78,6 +105,9 @@ func (w *writer) exec(ctx context.Context, text string, args ...any) (sql.Result
 	defer done()
 	tx := transaction{w: w, ctx: context.WithoutCancel(ctx)}
 	result, err := tx.exec(text, args...)
+	if isFull(err, w.dir) {
+		return nil, diskFull(err)
+	}
 	return result, explain(err)
 }
 
@@ -122,14 +152,15 @@ func (w *writer) Close() error {
 	for _, statement := range w.statements {
 		errs = append(errs, statement.Close())
 	}
-	return errors.Join(append(errs, w.conn.Close(), w.db.Close())...)
+	return errors.Join(append(errs, w.conn.Close(), w.db.Close(), w.room.Close())...)
 }
 
 // transaction is what runs statements while it is the one that writes. Their texts are
 // few, and never made of values.
 type transaction struct {
-	w   *writer
-	ctx context.Context //nolint:containedctx // of all that the transaction does; it never ends
+	w    *writer
+	ctx  context.Context //nolint:containedctx // of all that the transaction does; it never ends
+	ends bool            // something ends with it, which must be possible also when the disk is full
 }
 
 func (t *transaction) exec(text string, args ...any) (sql.Result, error) {

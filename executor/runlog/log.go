@@ -54,11 +54,12 @@ type Log struct {
 	place Place
 
 	mu    sync.Mutex
-	held  int64         // bytes of the place's memory
-	file  *os.File      // at place.Path
-	rest  *os.File      // at place.Overflow; nil while all of it is in file
-	split int64         // where rest begins
-	size  int64         // bytes that readers may read
+	held  int64    // bytes of the place's memory
+	file  *os.File // at place.Path
+	rest  *os.File // at place.Overflow; nil while all of it is in file
+	split int64    // where rest begins
+	size  int64    // bytes that readers may read
+	tail  tail
 	ended bool          // the last entry is there
 	more  chan struct{} // closed, and replaced, when there is more or it is closed
 	gone  bool
@@ -141,7 +142,7 @@ func (l *Log) mend(file *os.File, each func(Entry)) error {
 	return nil
 }
 
-// Append adds an entry, which is complete in the file when it returns.
+// Append adds an entry, which is complete in the file when it returns, unless the disk is full, see put.
 func (l *Log) Append(e Entry) error {
 	if len(e.Data) > maxEntry {
 		return fmt.Errorf("an entry of %d bytes exceeds %d", len(e.Data), maxEntry)
@@ -151,18 +152,9 @@ func (l *Log) Append(e Entry) error {
 	buf = binary.BigEndian.AppendUint64(buf, uint64(e.At.UnixNano()))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(len(e.Data)))
 	buf = append(buf, e.Data...)
-	if err := l.write(buf); err != nil {
+	if err := l.put(e, buf); err != nil {
 		return fmt.Errorf("writing a log: %w", err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone { // meanwhile
-		return fmt.Errorf("writing a log: %w", ErrClosed)
-	}
-	l.size += int64(len(buf))
-	l.ended = e.Kind == Ended
-	close(l.more)
-	l.more = make(chan struct{})
 	return nil
 }
 
@@ -193,19 +185,19 @@ var ErrClosed = errors.New("log is closed")
 var errNotWhole = errors.New("the entry is not whole")
 
 // state returns how far the log goes, and what is closed when that changes.
-func (l *Log) state() (size int64, ended, gone bool, more <-chan struct{}) {
+func (l *Log) state() (size int64, tail []Entry, ended, gone bool, more <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.size, l.ended, l.gone, l.more
+	return l.size, l.tail.entries, l.ended, l.gone, l.more
 }
 
 // Follow calls each with every entry from the first on, in order, waiting for more
 // until the ended one. It ends early when ctx is done, each returns an error, or
 // the log is closed ([ErrClosed]).
 func (l *Log) Follow(ctx context.Context, each func(Entry) error) error {
-	at, ahead := int64(0), window{log: l}
+	at, inTail, ahead := int64(0), 0, window{log: l}
 	for {
-		size, ended, gone, more := l.state()
+		size, tail, ended, gone, more := l.state()
 		ahead.size = size
 		for at < size {
 			entry, next, err := l.read(ahead.readAt, at, size)
@@ -219,6 +211,11 @@ func (l *Log) Follow(ctx context.Context, each func(Entry) error) error {
 				return err
 			}
 			at = next
+		}
+		for ; inTail < len(tail); inTail++ {
+			if err := each(tail[inTail]); err != nil {
+				return err
+			}
 		}
 		switch {
 		case ended:

@@ -123,7 +123,7 @@ func (l *Set[S]) recordEnd(sl *Slot[S], why string, failed bool) bool {
 		return false
 	}
 	sl.ended, sl.reason, sl.failed, sl.sandbox = time.Now(), why, failed, none
-	if err := l.write(sl); err != nil { // a next executor would fill it again
+	if err := l.room.Spend(func() error { return l.write(sl) }); err != nil { // a next executor would fill it again
 		l.logger.Error("recording that a slot ended", "slot", sl.Spec.ID, "error", err)
 	}
 	close(sl.over)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/headroom"
 )
 
 // Node is what slots need of the node that they are on.
@@ -39,6 +40,7 @@ type Set[S Sandbox] struct {
 	ctx      context.Context //nolint:containedctx // it is the node's life
 	dir      string          // of their records
 	node     Node[S]
+	room     *headroom.Room
 	logger   *slog.Logger
 	refusals refusals
 
@@ -47,9 +49,9 @@ type Set[S Sandbox] struct {
 }
 
 // New returns the slots whose records are in the directory, once Load has read them. They
-// live until ctx is done.
-func New[S Sandbox](ctx context.Context, dir string, node Node[S], logger *slog.Logger) *Set[S] {
-	return &Set[S]{ctx: ctx, dir: dir, node: node, logger: logger, byID: make(map[string]*Slot[S])}
+// live until ctx is done. That one has ended is written on the room when the disk is full.
+func New[S Sandbox](ctx context.Context, dir string, node Node[S], room *headroom.Room, logger *slog.Logger) *Set[S] {
+	return &Set[S]{ctx: ctx, dir: dir, node: node, room: room, logger: logger, byID: make(map[string]*Slot[S])}
 }
 
 // List returns them by id, those that have ended and were not closed yet included.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/slots"
 )
 
@@ -64,7 +66,7 @@ func (n *node) LetDown(string)                        { n.down.Add(1) }
 func open(t *testing.T, dir string, n *node, spec yurt.SlotSpec) *slots.Set[*sandbox] {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	set := slots.New(ctx, dir, n, slog.New(slog.DiscardHandler))
+	set := slots.New(ctx, dir, n, headroom.New(filepath.Join(dir, "reserve"), 0), slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { cancel(); n.wait.Wait() })
 	if _, err := set.Open(spec, func(int) error { return nil }); err != nil {
 		t.Fatal(err)
@@ -150,7 +152,7 @@ func TestSlotThatCannotBeFilled(t *testing.T) {
 		if took := at[len(at)-1].Sub(at[0]); len(at) != 8 || took < 6*time.Second || took > 18*time.Second {
 			t.Errorf("it was tried %d times in %s", len(at), took)
 		}
-		next := slots.New(t.Context(), dir, n, slog.New(slog.DiscardHandler))
+		next := slots.New(t.Context(), dir, n, headroom.New(filepath.Join(dir, "reserve"), 0), slog.New(slog.DiscardHandler))
 		if err := next.Load(); err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func Directions() []Direction {
 		{"controller", []string{".", "internal/suggest"}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
 		{"controller/...", []string{".", "controller/...", "hcl", "internal/suggest"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
 		{"jobspecs", nil, "the jobs for Nomad are text; who registers them fills them in"},
-		{"controller/sqlite", []string{".", "controller/...", "executor/flock"}, "the store's file belongs to one process, as a node's directory does"},
+		{"controller/sqlite", []string{".", "controller/...", "executor/flock", "executor/headroom"}, "the store's file belongs to one process, and keeps room on its disk, as a node's directory does"},
 		{"controller/nomad", []string{".", "controller/...", "jobspecs"}, "the engine makes each job from the jobspec that ships, or the operator's"},
 		{"controller/pool", []string{"."}, "how many sandboxes are kept ready is a matter of demand, whatever they are made of"},
 		{"controller/local", []string{".", "controller", "controller/pool"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},

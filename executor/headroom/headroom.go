@@ -1,0 +1,151 @@
+// Package headroom keeps room on a disk for what has to be written when that is full, such as that something has
+// ended: a file that holds blocks, is given up for one write, and is taken again. It also says whether a disk is
+// full, so that new work is refused before it is half done.
+//
+// A [Room] is safe for concurrent use. It needs no goroutine: whoever asks finds the disk as it is then.
+package headroom
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// Least is how many bytes must be free on a disk for new work to begin on it. What one request makes the server write
+// at once is smaller: records of some KiB, and 64 KiB of a log.
+const Least = 1 << 20
+
+// ErrFull says that a disk has no room.
+var ErrFull = errors.New("no room is left on the disk")
+
+// Room is what is kept on the disk of one directory.
+type Room struct {
+	path string
+	size int64
+
+	mu   sync.Mutex
+	file *os.File // nil before Take, after Give, and where none can be made
+	held int64    // bytes that the file has
+}
+
+// New returns the room of a file at the path, which may be there from an earlier process. It holds nothing before
+// the first [Room.Check] or [Room.Take].
+func New(path string, size int64) *Room { return &Room{path: path, size: size} }
+
+// IsFull reports whether an error says that a disk, or the caller's quota of it, has no room.
+func IsFull(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}
+
+// Check takes what is missing of the room, which comes before new work, and returns [ErrFull] where the disk that it
+// is on has no room for more.
+func (r *Room) Check() error {
+	r.Take()
+	return Check(filepath.Dir(r.path))
+}
+
+// Check returns [ErrFull] where the disk of a directory has less than [Least] free, or no room for another file.
+func Check(dir string) error {
+	var info unix.Statfs_t
+	if err := unix.Statfs(dir, &info); err != nil {
+		return fmt.Errorf("asking how full a disk is: %w", err)
+	}
+	free := info.Bavail
+	if os.Geteuid() == 0 {
+		free = info.Bfree // with what file systems reserve for root
+	}
+	if int64(free)*info.Bsize < Least || info.Files > 0 && info.Ffree == 0 { //nolint:gosec // far below the largest
+		return ErrFull
+	}
+	return nil
+}
+
+// Take takes what is missing of the room, as far as there is any.
+func (r *Room) Take() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held < r.size {
+		r.take()
+	}
+}
+
+// take is Take; the lock is held.
+func (r *Room) take() {
+	if r.file == nil {
+		file, err := os.OpenFile(r.path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return // the disk is full: the next try may find room
+		}
+		r.file, r.held = file, 0
+	}
+	for step := r.size; r.held < r.size && step >= smallest; {
+		n := min(step, r.size-r.held)
+		if unix.Fallocate(int(r.file.Fd()), 0, r.held, n) != nil {
+			step /= 2
+			continue
+		}
+		r.held += n
+	}
+}
+
+// smallest is the least that is taken at once, in bytes.
+const smallest = 4 << 10
+
+// Give gives the room up, for what is about to be written. It is for the start of a process, too, which may find the
+// disk full, with the room of an earlier one.
+func (r *Room) Give() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.give()
+}
+
+func (r *Room) give() {
+	if r.file == nil {
+		_ = os.Truncate(r.path, 0) // that there is none is as well
+		return
+	}
+	if r.file.Truncate(0) == nil {
+		r.held = 0
+	}
+}
+
+// Spend has do write, on the room if there is none beside it. It is for what ends something, and so makes room.
+func (r *Room) Spend(do func() error) error {
+	err := do()
+	if !IsFull(err) {
+		return err
+	}
+	return r.Use(do)
+}
+
+// Use has do write on the room, and takes again what that leaves.
+func (r *Room) Use(do func() error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.give()
+	defer r.take()
+	return do()
+}
+
+// Held returns how many bytes are kept.
+func (r *Room) Held() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held
+}
+
+// Close closes the file and leaves it, with what it holds, for the next process.
+func (r *Room) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.file == nil {
+		return nil
+	}
+	file := r.file
+	r.file = nil
+	return file.Close()
+}
