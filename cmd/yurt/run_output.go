@@ -47,6 +47,7 @@ type shower struct {
 	limit    yurt.Size // of each stream, where it is known
 	streamed bool      // the response came in pieces, and has been shown
 	values   bool      // the value of a last expression is to be shown, too
+	progress bool      // so has what a package manager printed
 }
 
 func (s *shower) each(event yurt.Event) error {
@@ -54,6 +55,7 @@ func (s *shower) each(event yurt.Event) error {
 	if s.json {
 		return nil
 	}
+	s.progress = s.progress || event.Type == yurt.EventProgress
 	return s.passOn(event)
 }
 
@@ -171,10 +173,14 @@ func (a *app) printCuts(limit yurt.Size, result *yurt.Result) {
 
 // printExecutionError shows the error in Python's order, outermost line first and
 // the error itself last, unless the program has printed it so.
-func (a *app) printExecutionError(result *yurt.Result) {
-	e := result.Error
+func (s *shower) printExecutionError(result *yurt.Result) {
+	a, e := s.app, *result.Error
 	if saysAll(result.Stderr, e) {
 		return
+	}
+	if e.Type == yurt.ErrorTypeDependency && s.progress { // the lines below the first are what was shown
+		first, _, _ := strings.Cut(e.Message, "\n")
+		e.Message = strings.TrimSuffix(first, ":")
 	}
 	if result.Stderr != "" && !strings.HasSuffix(result.Stderr, "\n") {
 		fmt.Fprintln(a.stderr)
@@ -185,8 +191,15 @@ func (a *app) printExecutionError(result *yurt.Result) {
 	fmt.Fprintln(a.stderr, a.told().Paint(screen.Red, "yurt: "+e.Type+":")+" "+e.Message)
 }
 
-// saysAll reports whether printed text names the error and each line of its stack.
-func saysAll(printed string, e *yurt.ExecutionError) bool {
+// saysAll reports whether printed text names the error and each line of its stack, or is what a
+// compiler has to say.
+func saysAll(printed string, e yurt.ExecutionError) bool {
+	switch {
+	case e.Type == yurt.ErrorTypeCompile && strings.TrimSpace(printed) != "": // nothing else has run
+		return true
+	case e.Type == yurt.ErrorTypeSyntax && e.Message != "" && strings.Contains(printed, e.Message):
+		return true
+	}
 	missing := func(frame string) bool { return !strings.Contains(printed, strings.TrimRight(frame, "\n")) }
 	return !missing(e.Type+": ") && !slices.ContainsFunc(e.Stacktrace, missing)
 }
