@@ -107,6 +107,7 @@ func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, 
 		Version: records.Version, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
 		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell, Layer: j.layer,
 		Endless: spec.Endless, Logs: spec.Logs, Streamed: spec.Streamed,
+		Installer: installerOf(spec),
 	})
 	r.phases = phases
 	s.mu.Lock()

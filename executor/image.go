@@ -81,9 +81,9 @@ func (e *Executor) adoptImage(s *sandbox) (err error) {
 func (s *sandbox) templateEnv() map[string]string {
 	env := s.record.Spec.Template.Env
 	if s.image == nil || len(s.image.Env) == 0 {
-		return env
+		return s.withOffline(env)
 	}
 	merged := maps.Clone(s.image.Env)
 	maps.Copy(merged, env)
-	return merged
+	return s.withOffline(merged)
 }

@@ -107,7 +107,10 @@ func (e *Executor) followInstaller(ctx context.Context, s *sandbox, id string, i
 // installEnv is the environment of an installation: the way out, whom to trust, what the
 // operator and the plan say.
 func (e *Executor) installEnv(s *sandbox, l *packages.Layer, proxy string) (map[string]string, error) {
-	env := map[string]string{"NO_PROXY": "", "no_proxy": "", "CI": "1", "YURT_PROXY": proxy}
+	env := map[string]string{
+		"NO_PROXY": "", "no_proxy": "", "CI": "1", "YURT_PROXY": proxy,
+		"PIP_RETRIES": "5", "NPM_CONFIG_FETCH_RETRIES": "2", "CARGO_NET_RETRY": "3", // their defaults, in place of offlineEnv
+	}
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		env[name] = "http://" + proxy
 	}

@@ -54,6 +54,8 @@ type runRecord struct {
 	Logs    *yurt.LogFiles `json:"logs,omitempty"`
 	// Streamed says that it has no deadline, and its output goes to its watcher alone.
 	Streamed bool `json:"streamed,omitempty"`
+	// Installer names the package manager that it asks for packages.
+	Installer string `json:"installer,omitempty"`
 }
 
 // unlimited reports whether neither its time nor its output is bounded.

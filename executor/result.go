@@ -31,6 +31,7 @@ func (r *run) end(result *yurt.Result) {
 	if result.Error != nil && result.Error.Stacktrace == nil {
 		result.Error.Stacktrace = []string{}
 	}
+	r.hintInstaller(result) // before the outline of what the log has
 	result.Outline = r.outline(result)
 	// The log lacks the entry only if it was closed: those who wait get the result all the same, watchers end with
 	// an error.

@@ -58,8 +58,8 @@ COROUTINE = 0x80  # CO_COROUTINE
 FUTURES = 0x1FF0000  # compiler flags that a "from __future__ import" sets
 
 MAGIC = (
-    "IPython's magics and shell escapes (%timeit, !ls, obj?) are not supported; "
-    "write Python, or run a command in the session"
+    "IPython's magics and shell escapes (%timeit, !ls, %pip, obj?) are not supported; "
+    "write Python, run a command in the session, or name packages in \"dependencies\" of the execution"
 )
 
 
