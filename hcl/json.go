@@ -275,8 +275,10 @@ func unknownMember(path, name string, names []string) *yurt.Error {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, field, "extending another template is possible in HCL alone; give the fields themselves, or send HCL")
 	}
 	schema := templateSchema()
-	if path != "" {
-		schema = schema.blocks[path]
+	for part := range strings.SplitSeq(path, ".") {
+		if path != "" {
+			schema = schema.blocks[part]
+		}
 	}
 	if what, ok := schema.later[name]; ok {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, field, "%s", notSupportedText(what, name))

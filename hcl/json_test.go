@@ -81,6 +81,7 @@ func badJSON() []badJSONCase {
 		{"no name", `{}`, invalid, "name", 0, 0, "the name is empty"},
 		{"unknown", "{\n \"nam\": \"a\",\"name\":\"a\"}", unknown, "nam", 2, 2, `Did you mean "name"?`},
 		{"unknown below", `{"name":"a","resources":{"cores":1}}`, unknown, "resources.cores", 1, 26, "cpu, disk, disk_kind, io_weight, memory, pids, ulimits"},
+		{"unknown further below", `{"name":"a","resources":{"ulimits":{"files":1}}}`, unknown, "resources.ulimits.files", 1, 37, "fsize, nofile, stack"},
 		{"in another case", `{"Name":"a"}`, unknown, "Name", 1, 2, `Did you mean "name"?`},
 		{"HCL's name", `{"name":"a","rootfs":{"host":{}}}`, unknown, "rootfs.host", 1, 23, "host_paths"},
 		{"later", `{"name":"a","mounts":{}}`, invalid, "mounts", 1, 13, "not supported yet"},

@@ -89,7 +89,7 @@ type (
 	sessionOutput     struct{ Body yurt.Session }
 	listSessionsInput struct {
 		PageParams
-		IDPrefix   string            `query:"id_prefix" maxLength:"68" pattern:"^ses_[a-z0-9]*$" doc:"Only sessions whose id begins so, such as ses_4q7k." example:"ses_4q7k"`
+		IDPrefix   string            `query:"id_prefix" maxLength:"68" pattern:"^(ses_[a-z0-9]*)?$" doc:"Only sessions whose id begins so, such as ses_4q7k." example:"ses_4q7k"`
 		TemplateID string            `query:"template_id" doc:"Only sessions of this template."`
 		State      yurt.SessionState `query:"state" enum:"creating,ready,running,paused,terminated,failed" doc:"Only sessions in this state."`
 		AgentID    string            `query:"agent_id" doc:"Only sessions of this agent."`
