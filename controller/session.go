@@ -157,17 +157,11 @@ func validateCreate(req CreateSessionRequest) error {
 			return err
 		}
 	}
-	switch {
-	case req.Reuse && req.AgentID == "":
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "reuse", "it is an agent's session that is reused; give agent_id")
-	case req.Reuse && req.Mode == yurt.ModeEphemeral:
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "reuse", "an %s session is used once; give mode %q, or no mode", yurt.ModeEphemeral, yurt.ModePersistent)
-	case req.SnapshotID != "":
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "snapshot_id", "this version has no snapshots; leave the field out")
-	case req.Network != nil && !slices.Contains([]yurt.NetworkMode{yurt.NetworkNone, "egress", "bridge", "host"}, req.Network.Mode):
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "network.mode", "there is no such mode; give %q", yurt.NetworkNone)
-	case req.Network != nil && req.Network.Mode != yurt.NetworkNone:
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this version has no network but %q for a sandbox", yurt.NetworkNone)
+	if err := validateReuse(req); err != nil {
+		return err
+	}
+	if err := validateAbsent(req); err != nil {
+		return err
 	}
 	if err := validateFiles(req); err != nil {
 		return err
@@ -176,6 +170,29 @@ func validateCreate(req CreateSessionRequest) error {
 		return err
 	}
 	return yurt.ValidateMetadata("metadata", req.Metadata)
+}
+
+func validateReuse(req CreateSessionRequest) error {
+	switch {
+	case req.Reuse && req.AgentID == "":
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "reuse", "it is an agent's session that is reused; give agent_id")
+	case req.Reuse && req.Mode == yurt.ModeEphemeral:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "reuse", "an %s session is used once; give mode %q, or no mode", yurt.ModeEphemeral, yurt.ModePersistent)
+	}
+	return nil
+}
+
+// validateAbsent refuses features that this version does not have.
+func validateAbsent(req CreateSessionRequest) error {
+	switch {
+	case req.SnapshotID != "":
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "snapshot_id", "this version has no snapshots; leave the field out")
+	case req.Network != nil && !slices.Contains([]yurt.NetworkMode{yurt.NetworkNone, "egress", "bridge", "host"}, req.Network.Mode):
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "network.mode", "there is no such mode; give %q", yurt.NetworkNone)
+	case req.Network != nil && req.Network.Mode != yurt.NetworkNone:
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "network.mode", "this version has no network but %q for a sandbox", yurt.NetworkNone)
+	}
+	return nil
 }
 
 // merge checks what was asked for and completes it from the template and then from
