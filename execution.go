@@ -230,6 +230,15 @@ const (
 	EventGap EventType = "gap"
 )
 
+// Phase is a part of an execution before its code runs, which may take long in silence.
+type Phase string
+
+// The phases, in their order.
+const (
+	PhaseInstall Phase = "install" // the packages that it needs are installed
+	PhaseCompile Phase = "compile" // its code is compiled
+)
+
 // Event is one step of an execution. Seq counts from 1, so a watcher that was cut off goes on after
 // the last one it saw. An event keeps its number as long as the result is kept.
 type Event struct {
@@ -241,4 +250,5 @@ type Event struct {
 	Result    *Result       `json:"result,omitempty"`    // of ended
 	Gap       *Gap          `json:"gap,omitempty"`       // of gap
 	Execution *Execution    `json:"execution,omitempty"` // of started, from the API: the record as it began
+	Phases    []Phase       `json:"phases,omitempty"`    // of started: what comes before the code runs
 }

@@ -7,11 +7,14 @@ import (
 
 // eventReader makes the events of an execution of the entries of its log, in their order.
 type eventReader struct {
-	seq      uint64 // of the last event
+	ahead    []yurt.Phase // of the execution
+	seq      uint64       // of the last event
 	messages *messageReader
 }
 
-func (r *run) eventReader() *eventReader { return &eventReader{messages: r.messageReader()} }
+func (r *run) eventReader() *eventReader {
+	return &eventReader{messages: r.messageReader(), ahead: r.phasesAhead()}
+}
 
 // read calls each with the events that an entry is: most are one, some are none.
 func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) error {
@@ -23,7 +26,7 @@ func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) erro
 	event := yurt.Event{At: entry.At, Data: entry.Data}
 	switch entry.Kind {
 	case runlog.Started:
-		event.Type, event.Data = yurt.EventStarted, nil
+		event.Type, event.Data, event.Phases = yurt.EventStarted, nil, d.ahead
 	case runlog.Progress:
 		if len(entry.Data) == 0 {
 			return nil

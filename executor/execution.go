@@ -173,6 +173,17 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 	return err
 }
 
+// phasesAhead returns what comes before the code of an execution runs.
+func (r *run) phasesAhead() (ahead []yurt.Phase) {
+	if r.record.Layer != "" {
+		ahead = append(ahead, yurt.PhaseInstall)
+	}
+	if r.record.Compiles > 0 {
+		ahead = append(ahead, yurt.PhaseCompile)
+	}
+	return ahead
+}
+
 // WaitExecution returns the result once the execution has ended.
 func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
 	defer e.processors.Hold()()

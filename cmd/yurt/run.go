@@ -133,6 +133,8 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	show := &shower{app: a, kind: spec.Kind, limit: spec.OutputLimit, wait: a.wait(startOf(template))}
+	defer show.wait.End()
 	sandbox, err := node.CreateSandbox(ctx, yurt.SandboxSpec{
 		ID:        yurt.NewSandboxID(),
 		Template:  template,
@@ -148,11 +150,11 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 		}
 	}
 
-	show := &shower{app: a, kind: spec.Kind, limit: spec.OutputLimit}
 	result, err := show.execute(ctx, node, sandbox.ID, spec)
 	if err != nil {
 		return err
 	}
+	show.wait.End()
 	profile.ended(result)
 	return show.printRun(result, profile, f.profile)
 }
@@ -164,6 +166,7 @@ func (s *shower) execute(ctx context.Context, node runNode, sandboxID string, sp
 	if err != nil {
 		return nil, err
 	}
+	joint.to = quieting{joint.to, s.wait}
 	result, err := s.runJoined(ctx, node, sandboxID, spec, joint)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalLimit)
 	defer cancel()

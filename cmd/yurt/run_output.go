@@ -48,6 +48,9 @@ type shower struct {
 	streamed bool      // the response came in pieces, and has been shown
 	values   bool      // the value of a last expression is to be shown, too
 	progress bool      // so has what a package manager printed
+
+	wait  *screen.Wait // says what is waited for
+	ahead string       // before the code runs
 }
 
 func (s *shower) each(event yurt.Event) error {
@@ -56,6 +59,7 @@ func (s *shower) each(event yurt.Event) error {
 		return nil
 	}
 	s.progress = s.progress || event.Type == yurt.EventProgress
+	s.follow(event)
 	return s.passOn(event)
 }
 

@@ -78,13 +78,6 @@ func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
 			return err
 		}
 	}
-	if f.stdin {
-		input, err := a.readInput("-", yurt.MaxStdinBytes)
-		if err != nil {
-			return err
-		}
-		req.Stdin = string(input)
-	}
 	return nil
 }
 

@@ -48,8 +48,16 @@ func (a *app) attach(ctx context.Context, sessionID, executionID string) error {
 	return show.report(execution)
 }
 
-// startInSession begins req and says what it is called, to attach to.
-func (a *app) startInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest) error {
+// startInSession begins req, with all of our standard input where stdin is set, and prints
+// the id of the execution, to attach to.
+func (a *app) startInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest, stdin bool) error {
+	if stdin {
+		input, err := a.readInput("-", yurt.MaxStdinBytes)
+		if err != nil {
+			return err
+		}
+		req.Stdin = string(input)
+	}
 	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ code only defines things and a function named "handler" among them; with a --con
 			if err != nil {
 				return err
 			}
-			return a.runInSession(cmd.Context(), args[0], req)
+			return a.runInSession(cmd.Context(), args[0], req, nil)
 		},
 	}
 	f.add(cmd)

@@ -78,7 +78,9 @@ func (a *app) createSession(ctx context.Context, f sessionCreateFlags) error {
 	if err != nil {
 		return err
 	}
+	end := a.waitForSandbox(ctx, client, req.TemplateID)
 	session, err := client.CreateSession(ctx, req)
+	end()
 	if err != nil {
 		return err
 	}

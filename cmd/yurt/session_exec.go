@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,9 @@ func newSessionExecCommand(a *app) *cobra.Command {
 		Long: `Run a command in a session. What it prints is passed on as it comes, and its exit
 code becomes that of this program.
 
+Standard input that is a pipe or a file is passed on while the command runs, so in a loop
+over lines give "< /dev/null".
+
 Flags come before or after the ID. The first word after them that is no flag begins the
 command, and all that follows it, or "--", is the command's.
 
@@ -36,6 +40,7 @@ installed first, such as the client itself.`,
 		Example: `  yurt session exec $id -- ls -l /workspace
   yurt session exec $id 'for i in 1 2 3; do echo $i; sleep 1; done'
   yurt session exec $id --timeout 10s --json -- ls -l
+  yurt session exec $id -- wc -l < access.log
   yurt session exec --handler app.handler --event '{"n": 1}' $id -- python3 -m awslambdaric app.handler
   yurt session exec --handler app.handler --dep awslambdaric $id 'python3 -m awslambdaric app.handler'`,
 		Args:              arguments(2, -1, "a session ID and a command"),
@@ -53,20 +58,34 @@ installed first, such as the client itself.`,
 				return err
 			}
 			if detach {
-				return a.startInSession(cmd.Context(), args[0], req)
+				return a.startInSession(cmd.Context(), args[0], req, f.stdin)
 			}
-			return a.runInSession(cmd.Context(), args[0], req)
+			return a.runInSession(cmd.Context(), args[0], req, f.input(a, &req))
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.handler, "handler", "", "the Lambda function that COMMAND, a runtime client, serves")
 	cmd.Flags().StringVarP(&language, "language", "l", "", "the language that --dep is of (default: the template's)")
 	cmd.Flags().StringArrayVar(&dependencies, "dep", nil, "a package to install first for the function, as its package manager writes it; may be repeated")
-	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "give it our standard input, read to its end first")
+	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "pass standard input on also from a terminal; with --detach, read it to its end first")
 	cmd.Flags().BoolVarP(&detach, "detach", "d", false, "print its ID and leave it running; see \"yurt session attach\"")
 	cmd.Flags().SetInterspersed(false) // the flags after COMMAND are its own
 	a.completesFlag(cmd, "language", languageNames)
 	return cmd
+}
+
+// input returns the file that is passed on to the command while it runs, nil for none, and
+// has the server expect it. A function gets an event, and reads no input.
+func (f *sessionRunFlags) input(a *app, req *yurtclient.ExecuteRequest) *os.File {
+	file := a.pipedInput()
+	switch {
+	case f.stdin:
+		file, _ = a.stdin.(*os.File)
+	case req.Handler != "" || req.Event != nil:
+		file = nil
+	}
+	req.StdinOpen = file != nil
+	return file
 }
 
 // flagsAfterID reads the flags between the ID and the command, and returns the ID and the

@@ -14,9 +14,9 @@ import (
 )
 
 // runInSession carries out req. Output is passed on as it comes, and the exit code is that of the
-// program; under --json the execution is printed instead. The execution ends with this command: an
+// program; under --json the execution is printed instead. The program reads input, unless that is nil. The execution ends with this command: an
 // interrupt is passed on to it, a second one kills it, and it is cancelled when our output is closed.
-func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest) error {
+func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient.ExecuteRequest, input *os.File) error {
 	client, err := a.clientFor(ctx, &sessionID)
 	if err != nil {
 		return err
@@ -25,14 +25,25 @@ func (a *app) runInSession(ctx context.Context, sessionID string, req yurtclient
 	if req.Handler != "" || req.Event != nil {
 		show.kind = yurt.KindHandler
 	}
+	show.wait = a.wait("waiting for the session")
+	defer show.wait.End()
+	var feeding *stdinPump
+	if input != nil {
+		if feeding, err = newStdinPump(input, client, sessionID); err != nil {
+			return err
+		}
+	}
+	defer feeding.close()
 	watch := a.attend(ctx, client, sessionID)
 	execution, err := client.ExecuteStream(watch.ctx, sessionID, req, func(event yurt.Event) error {
 		if event.Type == yurt.EventStarted && event.Execution != nil {
 			watch.begun(event.Execution.ID)
+			feeding.begin(watch.ctx, event.Execution.ID)
 		}
 		return show.each(event)
 	})
 	stopped := watch.close()
+	show.wait.End()
 	switch {
 	case errors.Is(err, syscall.EPIPE):
 		return a.abandon(ctx, client, execution)

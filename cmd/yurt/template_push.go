@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -59,10 +59,12 @@ func (a *app) pushTemplates(ctx context.Context, parser *hcl.Parser, files []str
 	if err != nil {
 		return err
 	}
+	wait := a.wait("waiting for the server to make " + screen.Count(len(templates), "template", "templates"))
 	err = client.PushTemplates(ctx, templates, replace, func(text string) error {
-		_, err := fmt.Fprint(a.stderr, text)
+		_, err := wait.Write(a.stderr, []byte(text))
 		return err
 	})
+	wait.End()
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ type eventBody struct {
 	At          time.Time          `json:"at"`
 	ExecutionID string             `json:"execution_id,omitempty" doc:"Of started."`
 	Execution   *yurt.Execution    `json:"execution,omitempty" doc:"Of started: the record as it began."`
+	Phases      []yurt.Phase       `json:"phases,omitempty" nullable:"false" enum:"install,compile" doc:"Of started: what comes before the code runs, and may take long in silence."`
 	Data        *string            `json:"data,omitempty" doc:"Output, of stdout and stderr; of response, a piece of what a Lambda function streams; of progress, what the package manager prints, or what the execution waits for."`
 	DataBase64  []byte             `json:"data_base64,omitempty" doc:"In place of data, for what is not UTF-8."`
 	Display     *yurt.DisplayEvent `json:"display,omitempty" doc:"Of display: what code in a context shows."`
@@ -40,7 +41,7 @@ func newEventBody(e yurt.Event, of yurt.Execution) eventBody {
 	switch {
 	case e.Type == yurt.EventStarted:
 		of.State, of.Result = yurt.ExecutionRunning, nil
-		body.ExecutionID, body.Execution = of.ID, &of
+		body.ExecutionID, body.Execution, body.Phases = of.ID, &of, e.Phases
 	case e.Type == yurt.EventEnded, e.Type == yurt.EventDisplay, e.Type == yurt.EventGap:
 	case utf8.Valid(e.Data):
 		text := string(e.Data)

@@ -174,6 +174,7 @@ type eventBody struct {
 	Display    *yurt.DisplayEvent `json:"display"`
 	Gap        *yurt.Gap          `json:"gap"`
 	Execution  *yurt.Execution    `json:"execution"`
+	Phases     []yurt.Phase       `json:"phases"`
 	Result     *yurt.Result       `json:"result"`
 }
 
@@ -185,7 +186,7 @@ func (w *watch) dispatch(data []byte) error {
 	if body.Seq <= w.last && body.Type != yurt.EventEnded { // a last one that was never there is passed over
 		return nil
 	}
-	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Display: body.Display, Result: body.Result, Gap: body.Gap, Execution: body.Execution}
+	event := yurt.Event{Seq: body.Seq, Type: body.Type, At: body.At, Data: body.DataBase64, Display: body.Display, Result: body.Result, Gap: body.Gap, Execution: body.Execution, Phases: body.Phases}
 	if body.Data != nil {
 		event.Data = []byte(*body.Data)
 	}
