@@ -1,0 +1,53 @@
+package yurtclient_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+// A session keeps its variables and files from one execution to the next.
+func Example() {
+	ctx := context.Background()
+	client, err := yurtclient.New("http://127.0.0.1:8700") // of `yurt dev`
+	if err != nil {
+		log.Panic(err)
+	}
+	session, err := client.CreateSession(ctx, yurtclient.CreateSessionRequest{TemplateID: "python-basic"})
+	if err != nil {
+		log.Panic(err)
+	}
+	defer func() { _, _ = client.EndSession(ctx, session.ID) }()
+	for _, code := range []string{"import math; x = 20", "x + math.floor(math.pi)"} {
+		execution, err := client.Execute(ctx, session.ID, yurtclient.ExecuteRequest{Code: code})
+		if err != nil {
+			log.Panic(err) // about the request or the server
+		}
+		if failure := execution.Result.Error; failure != nil {
+			log.Panic(failure.Message) // about the code
+		}
+		fmt.Println(string(execution.Result.Result))
+	}
+}
+
+// Output is passed on as it comes.
+func ExampleClient_ExecuteStream() {
+	ctx := context.Background()
+	client, err := yurtclient.New("http://127.0.0.1:8700")
+	if err != nil {
+		log.Panic(err)
+	}
+	request := yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "for i in 1 2 3; do echo $i; sleep 1; done"}}
+	_, err = client.ExecuteStream(ctx, "ses_4q7kz2m5x3nd6w7v2yj5p4hb2e", request, func(event yurt.Event) error {
+		if event.Type == yurt.EventStdout {
+			fmt.Print(string(event.Data))
+		}
+		return nil
+	})
+	if err != nil {
+		log.Panic(err)
+	}
+}
