@@ -39,7 +39,7 @@ func TestSessionFilesThatAreRefused(t *testing.T) {
 	tight := withFiles(yurt.SourceFile{Path: "a", Data: make([]byte, yurt.MinDisk+1)})
 	tight.Resources.Disk = &small
 	reused := withFiles(yurt.SourceFile{Path: "a"})
-	reused.AgentID, reused.Reuse = "me", true
+	reused.AgentID, reused.Reuse, reused.Mode = "me", true, yurt.ModePersistent
 	for name, test := range map[string]struct {
 		req  controller.CreateSessionRequest
 		code yurt.Code
