@@ -39,6 +39,8 @@ type copier struct {
 	server string
 	client *http.Client
 	shared string // the session that all operations are tried in but those that end one
+	// builtIn are the names of the templates that the server began with.
+	builtIn []string
 }
 
 // TestSamples sends every sample of the document to a real server.
@@ -53,6 +55,7 @@ func TestSamples(t *testing.T) {
 		t.Fatalf("the servers are %+v, want the one that was asked, %s", document.Servers, url)
 	}
 	c.shared = c.newSession()
+	c.builtIn = c.templates()
 	for path, verbs := range document.Paths {
 		for verb, op := range verbs {
 			if op.OperationID == "open-terminal" { // by WebSocket alone
@@ -70,11 +73,11 @@ func TestSamples(t *testing.T) {
 					t.Errorf("%s has no sample of a body in %s", op.OperationID, kind)
 				}
 				for name, value := range samples {
-					t.Run(op.OperationID+" "+name, func(t *testing.T) { c.with(t).try(verb, c.fill(op.OperationID, path), kind, value) })
+					t.Run(op.OperationID+" "+name, func(t *testing.T) { c.with(t).try(op.OperationID, verb, path, kind, value) })
 				}
 			}
 			if len(op.RequestBody.Content) == 0 {
-				t.Run(op.OperationID, func(t *testing.T) { c.with(t).try(verb, c.fill(op.OperationID, path), "", nil) })
+				t.Run(op.OperationID, func(t *testing.T) { c.with(t).try(op.OperationID, verb, path, "", nil) })
 			}
 		}
 	}
@@ -91,22 +94,20 @@ func checkedTransport(t *testing.T, url string) http.RoundTripper {
 	return document.Transport(connections, func(err error) { t.Error(err) })
 }
 
-func (c *copier) with(t *testing.T) *copier { return &copier{t, c.server, c.client, c.shared} }
+func (c *copier) with(t *testing.T) *copier {
+	return &copier{t, c.server, c.client, c.shared, c.builtIn}
+}
 
-// try sends a sample, which has to succeed.
-func (c *copier) try(verb, path, kind string, value any) {
+// try sends a sample, which has to succeed. The templates that it makes are gone afterwards, so
+// that samples may use the same names.
+func (c *copier) try(operation, verb, path, kind string, value any) {
 	c.t.Helper()
-	var body []byte
-	switch text := value.(type) {
-	case nil:
-	case string:
-		body = []byte(text)
-	default:
-		var err error
-		if body, err = json.Marshal(value); err != nil {
-			c.t.Fatal(err)
-		}
+	body := c.body(value)
+	defer c.removeTemplates()
+	if strings.HasPrefix(path, "/api/v1/templates/{id}") {
+		path = strings.Replace(path, "{id}", c.template(operation, kind, body), 1)
 	}
+	path = c.fill(operation, path)
 	answer := c.send(strings.ToUpper(verb), path, kind, body)
 	if strings.HasSuffix(path, "/drain") || strings.HasSuffix(path, "/pause") { // the other samples need it
 		undo := map[string][]string{"drain": {"DELETE", path}, "pause": {"POST", strings.TrimSuffix(path, "pause") + "resume"}}
@@ -116,6 +117,61 @@ func (c *copier) try(verb, path, kind string, value any) {
 	var result struct{ Error any }
 	if json.Unmarshal(answer, &result) == nil && result.Error != nil {
 		c.t.Errorf("the execution failed: %s", answer)
+	}
+}
+
+func (c *copier) body(value any) []byte {
+	c.t.Helper()
+	switch text := value.(type) {
+	case nil:
+		return nil
+	case string:
+		return []byte(text)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return text
+}
+
+// template returns the name of a template for an operation on one, which is made first where the
+// operation changes it.
+func (c *copier) template(operation, kind string, body []byte) string {
+	c.t.Helper()
+	switch operation {
+	case "replace-template":
+	case "delete-template":
+		kind, body = "application/json", []byte(`{"name": "passing", "runtimes": ["python"]}`)
+	default:
+		return "python-basic"
+	}
+	c.send("POST", "/api/v1/templates", kind, body)
+	made := slices.DeleteFunc(c.templates(), func(name string) bool { return slices.Contains(c.builtIn, name) })
+	if len(made) != 1 {
+		c.t.Fatalf("templates %q were made, want one", made)
+	}
+	return made[0]
+}
+
+// templates lists the names of the server's templates.
+func (c *copier) templates() []string {
+	c.t.Helper()
+	var list struct{ Templates []struct{ Name string } }
+	c.decode(c.send("GET", "/api/v1/templates", "", nil), &list)
+	var names []string
+	for _, template := range list.Templates {
+		names = append(names, template.Name)
+	}
+	return names
+}
+
+func (c *copier) removeTemplates() {
+	c.t.Helper()
+	for _, name := range c.templates() {
+		if !slices.Contains(c.builtIn, name) {
+			c.send("DELETE", "/api/v1/templates/"+name, "", nil)
+		}
 	}
 }
 
@@ -200,7 +256,7 @@ func (c *copier) session(operation string) []string {
 		c.decode(c.send("POST", base+"/execute", "application/json", []byte(body)), &made)
 		return made.ID
 	}
-	running := []string{"write-stdin", "signal-execution", "resize-execution", "signal-process", "kill-process"}
+	running := []string{"write-stdin", "signal-execution", "resize-execution", "cancel-execution", "signal-process", "kill-process"}
 	var execution string
 	if slices.Contains(running, operation) {
 		execution = execute(`{"command": ["sleep", "1000"], "tty": {}, "async": true}`)
