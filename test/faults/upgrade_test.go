@@ -108,7 +108,7 @@ func TestLayoutOfANewerVersionIsLeftAlone(t *testing.T) {
 	}{
 		{"the state directory says so", d.stateDir, `{"format":99,"yurt":"v99"}`, []string{"format 99", `"v99"`, `"v1"`, d.stateDir}},
 		{"the runtime directory does, and the state directory was lost", run, `{"format":99,"yurt":"v99"}`, []string{"format 99", `"v99"`, `"v1"`, run}},
-		{"it cannot be read", d.stateDir, `{"form`, []string{"not known", d.stateDir}},
+		{"it cannot be read", d.stateDir, `{"form`, []string{"does not say which format", "echo '{\"format\":1,", d.stateDir}},
 	} {
 		d.stop(syscall.SIGKILL)
 		for _, dir := range []string{d.stateDir, run} {
