@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/test/rig"
@@ -29,12 +30,16 @@ func TestLifeOfASandbox(t *testing.T) {
 	if err != nil || result.Stdout != "out\n" || result.Stderr != "err\n" || result.ExitCode != 3 {
 		t.Errorf("the result is %+v, %v", result, err)
 	}
+	if len(result.Outline) == 0 {
+		t.Error("the result comes without an outline of its events")
+	}
 	var direct, remote []yurt.Event
 	if err := e.WatchExecution(t.Context(), sandbox.ID, spec.ID, 0, collect(&direct)); err != nil {
 		t.Fatal(err)
 	}
-	if err := client.WatchExecution(t.Context(), sandbox.ID, spec.ID, 1, collect(&remote)); err != nil || !cmp.Equal(remote, direct[1:]) {
-		t.Errorf("the events after the first are not the same: %v\n%s", err, cmp.Diff(direct[1:], remote))
+	apart := cmpopts.IgnoreFields(yurt.Result{}, "Outline") // it comes with the result that is waited for
+	if err := client.WatchExecution(t.Context(), sandbox.ID, spec.ID, 1, collect(&remote)); err != nil || !cmp.Equal(remote, direct[1:], apart) {
+		t.Errorf("the events after the first are not the same: %v\n%s", err, cmp.Diff(direct[1:], remote, apart))
 	}
 	if err := client.ForgetExecution(t.Context(), sandbox.ID, spec.ID); err != nil {
 		t.Error(err)

@@ -147,8 +147,8 @@ func TestTypeScriptHandlersThatDoNotLoad(t *testing.T) {
 	s := newSandbox(t, "typescript")
 	for range 2 {
 		for code, want := range map[string]struct{ kind, message string }{
-			"let a: = 1":                              {yurt.ErrorTypeCompile, `main.ts:1:7: Unexpected "="`},
-			"import './none'":                         {yurt.ErrorTypeCompile, `main.ts:1:7: Could not resolve "./none"`},
+			"let a: = 1":                              {yurt.ErrorTypeCompile, `main.ts:1:8: Unexpected "="`},
+			"import './none'":                         {yurt.ErrorTypeCompile, `main.ts:1:8: Could not resolve "./none"`},
 			"throw new URIError('at load')":           {"URIError", "at load"},
 			"export const other = (): number => 1":    {yurt.ErrorTypeHandlerNotFound, "other"},
 			"export const handler = (): bigint => 1n": {yurt.ErrorTypeNotSerializable, "BigInt"},
