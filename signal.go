@@ -29,10 +29,11 @@ func signalAliases() map[string]Signal {
 // The real-time signals, as C programs see them: the library keeps the two before for itself.
 const (
 	minRealTime Signal = 34
-	maxRealTime Signal = maxSignal
+	maxRealTime Signal = MaxSignal
 )
 
-const maxSignal = 64
+// MaxSignal is the signal with the highest number.
+const MaxSignal = 64
 
 // SignalKill cannot be caught, and ends the whole tree of processes.
 const SignalKill Signal = 9
@@ -52,7 +53,7 @@ func ParseSignal(field, text string) (Signal, error) {
 		return s, nil
 	}
 	return 0, FieldErrorf(CodeInvalidArgument, field, "there is no signal %q; give a number from 1 to %d, RTMIN, RTMIN+1 to RTMAX, or one of %s",
-		text, maxSignal, strings.Join(slices.Sorted(maps.Keys(signals())), ", "))
+		text, MaxSignal, strings.Join(slices.Sorted(maps.Keys(signals())), ", "))
 }
 
 // realTime reads the name of a real-time signal: RTMIN, RTMAX, or one of them with a
@@ -77,8 +78,8 @@ func realTime(name string) (Signal, bool) {
 
 // Validate checks that there is such a signal.
 func (s Signal) Validate(field string) error {
-	if s < 1 || s > maxSignal {
-		return FieldErrorf(CodeInvalidArgument, field, "there is no signal %d; give one from 1 to %d", s, maxSignal)
+	if s < 1 || s > MaxSignal {
+		return FieldErrorf(CodeInvalidArgument, field, "there is no signal %d; give one from 1 to %d", s, MaxSignal)
 	}
 	return nil
 }

@@ -60,6 +60,9 @@ func ParseSize(text string) (Size, error) {
 	if bytes < math.MinInt64/2 || bytes > math.MaxInt64/2 {
 		return 0, Errorf(CodeLimitOutOfRange, "%q is beyond what a size can hold", text)
 	}
+	if bytes != 0 && Size(bytes) == 0 { // zero would stand for a default
+		return 0, Errorf(CodeLimitOutOfRange, "%q is less than one byte", text)
+	}
 	return Size(bytes), nil
 }
 
@@ -121,6 +124,9 @@ func ParseDuration(text string) (Duration, error) {
 	nanos := seconds * float64(time.Second)
 	if math.IsNaN(nanos) || math.Abs(nanos) > math.MaxInt64/2 {
 		return 0, Errorf(CodeLimitOutOfRange, "%q is beyond what a duration can hold", text)
+	}
+	if nanos != 0 && math.Round(nanos) == 0 { // zero would stand for a default
+		return 0, Errorf(CodeLimitOutOfRange, "%q is less than a nanosecond", text)
 	}
 	// Rounded: seconds such as 1.000000007 are not exact, and have to come back from
 	// JSON as they were.

@@ -19,9 +19,18 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "Mi", "12 parsecs", "NaN", "Inf", "1e30", "0x", "1,5Gi"} {
+	for _, text := range []string{"", "Mi", "12 parsecs", "NaN", "Inf", "1e30", "0x", "1,5Gi", "0.5", "1e-40Ki"} {
 		if got, err := yurt.ParseSize(text); err == nil {
 			t.Errorf("%q is taken for %d", text, got)
+		}
+	}
+}
+
+// TestParseDurationRefusesLessThanItHolds: a duration that rounds to zero would stand for a default.
+func TestParseDurationRefusesLessThanItHolds(t *testing.T) {
+	for _, text := range []string{"1e-40", "0.0000000001", "-1e-10"} {
+		if got, err := yurt.ParseDuration(text); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
+			t.Errorf("%q is taken for %s, %v", text, got, err)
 		}
 	}
 }

@@ -46,8 +46,9 @@ func (s *signalParam) UnmarshalJSON(data []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (signalParam) Schema(huma.Registry) *huma.Schema {
+	least, most := 1.0, float64(yurt.MaxSignal)
 	return &huma.Schema{
-		OneOf:    []*huma.Schema{{Type: huma.TypeString, Description: "a name"}, {Type: huma.TypeInteger, Description: "a number"}},
+		OneOf:    []*huma.Schema{{Type: huma.TypeString, Description: "a name"}, {Type: huma.TypeInteger, Description: "a number", Minimum: &least, Maximum: &most}},
 		Examples: []any{"SIGINT", 2},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 // handleDocument completes the OpenAPI document, and serves it.
 func (a *API) handleDocument() error {
+	a.declareBounds()
 	a.completeSchemas()
 	a.addSamples()
 	a.addLinks()

@@ -43,7 +43,7 @@ type (
 		FileParams
 		Append    bool   `query:"append" doc:"Add the body to the file, in place of replacing it."`
 		Directory bool   `query:"directory" doc:"Make a directory, and those above it. There is no body."`
-		Mode      string `query:"mode" doc:"Permission bits in octal, such as 755. Default those that the file has, or 644, and 755 for a directory."`
+		Mode      string `query:"mode" pattern:"^(0*[0-7]{1,3})?$" patternDescription:"three octal digits, such as 644" doc:"Permission bits in octal, such as 755. Default those that the file has, or 644, and 755 for a directory."`
 		rawRequest
 	}
 	getFileInput struct {

@@ -54,7 +54,7 @@ func fileContent(data []byte) ([]byte, error) {
 
 // Schema implements huma.SchemaProvider.
 func (filesParam) Schema(huma.Registry) *huma.Schema {
-	encoded := &huma.Schema{Type: huma.TypeString, ContentEncoding: "base64", Description: "bytes in base64"}
+	encoded := &huma.Schema{Type: huma.TypeString, ContentEncoding: "base64", Pattern: inBase64, Description: "bytes in base64"}
 	return &huma.Schema{
 		Type:        huma.TypeObject,
 		Description: "Files of a project, by path: written to the working directory first, where they stay.",

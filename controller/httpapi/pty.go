@@ -29,7 +29,7 @@ type terminalInput struct {
 	Rows        uint16 `query:"rows" maximum:"4096" doc:"Default 24."`
 	Cols        uint16 `query:"cols" maximum:"4096" doc:"Default 80."`
 	ExecutionID string `query:"execution_id" doc:"Attach to this one, in place of starting something."`
-	After       uint64 `query:"after" doc:"With execution_id: the last event that was seen; what came after it is sent again."`
+	After       uint64 `query:"after" maximum:"9007199254740991" doc:"With execution_id: the last event that was seen; what came after it is sent again."`
 }
 
 // Resolve implements huma.Resolver. It comes before anything is started.

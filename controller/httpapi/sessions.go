@@ -74,7 +74,7 @@ func (b createSessionBody) request(idempotencyKey string) controller.CreateSessi
 type (
 	createSessionInput struct {
 		jsonBody[createSessionBody]
-		IdempotencyKey string `header:"Idempotency-Key" doc:"A repeated request with the same key answers with the first one's session."`
+		IdempotencyKey string `header:"Idempotency-Key" maxLength:"256" doc:"A repeated request with the same key answers with the first one's session."`
 	}
 	createSessionOutput struct {
 		Status   int

@@ -126,13 +126,16 @@ func (a *API) templateResponses(status, description string, schema *huma.Schema)
 
 func (a *API) documentTemplateBodies() {
 	source := func() *huma.Schema {
-		return sourceSchema(a.huma.OpenAPI().Components.Schemas, schemaOf[yurt.Template](a, "Template"))
+		schemas := a.huma.OpenAPI().Components.Schemas
+		source := sourceSchema(schemas, schemaOf[yurt.Template](a, "Template"))
+		narrow(schemas, source, templateBounds())
+		return source
 	}
 	for _, op := range []*huma.Operation{a.registered(http.MethodPost, "/templates"), a.registered(http.MethodPut, templatePath)} {
 		a.documentBody(op, map[string]*huma.MediaType{
 			typeJSON: {Schema: source()},
-			typeHCL:  {Schema: &huma.Schema{Type: huma.TypeString}},
-			typeText: {Schema: &huma.Schema{Type: huma.TypeString}},
+			typeHCL:  {Schema: &huma.Schema{Type: huma.TypeString, Pattern: notBlank}},
+			typeText: {Schema: &huma.Schema{Type: huma.TypeString, Pattern: notBlank}},
 		})
 	}
 	body := schemaOf[pushBody](a, "PushTemplates")

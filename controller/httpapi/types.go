@@ -11,6 +11,14 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
+// Patterns of numbers with a unit as text, in the forms that the documentation shows.
+const (
+	numberPattern   = `([0-9]+(\.[0-9]*)?|\.[0-9]+)`
+	sizePattern     = `^` + numberPattern + ` ?([KMGT]i?B?|kB?|B)?$`
+	durationPattern = `^(` + numberPattern + `|(` + numberPattern + `(ns|us|µs|ms|s|m|h))+)$`
+	cpuPattern      = `^` + numberPattern + `m?$`
+)
+
 // durationParam is a duration in a request.
 type durationParam yurt.Duration
 
@@ -21,7 +29,7 @@ func (d *durationParam) UnmarshalJSON(data []byte) error {
 	case "":
 		return nil
 	case yurt.CodeLimitOutOfRange:
-		return yurt.Errorf(yurt.CodeLimitOutOfRange, "the value is beyond what a duration can hold")
+		return yurt.Errorf(yurt.CodeLimitOutOfRange, "the value is beyond what a duration can hold, or less than a nanosecond")
 	default:
 		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not a duration; give seconds, or a string such as \"30s\" or \"1h30m\"")
 	}
@@ -32,7 +40,7 @@ func (durationParam) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeNumber, Description: "seconds"},
-			{Type: huma.TypeString, Description: "such as \"30s\" or \"1h30m\""},
+			{Type: huma.TypeString, Pattern: durationPattern, Description: "such as \"30s\" or \"1h30m\""},
 		},
 		Examples: []any{30, "30s"},
 	}
@@ -48,7 +56,7 @@ func (s *sizeParam) UnmarshalJSON(data []byte) error {
 	case "":
 		return nil
 	case yurt.CodeLimitOutOfRange:
-		return yurt.Errorf(yurt.CodeLimitOutOfRange, "the value is beyond what a size can hold")
+		return yurt.Errorf(yurt.CodeLimitOutOfRange, "the value is beyond what a size can hold, or less than a byte")
 	default:
 		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not a size; give bytes, or a string such as \"512Mi\" or \"1.5GB\"")
 	}
@@ -58,8 +66,8 @@ func (s *sizeParam) UnmarshalJSON(data []byte) error {
 func (sizeParam) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
-			{Type: huma.TypeInteger, Description: "bytes"},
-			{Type: huma.TypeString, Description: "such as \"512Mi\" or \"1.5GB\""},
+			{Type: huma.TypeNumber, Description: "bytes; a fraction of one is dropped"},
+			{Type: huma.TypeString, Pattern: sizePattern, Description: "such as \"512Mi\" or \"1.5GB\""},
 		},
 		Examples: []any{536870912, "512Mi"},
 	}
@@ -86,7 +94,7 @@ func (cpuParam) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
 			{Type: huma.TypeNumber, Description: "cores"},
-			{Type: huma.TypeString, Description: "such as \"1\", or \"500m\" in thousandths of a core"},
+			{Type: huma.TypeString, Pattern: cpuPattern, Description: "such as \"1\", or \"500m\" in thousandths of a core"},
 		},
 		Examples: []any{0.5, "1", "500m"},
 	}
@@ -147,10 +155,14 @@ func (c *commandParam) UnmarshalJSON(data []byte) error {
 
 // Schema implements huma.SchemaProvider.
 func (commandParam) Schema(huma.Registry) *huma.Schema {
+	least, most := 1, yurt.MaxArgs
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
-			{Type: huma.TypeString, Description: "a line for /bin/sh"},
-			{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString}, Description: "a program and its arguments"},
+			{Type: huma.TypeString, Pattern: shellLine, Description: "a line for /bin/sh"},
+			{
+				Type: huma.TypeArray, Description: "a program and its arguments", MinItems: &least, MaxItems: &most,
+				Items: &huma.Schema{Type: huma.TypeString, Pattern: withoutNUL},
+			},
 		},
 		Examples: []any{"ls -l | wc -l", []string{"ls", "-l"}},
 	}
@@ -179,7 +191,7 @@ func (c *contextParam) UnmarshalJSON(data []byte) error {
 func (contextParam) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		OneOf: []*huma.Schema{
-			{Type: huma.TypeString, Description: "Of code: the name of the context whose variables, imports and working directory it shares with other executions. Empty: a fresh interpreter. Default: default, in a persistent session and a language that keeps state."},
+			{Type: huma.TypeString, Pattern: `^[A-Za-z0-9._-]{0,64}$`, Description: "Of code: the name of the context whose variables, imports and working directory it shares with other executions. Empty: a fresh interpreter. Default: default, in a persistent session and a language that keeps state."},
 			{Type: huma.TypeObject, Description: "Of a handler: fields that override its context."},
 		},
 		Examples: []any{"default", map[string]any{"function_name": "report"}},
