@@ -45,7 +45,7 @@ func (a *API) declareBounds() {
 		"code": text(0, yurt.MaxCodeBytes, ""), "language": text(0, yurt.MaxNameBytes, printable),
 		"handler": text(0, yurt.MaxNameBytes, printable),
 		"files":   files(), "entry": text(0, yurt.MaxPathBytes, printable), "cwd": text(0, yurt.MaxPathBytes, printable),
-		"args":         list(0, yurt.MaxArgs, text(0, 0, withoutNUL)),
+		"args":         list(yurt.MaxArgs, text(0, 0, withoutNUL)),
 		"dependencies": dependencies(),
 		"stdin":        text(0, yurt.MaxStdinBytes, ""), "env": env(),
 		"timeout":      number(yurt.MinExecutionTimeout.Seconds(), yurt.MaxExecutionTimeout.Seconds()),
@@ -63,13 +63,13 @@ func templateBounds() map[string]bound {
 	lifetime := numberOrZero(yurt.MinSessionTimeout.Seconds(), yurt.MaxSessionTimeout.Seconds())
 	for path, b := range map[string]bound{
 		"name": text(1, 0, templateName), "description": text(0, maxTextBytes, `^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$`),
-		"rootfs.host_paths": list(0, maxHostPaths, text(1, yurt.MaxPathBytes, `^/[^\x00-\x1f\x7f-\x9f]*$`)),
+		"rootfs.host_paths": list(maxHostPaths, text(1, yurt.MaxPathBytes, `^/[^\x00-\x1f\x7f-\x9f]*$`)),
 		"rootfs.image":      text(0, yurt.MaxImageBytes, imageName),
-		"runtimes":          list(0, maxNames, text(1, 0, templateName)),
+		"runtimes":          list(maxNames, text(1, 0, templateName)),
 		"env":               env(),
 		"dependencies":      entries(0, text(1, 0, templateName), dependencies()),
 		"kernels":           entries(0, text(1, 0, templateName), text(1, 0, templateName)),
-		"preload":           list(0, maxNames, text(1, 128, moduleName)),
+		"preload":           list(maxNames, text(1, 128, moduleName)),
 		"isolation.level":   oneOf("", string(yurt.IsolationNamespaces)),
 		"network.mode":      oneOf("", string(yurt.NetworkNone)),
 		"session.timeout":   lifetime, "session.idle_timeout": lifetime,
@@ -174,14 +174,11 @@ func outputLimit(within func(least, most float64) bound) bound {
 }
 
 // list bounds a list and its items. The items' schema may be that of another list too.
-func list(least, most int, item bound) bound {
+func list(most int, item bound) bound {
 	return func(s *huma.Schema) {
 		items := *s.Items
 		item(&items)
 		s.Items, s.MaxItems = &items, &most
-		if least > 0 {
-			s.MinItems = &least
-		}
 	}
 }
 
@@ -211,5 +208,5 @@ func files() bound {
 }
 
 func dependencies() bound {
-	return list(0, yurt.MaxDependencies, text(1, yurt.MaxDependencyBytes, packageName))
+	return list(yurt.MaxDependencies, text(1, yurt.MaxDependencyBytes, packageName))
 }

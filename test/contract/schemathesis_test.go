@@ -2,35 +2,19 @@ package contract_test
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/yurtrun/yurt/test/devserver"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-const (
-	// checker is the program that makes requests by the document and holds the answers to it.
-	checker = "schemathesis==4.32.5"
-	// leastReached is how many of the operations below a session have to succeed at least once. A
-	// run at rest reached 21 of 32; a run on a busy machine may miss some that follow others.
-	leastReached = 18
-)
+// checker is the program that makes requests by the document and holds the answers to it.
+const checker = "schemathesis==4.32.5"
 
-// TestSchemathesis has schemathesis send the examples of the document and the bounds of each member,
-// then follow the links from new sessions.
+// TestSchemathesis has schemathesis send the examples of the document and the bounds of each member.
 func TestSchemathesis(t *testing.T) {
-	c := startChecker(t)
-	c.run(t, nil, "--phases", "examples,coverage", "--generation-deterministic")
-	c.run(t, []string{"LEAD_ON=1"}, "--phases", "stateful", "--mode", "positive", "--seed", "16", "--max-time", "15",
-		"--include-path-regex", "^/api/v1/(sessions|containers)")
-	if reached := c.reached(t); len(reached) < leastReached {
-		t.Errorf("%d operations below a session succeeded, want %d or more: %v", len(reached), leastReached, reached)
-	}
+	startChecker(t).run(t, nil, "--phases", "examples,coverage", "--generation-deterministic")
 }
 
 // schemaChecker runs schemathesis on a server that installs no packages: a made-up request is not
@@ -77,34 +61,3 @@ func (c *schemaChecker) run(t *testing.T, env []string, flags ...string) {
 
 // answers is the file that the hooks list operations in that succeeded, one a line.
 func (c *schemaChecker) answers() string { return filepath.Join(c.dir, "answers") }
-
-// reached returns the operations below a session that succeeded.
-func (c *schemaChecker) reached(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile(c.answers())
-	if err != nil {
-		t.Fatal(err)
-	}
-	succeeded := map[string]bool{}
-	for name := range strings.FieldsSeq(string(text)) {
-		succeeded[name] = true
-	}
-	var document described
-	resp, err := http.Get(c.url + "/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&document); err != nil {
-		t.Fatal(err)
-	}
-	var reached []string
-	for path, verbs := range document.Paths {
-		for _, op := range verbs {
-			if strings.HasPrefix(path, "/api/v1/sessions/{id}") && succeeded[op.OperationID] {
-				reached = append(reached, op.OperationID)
-			}
-		}
-	}
-	return reached
-}
