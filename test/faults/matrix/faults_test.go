@@ -43,7 +43,7 @@ func faults() []fault {
 		{name: "kill -9 of all Consul servers", happen: func(t *testing.T, a *arena, _ *load) { restart(t, a.ConsulServers...) }},
 		{name: "kill -9 of PostgreSQL", happen: storeKilled},
 		{name: "a slow network", happen: slowNetwork},
-		{name: "a full disk at an executor", happen: fullDisk, codes: []yurt.Code{yurt.CodeSandboxFailed}},
+		{name: "a full disk at an executor", happen: fullDisk, codes: []yurt.Code{yurt.CodeDiskFull}},
 		{name: "a node is cut off and back", happen: cutOff, loses: true},
 	}
 }
