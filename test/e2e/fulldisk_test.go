@@ -16,7 +16,8 @@ import (
 func TestFullDisk(t *testing.T) {
 	needsSandboxes(t)
 	disk := smalldisk.Ext4(t, 48<<20)
-	client := connect(t, start(t, disk.Dir+"/state"))
+	server := start(t, disk.Dir+"/state")
+	client := connect(t, server)
 	busy, idle := create(t, client, "shell-basic"), create(t, client, "shell-basic")
 	results := make(chan *yurt.Result, 1)
 	go func() {
@@ -67,4 +68,8 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	shell(t, client, create(t, client, "shell-basic").ID, "true")
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, disk.Dir+"/state")
 }
