@@ -14,21 +14,26 @@ import (
 // sandbox is half gone, when the call comes.
 type losing struct {
 	controller.Node
+	*loss
+}
+
+// loss is how calls lose, at every node of one test.
+type loss struct {
 	mu  sync.Mutex
 	end func()
 	err error
 }
 
 // lose ends the session, once, and returns the error that a node has for a dying sandbox.
-func (n *losing) lose() error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.end == nil {
+func (l *loss) lose() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.end == nil {
 		return nil
 	}
-	n.end()
-	n.end = nil
-	return n.err
+	l.end()
+	l.end = nil
+	return l.err
 }
 
 func (n *losing) PauseSandbox(ctx context.Context, id string) error {
@@ -59,25 +64,22 @@ func (n *losing) Contexts(ctx context.Context, id string) ([]yurt.Context, error
 	return n.Node.Contexts(ctx, id)
 }
 
-// losingPlacer hands out the node.
+// losingPlacer hands out nodes at which calls lose.
 type losingPlacer struct {
 	controller.Placer
-	node *losing
+	loss *loss
 }
 
 func (p losingPlacer) Node(ctx context.Context, name string) (controller.Node, error) {
 	node, err := p.Placer.Node(ctx, name)
-	p.node.mu.Lock()
-	defer p.node.mu.Unlock()
-	p.node.Node = node
-	return p.node, err
+	return &losing{node, p.loss}, err
 }
 
 // TestCallsThatLoseAgainstDelete are told that the session has ended, whatever its node makes
 // of a sandbox that goes away meanwhile.
 func TestCallsThatLoseAgainstDelete(t *testing.T) {
-	node := &losing{}
-	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, node} })
+	loss := &loss{}
+	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, loss} })
 	calls := map[string]func(id string) error{
 		"execute": func(id string) error {
 			_, err := w.Execute(t.Context(), id, controller.ExecuteRequest{Command: []string{"true"}})
@@ -90,14 +92,14 @@ func TestCallsThatLoseAgainstDelete(t *testing.T) {
 	for name, call := range calls {
 		for _, code := range []yurt.Code{yurt.CodeSandboxNotFound, yurt.CodeSandboxFailed, yurt.CodeInternal} {
 			s := w.create(yurt.ModePersistent)
-			node.mu.Lock()
-			node.err = yurt.Errorf(code, "sandbox %s is being destroyed", s.SandboxID)
-			node.end = func() {
+			loss.mu.Lock()
+			loss.err = yurt.Errorf(code, "sandbox %s is being destroyed", s.SandboxID)
+			loss.end = func() {
 				if _, err := w.EndSession(context.Background(), s.ID); err != nil {
 					t.Errorf("ending the session: %v", err)
 				}
 			}
-			node.mu.Unlock()
+			loss.mu.Unlock()
 			err := call(s.ID)
 			if yurt.CodeOf(err) != yurt.CodeSessionEnded || !strings.Contains(err.Error(), "ended by its user") {
 				t.Errorf("%s, which its node refuses with %s, is told %v; want %s", name, code, err, yurt.CodeSessionEnded)
@@ -108,8 +110,8 @@ func TestCallsThatLoseAgainstDelete(t *testing.T) {
 
 // TestNodeErrorsOfLivingSessionsStay: what a node says of a session that lives is told as it is.
 func TestNodeErrorsOfLivingSessionsStay(t *testing.T) {
-	node := &losing{end: func() {}, err: yurt.Errorf(yurt.CodeSandboxFailed, "out of order")}
-	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, node} })
+	loss := &loss{end: func() {}, err: yurt.Errorf(yurt.CodeSandboxFailed, "out of order")}
+	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, loss} })
 	_, err := w.StatFile(t.Context(), w.create("").ID, "a")
 	wantCode(t, err, yurt.CodeSandboxFailed)
 }
