@@ -23,7 +23,7 @@ type (
 	}
 	eventsInput struct {
 		ExecutionParams
-		LastEventID string `header:"Last-Event-ID" pattern:"^[0-9]*$" patternDescription:"the number of an event" doc:"Number of the last event that was seen; the stream goes on after it."`
+		LastEventID string `header:"Last-Event-ID" pattern:"^[0-9]{0,15}$" patternDescription:"the number of an event" doc:"Number of the last event that was seen; the stream goes on after it."`
 		After       uint64 `query:"after" maximum:"9007199254740991" doc:"The same, for clients that cannot set headers; Last-Event-ID wins."`
 
 		socket bool // it is to be a WebSocket
