@@ -118,8 +118,8 @@ func (t *task) waitForEnd(ctx context.Context) (e exit, err error) {
 	return e, err
 }
 
-// messageOf is what Nomad is to show beside the exit code. It is never what the task's own
-// program says of itself.
+// messageOf returns the text that Nomad shows beside the exit code. The task's own program has no
+// part in it.
 func messageOf(result *yurt.Result) string {
 	if result.Error == nil {
 		return ""

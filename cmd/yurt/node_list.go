@@ -58,7 +58,7 @@ func (a *app) listNodes(ctx context.Context) error {
 }
 
 // nodeState is the node's own state, and Nomad's where that differs: a node whose client of
-// Nomad is away serves what it has, and gets nothing new.
+// Nomad is away serves its sandboxes, and gets no new ones.
 func nodeState(n yurt.NodeInfo) string {
 	state := "ready"
 	switch {

@@ -20,6 +20,19 @@ func (w *world) NodesNotReady(context.Context) (map[string]cluster.EngineNode, e
 	return w.engine, nil
 }
 
+// runPools has the placer follow the engine, with no template to keep warm, until the returned
+// function is called.
+func (w *world) runPools(t *testing.T) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		w.placer.RunPools(ctx, func(context.Context) ([]yurt.Template, error) { return nil, nil }, func() bool { return false })
+	})
+	synctest.Wait()
+	return func() { cancel(); running.Wait() }
+}
+
 // TestEngineDrainsANode: nothing new comes to it, although it has warm sandboxes, and it is
 // said by when what is on it ends.
 func TestEngineDrainsANode(t *testing.T) {
@@ -28,14 +41,7 @@ func TestEngineDrainsANode(t *testing.T) {
 		w.warm("a", 2)
 		by := time.Now().Add(time.Hour)
 		w.engine = map[string]cluster.EngineNode{"a": {Drains: true, EndsBy: by}}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() {
-			w.placer.RunPools(ctx, func(context.Context) ([]yurt.Template, error) { return nil, nil }, func() bool { return false })
-		})
-		defer running.Wait()
-		defer cancel()
-		synctest.Wait()
+		defer w.runPools(t)()
 		list, err := w.placer.NodeList(t.Context())
 		if err != nil || !list[0].Draining || list[0].EndsBy == nil || !list[0].EndsBy.Before(by) || list[1].Draining {
 			t.Errorf("the nodes are %+v, %v", list, err)
@@ -63,14 +69,7 @@ func TestEngineDoesNotReachANode(t *testing.T) {
 			w.view[i].Templates = []string{template().Digest()}
 		}
 		w.engine = map[string]cluster.EngineNode{"a": {Status: "disconnected"}}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() {
-			w.placer.RunPools(ctx, func(context.Context) ([]yurt.Template, error) { return nil, nil }, func() bool { return false })
-		})
-		defer running.Wait()
-		defer cancel()
-		synctest.Wait()
+		defer w.runPools(t)()
 		list, err := w.placer.NodeList(t.Context())
 		if err != nil || !list[0].Healthy || list[0].NomadStatus != "disconnected" || list[1].NomadStatus != "" {
 			t.Errorf("the nodes are %+v, %v", list, err)

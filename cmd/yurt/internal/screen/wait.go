@@ -52,7 +52,7 @@ func (w *Wait) run() {
 	}
 }
 
-// Phase says what is waited for from now on; "" is for what needs no words.
+// Phase names the phase that begins now; "" is a phase that shows no line.
 func (w *Wait) Phase(phase string) {
 	if w == nil {
 		return
