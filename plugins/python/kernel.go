@@ -3,14 +3,16 @@ package python
 import (
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"path"
 
 	"github.com/yurtrun/yurt/plugins"
 )
 
-//go:embed kernel.py
-var kernel []byte
+// kernel is the folder whose files, one after the other, are the program kernel.py.
+//
+//go:embed kernel/*.py
+var kernel embed.FS
 
 //go:embed jupyter.py
 var jupyter []byte
@@ -35,7 +37,7 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 	main := "kernel.py"
 	plan := plugins.KernelPlan{
 		Files: []plugins.File{
-			program(main, kernel),
+			kernelProgram(),
 			{Path: "handler.py", Data: handlers, Mode: 0o644},
 			{Path: "defines.py", Data: defines, Mode: 0o644},
 			{Path: "report.py", Data: report, Mode: 0o644},
@@ -56,4 +58,22 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 	}
 	plan.Argv = []string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, main), req.Dir}
 	return plan, nil
+}
+
+// kernelParts are the files of the folder in the order in which they make up kernel.py.
+func kernelParts() []string {
+	return []string{"base", "wire", "show", "explain", "notebook", "cell", "main"}
+}
+
+// kernelProgram returns the file kernel.py.
+func kernelProgram() plugins.File {
+	var texts [][]byte
+	for _, part := range kernelParts() {
+		text, err := kernel.ReadFile("kernel/" + part + ".py")
+		if err != nil {
+			panic(err) // the folder is compiled in
+		}
+		texts = append(texts, text)
+	}
+	return program("kernel.py", texts...)
 }

@@ -34,7 +34,7 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "fork.py", Data: fork, Mode: 0o644},
 			{Path: "memory.py", Data: memory, Mode: 0o644},
 			program("harness.py", handlers, harness),
-			program("kernel.py", kernel),
+			kernelProgram(),
 			{Path: "main.py", Data: []byte(rehearsal), Mode: 0o644},
 			{Path: "spec.json", Data: []byte(rehearsalSpec), Mode: 0o644},
 		},

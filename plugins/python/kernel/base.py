@@ -1,0 +1,64 @@
+"""Runs one execution after the other in one interpreter, whose state lasts between them.
+
+    python3 kernel.py DIRECTORY
+
+kernel.py is one file in the sandbox, since each file that is opened costs time there. It is
+made of shared.py and of the files of this folder, in this order: base.py has the imports and
+the limits, wire.py the format of messages, show.py displays, explain.py errors, notebook.py
+the names that notebooks expect, cell.py the compilation of a cell, and main.py the loop.
+
+The user's code shares this interpreter and can break all of it. An exception in the kernel's
+own code ends the interpreter at once, and the host is told the cause. Needs CPython 3.8 or
+later.
+
+Many interpreters wait for a first request that never comes. So only modules are imported here
+that Python has loaded anyway or that are written in C; the others are imported after the first
+answer: traceback and json are 2 MB.
+"""
+
+
+import os
+import select
+import sys
+
+import _ast
+import _json
+import _signal
+import _thread
+import binascii
+import builtins
+import io
+import posix
+
+# The kernel's own copy: the user's code may replace len or repr for itself. For the same reason
+# the functions of posix are called here, and not those of os, which are others' to replace.
+__builtins__ = dict(vars(builtins))
+
+HERE = os.path.abspath(sys.argv[1])
+WORKSPACE = os.getcwd()
+REQUESTS = os.path.join(HERE, "requests")
+CONTROL = 3
+SELF = sys._getframe().f_code.co_filename
+
+MAX_ENVELOPE = 8 << 20  # bytes of a result
+MAX_DISPLAYS = 256  # of an execution; what is more is left out on the host
+MAX_TYPES = 32  # of a display
+MAX_TYPE = 128  # characters of one's name
+MAX_DISPLAY_ID = 256  # bytes
+MAX_TEXT = 1 << 20  # characters of a plain-text representation
+MAX_STACK = 200
+MAX_MESSAGE = 16000
+MAX_ROWS = 1000  # of a data frame, as data
+EXIT_INTERRUPTED = 130
+
+RECALLED = ("_", "__", "___")  # the values of the last expressions
+
+ONLY_AST = 0x400
+TOP_LEVEL_AWAIT = 0x2000
+COROUTINE = 0x80  # CO_COROUTINE
+FUTURES = 0x1FF0000  # compiler flags that a "from __future__ import" sets
+
+MAGIC = (
+    "IPython's magics and shell escapes (%timeit, !ls, %pip, obj?) are not supported; "
+    "write Python, run a command in the session, or name packages in \"dependencies\" of the execution"
+)

@@ -1,0 +1,78 @@
+"""The compilation of a cell, and the modules that it can import."""
+
+
+def standard(name):
+    """A module of the standard library, whatever the user has by the names of those that it
+    needs."""
+    if name not in STANDARD:
+        theirs = {other: module for other, module in sys.modules.items() if users(str(getattr(module, "__file__", "")))}
+        path = sys.path
+        sys.path = [entry for entry in path if entry not in (WORKSPACE, "")]
+        for other in theirs:
+            del sys.modules[other]
+        try:
+            STANDARD[name] = __import__(name)
+        finally:
+            sys.path = path
+            sys.modules.update(theirs)
+    return STANDARD[name]
+
+
+STANDARD = {}
+stdlib = standard  # as shared.py calls it
+
+
+def find_also(directories):
+    """Looks for modules in more directories, from now on: packages that were installed
+    for one execution stay for those after it."""
+    missing = [path for path in directories if path and path not in sys.path]
+    if missing:
+        sys.path[1:1] = missing
+
+
+async def awaited(codes, names):
+    """Runs code of which some awaits: all of it may make tasks of the loop."""
+    value = None
+    for code in codes:
+        if code is not None:
+            value = eval(code, names)
+            if code.co_flags & COROUTINE:
+                value = await value
+    return value
+
+
+def magic(error, source):
+    lines = source.splitlines()
+    if not error.lineno or error.lineno > len(lines):
+        return False
+    line = lines[error.lineno - 1]
+    if line.strip()[:1] in ("%", "!", "?") or line.rstrip().endswith("?"):
+        return True
+    at = (error.offset or 1) - 1
+    before = line[:at].rstrip()
+    return line[at : at + 1] in ("%", "!") and before.endswith("=") and before[-2:-1] not in tuple("=!<>")  # x = !ls
+
+
+def expression_at_most(source):
+    """Whether the source looks like one expression: a line that begins as one may, and has nothing
+    that is in no expression, or that Python would warn of twice. Such a line is compiled in one
+    step, and without its tree."""
+    return (
+        len(source) <= MAX_LINE
+        and source.isascii()
+        and (source[:1].isalnum() or source[:1] in STARTS)
+        and not any(mark in source for mark in ("\n", "\r", "\f", "\\", "=", ";"))
+        and source.partition(" ")[0] not in KEYWORDS
+    )
+
+
+MAX_LINE = 400
+STARTS = ("_", "(", "[", "{", "'", '"', "-", "+", "~", ".")
+KEYWORDS = {"import", "from", "del", "pass", "global", "assert", "raise", "return", "with", "for", "while", "if", "def", "class", "try"}
+
+
+def silenced(source, node):
+    """Whether the last expression ends in a semicolon, by which its value is not shown."""
+    lines = source.splitlines()
+    rest = lines[node.end_lineno - 1].encode()[node.end_col_offset :].strip()
+    return rest.startswith(b";")

@@ -1,0 +1,82 @@
+"""Why an execution failed: the envelope of an error, and its text on standard error."""
+
+
+def explain(error):
+    """The envelope of an error, after showing it on standard error. It answers
+    whatever state the user's code has left the interpreter in."""
+    try:
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+        trace = standard("traceback").TracebackException(type(error), error, beyond_us(error.__traceback__))
+        prune(trace)
+        try:
+            flush()
+            sys.stderr.write("".join(trace.format()))
+        except Exception:  # standard error may be closed, or anything
+            pass
+        return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": stack(trace)}})
+    except BaseException:
+        return without_trace(error)
+
+
+def without_trace(error):
+    """The envelope where even traceback cannot be had."""
+    try:
+        return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": Raw(b"[]")}})
+    except BaseException:
+        name = "".join(c for c in type(error).__name__ if c.isalnum() or c == "_")
+        return b'{"error":{"type":"%s","message":"","stacktrace":[]}}' % name.encode()
+
+
+def beyond_us(trace):
+    """The traceback from the first frame that is the user's."""
+    first = trace
+    while first is not None:
+        name = first.tb_frame.f_code.co_filename
+        if name != SELF and not name.endswith(("asyncio/base_events.py", "asyncio/runners.py", "asyncio/futures.py")):
+            return first
+        first = first.tb_next
+    return None
+
+
+def prune(trace, depth=0):
+    """Takes our frames out of what the error was caused by, too."""
+    for inner in (trace.__cause__, trace.__context__):
+        if inner is not None and depth < 20:
+            inner.stack[:] = [frame for frame in inner.stack if frame.filename != SELF]
+            prune(inner, depth + 1)
+    trace.stack[:] = [frame for frame in trace.stack if frame.filename != SELF]
+
+
+def stack(trace, depth=0):
+    """The user's lines alone, outermost first; what the error was caused by comes first."""
+    lines = []
+    cause, link = trace.__cause__, "The above exception was the direct cause of the following exception:"
+    if cause is None and not trace.__suppress_context__:
+        cause, link = trace.__context__, "During handling of the above exception, another exception occurred:"
+    if cause is not None and depth < 20:
+        lines += stack(cause, depth + 1)
+        lines += [list(cause.format_exception_only())[-1].rstrip("\n")[:MAX_MESSAGE], link]
+    mine = standard("traceback").StackSummary.from_list([frame for frame in trace.stack if users(frame.filename)])
+    lines += [text.rstrip("\n") for text in mine.format()]
+    if hasattr(trace, "msg"):  # of a syntax error, this is the line that is wrong
+        where = list(trace.format_exception_only())[:-1]
+        lines += ["".join(where).rstrip("\n")] if where else []
+    return lines[:MAX_STACK]
+
+
+def users(filename):
+    return filename.startswith(("<cell ", WORKSPACE + "/")) and "site-packages" not in filename
+
+
+def message(error):
+    try:
+        if isinstance(error, SyntaxError):
+            where = [str(error.filename)] if error.filename else []
+            where += ["line %d" % error.lineno] if error.lineno else []
+            where += ["column %d" % error.offset] if error.offset else []
+            text = "%s (%s)" % (error.msg, ", ".join(where)) if where else str(error.msg)
+        else:
+            text = str(error)
+    except BaseException:  # an exception's own __str__ may fail in any way
+        text = "<exception str() failed>"
+    return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + "…"
