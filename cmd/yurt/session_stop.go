@@ -98,8 +98,13 @@ func (a *app) stopAllSessions(ctx context.Context, yes bool) error {
 		return err
 	}
 	if len(sessions) > 0 && !yes {
-		if err := a.confirm(ctx, fmt.Sprintf("End %s on %s?", screen.Count(len(sessions), "session", "sessions"), a.server)); err != nil {
+		confirmed, err := a.confirm(ctx, fmt.Sprintf("End %s on %s?", screen.Count(len(sessions), "session", "sessions"), a.server))
+		if err != nil {
 			return err
+		}
+		if !confirmed {
+			fmt.Fprintln(a.stderr, "yurt: no session was ended")
+			return exitError(yurt.ExitError)
 		}
 	}
 	if len(sessions) == 0 && !a.json {
@@ -113,11 +118,11 @@ func (a *app) stopAllSessions(ctx context.Context, yes bool) error {
 	return a.stopSessions(ctx, ids)
 }
 
-// confirm asks a person at a terminal, and fails for every answer but yes.
-func (a *app) confirm(ctx context.Context, question string) error {
+// confirm asks a person at a terminal, and reports whether the answer is yes.
+func (a *app) confirm(ctx context.Context, question string) (bool, error) {
 	keys, ok := a.stdin.(*os.File)
 	if !ok || !isatty.IsTerminal(keys.Fd()) {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--yes", "there is no terminal to ask at; give --yes to answer %q", question)
+		return false, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--yes", "there is no terminal to ask at; give --yes to answer %q", question)
 	}
 	fmt.Fprintf(a.stderr, "%s [y/N] ", question)
 	answers := make(chan string, 1)
@@ -130,11 +135,8 @@ func (a *app) confirm(ctx context.Context, question string) error {
 	}()
 	select {
 	case answer := <-answers:
-		if answer == "y" || answer == "yes" {
-			return nil
-		}
-		return yurt.Errorf(yurt.CodeCanceled, "not confirmed")
+		return answer == "y" || answer == "yes", nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 }
