@@ -28,8 +28,8 @@ func badCells() map[string][]badCell {
 			{code: "import sys\nwhile True: sys.stderr.write('x' * 1000)", errorType: yurt.ErrorTypeTimeout},
 		},
 		"javascript": {
-			{code: "let z = = 1", errorType: yurt.ErrorTypeCompile},
-			{code: "console.log(x)\x00", errorType: yurt.ErrorTypeCompile},
+			{code: "let z = = 1", errorType: yurt.ErrorTypeSyntax},
+			{code: "console.log(x)\x00", errorType: yurt.ErrorTypeSyntax},
 			{code: "\ufeffconsole.log(x)", stdout: "42\n"},
 			{code: strings.Repeat("(", 100_000), errorType: "RangeError"},
 			{code: "const f = (n) => f(n + 1) + 1; f(0)", errorType: "RangeError"},

@@ -54,7 +54,7 @@ func TestJavaScriptCellErrors(t *testing.T) {
 	for _, failure := range []struct{ code, errorType, place string }{
 		{"let x = 1\nfail()", "RangeError", "<cell 1>:2:9"},
 		{"await 1\nfail()", "RangeError", "<cell 3>:2:1"},
-		{"let z = = 1", yurt.ErrorTypeCompile, "<cell 4>:1:9"},
+		{"let z = = 1", yurt.ErrorTypeSyntax, "<cell 4>:1:9"},
 		{"Promise.reject(new TypeError('alone'))\n1", "TypeError", "<cell 5>:1"},
 		{"setTimeout(() => { throw new TypeError('later') }, 10)\nawait new Promise(() => {})", "TypeError", "<cell 6>:1"},
 		{"// comment\nawait Promise.reject(new Error('r'))", "Error", "<cell 7>:2:22"},

@@ -195,13 +195,21 @@ func (s *shower) printExecutionError(result *yurt.Result) {
 	fmt.Fprintln(a.stderr, a.told().Paint(screen.Red, "yurt: "+e.Type+":")+" "+e.Message)
 }
 
+// withoutPlace returns the message without the place in the code that it may begin with.
+func withoutPlace(e yurt.ExecutionError) string {
+	if len(e.Stacktrace) == 0 {
+		return e.Message
+	}
+	return strings.TrimPrefix(e.Message, e.Stacktrace[0]+": ")
+}
+
 // saysAll reports whether printed text names the error and each line of its stack, or is what a
 // compiler has to say.
 func saysAll(printed string, e yurt.ExecutionError) bool {
 	switch {
 	case e.Type == yurt.ErrorTypeCompile && strings.TrimSpace(printed) != "": // nothing else has run
 		return true
-	case e.Type == yurt.ErrorTypeSyntax && e.Message != "" && strings.Contains(printed, e.Message):
+	case e.Type == yurt.ErrorTypeSyntax && e.Message != "" && strings.Contains(printed, withoutPlace(e)):
 		return true
 	}
 	missing := func(frame string) bool { return !strings.Contains(printed, strings.TrimRight(frame, "\n")) }

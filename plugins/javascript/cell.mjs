@@ -8,8 +8,9 @@ import { acorn, onlyDefines } from "./syntax.mjs";
 // rewrite returns the script, the names that it declares, and whether it has the value
 // of a last expression. The script's own value is that or, if it is asynchronous, a
 // promise of it. meta is the name that import.meta goes by. With the name of a handler it also
-// returns whether the cell only defines things, and that function among them.
-export function rewrite(source, meta, handler) {
+// returns whether the cell only defines things, and that function among them. Of code that was
+// TypeScript, made says which names at its top level no user wrote; they do not last.
+export function rewrite(source, meta, handler, made = null) {
   const tree = acorn.parse(source, {
     ecmaVersion: "latest",
     sourceType: "script",
@@ -17,19 +18,21 @@ export function rewrite(source, meta, handler) {
     allowImportExportEverywhere: true,
     allowHashBang: true,
   });
-  const cell = new Cell(source, meta);
+  const cell = new Cell(source, meta, made);
   tree.body.forEach((node) => cell.scan(node, true));
   const defined = handler !== undefined && source.includes(handler) && onlyDefines(tree.body, handler);
   return { ...cell.finish(tree.body), defined };
 }
 
 class Cell {
-  constructor(source, meta) {
+  constructor(source, meta, made) {
     this.source = source;
     this.meta = meta;
+    this.made = made;
     this.edits = []; // [from, to, text]
     this.names = new Set();
     this.functions = [];
+    this.local = []; // names of what only this cell has
     this.declarations = []; // [node, parent] of what is to become global
     this.asynchronous = false;
   }
@@ -117,25 +120,46 @@ class Cell {
     this.edit(from, to, this.source.slice(from, to).replace(/[^\n]/g, " "));
   }
 
+  // keepApart has what esbuild made, and no user wrote, not be global: the next cell has the same
+  // names for other things. An enum and a namespace are not added to those of a cell before.
+  keepApart(body) {
+    const all = new Set();
+    for (const [node] of this.declarations) declared(node, all);
+    this.local = [...all].filter(this.made);
+    if (this.local.length > 0) this.asynchronous = true;
+    const begun = new Set();
+    for (const node of body) {
+      const added = addsTo(node);
+      if (added && all.has(added.name) && !begun.has(added.name)) this.edit(added.start, added.end, "null");
+      if (added) begun.add(added.name);
+      if (node.type !== "VariableDeclaration") declared(node.declaration ?? node, begun);
+    }
+  }
+
   finish(body) {
+    if (this.made !== null) this.keepApart(body);
     for (const [node, parent] of this.declarations) {
       if (node.type === "ImportDeclaration") this.imported(node);
       else if (node.type === "VariableDeclaration") this.variables(node, parent);
       else this.named(node);
     }
+    for (const name of this.local) this.names.delete(name);
     const last = body.at(-1);
-    const valued = last?.type === "ExpressionStatement" || last?.type === "ExportDefaultDeclaration";
-    if (!this.asynchronous) return { code: this.apply(), before: "", names: this.names, valued };
+    const helps = this.made !== null && isHelper(last);
+    const valued = !helps && (last?.type === "ExpressionStatement" || last?.type === "ExportDefaultDeclaration");
+    if (!this.asynchronous) return { ...this.apply(), before: "", names: this.names, valued };
     const names = [...this.names];
     const hoisted = this.functions.map((name) => `globalThis.${name}=${name};`).join("");
     let before = (names.length > 0 ? `var ${names.join(",")};` : "") + `(async()=>{${hoisted}`;
-    if (last?.type === "ExpressionStatement") {
+    if (this.local.length > 0) before += `var ${this.local.join(",")};`;
+    if (valued && last.type === "ExpressionStatement") {
       // Not at the expression itself, whose columns errors name.
       if (body.length > 1) this.edit(body.at(-2).end, body.at(-2).end, ";return (");
       else before += "return (";
       this.edit(last.expression.end, last.expression.end, ")");
     }
-    return { code: before + this.apply() + "\n})()", before, names: this.names, valued: last?.type === "ExpressionStatement" };
+    const { code, edits } = this.apply();
+    return { code: before + code + "\n})()", edits, before, names: this.names, valued: valued && last.type === "ExpressionStatement" };
   }
 
   named(node) {
@@ -194,8 +218,31 @@ class Cell {
       pieces.push(code.slice(at, from), text);
       at = to;
     }
-    return pieces.join("") + code.slice(at);
+    return { code: pieces.join("") + code.slice(at), edits: order };
   }
+}
+
+// declared adds the names that a declaration makes.
+function declared(node, names) {
+  if (node.type === "VariableDeclaration") for (const { id } of node.declarations) bound(id, names);
+  else if (node.id) names.add(node.id.name);
+  else if (node.type === "ImportDeclaration") for (const { local } of node.specifiers) names.add(local.name);
+}
+
+// addsTo returns X of what becomes of an enum or a namespace of TypeScript:
+// ((X2) => {…})(X || {}) or (X || (X = {})), in a declaration or alone.
+function addsTo(node) {
+  node = node.declaration ?? node;
+  const call = node.type === "VariableDeclaration" ? node.declarations[0].init : node.expression;
+  const [given] = call?.type === "CallExpression" && /Function/.test(call.callee.type) ? call.arguments : [];
+  return given?.type === "LogicalExpression" && given.left.type === "Identifier" ? given.left : null;
+}
+
+// isHelper reports whether a statement is a call that esbuild made, of a decorator.
+function isHelper(node) {
+  if (node?.type !== "ExpressionStatement") return false;
+  const call = node.expression.type === "AssignmentExpression" ? node.expression.right : node.expression;
+  return call.type === "CallExpression" && /^__(decorat|runInit|private|publicField)/.test(call.callee.name ?? "");
 }
 
 // bound adds the names that a pattern binds.

@@ -74,12 +74,12 @@ func TestCode(t *testing.T) {
 		"JSON is not code":        {source: "JSON.parse('{')", code: 1, stderr: "SyntaxError", errorType: "SyntaxError"},
 		"never comes":             {source: "console.log('a'); await new Promise(() => {})", code: 13, stdout: "a\n", stderr: "never comes", errorType: "UnsettledAwait"},
 		"compile error": {
-			source: "console.log(1)\n\nconst y = = 2", code: 1, stderr: "const y = = 2", errorType: yurt.ErrorTypeCompile,
-			message: "main.js:3:11: SyntaxError: Unexpected token '='", stack: []string{"main.js:3:11"},
+			source: "console.log(1)\n\nconst y = = 2", code: 1, stderr: "const y = = 2", errorType: yurt.ErrorTypeSyntax,
+			message: "main.js:3:11: Unexpected token '='", stack: []string{"main.js:3:11"},
 		},
 		"compile error in a module": {
-			source: "import 'fs'\n\nconst y = = 2", code: 1, stderr: "const y = = 2", errorType: yurt.ErrorTypeCompile,
-			message: "main.js:3:11: SyntaxError: Unexpected token '='", stack: []string{"main.js:3:11"},
+			source: "import 'fs'\n\nconst y = = 2", code: 1, stderr: "const y = = 2", errorType: yurt.ErrorTypeSyntax,
+			message: "main.js:3:11: Unexpected token '='", stack: []string{"main.js:3:11"},
 		},
 		"compile error in a file": {
 			entry: "app.js", files: map[string]string{"app.js": "require('./lib')", "lib.js": "let x = 1\nlet x = 2"}, code: 1, stderr: "let x = 2",
@@ -87,7 +87,7 @@ func TestCode(t *testing.T) {
 		},
 		"compile error in an imported file": {
 			entry: "app.mjs", files: map[string]string{"app.mjs": "import './lib.mjs'", "lib.mjs": "\nlet x = = 2"}, code: 1, stderr: "let x = = 2",
-			errorType: yurt.ErrorTypeCompile, message: "lib.mjs:2:9: SyntaxError", stack: []string{"lib.mjs:2:9"},
+			errorType: yurt.ErrorTypeSyntax, message: "lib.mjs:2:9: Unexpected token", stack: []string{"lib.mjs:2:9"},
 		},
 		"no such module": {source: "require('nothing-there')", code: 1, stderr: "nothing-there", errorType: "Error", message: "Cannot find module 'nothing-there'"},
 		"NUL":            {source: "const x = '\x00'; console.log(x.length)", stdout: "1\n"},

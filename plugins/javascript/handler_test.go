@@ -44,7 +44,7 @@ func TestHandler(t *testing.T) {
 		"too large":              {source: "exports.handler = () => 'x'.repeat(9 << 20)", errorType: "ResultTooLarge", message: "the result has 9437186 bytes"},
 		"exits":                  {source: "exports.handler = () => process.exit(4)", errorType: "ProcessExit", message: "the handler exited with code 4"},
 		"never finishes":         {source: "exports.handler = () => new Promise(() => {})", errorType: "HandlerNotFinished", message: "the handler neither"},
-		"compile error":          {source: "exports.handler = (", errorType: yurt.ErrorTypeCompile, message: "main.js:1:"},
+		"compile error":          {source: "exports.handler = (", errorType: yurt.ErrorTypeSyntax, message: "main.js:1:"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

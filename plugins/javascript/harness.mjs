@@ -193,7 +193,7 @@ function compileError(error) {
   let where = path.basename(MAIN);
   if (place) where = [shorten(place[1]), place[2], place[3] === undefined ? null : place[3].length + 1].filter((part) => part !== null).join(":");
   process.stderr.write(shorten(stack.split("\n    at ")[0]) + "\n");
-  return { type: "CompileError", message: `${where}: ${error.name}: ${error.message}`, stacktrace: place ? [where] : [] };
+  return { type: "SyntaxError", message: `${where}: ${error.message}`, stacktrace: place ? [where] : [] };
 }
 
 function fail(error) {

@@ -3,8 +3,9 @@
 
 async function importFrom(file, name, attributes) {
   const target = await resolve(file, name);
+  const json = /^file:[^?#]*\.json$/.test(target) ? { type: "json" } : {};
   try {
-    return await import(target, { with: attributes ?? {} });
+    return await import(target, { with: { ...json, ...attributes } });
   } catch (error) {
     if (error?.code === "ERR_MODULE_NOT_FOUND") {
       const here = `imported from ${fileURLToPath(import.meta.url)}`;

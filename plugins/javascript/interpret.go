@@ -27,7 +27,7 @@ func InterpretNode(failure plugins.Failure) *yurt.ExecutionError {
 	if match := regexp.MustCompile(`(?m)^FATAL ERROR: (.*heap out of memory)$`).FindSubmatch(failure.Output); match != nil {
 		return &yurt.ExecutionError{Type: "HeapOutOfMemory", Message: string(match[1]), Stacktrace: []string{}}
 	}
-	match := regexp.MustCompile(`(?m)^(?:file://)?(/.+):(\d+)\n.*\n( *)\^+\n(?:.*\n)??(SyntaxError: .*)$`).FindSubmatch(failure.Output)
+	match := regexp.MustCompile(`(?m)^(?:file://)?(/.+):(\d+)\n.*\n( *)\^+\n(?:.*\n)??SyntaxError: (.*)$`).FindSubmatch(failure.Output)
 	if match == nil {
 		return nil
 	}
@@ -36,5 +36,5 @@ func InterpretNode(failure plugins.Failure) *yurt.ExecutionError {
 		name = "main.js"
 	}
 	place := name + ":" + string(match[2]) + ":" + strconv.Itoa(len(match[3])+1)
-	return &yurt.ExecutionError{Type: yurt.ErrorTypeCompile, Message: place + ": " + string(match[4]), Stacktrace: []string{place}}
+	return &yurt.ExecutionError{Type: yurt.ErrorTypeSyntax, Message: place + ": " + string(match[4]), Stacktrace: []string{place}}
 }

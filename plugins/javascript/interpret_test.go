@@ -24,11 +24,11 @@ func TestInterpretNode(t *testing.T) {
 		"nothing": {"", nil},
 		"a module": {
 			"before\nfile:///workspace/lib.mjs:2\nlet x = = 2\n        ^\n\nSyntaxError: Unexpected token '='\n    at compileSourceTextModule (node:internal)\n",
-			&yurt.ExecutionError{Type: "CompileError", Message: "lib.mjs:2:9: SyntaxError: Unexpected token '='", Stacktrace: []string{"lib.mjs:2:9"}},
+			&yurt.ExecutionError{Type: "SyntaxError", Message: "lib.mjs:2:9: Unexpected token '='", Stacktrace: []string{"lib.mjs:2:9"}},
 		},
 		"the snippet": {
 			"file:///run/yurt/exe_1/main.mjs:1\nimport x\n       ^\n\nSyntaxError: bad\n",
-			&yurt.ExecutionError{Type: "CompileError", Message: "main.js:1:8: SyntaxError: bad", Stacktrace: []string{"main.js:1:8"}},
+			&yurt.ExecutionError{Type: "SyntaxError", Message: "main.js:1:8: bad", Stacktrace: []string{"main.js:1:8"}},
 		},
 		"memory": {
 			"<--- Last few GCs --->\n\nFATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n----- Native stack trace -----\n",

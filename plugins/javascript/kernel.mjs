@@ -1,6 +1,8 @@
 // Runs one execution after the other in one interpreter, whose state lasts between them.
 //
-//     node FLAGS kernel.mjs DIRECTORY
+//     node FLAGS kernel.mjs DIRECTORY [ESBUILD]
+//
+// With the path of esbuild, the code is TypeScript.
 //
 // Requests come from the FIFO "requests" in the directory, a JSON object a line. What is
 // said of them goes to descriptor 3, likewise: "display" for the value of a last
@@ -22,6 +24,7 @@ import util from "node:util";
 import vm from "node:vm";
 import { Worker } from "node:worker_threads";
 import { rewrite } from "./cell.mjs";
+import { original, remember, traceStacks } from "./places.mjs";
 
 const { clearAsyncIdStack } = createRequire(import.meta.url)("internal/async_hooks");
 
@@ -34,6 +37,7 @@ const { emit, on } = Socket.prototype;
 const reallyExit = process.reallyExit;
 
 const HERE = process.argv[2];
+const typescript = process.argv[3] ? new (await import("./typescript.mjs")).TypeScript(process.argv[3], importFrom) : null;
 const REQUESTS = path.join(HERE, "requests");
 const WORKSPACE = process.cwd();
 const META = "globalThis[Symbol.for('yurt.meta')]";
@@ -55,7 +59,6 @@ const kernel = {
   answer: null, // the last done, with its mark
   fail: null, // ends the execution that runs with an error
   count: 0,
-  wrapper: null, // where the code's own function is called, in a stack trace
   waiting: [], // lines with requests
   busy: false,
   shared: new Int32Array(new SharedArrayBuffer(12)),
@@ -84,7 +87,7 @@ function reply({ message, mark }) {
 
 // finish answers with an envelope, which is JSON already.
 function finish(code, envelope, exiting) {
-  const message = `{"id":${stringify(kernel.current)},"done":{"exit_code":${code},"exiting":${exiting},"envelope":${envelope}}}\n`;
+  const message = `{"id":${stringify(kernel.current)},"done":{"exit_code":${code},"execution_count":${kernel.count},"exiting":${exiting},"envelope":${envelope}}}\n`;
   kernel.answer = { message, mark: markOf(kernel.current) };
   reply(kernel.answer);
 }
@@ -103,7 +106,7 @@ function broken(error) {
       // It is a value of the code's.
     }
     if (!kernel.busy || kernel.answer) return write(2, `yurt: the code before this broke the interpreter of its context: ${cause}\n`);
-    const message = `{"id":"${kernel.current}","done":{"exit_code":${EXIT_FAILED},"exiting":true,"broken":${stringify(cause)}}}\n`;
+    const message = `{"id":"${kernel.current}","done":{"exit_code":${EXIT_FAILED},"execution_count":${kernel.count},"exiting":true,"broken":${stringify(cause)}}}\n`;
     reply({ message, mark: markOf(kernel.current) });
   } finally {
     Reflect.apply(reallyExit, process, [EXIT_FAILED]); // the host tells of an exit without an answer, too
@@ -280,14 +283,15 @@ function settled() {
 }
 
 async function evaluate(source, filename, handler) {
-  const { code, before, names, valued, defined } = compile(source, filename, handler?.name);
+  const ours = kernel.fail;
+  const { code, before, names, valued, defined } = await compile(source, filename, handler?.name);
+  if (kernel.fail !== ours) throw new Interrupted(); // while esbuild read the code
   for (const name of names) makeWritable(name);
   if (defined) forgetExports(handler.name);
-  kernel.wrapper = before === "" ? null : `${filename}:${source.split(/\r\n|[\n\r\u2028\u2029]/).length + 1}:3`;
   const script = new vm.Script(code, {
     filename,
     columnOffset: -before.length,
-    importModuleDynamically: (name, _, attributes) => importFrom(main(), name, attributes),
+    importModuleDynamically: (name, _, attributes) => importCell(name, attributes),
   });
   const value = await runScript(script);
   const called = defined ? await callDefined(handler) : null;
@@ -333,30 +337,57 @@ async function callDefined({ name, timeout, memory_mb }) {
 
 const CALL = "node:yurt"; // which stack traces leave out
 
-class CompileError extends Error {}
+// Refused is why code does not compile, and where: line and column from 1.
+class Refused extends Error {
+  constructor(message, filename, source, line, column) {
+    super(`${filename}:${line}:${column}: ${message}`);
+    this.place = `${filename}:${line}:${column}`;
+    this.shown = `${this.place}\n${source.split("\n")[line - 1]}\n${" ".repeat(column - 1)}^\n\nSyntaxError: ${message}\n`;
+  }
+}
 
-function compile(source, filename, handler) {
+// compile returns the script of a cell, as rewrite does.
+async function compile(source, filename, handler) {
+  let [code, find, made] = [source, null, null];
+  if (typescript) {
+    const erased = await typescript.erase(source, filename, Refused);
+    ({ code, find, made } = erased);
+  }
   try {
-    return rewrite(source, META, handler);
+    const cell = rewrite(code, META, handler, made);
+    const before = original(code, cell.edits);
+    const lines = code.split(/\r\n|[\n\r\u2028\u2029]/).length;
+    remember(filename, find ? (line, column) => find(...before(line, column)) : before, lines + 1);
+    return cell;
   } catch (error) {
     if (!(error instanceof SyntaxError) || !error.loc) throw error;
-    return compileAsItIs(source, filename, error);
+    return compileAsItIs(code, filename, error, find);
   }
 }
 
 // compileAsItIs is for what the parser does not know and V8 does.
-function compileAsItIs(source, filename, error) {
+function compileAsItIs(source, filename, error, find) {
   try {
     new vm.Script(source, { filename });
+    if (find) remember(filename, find);
     return { code: source, before: "", names: [], valued: true, defined: false };
   } catch {
-    const place = `${filename}:${error.loc.line}:${error.loc.column + 1}`;
-    const failure = new CompileError(`${place}: SyntaxError: ${error.message.replace(/ \(\d+:\d+\)$/, "")}`);
-    failure.place = place;
-    failure.line = source.split("\n")[error.loc.line - 1];
-    failure.column = error.loc.column;
-    throw failure;
+    const [line, column] = [error.loc.line, error.loc.column + 1];
+    throw new Refused(reason(source, error), filename, source, ...(find ? find(line, column) : [line, column]));
   }
+}
+
+// reason is what V8 has against code; the parser's own words say less.
+function reason(source, error) {
+  if (source.trimEnd().length <= error.pos) return "Unexpected end of input";
+  if (!/^\s*(import|export)\b/m.test(source)) {
+    try {
+      new vm.Script(`(async () => {${source}\n})`);
+    } catch ({ message }) {
+      return message;
+    }
+  }
+  return error.message.replace(/ \(\d+:\d+\)$/, "");
 }
 
 // makeWritable lets code declare what is there as an accessor, such as crypto.
@@ -365,6 +396,11 @@ function makeWritable(name) {
   if (there?.configurable && !("value" in there)) {
     Object.defineProperty(globalThis, name, { value: undefined, writable: true, enumerable: true, configurable: true });
   }
+}
+
+// importCell imports what a cell names, from the working directory.
+function importCell(name, attributes) {
+  return typescript ? typescript.import(main(), name, attributes) : importFrom(main(), name, attributes);
 }
 
 // main is what the code is called where files matter: it is as if it lay in the working
@@ -409,10 +445,7 @@ function show(value) {
 function explain(error) {
   if (error instanceof Interrupted) return report("Interrupted\n", "KeyboardInterrupt", "", []);
   if (error instanceof Failure) return report(`${error.type}: ${error.message}\n`, error.type, error.message, []);
-  if (error instanceof CompileError) {
-    const shown = `${error.place}\n${error.line}\n${" ".repeat(error.column)}^\n\n${error.message}\n`;
-    return report(shown, "CompileError", error.message, [error.place]);
-  }
+  if (error instanceof Refused) return report(error.shown, "SyntaxError", error.message, [error.place]);
   try {
     if (error === null || typeof error !== "object") return report(`Uncaught ${String(error)}\n`, "Error", String(error), []);
     const type = String(error.name || error.constructor?.name || "Error");
@@ -432,7 +465,7 @@ function report(shown, type, message, stacktrace) {
 }
 
 function isOwn(line) {
-  if (line.includes("node_modules") || line.includes("node:") || line.includes(HERE + "/") || (kernel.wrapper && line.endsWith(kernel.wrapper))) return false;
+  if (line.includes("node_modules") || line.includes("node:") || line.includes(HERE + "/")) return false;
   return line.includes("<cell ") || line.includes(WORKSPACE + "/") || line.includes(process.cwd() + "/");
 }
 
@@ -508,6 +541,7 @@ Object.defineProperty(process, "stdin", {
 });
 process.argv = [process.argv[0], ""];
 process.execArgv = [];
+traceStacks(HERE);
 ownSignals();
 watchForInterrupts();
 writeAtOnce();

@@ -4,4 +4,7 @@
 // the project and its node_modules; the result runs as JavaScript does, with the lines
 // of the TypeScript in its errors. Types are not checked. esbuild works inside the
 // sandbox: it reads what users wrote.
+//
+// A kernel is that of JavaScript. erase.mjs has esbuild, as a service, take the types out of
+// each cell; typescript.mjs loads the files in TypeScript that cells import.
 package typescript

@@ -224,7 +224,7 @@ func TestNodeHandlersStayWarm(t *testing.T) {
 	s.wantWarm(t, module, "2", "")
 	for code, kind := range map[string]string{
 		"throw new URIError('at load')": "URIError", "exports.other = () => 1": yurt.ErrorTypeHandlerNotFound,
-		"exports.handler = (": yurt.ErrorTypeCompile, "export const handler = (": yurt.ErrorTypeCompile, "import a from './none.mjs'\nexport const handler = () => a": "Error",
+		"exports.handler = (": yurt.ErrorTypeSyntax, "export const handler = (": yurt.ErrorTypeSyntax, "import a from './none.mjs'\nexport const handler = () => a": "Error",
 	} {
 		if r := s.run(t, warm("javascript", code, `{}`)); r.Error == nil || r.Error.Type != kind {
 			t.Errorf("%s: %+v, want %s; stderr %q", code, r.Error, kind, r.Stderr)

@@ -1,0 +1,1 @@
+const answer: number = 42;
