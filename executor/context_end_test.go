@@ -17,19 +17,16 @@ func TestKernelEnds(t *testing.T) {
 		code, errorType string
 		exitCode        int
 	}{
-		{"import sys; print('bye'); sys.exit(3)", "", 3},
 		{"import os; print('bye', flush=True); os._exit(4)", yurt.ErrorTypeKernelDied, 4},
 		{"import os, signal; print('bye', flush=True); os.kill(os.getpid(), signal.SIGKILL)", yurt.ErrorTypeKernelDied, 137},
 		{"import os; print('bye', flush=True); os.closerange(3, 4096)", yurt.ErrorTypeKernelDied, 1},
 	} {
 		n.run("x = 1")
 		r := n.run(end.code)
-		if r.ExitCode != end.exitCode || r.Stdout != "bye\n" || !r.StateLost || (end.errorType == "") != (r.Error == nil) {
+		if r.ExitCode != end.exitCode || r.Stdout != "bye\n" || !r.StateLost || r.Error == nil {
 			t.Errorf("%s: exit code %d, stdout %q, state lost %t, error %+v", end.code, r.ExitCode, r.Stdout, r.StateLost, r.Error)
 		}
-		if end.errorType != "" {
-			wantErrorType(t, r, end.errorType)
-		}
+		wantErrorType(t, r, end.errorType)
 		if r := n.want("False\n", "print('x' in globals())"); !r.KernelRestarted {
 			t.Errorf("after %s: the next execution is not told of the fresh interpreter", end.code)
 		}
@@ -37,6 +34,31 @@ func TestKernelEnds(t *testing.T) {
 			t.Errorf("after %s: told twice", end.code)
 		}
 	}
+}
+
+// TestExitEndsTheCell: sys.exit and the like end a cell and not its interpreter.
+func TestExitEndsTheCell(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import sys; x = 1")
+	for code, want := range map[string]struct {
+		exitCode int
+		stderr   string
+	}{
+		"sys.exit()": {}, "sys.exit(0)": {}, "exit": {}, "quit": {}, "exit()": {}, "quit(0)": {}, "raise SystemExit": {},
+		"sys.exit(3)": {exitCode: 3}, "quit(3)": {exitCode: 3}, "raise SystemExit(-1)": {exitCode: 255}, "sys.exit('why')": {exitCode: 1, stderr: "why\n"},
+	} {
+		r := n.run("print('bye')\n" + code + "\nprint('not this')")
+		if code == "exit" || code == "quit" { // their name alone, as the last expression
+			r = n.run("print('bye')\n" + code)
+		}
+		if r.ExitCode != want.exitCode || r.Stdout != "bye\n" || r.Stderr != want.stderr || r.StateLost || (want.exitCode == 0) != (r.Error == nil) {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q, state lost %t, error %+v; want exit code %d and the state", code, r.ExitCode, r.Stdout, r.Stderr, r.StateLost, r.Error, want.exitCode)
+		}
+		if r.Error != nil {
+			wantErrorType(t, r, "SystemExit")
+		}
+	}
+	n.want("1\n", "print(x)")
 }
 
 func TestCellTimesOut(t *testing.T) {

@@ -49,28 +49,6 @@ class Jupyter(host.Kernel):
         self.loop.add_reader(ours, ours.recv, 4096)
         signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
 
-    def wait(self):
-        """Has what the user's code left in the loop go on until a request can be read."""
-        while True:
-            events = self.glance.poll(0)
-            if self.readable(events):
-                return
-            if events:  # the host is away: a descriptor that is opened anew is silent until it is back
-                anew = os.open(host.REQUESTS, os.O_RDONLY | os.O_NONBLOCK)
-                os.set_blocking(anew, True)
-                os.dup2(anew, self.requests, inheritable=False)
-                os.close(anew)
-            self.loop.run_until_complete(self.arrival())
-
-    async def arrival(self):
-        """Returns when something happens to the requests."""
-        arrived = asyncio.Event()
-        self.loop.add_reader(self.requests, arrived.set)
-        try:
-            await arrived.wait()
-        finally:
-            self.loop.remove_reader(self.requests)
-
     def run(self, request):
         restore = self.prepare(request)
         try:

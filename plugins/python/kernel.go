@@ -23,6 +23,15 @@ var display []byte
 //go:embed pretty.py
 var pretty []byte
 
+//go:embed syntax.py
+var syntax []byte
+
+//go:embed shell.py
+var shell []byte
+
+//go:embed magics.py
+var magics []byte
+
 //go:embed fonts.conf
 var fonts []byte
 
@@ -43,6 +52,9 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "report.py", Data: report, Mode: 0o644},
 			{Path: "display.py", Data: display, Mode: 0o644},
 			{Path: "pretty.py", Data: pretty, Mode: 0o644},
+			{Path: "syntax.py", Data: syntax, Mode: 0o644},
+			{Path: "shell.py", Data: shell, Mode: 0o644},
+			{Path: "magics.py", Data: magics, Mode: 0o644},
 			{Path: "fonts.conf", Data: fonts, Mode: 0o644},
 		},
 		Env: map[string]string{
@@ -62,7 +74,7 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 
 // kernelParts are the files of the folder in the order in which they make up kernel.py.
 func kernelParts() []string {
-	return []string{"base", "wire", "show", "explain", "notebook", "cell", "main"}
+	return []string{"base", "wire", "show", "explain", "loop", "history", "shell", "notebook", "cell", "main"}
 }
 
 // kernelProgram returns the file kernel.py.

@@ -34,13 +34,10 @@ type difference struct {
 // differences are about the cells of testdata/differences.ipynb, in their order.
 func differences() []difference {
 	const noInput = "EOFError: input(): nobody is there to answer"
-	const magics = "magics are commands of IPython's, which the sandbox need not have; refused as what they are"
 	return []difference{
 		{"the lines of a cause are those where it was raised, as Python has it", "ValueError: with a cause at 31:2 31:4", "ValueError: with a cause at 31:4 31:4", ""},
 		{"Python itself says what was not closed", "SyntaxError: '(' was never closed (<cell 32>, line 1", "SyntaxError: incomplete input", ""},
-		{magics, "SyntaxError: IPython's magics and shell escapes", "per loop", ""},
-		{magics, "SyntaxError: IPython's magics and shell escapes", "rows.json", ""},
-		{magics + "; what ipykernel has beside the notebook is shown", "SyntaxError: IPython's magics and shell escapes", "shows nothing", "shows [text/plain]"},
+		{"what ipykernel has beside the notebook is shown", "shows [text/plain]", "shows nothing", "shows [text/plain]"},
 		{"input() is served from the request's stdin; how is said where that has ended", noInput, "StdinNotImplementedError", noInput},
 		{"a frame is also shown as data, for programs", frameData, "shows [text/html text/plain]", ""},
 		{"a representation that fails costs its own type and nothing else", "shows [text/markdown text/plain]", "ValueError: no", ""},

@@ -4,8 +4,9 @@
 
 kernel.py is one file in the sandbox, since each file that is opened costs time there. It is
 made of shared.py and of the files of this folder, in this order: base.py has the imports and
-the limits, wire.py the format of messages, show.py displays, explain.py errors, notebook.py
-the names that notebooks expect, cell.py the compilation of a cell, and main.py the loop.
+the limits, wire.py the format of messages, show.py displays, explain.py errors, loop.py the
+event loop, history.py In and Out, shell.py IPython's syntax, notebook.py the names that notebooks
+expect, cell.py the compilation of a cell, and main.py the loop.
 
 The user's code shares this interpreter and can break all of it. An exception in the kernel's
 own code ends the interpreter at once, and the host is told the cause. Needs CPython 3.8 or
@@ -57,8 +58,3 @@ ONLY_AST = 0x400
 TOP_LEVEL_AWAIT = 0x2000
 COROUTINE = 0x80  # CO_COROUTINE
 FUTURES = 0x1FF0000  # compiler flags that a "from __future__ import" sets
-
-MAGIC = (
-    "IPython's magics and shell escapes (%timeit, !ls, %pip, obj?) are not supported; "
-    "write Python, run a command in the session, or name packages in \"dependencies\" of the execution"
-)

@@ -41,18 +41,6 @@ async def awaited(codes, names):
     return value
 
 
-def magic(error, source):
-    lines = source.splitlines()
-    if not error.lineno or error.lineno > len(lines):
-        return False
-    line = lines[error.lineno - 1]
-    if line.strip()[:1] in ("%", "!", "?") or line.rstrip().endswith("?"):
-        return True
-    at = (error.offset or 1) - 1
-    before = line[:at].rstrip()
-    return line[at : at + 1] in ("%", "!") and before.endswith("=") and before[-2:-1] not in tuple("=!<>")  # x = !ls
-
-
 def expression_at_most(source):
     """Whether the source looks like one expression: a line that begins as one may, and has nothing
     that is in no expression, or that Python would warn of twice. Such a line is compiled in one

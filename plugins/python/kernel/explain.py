@@ -18,6 +18,17 @@ def explain(error):
         return without_trace(error)
 
 
+def explain_exit(exit):
+    """The envelope of a cell that ended itself by sys.exit with a code other than 0. What there
+    is to say of it stands on standard error already."""
+    try:
+        trace = standard("traceback").TracebackException(type(exit), exit, beyond_us(exit.__traceback__))
+        prune(trace)
+        return encode({"error": {"type": "SystemExit", "message": message(exit), "stacktrace": stack(trace)}})
+    except BaseException:
+        return without_trace(exit)
+
+
 def without_trace(error):
     """The envelope where even traceback cannot be had."""
     try:

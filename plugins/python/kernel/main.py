@@ -7,7 +7,7 @@ interrupts the execution that runs.
 """
 
 
-class Kernel:
+class Kernel(Loop):
     """What the interpreter is for."""
 
     def __init__(self):
@@ -30,9 +30,10 @@ class Kernel:
         self.answer = None  # the last done, with its marks
         self.count = 0
         self.futures = 0
-        self.loop = None
         self.module = None
-        self.recalled = [None] * 3
+        self.history = History()
+        self.shell = None  # once code has asked for it
+        self.shown = None  # a list of what %%capture keeps from being shown
         self.held = b""  # a message that goes with the next
         self.empty = None  # the standard input of the next execution, where it has none
 
@@ -106,11 +107,6 @@ class Kernel:
                 request = decode(file.read().rstrip())
         return request
 
-    def wait(self):
-        """Returns when a request can be read."""
-        while not self.readable(self.ready.poll()):
-            os.close(os.open(REQUESTS, os.O_RDONLY))  # the host is away: this waits for it
-
     def handle(self, request):
         if request["id"] == self.current:
             if self.answer is not None:
@@ -169,22 +165,31 @@ class Kernel:
             try:
                 self.running = True
                 self.check()
+                self.history.begin(self.module.__dict__, self.count, request["code"])
+                if self.shell is not None:
+                    self.shell.before(request["code"])
                 value, called = self.execute(request["code"], "<cell %d>" % self.count, request.get("handler"))
                 if posix.getpid() != self.pid:  # a fork that fell off the end of the code
                     flush()
                     posix._exit(0)
                 if value is not None:
-                    self.recall(value)
+                    if type(value) is Leave:  # its name alone
+                        value()
+                    self.history.keep(self.module.__dict__, self.count, value)
                     show(value, main=True)
                 figures()
+                if self.shell is not None:
+                    self.shell.after(value, None)
             finally:
                 self.running = False
             return called or (0, value_envelope(value), False)
         except SystemExit as exit:
+            self.running = False
             code = exit_code(exit)
             if posix.getpid() != self.pid:
                 posix._exit(code)
-            return code, self.leave(), True
+            figures_after_error()
+            return code, explain_exit(exit) if code else b'{"result":null}', False
         except BaseException as error:
             self.running = False
             if posix.getpid() != self.pid:
@@ -196,14 +201,6 @@ class Kernel:
         finally:
             restore()
             BACKEND.forget()
-
-    def recall(self, value):
-        """Keeps the last three values where notebooks have them, unless the user's code
-        has given these names a meaning of its own."""
-        names = self.module.__dict__
-        if all(names.get(name) is shown for name, shown in zip(RECALLED, self.recalled)):
-            self.recalled = [value] + self.recalled[:2]
-            names.update(zip(RECALLED, self.recalled))
 
     def prepare(self, request):
         """Sets up what an execution has to itself, and returns how to take it back."""
@@ -245,7 +242,13 @@ class Kernel:
             return
         if self.running and not self.writing:
             raise KeyboardInterrupt
+        if self.idling and self.waiting():  # a task keeps a request from being read
+            raise KeyboardInterrupt
         self.interrupted = self.busy or self.waiting()
+
+    def in_code(self):
+        """Whether the caller is the user's code in the main thread."""
+        return _thread.get_ident() == self.main and posix.getpid() == self.pid
 
     def waiting(self):
         """Whether there is a request that was not read yet."""
@@ -261,6 +264,7 @@ class Kernel:
         if source.startswith("\ufeff"):  # a byte order mark, which Python takes from a file
             source = source[1:]
         SOURCES.keep(filename, source)
+        source = automagic(source, self.module.__dict__) or source
         body, last, defined = self.compile(source, filename, handler)
         value = None
         for code in (body, last):
@@ -302,10 +306,11 @@ class Kernel:
                 pass
         try:
             tree = compile(source, filename, "exec", flags | ONLY_AST, True)
-        except SyntaxError as error:
-            if magic(error, source):
-                error.msg = MAGIC
-            raise
+        except SyntaxError:
+            other = translated(source, filename, flags)
+            if other is None:
+                raise
+            tree, source = other
         except ValueError as error:  # NUL characters, before Python 3.12
             raise SyntaxError(str(error)) from None
         last, defined = None, handler is not None and only_defines(source, tree, handler["name"])
@@ -318,24 +323,6 @@ class Kernel:
             body = compile(tree, filename, "exec", flags, True)
             self.futures |= body.co_flags & FUTURES
         return body, last, defined
-
-    def finish(self, coroutine):
-        """Awaits what a top-level await made, in the one loop of the interpreter."""
-        import asyncio
-
-        if self.loop is None or self.loop.is_closed():
-            self.loop = asyncio.new_event_loop()
-            asyncio.set_event_loop(self.loop)
-        task = self.loop.create_task(coroutine)
-        try:
-            return self.loop.run_until_complete(task)
-        except (KeyboardInterrupt, SystemExit):
-            task.cancel()
-            try:
-                self.loop.run_until_complete(task)
-            except BaseException:
-                pass
-            raise
 
     def leave(self):
         """Does what Python does at its end, while the output is still this execution's."""

@@ -24,7 +24,7 @@ class Notebook:
             module.FigureCanvas, module.FigureManager = FigureCanvasAgg, FigureManagerBase
             module.show = lambda *ignored, **options: figures()
             return
-        module.get_ipython = lambda: None
+        module.get_ipython = builtins.get_ipython
         # What is asked for by libraries that find IPython imported, matplotlib among them.
         module.version_info, module.__version__ = (9, 0, 0, ""), "9.0.0"
         if module.__name__.endswith("display"):
@@ -32,18 +32,6 @@ class Notebook:
                 exec(compile(file.read(), module.__name__, "exec"), module.__dict__)
             module.display, module.update_display, module.DisplayHandle = display, update_display, DisplayHandle
             module.publish_display_data = lambda data, *ignored, **options: publish(data)
-
-
-class ZMQInteractiveShell:
-    """What get_ipython() returns. By this name and by "kernel" libraries know that what
-    they show goes to a notebook and to no terminal, pandas how much of a frame it shows."""
-
-    kernel, config = True, {}
-
-    def run_line_magic(self, *ignored, **options):
-        raise NotImplementedError(MAGIC)
-
-    run_cell_magic = magic = system = run_line_magic
 
 
 class Backend:
@@ -72,12 +60,15 @@ def furnish(kernel):
     module.__builtins__ = builtins
     kernel.module = sys.modules["__main__"] = module
     module.__dict__["display"] = display
+    kernel.history.place(module.__dict__)
     builtins.input = ask
+    builtins.exit, builtins.quit = Leave("exit"), Leave("quit")
     shell = ZMQInteractiveShell()
     builtins.get_ipython = lambda: shell
     sys.path.insert(0, WORKSPACE)
     sys.meta_path[:0] = [BACKEND, SOURCES]
     sys.meta_path.append(Notebook())
+    adapt_asyncio()
 
 
 class Stdin(io.TextIOWrapper):

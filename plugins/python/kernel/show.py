@@ -56,7 +56,7 @@ def called(value, method, **options):
 
 def plain(value):
     if type(value) in SIMPLE:
-        text = repr(value)
+        text = FLOATS["form"] % value if type(value) is float and FLOATS["form"] else repr(value)
         return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "… (%d characters in all)" % len(text)
     try:
         text, whole = part("pretty.py").pretty(value, MAX_TEXT)
@@ -65,6 +65,7 @@ def plain(value):
         return repr(value)[:MAX_TEXT]
 
 
+FLOATS = {"form": None}  # of %precision
 SIMPLE = {int, float, complex, bool, str, bytes, type(None)}  # which repr writes as a notebook does
 PARTS = {}
 
@@ -107,6 +108,9 @@ def show(value, main=False, display_id=None, update=False):
 
 def publish(data, main=False, display_id=None, update=False):
     """Tells the host of a display."""
+    if KERNEL.shown is not None:
+        KERNEL.shown.append(data)
+        return
     clean = {}
     for mime, shown in data.items():
         mime = str(mime)

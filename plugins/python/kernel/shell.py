@@ -1,0 +1,87 @@
+"""IPython's syntax, as far as a cell has any, and the shell that get_ipython() returns. The larger
+part is in files that are read when code first needs them: syntax.py, shell.py and magics.py."""
+
+# What a cell of one line may begin with for the magic of that name, unless the user gave the name a meaning.
+AUTOMAGIC = {
+    "alias", "cat", "cd", "conda", "cp", "env", "history", "less", "ls", "lsmagic", "magic", "man", "matplotlib", "mkdir",
+    "more", "mv", "pip", "precision", "pwd", "rm", "rmdir", "run", "time", "timeit", "uv", "who", "who_ls", "whos",
+}  # fmt: skip
+NO_ARGUMENTS = tuple("=,!()<>+*/%&|^.:[;")
+
+
+class ZMQInteractiveShell:
+    """What get_ipython() returns. By this name and by "kernel" libraries know that what
+    they show goes to a notebook and to no terminal, pandas how much of a frame it shows."""
+
+    kernel, config = True, {}
+
+    def __getattr__(self, name):
+        if name.startswith("__") or type(self) is not ZMQInteractiveShell:
+            raise AttributeError("%r object has no attribute %r" % (type(self).__name__, name))
+        self.__class__ = shell_part().ZMQInteractiveShell
+        self.begin()
+        return getattr(self, name)
+
+
+def shell_part():
+    """The module of shell.py, which finds this program in the name host."""
+    module = part("shell.py")
+    module.host = OURSELVES
+    return module
+
+
+def magics_part():
+    """The module of magics.py, which has what magics do."""
+    module = part("magics.py")
+    module.host, module.shell = OURSELVES, shell_part()
+    return module
+
+
+def install_packages(argv):
+    """Installs packages into the session, and returns an exit code: %pip, !pip and !python -m pip
+    come here, with the arguments of pip. The first is "install"."""
+    return shell_part().run([sys.executable, "-m", "pip"] + argv)
+
+
+def automagic(source, names):
+    """The source as a magic, where it is a line that begins as one and means nothing in Python; else None."""
+    line = source.strip()
+    word, _, rest = line.partition(" ")
+    if word not in AUTOMAGIC or "\n" in line or word in names or rest.lstrip().startswith(NO_ARGUMENTS):
+        return None
+    return "%" + line
+
+
+def may_differ(source):
+    """Whether it is worth a look: few cells that do not compile have anything of IPython's."""
+    return (
+        any(mark in source for mark in ("%", "!", "?", ">>>", "In ["))
+        or source.lstrip("\n")[:1] in (" ", "\t")
+        or source.lstrip()[:1] in (",", ";", "/")
+    )
+
+
+def translated(source, filename, flags):
+    """The tree of a cell that is no Python, once what IPython adds is taken for what it means, and
+    its source; None if the cell has none of that."""
+    if not may_differ(source):
+        return None
+    syntax = part("syntax.py")
+    made, changed = syntax.translate(source)
+    if made == source:
+        return None
+    tree = compile(made, filename, "exec", flags | ONLY_AST, True)
+    return syntax.blame(tree, changed, source.split("\n"), made.split("\n")), made
+
+
+class Leave:
+    """exit and quit, which end a cell and not the interpreter."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __call__(self, code=None):
+        raise SystemExit(code)
+
+    def __repr__(self):
+        return "%s() ends the cell" % self.name
