@@ -108,6 +108,9 @@ func (e *Executor) contextOf(s *sandbox, spec yurt.ExecutionSpec) (*sessionConte
 // newContext makes the context of an execution. The lock is held.
 func (e *Executor) newContext(s *sandbox, spec yurt.ExecutionSpec) (*sessionContext, error) {
 	key := contextKey{spec.Language, spec.ContextName}
+	if err := s.checkOwner(key); err != nil && !isFunction(spec) {
+		return nil, err
+	}
 	if len(s.contexts) >= yurt.MaxContexts {
 		return nil, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "context", "the session has %d contexts, as many as it may; remove one", yurt.MaxContexts)
 	}
@@ -125,6 +128,20 @@ func (e *Executor) newContext(s *sandbox, spec yurt.ExecutionSpec) (*sessionCont
 	c.Context = kernel.New(start, e.goes, func(owed bool) { e.noteDebt(s, c, owed) }, owed)
 	s.contexts[key] = c
 	return c, nil
+}
+
+// checkOwner refuses a name that a context of another language has. The default context is
+// one for each language, since executions do not name it. The lock is held.
+func (s *sandbox) checkOwner(key contextKey) error {
+	if key.name == yurt.DefaultContext {
+		return nil
+	}
+	for other := range s.contexts {
+		if other.name == key.name && other.language != key.language {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "context", "context %q belongs to %s, and code in %s cannot run there; choose another name, or remove that context", key.name, other.language, key.language)
+		}
+	}
+	return nil
 }
 
 // Contexts lists the contexts of a sandbox by name.

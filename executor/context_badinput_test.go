@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -83,4 +84,23 @@ func TestBadCells(t *testing.T) {
 			n.want("42\n", get[language], spoken)
 		})
 	}
+}
+
+// TestNameBelongsToOneLanguage: a context that was named is of one language, and the default
+// one is there for each.
+func TestNameBelongsToOneLanguage(t *testing.T) {
+	n := newNotebook(t, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "bash"} })
+	n.want("1\n", "print(1)", in("a"))
+	spec := cell("echo 2", in("a"), bash)
+	err := n.e.StartExecution(t.Context(), n.sandbox, spec)
+	var coded *yurt.Error
+	if !errors.As(err, &coded) || coded.Code != yurt.CodeInvalidArgument || coded.Field != "context" || !strings.Contains(coded.Message, `"a" belongs to python`) {
+		t.Errorf("Bash in Python's context a: %v, want an invalid argument, context, that says whose it is", err)
+	}
+	n.want("2\n", "echo 2", bash) // both have the default one
+	n.want("3\n", "print(3)")
+	if err := n.e.RemoveContext(t.Context(), n.sandbox, "a", ""); err != nil {
+		t.Fatal(err)
+	}
+	n.want("2\n", "echo 2", in("a"), bash)
 }
