@@ -82,6 +82,13 @@ type RuntimeInfo struct {
 	Abilities  []string `json:"abilities"`         // "code", "handler", "project", "dependencies"
 	Tools      []Tool   `json:"tools"`             // what it needs of a template
 	Kernels    []string `json:"kernels,omitempty"` // what a template can choose in place of its own for contexts
+	// HostPaths are files and directories of the host, beside [DefaultHostPaths], that the
+	// toolchain needs. A template that takes its files from the host and names the runtime
+	// has those of them that are there and that the operator offers.
+	HostPaths []string `json:"host_paths,omitempty"`
+	// Path lists directories of the toolchain's commands. Where such a template binds one, it
+	// is at the end of PATH.
+	Path []string `json:"path,omitempty"`
 }
 
 // ValidateKernel checks that contexts of the runtime can have the kernel that a template

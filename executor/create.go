@@ -77,7 +77,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		defer e.processors.Hold()()
 	}
 	phases := newPhases()
-	layout, image, letGo, err := e.rootOf(ctx, spec, phases)
+	root, letGo, err := e.rootOf(ctx, spec, phases)
 	defer letGo()
 	if err != nil {
 		return yurt.Sandbox{}, err
@@ -101,14 +101,15 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	}
 	undo.add(func() error { e.ids.Free(base); return nil })
 	s := e.newSandbox(to.record(spec, base), nil, to.slot)
+	s.record.Path = root.commands
 	if err := s.makeDir(); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	undo.add(s.removeDirs)
-	if err := e.giveImage(s, image, undo); err != nil {
+	if err := e.giveImage(s, root.image, undo); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	if err := e.launchInit(ctx, s, layout, undo, phases); err != nil {
+	if err := e.launchInit(ctx, s, root.layout, undo, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { s.release(); return nil })
@@ -134,30 +135,43 @@ func (e *Executor) equip(ctx context.Context, s *sandbox, spec yurt.SandboxSpec,
 	return s.receive(spec.Files, phases)
 }
 
-// rootOf says what is in the root of a sandbox that is about to be made, and returns the
-// image that it is of, if it is of one, which is kept until letGo is called.
-func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, phases *phases) (root layout.Layout, image *images.Image, letGo func(), err error) {
-	image, letGo, err = e.imageOf(ctx, spec.Template, phases)
-	if err == nil {
-		root, err = e.layout(spec, image)
-	}
-	return root, image, letGo, err
+// sandboxRoot is the root file system of a sandbox that is about to be made.
+type sandboxRoot struct {
+	layout   layout.Layout
+	image    *images.Image // that it is of; nil for none
+	commands []string      // directories of the toolchains' commands, for PATH
 }
 
-// layout says what is in the root of a sandbox.
-func (e *Executor) layout(spec yurt.SandboxSpec, image *images.Image) (root layout.Layout, err error) {
+// rootOf says what is in the root of a sandbox that is about to be made. Its image is kept
+// until letGo is called.
+func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, phases *phases) (root sandboxRoot, letGo func(), err error) {
+	root.image, letGo, err = e.imageOf(ctx, spec.Template, phases)
+	if err != nil {
+		return root, letGo, err
+	}
+	var needed []rootfs.Toolchain
+	if root.image == nil {
+		needed = e.toolchains(ctx, spec.Template.Runtimes)
+	}
+	root.layout, root.commands, err = e.layout(spec, root.image, needed)
+	return root, letGo, err
+}
+
+// layout says what is in the root of a sandbox, and which directories of the toolchains' commands.
+func (e *Executor) layout(spec yurt.SandboxSpec, image *images.Image, needed []rootfs.Toolchain) (root layout.Layout, commands []string, err error) {
 	if image != nil {
 		root, err = rootfs.FromImage(image.Root)
-	} else {
-		root, err = rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths)
+	} else if root, err = rootfs.FromHost(spec.Template.RootFS.HostPaths, e.config.HostPaths); err == nil {
+		root, commands = rootfs.Equip(root, needed, e.config.HostPaths)
 	}
 	if err != nil || spec.Host == nil {
-		return root, err
+		return root, commands, err
 	}
 	if root.Devices, err = devicesOf(spec.Host.Devices); err != nil {
-		return root, err
+		return root, commands, err
 	}
-	return rootfs.WithMounts(root, spec.Host.Mounts)
+	root, err = rootfs.WithMounts(root, spec.Host.Mounts)
+	return root, commands, err
 }
 
 // admit refuses what this node cannot make.

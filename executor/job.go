@@ -203,7 +203,7 @@ func terminalEnv(spec yurt.ExecutionSpec) map[string]string {
 // environment merges environments, later ones winning, over what every process has.
 func environment(layers ...map[string]string) []string {
 	merged := map[string]string{
-		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"PATH": defaultPath,
 		"HOME": yurt.WorkspaceDir,
 		"USER": rootfs.UserName,
 		"LANG": "C.UTF-8",

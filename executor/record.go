@@ -30,6 +30,7 @@ type sandboxRecord struct {
 	Layers    []string           `json:"layers,omitempty"`     // that are mounted, or about to be
 	Installs  bool               `json:"installs,omitempty"`   // it is the executor's own, and installs packages
 	Image     string             `json:"image,omitempty"`      // key of the one that its root is; "" for none
+	Path      []string           `json:"path,omitempty"`       // directories of the toolchains' commands, at the end of PATH
 }
 
 // runRecord is what is kept of an execution on disk, as the first entry of its log.

@@ -108,7 +108,7 @@ func (e *Executor) admitSlot(spec yurt.SlotSpec) error {
 	if image := spec.Template.RootFS.Image; image != "" {
 		return e.images.Check(image) // it is pulled for the sandbox
 	}
-	_, err := e.layout(yurt.SandboxSpec{Template: spec.Template}, nil)
+	_, _, err := e.layout(yurt.SandboxSpec{Template: spec.Template}, nil, nil)
 	return err
 }
 

@@ -223,7 +223,21 @@ func validateInfo(info yurt.RuntimeInfo) error {
 			}
 		}
 	}
+	for _, list := range [][]string{info.HostPaths, info.Path} {
+		if len(list) > maxNames {
+			return fmt.Errorf("a list has %d paths; at most %d are allowed", len(list), maxNames)
+		}
+		for _, at := range list {
+			if !cleanAbsolute(at) || at == "/" || strings.Contains(at, ":") {
+				return fmt.Errorf("%s is not a clean absolute path below / without a colon", quote(at))
+			}
+		}
+	}
 	return validateTools(info.Tools)
+}
+
+func cleanAbsolute(at string) bool {
+	return len(at) <= yurt.MaxPathBytes && path.IsAbs(at) && path.Clean(at) == at && printable(at)
 }
 
 func validateTools(tools []yurt.Tool) error {
@@ -240,7 +254,7 @@ func validateTools(tools []yurt.Tool) error {
 			return fmt.Errorf("how to install tool %s is longer than %d bytes or contains control characters", tool.Name, maxInstallBytes)
 		}
 		for _, at := range tool.Paths {
-			if len(at) > yurt.MaxPathBytes || !path.IsAbs(at) || path.Clean(at) != at || !printable(at) {
+			if !cleanAbsolute(at) {
 				return fmt.Errorf("tool %s: %s is not a clean absolute path", tool.Name, quote(at))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +137,11 @@ func TestValidateInfo(t *testing.T) {
 		"long ability":    func(i *yurt.RuntimeInfo) { i.Abilities[0] = strings.Repeat("x", maxNameBytes+1) },
 		"extension":       func(i *yurt.RuntimeInfo) { i.Extensions[0] = "../x" },
 		"kernel":          func(i *yurt.RuntimeInfo) { i.Kernels = []string{"a b"} },
+		"host path ..":    func(i *yurt.RuntimeInfo) { i.HostPaths = []string{"/etc/../root"} },
+		"host path /":     func(i *yurt.RuntimeInfo) { i.HostPaths = []string{"/"} },
+		"relative path":   func(i *yurt.RuntimeInfo) { i.Path = []string{"bin"} },
+		"two paths":       func(i *yurt.RuntimeInfo) { i.Path = []string{"/bin:/tmp"} },
+		"many paths":      func(i *yurt.RuntimeInfo) { i.HostPaths = slices.Repeat([]string{"/etc/x"}, maxNames+1) },
 		"version escapes": func(i *yurt.RuntimeInfo) { i.Version = "\x1b" },
 	} {
 		info := valid()

@@ -108,6 +108,8 @@ func infoToWire(info yurt.RuntimeInfo) *proto.DescribeResponse {
 		Abilities:  info.Abilities,
 		Tools:      toolsToWire(info.Tools),
 		Kernels:    info.Kernels,
+		HostPaths:  info.HostPaths,
+		Path:       info.Path,
 	}
 }
 
@@ -133,5 +135,7 @@ func infoFromWire(info *proto.DescribeResponse) yurt.RuntimeInfo {
 		Abilities:  info.GetAbilities(),
 		Tools:      tools,
 		Kernels:    info.GetKernels(),
+		HostPaths:  info.GetHostPaths(),
+		Path:       info.GetPath(),
 	}
 }

@@ -7,16 +7,6 @@ template "csharp-basic" {
   extends     = "shell-basic"
   runtimes    = ["csharp"]
 
-  rootfs {
-    # Debian keeps Mono's settings in /etc.
-    host {
-      paths = [
-        "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-        "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/mono",
-      ]
-    }
-  }
-
   # A compiler takes more than most programs that it makes.
   resources {
     cpu    = 1

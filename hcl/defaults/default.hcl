@@ -11,17 +11,6 @@ template "default" {
     "python", "javascript", "typescript", "bash", "go", "rust", "java", "c", "cpp", "csharp",
   ]
 
-  rootfs {
-    # Debian keeps a part of a JDK, and Mono's settings, in /etc. What is not on this host is left out.
-    host {
-      paths = [
-        "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-        "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/mono",
-        "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk",
-      ]
-    }
-  }
-
   # A compiler takes more than most programs that it makes.
   resources {
     cpu    = 1

@@ -12,6 +12,5 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	rig.Conformance(t, "csharp", os.DirFS("testdata/samples"), func(t *yurt.Template) {
 		t.Resources.Memory, t.Resources.Disk, t.Resources.PIDs = 1<<30, 512<<20, 512
-		t.RootFS.HostPaths = append(t.RootFS.HostPaths, "/etc/mono")
 	})
 }

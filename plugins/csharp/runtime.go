@@ -39,6 +39,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 			{Name: "mcs", Paths: []string{"/usr/bin/mcs", "/usr/local/bin/mcs"}, Install: "install Debian's mono-mcs"},
 			{Name: "mono", Paths: []string{"/usr/bin/mono", "/usr/local/bin/mono"}, Install: "install Debian's mono-runtime"},
 		},
+		HostPaths: []string{"/etc/mono"}, // Debian keeps Mono's settings there
 	}, nil
 }
 

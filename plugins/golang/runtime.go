@@ -41,6 +41,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 			Paths:   []string{"/usr/local/go/bin/go", "/usr/local/bin/go", "/usr/bin/go", "/usr/lib/go/bin/go"},
 			Install: "unpack a release of go.dev/dl into /usr/local, or install Debian's golang-go",
 		}},
+		Path: []string{"/usr/local/go/bin"},
 	}, nil
 }
 

@@ -12,6 +12,5 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	rig.Conformance(t, "java", os.DirFS("testdata/samples"), func(t *yurt.Template) {
 		t.Resources.Memory, t.Resources.Disk, t.Resources.PIDs = 1<<30, 512<<20, 512
-		t.RootFS.HostPaths = append(t.RootFS.HostPaths, "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk")
 	})
 }

@@ -41,6 +41,8 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 			Name: "mvn", Paths: []string{"/usr/share/maven/bin/mvn", "/opt/maven/bin/mvn", "/usr/local/bin/mvn"},
 			Install: "install Maven, on Debian with apt-get install maven", Optional: true,
 		}},
+		// Debian keeps a part of a JDK and of Maven in /etc.
+		HostPaths: []string{"/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/java-25-openjdk", "/etc/maven"},
 	}, nil
 }
 

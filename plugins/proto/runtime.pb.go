@@ -70,7 +70,9 @@ type DescribeResponse struct {
 	Extensions    []string               `protobuf:"bytes,4,rep,name=extensions,proto3" json:"extensions,omitempty"` // of source files, with the dot
 	Abilities     []string               `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`   // "code", "handler", "project", "dependencies", "kernel", "zygote"
 	Tools         []*Tool                `protobuf:"bytes,6,rep,name=tools,proto3" json:"tools,omitempty"`
-	Kernels       []string               `protobuf:"bytes,7,rep,name=kernels,proto3" json:"kernels,omitempty"` // what a template can choose in place of the runtime's own kernel
+	Kernels       []string               `protobuf:"bytes,7,rep,name=kernels,proto3" json:"kernels,omitempty"`                      // what a template can choose in place of the runtime's own kernel
+	HostPaths     []string               `protobuf:"bytes,8,rep,name=host_paths,json=hostPaths,proto3" json:"host_paths,omitempty"` // files of the host that the toolchain needs, absolute
+	Path          []string               `protobuf:"bytes,9,rep,name=path,proto3" json:"path,omitempty"`                            // directories of its commands, absolute
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -150,6 +152,20 @@ func (x *DescribeResponse) GetTools() []*Tool {
 func (x *DescribeResponse) GetKernels() []string {
 	if x != nil {
 		return x.Kernels
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetHostPaths() []string {
+	if x != nil {
+		return x.HostPaths
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetPath() []string {
+	if x != nil {
+		return x.Path
 	}
 	return nil
 }
@@ -1239,7 +1255,7 @@ var File_runtime_proto protoreflect.FileDescriptor
 const file_runtime_proto_rawDesc = "" +
 	"\n" +
 	"\rruntime.proto\x12\x0fyurt.runtime.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xe3\x01\n" +
+	"\x0fDescribeRequest\"\x96\x02\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x1c\n" +
@@ -1249,7 +1265,10 @@ const file_runtime_proto_rawDesc = "" +
 	"extensions\x12\x1c\n" +
 	"\tabilities\x18\x05 \x03(\tR\tabilities\x12+\n" +
 	"\x05tools\x18\x06 \x03(\v2\x15.yurt.runtime.v1.ToolR\x05tools\x12\x18\n" +
-	"\akernels\x18\a \x03(\tR\akernels\"f\n" +
+	"\akernels\x18\a \x03(\tR\akernels\x12\x1d\n" +
+	"\n" +
+	"host_paths\x18\b \x03(\tR\thostPaths\x12\x12\n" +
+	"\x04path\x18\t \x03(\tR\x04path\"f\n" +
 	"\x04Tool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05paths\x18\x02 \x03(\tR\x05paths\x12\x18\n" +
