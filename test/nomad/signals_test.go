@@ -29,7 +29,7 @@ func (n *node) killSignals(t *testing.T) {
 	n.job(t, job.String())
 	alloc := n.WaitRunning(t, "kill-signals")
 	for _, name := range append(signals, "NULL") {
-		rig.Eventually(t, name+" has begun", func() bool { return n.Logs(t, alloc, name, "stdout") == "begun\n" })
+		rig.Eventually(t, name+" has begun", func() bool { return n.started(alloc.ID, name) && n.Logs(t, alloc, name, "stdout") == "begun\n" })
 	}
 	if _, _, err := n.API.Jobs().Deregister("kill-signals", false, nil); err != nil {
 		t.Fatal(err)
@@ -43,6 +43,13 @@ func (n *node) killSignals(t *testing.T) {
 	if code := exitCode(ended, "NULL"); code != 137 {
 		t.Errorf("without a signal it ended with %d", code)
 	}
+}
+
+// started reports whether a task of the allocation runs: Nomad has no logs of it before, even where
+// another task makes the allocation a running one.
+func (n *node) started(allocID, task string) bool {
+	alloc, _, err := n.API.Allocations().Info(allocID, nil)
+	return err == nil && alloc.TaskStates[task] != nil && alloc.TaskStates[task].State == "running"
 }
 
 // reload tells a task by a signal that what a template block says has changed: the process
