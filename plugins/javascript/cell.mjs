@@ -5,10 +5,14 @@
 
 import { acorn, onlyDefines } from "./syntax.mjs";
 
+// The kernel's function that makes global variables constant.
+const GUARD = "globalThis[Symbol.for('yurt.constant')]";
+
 // rewrite returns the script, the names that it declares, and whether it has the value
 // of a last expression. The script's own value is that or, if it is asynchronous, a
 // promise of it. meta is the name that import.meta goes by. With the name of a handler it also
-// returns whether the cell only defines things, and that function among them. Of code that was
+// returns whether the cell only defines things, and that function among them. Of its constants,
+// and of what it assigns to, it returns the names. Of code that was
 // TypeScript, made says which names at its top level no user wrote; they do not last.
 export function rewrite(source, meta, handler, made = null) {
   const tree = acorn.parse(source, {
@@ -32,6 +36,8 @@ class Cell {
     this.edits = []; // [from, to, text]
     this.names = new Set();
     this.functions = [];
+    this.constants = new Set();
+    this.assigned = new Set(); // whatever the scope
     this.local = []; // names of what only this cell has
     this.declarations = []; // [node, parent] of what is to become global
     this.asynchronous = false;
@@ -98,6 +104,7 @@ class Cell {
   }
 
   below(node, inFunction) {
+    noteAssigned(node, this.assigned);
     for (const key of Object.keys(node)) {
       for (const child of Array.isArray(node[key]) ? node[key] : [node[key]]) {
         if (typeof child?.type !== "string") continue;
@@ -138,6 +145,11 @@ class Cell {
 
   finish(body) {
     if (this.made !== null) this.keepApart(body);
+    const script = this.script(body);
+    return { ...script, constants: this.constants, assigned: this.assigned };
+  }
+
+  script(body) {
     for (const [node, parent] of this.declarations) {
       if (node.type === "ImportDeclaration") this.imported(node);
       else if (node.type === "VariableDeclaration") this.variables(node, parent);
@@ -176,6 +188,7 @@ class Cell {
   // of a function, to "(x = 1)".
   variables(node, parent) {
     for (const { id } of node.declarations) bound(id, this.names);
+    if (node.kind === "const") this.constant(node);
     const first = node.declarations[0].start;
     const loop = /^For(In|Of)Statement$/.test(parent?.type) && parent.left === node;
     for (const { id, init } of node.declarations) {
@@ -186,6 +199,16 @@ class Cell {
     this.edit(node.start, first, "void (" + this.source.slice(node.start + node.kind.length, first));
     const semicolon = this.source[node.end - 1] === ";";
     this.edit(semicolon ? node.end - 1 : node.end, node.end, ");");
+  }
+
+  // constant has the names of a declaration that something may assign to be guarded by the kernel.
+  // It costs time to read such a name, so the others are plain.
+  constant(node) {
+    const names = new Set();
+    declared(node, names);
+    for (const name of names) this.constants.add(name);
+    const guarded = [...names].filter((name) => this.assigned.has(name));
+    if (guarded.length > 0) this.edit(node.end, node.end, `;${GUARD}(${JSON.stringify(guarded)});`);
   }
 
   imported(node) {
@@ -220,6 +243,13 @@ class Cell {
     }
     return { code: pieces.join("") + code.slice(at), edits: order };
   }
+}
+
+// noteAssigned adds the names that a statement or an expression assigns to.
+function noteAssigned(node, names) {
+  if (node.type === "AssignmentExpression") bound(node.left, names);
+  else if (node.type === "UpdateExpression") bound(node.argument, names);
+  else if (/^For(In|Of)Statement$/.test(node.type)) bound(node.left, names);
 }
 
 // declared adds the names that a declaration makes.

@@ -1,17 +1,34 @@
 // Stands after the text of harness.mjs, and of kernel.mjs, in the files that sandboxes have:
 // how code that lies in a file finds what it imports.
 
-async function importFrom(file, name, attributes) {
-  const target = await resolve(file, name);
-  const json = /^file:[^?#]*\.json$/.test(target) ? { type: "json" } : {};
+// importFrom imports what a file names. The URL of it may be changed before. What import does not find,
+// since an extension is missing, require may find.
+async function importFrom(file, name, attributes, change = (url) => url) {
   try {
-    return await import(target, { with: { ...json, ...attributes } });
+    return await importURL(change(await resolve(file, name)), attributes);
   } catch (error) {
-    if (error?.code === "ERR_MODULE_NOT_FOUND") {
-      const here = `imported from ${fileURLToPath(import.meta.url)}`;
-      for (const key of ["stack", "message"]) error[key] = error[key].replace(here, `imported from ${file}`);
-    }
+    if (error?.code !== "ERR_MODULE_NOT_FOUND" && error?.code !== "ERR_UNSUPPORTED_DIR_IMPORT") throw error;
+    const other = asRequired(file, name);
+    if (other !== null) return await importURL(change(other), attributes);
+    const here = `imported from ${fileURLToPath(import.meta.url)}`;
+    for (const key of ["stack", "message"]) error[key] = error[key].replace(here, `imported from ${file}`);
     throw error;
+  }
+}
+
+function importURL(url, attributes) {
+  const json = /^file:[^?#]*\.json([?#]|$)/.test(url) ? { type: "json" } : {};
+  return import(url, { with: { ...json, ...attributes } });
+}
+
+// asRequired returns the URL of a file that require finds by a name with no extension, or null.
+function asRequired(file, name) {
+  if (path.extname(name) !== "" || /^[a-z]+:/i.test(name)) return null;
+  try {
+    const found = createRequire(file).resolve(name);
+    return isBuiltin(found) ? null : pathToFileURL(found).href;
+  } catch {
+    return null;
   }
 }
 

@@ -12,6 +12,7 @@ const { parentPort, workerData: shared } = require("node:worker_threads");
 const ARMED = 0; // in shared memory: becomes 1
 const HEARD = 1; // counts the messages that the main thread took
 const NEVER = 2;
+const EXITING = 3; // the main thread asks for it itself, and will hear no message
 const PATIENCE = 50; // ms
 const TRIES = 3;
 
@@ -21,7 +22,8 @@ function tell() {
   const heard = Atomics.load(shared, HEARD);
   parentPort.postMessage("interrupt");
   for (let i = 0; i < TRIES; i++) {
-    if (Atomics.wait(shared, HEARD, heard, PATIENCE * 20 ** i) !== "timed-out") break;
+    const patience = Atomics.load(shared, EXITING) === 1 && i === 0 ? 0 : PATIENCE * 20 ** i;
+    if (Atomics.wait(shared, HEARD, heard, patience) !== "timed-out") break;
     if (session === null) {
       session = new inspector.Session();
       session.connectToMainThread();

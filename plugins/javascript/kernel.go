@@ -14,8 +14,14 @@ var kernel []byte
 //go:embed cell.mjs
 var cell []byte
 
+//go:embed display.mjs
+var display []byte
+
 //go:embed places.mjs
 var places []byte
+
+//go:embed reload.mjs
+var reload []byte
 
 //go:embed interrupter.cjs
 var interrupter []byte
@@ -33,7 +39,9 @@ func KernelPlan(req plugins.KernelRequest, args ...string) plugins.KernelPlan {
 		Files: []plugins.File{
 			program("kernel.mjs", kernel),
 			{Path: "cell.mjs", Data: cell, Mode: 0o644},
+			{Path: "display.mjs", Data: display, Mode: 0o644},
 			{Path: "places.mjs", Data: places, Mode: 0o644},
+			{Path: "reload.mjs", Data: reload, Mode: 0o644},
 			{Path: "syntax.mjs", Data: syntax, Mode: 0o644},
 			{Path: "interrupter.cjs", Data: interrupter, Mode: 0o644},
 		},

@@ -24,12 +24,16 @@ import util from "node:util";
 import vm from "node:vm";
 import { Worker } from "node:worker_threads";
 import { rewrite } from "./cell.mjs";
+import { parse as parseCode } from "./syntax.mjs";
+import { bundleOf, newDisplay } from "./display.mjs";
 import { original, remember, traceStacks } from "./places.mjs";
+import { importer, requireFrom } from "./reload.mjs";
 
 const { clearAsyncIdStack } = createRequire(import.meta.url)("internal/async_hooks");
+const { decorateErrorStack } = createRequire(import.meta.url)("internal/util");
 
 // The code may replace these names, and test libraries do: the kernel keeps its own.
-const { Atomics, Buffer, JSON, Map, Promise, Reflect, process, setImmediate } = globalThis;
+const { Atomics, Buffer, JSON, Map, Promise, Reflect, process, setImmediate, setTimeout } = globalThis;
 const { parse, stringify } = JSON;
 const { open, readFileSync, writeSync } = fs;
 const { Socket } = net;
@@ -37,7 +41,8 @@ const { emit, on } = Socket.prototype;
 const reallyExit = process.reallyExit;
 
 const HERE = process.argv[2];
-const typescript = process.argv[3] ? new (await import("./typescript.mjs")).TypeScript(process.argv[3], importFrom) : null;
+const importCurrent = importer(importFrom);
+const typescript = process.argv[3] ? new (await import("./typescript.mjs")).TypeScript(process.argv[3], importCurrent) : null;
 const REQUESTS = path.join(HERE, "requests");
 const WORKSPACE = process.cwd();
 const META = "globalThis[Symbol.for('yurt.meta')]";
@@ -45,14 +50,27 @@ const CONTROL = 3;
 
 const MAX_MESSAGE = 16000; // characters
 const MAX_FRAMES = 200;
-const MAX_TEXT = 1 << 20; // characters of a plain-text representation
+const MAX_CLOSING = 1000; // ms
+const MAX_DISPLAY_ID = 100; // characters
 
 const EXIT_FAILED = 1;
 const EXIT_INTERRUPTED = 130;
 
+// Places in the memory shared with interrupter.cjs.
+const NEVER = 2;
+const EXITING = 3;
+
 const nothing = Symbol("no value");
 
 class Interrupted extends Error {}
+
+// Exited is why an execution ends that called process.exit.
+class Exited extends Error {
+  constructor(code) {
+    super();
+    this.code = code;
+  }
+}
 
 const kernel = {
   current: null, // id of the last request
@@ -60,8 +78,10 @@ const kernel = {
   fail: null, // ends the execution that runs with an error
   count: 0,
   waiting: [], // lines with requests
+  exit: null, // the code of an execution that exits
+  constants: new Set(), // names of global variables that were declared so
   busy: false,
-  shared: new Int32Array(new SharedArrayBuffer(12)),
+  shared: new Int32Array(new SharedArrayBuffer(16)),
 };
 
 // --- what is said to the host --------------------------------------------------------
@@ -180,6 +200,7 @@ async function answer(request) {
   }
   kernel.current = request.id;
   kernel.answer = null;
+  await stdin.closing;
   const restore = prepare(request);
   let code = 0;
   let envelope = '{"result":null}';
@@ -188,14 +209,18 @@ async function answer(request) {
     if (called !== null) {
       envelope = called;
     } else if (value !== nothing && value !== undefined) {
-      show(value);
       envelope = valueEnvelope(value);
+      await show(bundleOf(value, jsonIn(value, envelope), complain), { main: true, update: false });
     }
     code = Number(process.exitCode ?? 0) & 0xff;
   } catch (error) {
     mendStreams();
-    code = error instanceof Interrupted ? EXIT_INTERRUPTED : EXIT_FAILED;
-    envelope = stringify({ error: explain(error) });
+    if (error instanceof Exited) {
+      code = error.code;
+    } else {
+      code = error instanceof Interrupted ? EXIT_INTERRUPTED : EXIT_FAILED;
+      envelope = stringify({ error: explain(error) });
+    }
   }
   kernel.fail = null;
   process.exitCode = undefined;
@@ -249,10 +274,21 @@ function input(data) {
   fs.openSync(file);
   if (data.length > 0) fs.rmSync(path.dirname(file), { recursive: true });
   stdin.empty = data.length === 0;
+  if (stdin.stream && !stdin.stream.closed) stdin.closing = closing(stdin.stream);
   stdin.stream = null;
 }
 
-const stdin = { empty: false, stream: null };
+// closing ends a stream that was process.stdin, and waits for it: it may be reading from the descriptor
+// that is the next execution's.
+function closing(stream) {
+  return new Promise((resolve) => {
+    stream.once("close", resolve);
+    setTimeout(resolve, MAX_CLOSING).unref();
+    stream.destroy();
+  });
+}
+
+const stdin = { empty: false, stream: null, closing: null };
 
 // --- running a cell -----------------------------------------------------------------
 
@@ -284,9 +320,12 @@ function settled() {
 
 async function evaluate(source, filename, handler) {
   const ours = kernel.fail;
-  const { code, before, names, valued, defined } = await compile(source, filename, handler?.name);
+  const { code, before, names, valued, defined, constants, assigned } = await compile(source, filename, handler?.name);
   if (kernel.fail !== ours) throw new Interrupted(); // while esbuild read the code
   for (const name of names) makeWritable(name);
+  guard([...assigned].filter((name) => kernel.constants.has(name) && !names.has(name)));
+  for (const name of names) kernel.constants.delete(name);
+  for (const name of constants) kernel.constants.add(name);
   if (defined) forgetExports(handler.name);
   const script = new vm.Script(code, {
     filename,
@@ -302,7 +341,7 @@ function runScript(script) {
   try {
     return script.runInThisContext({ breakOnSigint: true, displayErrors: false });
   } catch (error) {
-    if (error?.code === "ERR_SCRIPT_EXECUTION_INTERRUPTED") throw new Interrupted();
+    if (error?.code === "ERR_SCRIPT_EXECUTION_INTERRUPTED") throw ended();
     throw error;
   }
 }
@@ -348,9 +387,9 @@ class Refused extends Error {
 
 // compile returns the script of a cell, as rewrite does.
 async function compile(source, filename, handler) {
-  let [code, find, made] = [source, null, null];
+  let [code, find, made] = [asExpression(source), null, null];
   if (typescript) {
-    const erased = await typescript.erase(source, filename, Refused);
+    const erased = await typescript.erase(code, filename, Refused);
     ({ code, find, made } = erased);
   }
   try {
@@ -365,12 +404,23 @@ async function compile(source, filename, handler) {
   }
 }
 
+// asExpression has a cell that is an object and no more not be a block: { a: 1 }.
+function asExpression(source) {
+  if (!/^\s*\{/.test(source) || !/\}\s*$/.test(source)) return source;
+  try {
+    parseCode(`(${source})`);
+    return `(${source})`;
+  } catch {
+    return source;
+  }
+}
+
 // compileAsItIs is for what the parser does not know and V8 does.
 function compileAsItIs(source, filename, error, find) {
   try {
     new vm.Script(source, { filename });
     if (find) remember(filename, find);
-    return { code: source, before: "", names: [], valued: true, defined: false };
+    return { code: source, before: "", names: new Set(), valued: true, defined: false, constants: [], assigned: [] };
   } catch {
     const [line, column] = [error.loc.line, error.loc.column + 1];
     throw new Refused(reason(source, error), filename, source, ...(find ? find(line, column) : [line, column]));
@@ -390,17 +440,32 @@ function reason(source, error) {
   return error.message.replace(/ \(\d+:\d+\)$/, "");
 }
 
-// makeWritable lets code declare what is there as an accessor, such as crypto.
+// makeWritable lets code declare what is there as an accessor, such as crypto. A name that is not there
+// yet becomes one that guard can change.
 function makeWritable(name) {
   const there = Object.getOwnPropertyDescriptor(globalThis, name);
-  if (there?.configurable && !("value" in there)) {
+  if (!there || (there.configurable && !("value" in there))) {
     Object.defineProperty(globalThis, name, { value: undefined, writable: true, enumerable: true, configurable: true });
   }
 }
 
+// guard has it be an error to assign to the global variables.
+function guard(names) {
+  for (const name of names) {
+    const there = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (!there?.configurable || !("value" in there)) continue;
+    const { value } = there;
+    Object.defineProperty(globalThis, name, { get: () => value, set: refuseAssignment, enumerable: true, configurable: true });
+  }
+}
+
+function refuseAssignment() {
+  throw new TypeError("Assignment to constant variable.");
+}
+
 // importCell imports what a cell names, from the working directory.
 function importCell(name, attributes) {
-  return typescript ? typescript.import(main(), name, attributes) : importFrom(main(), name, attributes);
+  return typescript ? typescript.import(main(), name, attributes) : importCurrent(main(), name, attributes);
 }
 
 // main is what the code is called where files matter: it is as if it lay in the working
@@ -415,7 +480,7 @@ function furnish() {
   if (globalThis[Symbol.for("yurt.meta")]?.filename === file) return;
   globalThis[Symbol.for("yurt.meta")] = { url: pathToFileURL(file).href, filename: file, dirname: path.dirname(file) };
   const module = { exports: {}, id: ".", filename: file, loaded: false, children: [], paths: [] };
-  const own = { require: createRequire(file), module, exports: module.exports, __filename: file, __dirname: path.dirname(file) };
+  const own = { require: requireFrom(file), module, exports: module.exports, __filename: file, __dirname: path.dirname(file) };
   own.require.main = module;
   for (const [name, value] of Object.entries(own)) {
     const there = Object.getOwnPropertyDescriptor(globalThis, name);
@@ -429,33 +494,50 @@ const furnished = {};
 
 // --- what came of it ----------------------------------------------------------------
 
-function show(value) {
-  let text;
-  try {
-    text = util.inspect(value, { maxStringLength: MAX_TEXT });
-  } catch {
-    text = "<the value cannot be shown>";
+// show hands over what the code shows, which may be there later only.
+function show(bundle, how) {
+  if (util.types.isPromise(bundle)) return bundle.then((bundle) => show(bundle, how));
+  if (how.display_id?.length > MAX_DISPLAY_ID || /\p{Cc}/u.test(how.display_id ?? "")) {
+    throw new TypeError(`a display_id has at most ${MAX_DISPLAY_ID} characters, and no control characters`);
   }
-  if (text.length > MAX_TEXT) text = text.slice(0, MAX_TEXT) + `… (${text.length} characters in all)`;
-  const data = { "text/plain": text.toWellFormed?.() ?? text };
-  write(CONTROL, stringify({ id: kernel.current, display: { data, main: true, update: false } }) + "\n");
+  if (kernel.fail) write(CONTROL, stringify({ id: kernel.current, display: { data: bundle, ...how } }) + "\n");
+}
+
+// jsonIn returns the JSON of a list or an object that an envelope has, or null.
+function jsonIn(value, envelope) {
+  return typeof value === "object" && value !== null && envelope.startsWith('{"result":') && !envelope.startsWith('{"result":null') ? envelope.slice(10, -1) : null;
+}
+
+function complain(error) {
+  explain(error, "the value is shown as Node prints it, as what it is to be shown as failed: ");
 }
 
 // explain returns an error of any kind for the host, after showing it.
-function explain(error) {
+function explain(error, before = "Uncaught ") {
   if (error instanceof Interrupted) return report("Interrupted\n", "KeyboardInterrupt", "", []);
   if (error instanceof Failure) return report(`${error.type}: ${error.message}\n`, error.type, error.message, []);
   if (error instanceof Refused) return report(error.shown, "SyntaxError", error.message, [error.place]);
   try {
-    if (error === null || typeof error !== "object") return report(`Uncaught ${String(error)}\n`, "Error", String(error), []);
+    if (error instanceof SyntaxError) decorateErrorStack(error); // with the place, of an imported file
+    if (error === null || typeof error !== "object") return report(`${before}${String(error)}\n`, "Error", String(error), []);
     const type = String(error.name || error.constructor?.name || "Error");
     const message = String(error.message ?? util.inspect(error));
-    const lines = String(error.stack ?? `${type}: ${message}`).split("\n").filter((line) => !/^\s+at /.test(line) || isOwn(line));
-    const frames = lines.filter((line) => /^\s+at /.test(line)).map((line) => shorten(line).trim());
-    return report("Uncaught " + shorten(lines.join("\n")) + "\n", type, message, frames.slice(0, MAX_FRAMES).reverse());
+    const frames = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && isOwn(line)).map((line) => shorten(line).trim());
+    const why = message === "fetch failed" && error.cause?.message ? `: ${error.cause.message}` : ""; // Node's own words say nothing
+    return report(before + shorten(inFull(error)) + "\n", type, message + why, frames.slice(0, MAX_FRAMES).reverse());
   } catch {
-    return report("Uncaught error that cannot be read\n", "Error", "<the error cannot be read>", []);
+    return report(`${before}error that cannot be read\n`, "Error", "<the error cannot be read>", []);
   }
+}
+
+// inFull is the text of an error with its causes and what else it has, and the user's frames alone.
+function inFull(error) {
+  const kept = [];
+  for (const line of util.inspect(error).split("\n")) {
+    if (!/^\s+at /.test(line) || isOwn(line)) kept.push(line);
+    else if (line.endsWith(" {")) kept[kept.length - 1] += " {"; // of what else the error has
+  }
+  return kept.join("\n");
 }
 
 function report(shown, type, message, stacktrace) {
@@ -479,7 +561,26 @@ function interrupt() {
   Atomics.add(kernel.shared, 1, 1);
   Atomics.notify(kernel.shared, 1);
   clearAsyncIdStack(); // of what was ended in the middle
-  kernel.fail?.(new Interrupted());
+  kernel.fail?.(ended());
+}
+
+// ended says why the execution that was broken off is.
+function ended() {
+  if (kernel.exit === null) return new Interrupted();
+  const exited = new Exited(kernel.exit);
+  kernel.exit = null;
+  Atomics.store(kernel.shared, EXITING, 0);
+  return exited;
+}
+
+// exit ends the execution that runs, wherever it is, and no handler of the code's hears of it: by the
+// signal that interrupts.
+function exit(code) {
+  kernel.exit = code;
+  process._exiting = false;
+  Atomics.store(kernel.shared, EXITING, 1);
+  process.kill(process.pid, "SIGINT");
+  for (;;) Atomics.wait(kernel.shared, NEVER, 0, 1000);
 }
 
 // uncaught is told of what nobody caught: it belongs to the execution that runs.
@@ -528,11 +629,8 @@ function mendStreams() {
 const streams = [process.stdout, process.stderr];
 process.reallyExit = (code) => {
   const status = Number(code ?? 0) & 0xff;
-  try {
-    if (kernel.fail) finish(status, '{"result":null}', true);
-  } finally {
-    Reflect.apply(reallyExit, process, [status]);
-  }
+  if (kernel.fail && kernel.exit === null) exit(status);
+  Reflect.apply(reallyExit, process, [status]);
 };
 Object.defineProperty(process, "stdin", {
   configurable: true,
@@ -542,6 +640,10 @@ Object.defineProperty(process, "stdin", {
 process.argv = [process.argv[0], ""];
 process.execArgv = [];
 traceStacks(HERE);
+Object.defineProperty(globalThis, Symbol.for("yurt.constant"), { value: guard });
+Object.defineProperty(globalThis, "display", {
+  value: newDisplay(show, (value) => jsonIn(value, valueEnvelope(value)), complain), writable: true, configurable: true, enumerable: false,
+});
 ownSignals();
 watchForInterrupts();
 writeAtOnce();

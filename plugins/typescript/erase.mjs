@@ -17,8 +17,10 @@ const TRIES = 2; // the code may have killed the service
 const MAJOR = process.versions.node.split(".")[0];
 
 // Flags of esbuild. Imports stay although a cell does not use them: a later cell may.
-function flags(loader, version, cell) {
+function flags(loader, version, source, cell) {
   const compiler = cell ? { preserveValueImports: true, verbatimModuleSyntax: false } : {};
+  // As JavaScript has it; experimental decorators of fields need it as TypeScript had it before.
+  compiler.useDefineForClassFields = !/@[\p{ID_Start}$_(]/u.test(source);
   const [, minor] = version.split(".").map(Number);
   if (minor < 21) compiler.experimentalDecorators = true; // esbuild knows no others
   return [
@@ -98,7 +100,7 @@ export class Service {
       const { version, child } = await this.start();
       const id = ++this.last;
       const answer = new Promise((resolve) => this.requests.set(id, resolve));
-      child.stdin.write(encode(id << 1, { command: "transform", flags: flags(loader, version, cell), inputFS: false, input: Buffer.from(source) }));
+      child.stdin.write(encode(id << 1, { command: "transform", flags: flags(loader, version, source, cell), inputFS: false, input: Buffer.from(source) }));
       const value = await answer;
       if (value !== null) return value;
     }
@@ -118,7 +120,7 @@ export class Service {
   // eraseNow makes CommonJS of a file, for require, which cannot wait.
   eraseNow(source, loader) {
     const version = execFileSync(this.esbuild, ["--version"], options).trim();
-    const argv = flags(loader, version, false).filter((flag) => !/^--(log-|sourcemap=|sourcefile=)/.test(flag));
+    const argv = flags(loader, version, source, false).filter((flag) => !/^--(log-|sourcemap=|sourcefile=)/.test(flag));
     const made = execFileSync(this.esbuild, [...argv, "--sourcemap=inline", "--format=cjs", "--log-level=error", "--color=false"], { ...options, input: source });
     const [code, map] = made.split("//# sourceMappingURL=data:application/json;base64,");
     return { code, map: Buffer.from(map, "base64").toString() };

@@ -9,6 +9,7 @@ import vm from "node:vm";
 import { Service } from "./erase.mjs";
 import { places } from "./maps.mjs";
 import { remember } from "./places.mjs";
+import { stamp } from "./reload.mjs";
 
 const EXTENSIONS = [".ts", ".tsx", ".mts", ".cts"];
 const INSTEAD = { ".js": [".ts", ".tsx"], ".mjs": [".mts"], ".cjs": [".cts"], ".jsx": [".tsx"] }; // how TypeScript names files
@@ -104,11 +105,6 @@ function hasChanged(entry, seen) {
   if (seen.has(entry)) return false;
   seen.add(entry);
   return entry.module?.status === "errored" || stamp(entry.file) !== entry.stamp || entry.imports.some((imported) => hasChanged(imported, seen));
-}
-
-function stamp(file) {
-  const { mtimeMs, size, ino } = fs.statSync(file, { throwIfNoEntry: false }) ?? {};
-  return `${mtimeMs} ${size} ${ino}`;
 }
 
 // find returns the file in TypeScript that an import in a directory names, or null.
