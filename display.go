@@ -25,6 +25,11 @@ type DisplayEvent struct {
 	// what had that ID before.
 	ID     string `json:"display_id,omitempty"`
 	Update bool   `json:"update,omitempty"`
+	// Clear says that what the execution showed before is gone from its result, and then
+	// comes this, if there is any data. Output stays.
+	Clear bool `json:"clear,omitempty"`
+	// Cut says that types of it were left out, for they were too large.
+	Cut bool `json:"cut,omitempty"`
 }
 
 // DefaultContext is the context of code that names none, in a persistent session.

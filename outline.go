@@ -83,7 +83,7 @@ func (b *OutlineBuilder) Add(e Event) {
 		b.binary[stream] = append(b.binary[stream], e.Data...)
 		kind += outlineLost
 	case e.Type == EventDisplay:
-		b.updates = b.updates || e.Display.Update || e.Display.ID != ""
+		b.updates = b.updates || e.Display.Update || e.Display.ID != "" || e.Display.Clear
 	}
 	var inline []byte
 	if e.Type == EventProgress { // which the result has not

@@ -23,6 +23,9 @@ func (a *app) passOn(event yurt.Event) error {
 	case yurt.EventStderr, yurt.EventProgress:
 		out = a.stderr
 	case yurt.EventDisplay:
+		if len(event.Display.Data) == 0 { // it only takes back what was shown
+			return nil
+		}
 		var text string
 		if err := json.Unmarshal(event.Display.Data["text/plain"], &text); err != nil {
 			text = "[shown in a way that a terminal cannot]"

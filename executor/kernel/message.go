@@ -92,6 +92,8 @@ type wireMessage struct {
 		Main   bool                       `json:"main"`
 		ID     string                     `json:"display_id"`
 		Update bool                       `json:"update"`
+		Clear  bool                       `json:"clear"`
+		Cut    bool                       `json:"cut"` // the kernel left types out, for their size
 	} `json:"display"`
 	Response []byte `json:"response"` // in base64
 	Done     *struct {
@@ -124,10 +126,10 @@ func decode(line []byte) (Message, error) {
 		return message, nil
 	}
 	if d := wire.Display; d != nil {
-		if err := checkDisplay(d.Data, d.ID); err != nil {
+		if err := checkDisplay(d.Data, d.ID, d.Clear || d.Cut); err != nil {
 			return Message{}, err
 		}
-		message.Display = &yurt.DisplayEvent{Data: d.Data, Main: d.Main, ID: d.ID, Update: d.Update && d.ID != ""}
+		message.Display = &yurt.DisplayEvent{Data: d.Data, Main: d.Main, ID: d.ID, Update: d.Update && d.ID != "", Clear: d.Clear, Cut: d.Cut}
 		return message, nil
 	}
 	message.Done = &Done{ExitCode: wire.Done.ExitCode & 0xff, Exiting: wire.Done.Exiting || wire.Done.Broken != "", Broken: bound(wire.Done.Broken)}
@@ -147,9 +149,10 @@ func bound(text string) string {
 	return strings.ToValidUTF8(text[:maxCause], "") + "…"
 }
 
-func checkDisplay(data map[string]json.RawMessage, id string) error {
+// checkDisplay checks what a kernel shows; the data may be empty where the message says more.
+func checkDisplay(data map[string]json.RawMessage, id string, more bool) error {
 	switch {
-	case len(data) == 0 || len(data) > maxTypes:
+	case len(data) == 0 && !more || len(data) > maxTypes:
 		return fmt.Errorf("a display has %d types; 1 to %d are allowed", len(data), maxTypes)
 	case len(id) > yurt.MaxNameBytes || strings.ContainsFunc(id, unicode.IsControl):
 		return errors.New("a display's id is too long or holds control characters")
@@ -173,8 +176,16 @@ type Displays struct {
 	byID map[string]int
 }
 
-// Add takes one more. What updates a display of this execution takes its place.
+// Add takes one more. What updates a display of this execution takes its place; what clears takes
+// the place of all before it.
 func (d *Displays) Add(e yurt.DisplayEvent) {
+	if e.Clear {
+		d.List, d.Main, d.size, d.byID = nil, nil, 0, nil
+	}
+	d.Cut = d.Cut || e.Cut
+	if len(e.Data) == 0 {
+		return
+	}
 	size := 0
 	for name, value := range e.Data {
 		size += len(name) + len(value)

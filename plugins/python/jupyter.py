@@ -19,6 +19,7 @@ import types
 import kernel as host
 
 OURSELVES = sys.modules["__main__"], sys.modules.pop("kernel")  # the user's code takes the names
+host.OURSELVES = host
 
 INSTALL = (
     'the template chooses ipykernel as the kernel of Python, and has none that works: put "ipykernel" into '
@@ -119,6 +120,8 @@ class Jupyter(host.Kernel):
         if kind in ("display_data", "update_display_data", "execute_result"):
             name = (content.get("transient") or {}).get("display_id")
             host.publish(content["data"], kind == "execute_result", name, kind == "update_display_data")
+        elif kind == "clear_output":
+            host.clear_output(content.get("wait", False))
         elif kind == "error":
             try:
                 sys.stderr.write("\n".join(plain(content["traceback"])) + "\n")
@@ -182,6 +185,8 @@ def start(kernel):
     made = Kernel.instance(config=config, session=Messages(), log=logging.getLogger("ipykernel"), **options)
     made.io_loop = IOLoop.current()
     made.shell.extension_manager.load_extension("storemagic")
+    host.rich().enrich(made.shell)
+    sys.meta_path.insert(0, host.Fitted(["PIL.ImageShow"]))
     if not os.environ.get("MPLBACKEND"):
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     sys.path.insert(0, "")

@@ -20,6 +20,15 @@ var jupyter []byte
 //go:embed display.py
 var display []byte
 
+//go:embed media.py
+var media []byte
+
+//go:embed rich.py
+var rich []byte
+
+//go:embed charts.py
+var charts []byte
+
 //go:embed pretty.py
 var pretty []byte
 
@@ -51,6 +60,9 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "defines.py", Data: defines, Mode: 0o644},
 			{Path: "report.py", Data: report, Mode: 0o644},
 			{Path: "display.py", Data: display, Mode: 0o644},
+			{Path: "media.py", Data: media, Mode: 0o644},
+			{Path: "rich.py", Data: rich, Mode: 0o644},
+			{Path: "charts.py", Data: charts, Mode: 0o644},
 			{Path: "pretty.py", Data: pretty, Mode: 0o644},
 			{Path: "syntax.py", Data: syntax, Mode: 0o644},
 			{Path: "shell.py", Data: shell, Mode: 0o644},

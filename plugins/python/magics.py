@@ -779,10 +779,12 @@ def load_extension(text):
 
 @line("config")
 def configure(text):
-    """Has one effect: InteractiveShell.ast_node_interactivity."""
+    """Has two effects: InteractiveShell.ast_node_interactivity, and InlineBackend.figure_formats."""
     name, given, value = text.replace(" ", "").partition("=")
     if given and name.endswith(".ast_node_interactivity"):
         host.KERNEL.shell.ast_node_interactivity = value.strip("'\"")
+    elif given and name.endswith((".figure_format", ".figure_formats")):
+        host.rich().set_matplotlib_formats(*(one.strip("'\"") for one in value.strip("{}[]()").split(",") if one))
 
 
 @line("precision")

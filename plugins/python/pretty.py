@@ -178,6 +178,10 @@ class Printer:
 def how(value):
     """The function that writes the value: the first that a class of it has."""
     for cls in type(value).__mro__:
+        if NAMED:
+            named = NAMED.pop((cls.__module__, cls.__name__), None)
+            if named is not None:
+                KNOWN[cls] = named
         known = KNOWN.get(cls)
         if known is not None:
             return known
@@ -383,6 +387,7 @@ KNOWN = {
     collections.Counter: constructor(lambda v: ((dict(v.most_common()),) if v else (), {})),
     collections.UserList: constructor(lambda v: ((v.data,), {})),
 }
+NAMED = {}  # of classes that were not imported yet when a function was registered for them, by module and name
 
 
 def pretty(value, limit):
@@ -394,3 +399,11 @@ def pretty(value, limit):
     except Enough:
         whole = False
     return "".join(p.written)[:limit], whole
+
+
+def furnish(module, limit, for_type):
+    """Gives IPython.lib.pretty, where IPython is not installed, its functions."""
+    module.pretty = lambda obj, *ignored, **options: pretty(obj, limit)[0]
+    module.pprint = lambda obj, *ignored, **options: print(pretty(obj, limit)[0])
+    module.PrettyPrinter = module.RepresentationPrinter = Printer
+    module.for_type = for_type

@@ -43,13 +43,13 @@ SELF = sys._getframe().f_code.co_filename
 
 MAX_ENVELOPE = 8 << 20  # bytes of a result
 MAX_DISPLAYS = 256  # of an execution; what is more is left out on the host
+MAX_DISPLAY = 15 << 20  # bytes of one: the host takes 16 MiB of all of an execution
 MAX_TYPES = 32  # of a display
 MAX_TYPE = 128  # characters of one's name
 MAX_DISPLAY_ID = 256  # bytes
 MAX_TEXT = 1 << 20  # characters of a plain-text representation
 MAX_STACK = 200
 MAX_MESSAGE = 16000
-MAX_ROWS = 1000  # of a data frame, as data
 EXIT_INTERRUPTED = 130
 
 RECALLED = ("_", "__", "___")  # the values of the last expressions

@@ -5,14 +5,7 @@ def explain(error):
     """The envelope of an error, after showing it on standard error. It answers
     whatever state the user's code has left the interpreter in."""
     try:
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
-        trace = standard("traceback").TracebackException(type(error), error, beyond_us(error.__traceback__))
-        prune(trace)
-        try:
-            flush()
-            sys.stderr.write("".join(trace.format()))
-        except Exception:  # standard error may be closed, or anything
-            pass
+        trace = show_traceback(error)
         return encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": stack(trace)}})
     except BaseException:
         return without_trace(error)
@@ -27,6 +20,19 @@ def explain_exit(exit):
         return encode({"error": {"type": "SystemExit", "message": message(exit), "stacktrace": stack(trace)}})
     except BaseException:
         return without_trace(exit)
+
+
+def show_traceback(error):
+    """Writes the traceback of an error to standard error, from the first line that is the user's, and returns it."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 1000))
+    trace = standard("traceback").TracebackException(type(error), error, beyond_us(error.__traceback__))
+    prune(trace)
+    try:
+        flush()
+        sys.stderr.write("".join(trace.format()))
+    except Exception:  # standard error may be closed, or anything
+        pass
+    return trace
 
 
 def without_trace(error):

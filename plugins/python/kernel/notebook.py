@@ -5,33 +5,155 @@ class Notebook:
     """Finds, where IPython is not installed, the part of it that shows things, and
     the backend of matplotlib that shows figures through here."""
 
-    MODULES = ("IPython", "IPython.display", "IPython.core", "IPython.core.display", "yurt_matplotlib")
+    FILES = {"IPython.core.display": "display.py", "IPython.lib.display": "media.py"}
+    PACKAGES = ("IPython", "IPython.core", "IPython.lib")
+    MODULES = PACKAGES + (
+        "IPython.display", "IPython.core.display", "IPython.core.display_functions", "IPython.core.getipython",
+        "IPython.core.interactiveshell", "IPython.lib.display", "IPython.lib.pretty", "yurt_matplotlib",
+    )  # fmt: skip
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.MODULES:
             return None
         from importlib.machinery import ModuleSpec
 
-        return ModuleSpec(name, self, is_package=name in ("IPython", "IPython.core"))
+        return ModuleSpec(name, self, is_package=name in self.PACKAGES)
 
     def create_module(self, spec):
         return None
 
     def exec_module(self, module):
-        if module.__name__ == "yurt_matplotlib":
+        name = module.__name__
+        if name == "yurt_matplotlib":
             from matplotlib.backends.backend_agg import FigureCanvasAgg, FigureManagerBase
 
             module.FigureCanvas, module.FigureManager = FigureCanvasAgg, FigureManagerBase
             module.show = lambda *ignored, **options: figures()
             return
-        module.get_ipython = builtins.get_ipython
         # What is asked for by libraries that find IPython imported, matplotlib among them.
         module.version_info, module.__version__ = (9, 0, 0, ""), "9.0.0"
-        if module.__name__.endswith("display"):
-            with open(os.path.join(HERE, "display.py"), "rb") as file:
-                exec(compile(file.read(), module.__name__, "exec"), module.__dict__)
-            module.display, module.update_display, module.DisplayHandle = display, update_display, DisplayHandle
-            module.publish_display_data = lambda data, *ignored, **options: publish(data)
+        module.get_ipython, module.InteractiveShell = builtins.get_ipython, InteractiveShell
+        if name == "IPython":
+            module.__getattr__ = submodule
+        elif name == "IPython.lib.pretty":
+            part("pretty.py").furnish(module, MAX_TEXT, rich().formatter().formatters["text/plain"].for_type)
+        elif "display" in name:
+            functions(module)
+        if name in self.FILES:
+            with open(os.path.join(HERE, self.FILES[name]), "rb") as file:
+                exec(compile(file.read(), name, "exec"), module.__dict__)
+        elif name == "IPython.display":
+            for path in self.FILES:
+                classes = vars(imported(path)).items()
+                module.__dict__.update((name, value) for name, value in classes if name[0] != "_" and not isinstance(value, type(sys)))
+            module.set_matplotlib_formats = rich().set_matplotlib_formats
+
+
+def submodule(name):
+    """A part of IPython that is used without an import of its own, as IPython.display may be."""
+    path = "IPython." + name
+    if path not in Notebook.MODULES:
+        raise AttributeError("module 'IPython' has no attribute %r: IPython is not installed, and this is what stands in for it" % name)
+    return imported(path)
+
+
+def imported(path):
+    __import__(path)
+    return sys.modules[path]
+
+
+class Shells(type):
+    def __instancecheck__(cls, other):
+        return other is builtins.get_ipython()
+
+
+class InteractiveShell(metaclass=Shells):
+    """The class that code asks for the shell."""
+
+    @classmethod
+    def initialized(cls):
+        return True
+
+    @classmethod
+    def instance(cls, *ignored, **options):
+        return builtins.get_ipython()
+
+
+def functions(module):
+    """Gives a module the functions that show things."""
+    module.display, module.update_display, module.clear_output = display, update_display, clear_output
+    module.publish_display_data, module.DisplayHandle = publish_display_data, DisplayHandle
+
+
+class Formatters:
+    """get_ipython().display_formatter, which is read when code first asks it for something."""
+
+    def __getattr__(self, name):
+        return getattr(rich().formatter(), name)
+
+
+class Publisher:
+    """get_ipython().display_pub."""
+
+    def publish(self, data, metadata=None, *, transient=None, update=False, **ignored):
+        publish_display_data(data, metadata, transient=transient, update=update)
+
+    def clear_output(self, wait=False):
+        clear_output(wait)
+
+
+def its_own_instance(module):
+    """Has code that asks the real IPython for its shell get the one of this kernel."""
+    shell = module.InteractiveShell
+    shell.initialized = classmethod(lambda cls: True)
+    shell.instance = classmethod(lambda cls, *ignored, **options: builtins.get_ipython())
+
+
+def its_get_ipython(module):
+    module.get_ipython = builtins.get_ipython
+
+
+class Fitted:
+    """Fits modules into the notebook when they are imported."""
+
+    FUNCTIONS = {
+        "PIL.ImageShow": lambda module: rich().show_pictures(module),
+        "PIL.Image": lambda module: rich().show_saved(module),
+        "IPython.core.display_functions": functions,
+        "IPython.core.getipython": its_get_ipython,
+        "IPython.core.interactiveshell": its_own_instance,
+    }
+
+    def __init__(self, names):
+        self.names, self.loaders = set(names), {}
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.names or name in self.loaders:
+            return None
+        self.loaders[name] = None  # what the others find is asked for below
+        try:
+            for finder in sys.meta_path:
+                spec = finder.find_spec(name, path, target) if finder is not self and hasattr(finder, "find_spec") else None
+                if spec is not None and hasattr(spec.loader, "exec_module"):
+                    self.loaders[name], spec.loader = spec.loader, self
+                    return spec
+        finally:
+            if self.loaders[name] is None:
+                del self.loaders[name]
+        return None
+
+    def create_module(self, spec):
+        return self.loaders[spec.name].create_module(spec)
+
+    def exec_module(self, module):
+        name = module.__name__
+        loader = self.loaders.pop(name)
+        module.__loader__ = module.__spec__.loader = loader
+        loader.exec_module(module)
+        try:
+            self.FUNCTIONS[name](module)
+        except Exception:  # it is of a version that is made in another way, and stays as it is
+            pass
 
 
 class Backend:
@@ -64,9 +186,10 @@ def furnish(kernel):
     builtins.input = ask
     builtins.exit, builtins.quit = Leave("exit"), Leave("quit")
     shell = ZMQInteractiveShell()
+    shell.display_formatter, shell.display_pub, shell.colors = Formatters(), Publisher(), "nocolor"
     builtins.get_ipython = lambda: shell
     sys.path.insert(0, WORKSPACE)
-    sys.meta_path[:0] = [BACKEND, SOURCES]
+    sys.meta_path[:0] = [BACKEND, SOURCES, Fitted(Fitted.FUNCTIONS)]
     sys.meta_path.append(Notebook())
     adapt_asyncio()
 

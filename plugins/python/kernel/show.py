@@ -1,57 +1,11 @@
 """What an execution shows: the MIME types of a value, figures, and display()."""
 
 
-TEXTS = (
-    ("text/html", "_repr_html_"),
-    ("text/markdown", "_repr_markdown_"),
-    ("text/latex", "_repr_latex_"),
-    ("image/svg+xml", "_repr_svg_"),
-    ("image/png", "_repr_png_"),
-    ("image/jpeg", "_repr_jpeg_"),
-    ("application/pdf", "_repr_pdf_"),
-    ("application/json", "_repr_json_"),
-    ("application/javascript", "_repr_javascript_"),
-)
-
-
-def bundle(value):
-    """The MIME bundle of a value, and its metadata left out."""
-    if type(value) in SIMPLE:  # which have no other representation
+def bundle(value, include=None, exclude=None):
+    """The MIME bundle of a value. What is said about it, its metadata, is left out."""
+    if type(value) in SIMPLE and not include and not exclude:  # which have no other representation
         return {"text/plain": plain(value)}
-    data = {}
-    if not isinstance(value, type) and not hasattr_safe(value, "_yurt_canary_method_that_no_object_has_"):
-        data.update(called(value, "_repr_mimebundle_", include=None, exclude=None) or {})
-        for mime, method in TEXTS:
-            if mime not in data and hasattr_safe(value, method):
-                shown = called(value, method)
-                if shown is not None:
-                    data[mime] = shown
-        if type(value).__name__ == "Figure" and type(value).__module__ == "matplotlib.figure" and "image/png" not in data:
-            data["image/png"] = png(value)
-        frame_data(value, data)
-    if "text/plain" not in data:
-        data["text/plain"] = plain(value)
-    return data
-
-
-def hasattr_safe(value, name):
-    try:
-        return callable(getattr(value, name, None))
-    except Exception:
-        return False
-
-
-def called(value, method, **options):
-    """What a method of the value that makes a representation returns. One that fails
-    costs its own type and nothing else."""
-    try:
-        function = getattr(value, method, None)
-        if not callable(function):
-            return None
-        shown = function(**options)
-    except Exception:
-        return None
-    return shown[0] if isinstance(shown, tuple) and len(shown) == 2 else shown
+    return rich().formatter().format(value, include, exclude)[0]
 
 
 def plain(value):
@@ -71,7 +25,8 @@ PARTS = {}
 
 
 def part(name):
-    """The module in a file of ours, which is read when it is first needed."""
+    """The module in a file of ours, which is read when it is first needed. It finds this program
+    in the name host."""
     if name not in PARTS:
         module = type(sys)("yurt_" + name.partition(".")[0])
         with open(os.path.join(HERE, name), "rb") as file:
@@ -81,29 +36,22 @@ def part(name):
     return PARTS[name]
 
 
+def rich():
+    """The module of rich.py, which knows what a value has beside its text."""
+    module = part("rich.py")
+    module.host = OURSELVES
+    return module
+
+
 def only_defines(source, tree, name):
     """Whether the source only defines things, and a handler of that name among them."""
     return name in source and part("defines.py").only_defines(tree, name)
 
 
-def frame_data(value, data):
-    """A data frame as data: what is in it, with a schema, up to so many rows."""
-    if type(value).__module__.partition(".")[0] != "pandas" or type(value).__name__ != "DataFrame":
-        return
-    try:
-        data["application/vnd.dataresource+json"] = decode(value.head(MAX_ROWS).to_json(orient="table").encode())
-    except Exception:  # columns of the same name, or what has no JSON
-        pass
-
-
-def png(figure):
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", bbox_inches="tight")
-    return buffer.getvalue()
-
-
 def show(value, main=False, display_id=None, update=False):
-    publish(bundle(value), main, display_id, update)
+    data = bundle(value)
+    if data:
+        publish(data, main, display_id, update)
 
 
 def publish(data, main=False, display_id=None, update=False):
@@ -111,30 +59,50 @@ def publish(data, main=False, display_id=None, update=False):
     if KERNEL.shown is not None:
         KERNEL.shown.append(data)
         return
-    clean = {}
+    clean, cut = cleaned(data)
+    message = {"data": clean, "main": main, "update": update}
+    if display_id is not None:
+        message["display_id"] = str(display_id)
+    if cut:
+        message["cut"] = True
+    if clean:
+        tell(message)
+
+
+def tell(message):
+    """Tells the host of a display, and that it takes the place of all before it where that was asked for."""
+    if posix.getpid() != KERNEL.pid:
+        return
+    if CLEARED:
+        message["clear"] = True
+        CLEARED.clear()
+    line = encode({"id": KERNEL.current, "display": message})
+    if message.get("main"):  # nothing but the done comes after it, as a rule
+        KERNEL.held += line + b"\n"
+    else:
+        flush()
+        KERNEL.say(line)
+
+
+def cleaned(data):
+    """The types of a display as the host takes them, and whether any is left out for its size."""
+    clean, room, cut = {}, MAX_DISPLAY, False
     for mime, shown in data.items():
         mime = str(mime)
         if not is_type(mime) or len(clean) == MAX_TYPES:
             continue  # the host takes it for a forgery
         if isinstance(shown, (bytes, bytearray)):
             shown = binascii.b2a_base64(shown, newline=False).decode()
-        if mime.endswith("json") or isinstance(shown, str):
-            try:
-                clean[mime] = Raw(encode_value(shown))
-            except (TypeError, ValueError, RecursionError):
-                pass
-        else:
-            clean[mime] = str(shown)
-    message = {"data": clean, "main": main, "update": update}
-    if display_id is not None:
-        message["display_id"] = str(display_id)
-    if clean and posix.getpid() == KERNEL.pid:
-        line = encode({"id": KERNEL.current, "display": message})
-        if main:  # nothing but the done comes after it, as a rule
-            KERNEL.held += line + b"\n"
-        else:
-            flush()
-            KERNEL.say(line)
+        try:
+            text = encode_value(shown) if mime.endswith("json") or isinstance(shown, str) else encode(str(shown))
+        except (TypeError, ValueError, RecursionError):
+            continue
+        if len(text) > room:
+            cut = True
+            continue
+        room -= len(text)
+        clean[mime] = Raw(text)
+    return clean, cut
 
 
 def is_type(mime):
@@ -142,10 +110,20 @@ def is_type(mime):
 
 
 def encode_value(value):
-    text = dumps(value)
-    if len(text) > MAX_ENVELOPE * 2:
-        raise ValueError("too large")
-    return text.encode()
+    return dumps(value).encode()
+
+
+CLEARED = []  # not empty where the next display clears those before it
+
+
+def clear_output(wait=False):
+    """Takes back what this execution has shown: at once, or when it shows the next. Output stays."""
+    if KERNEL.shown is not None:
+        KERNEL.shown.clear()
+        return
+    CLEARED[:] = [True]
+    if not wait:
+        tell({"data": {}})
 
 
 def figures():
@@ -155,8 +133,7 @@ def figures():
         return
     try:
         for number in pyplot.get_fignums():
-            figure = pyplot.figure(number)
-            publish({"image/png": png(figure), "text/plain": plain(figure)})
+            show(pyplot.figure(number))
     finally:
         pyplot.close("all")
 
@@ -171,29 +148,46 @@ def figures_after_error():
 class DisplayHandle:
     """What display(…, display_id=…) returns: lets the display be shown anew."""
 
-    def __init__(self, display_id):
-        self.display_id = display_id
+    def __init__(self, display_id=None):
+        self.display_id = new_id() if display_id is None else display_id
 
-    def display(self, value, **options):
-        display(value, display_id=self.display_id, **options)
+    def __repr__(self):
+        return "<DisplayHandle display_id=%s>" % self.display_id
 
-    def update(self, value, **options):
-        update_display(value, display_id=self.display_id, **options)
+    def display(self, obj, **options):
+        display(obj, display_id=self.display_id, **options)
+
+    def update(self, obj, **options):
+        update_display(obj, display_id=self.display_id, **options)
 
 
-def display(*values, display_id=None, raw=False, update=False, **ignored):
+def new_id():
+    return binascii.hexlify(os.urandom(16)).decode()
+
+
+def display(*objs, include=None, exclude=None, transient=None, display_id=None, raw=False, clear=False, update=False, **ignored):
     """Shows values in as many MIME types as they have, as in a notebook."""
+    display_id = display_id or (transient or {}).get("display_id")
     if display_id is True:
-        display_id = binascii.hexlify(os.urandom(8)).decode()
+        display_id = new_id()
     elif display_id is not None and not (str(display_id).isprintable() and len(str(display_id).encode()) <= MAX_DISPLAY_ID):
         raise ValueError("a display_id has at most %d bytes, and no control characters" % MAX_DISPLAY_ID)
-    for value in values:
-        if raw:
-            publish(value, display_id=display_id, update=update)
-        else:
-            show(value, display_id=display_id, update=update)
+    if update and display_id is None:
+        raise TypeError("display_id required for update_display")
+    if clear:
+        clear_output(wait=True)
+    for value in objs:
+        data = value if raw else bundle(value, include, exclude)
+        if data:  # nothing where it showed itself
+            publish(data, display_id=display_id, update=update)
     return DisplayHandle(display_id) if display_id is not None else None
 
 
-def update_display(value, *, display_id, **options):
-    display(value, display_id=display_id, update=True, **options)
+def update_display(obj, *, display_id, **options):
+    options["update"] = True
+    display(obj, display_id=display_id, **options)
+
+
+def publish_display_data(data, metadata=None, *, transient=None, update=False, **ignored):
+    """Shows representations that are made already."""
+    publish(data, display_id=(transient or {}).get("display_id"), update=update)
