@@ -55,6 +55,13 @@ func (e *Executor) newKernelProcess(s *sandbox, id string) *kernelProcess {
 
 // startKernel starts a kernel for the context.
 func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process, err error) {
+	info, err := e.runtimes.RuntimeOf(e.ctx, c.key.language)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.ensureZygote(e.ctx, s, info); err != nil {
+		return nil, err
+	}
 	if err := e.untilStartable(s); err != nil {
 		return nil, err
 	}
@@ -73,7 +80,7 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 			p.Close()
 		}
 	}()
-	info, plan, err := e.planKernel(ctx, s, c.key.language, p.id)
+	plan, err := e.planKernel(ctx, s, info, p.id)
 	if err != nil {
 		return nil, err
 	}
@@ -117,17 +124,12 @@ func (e *Executor) untilStartable(s *sandbox) error {
 	}
 }
 
-func (e *Executor) planKernel(ctx context.Context, s *sandbox, language, id string) (yurt.RuntimeInfo, plugins.KernelPlan, error) {
-	info, err := e.runtimes.RuntimeOf(ctx, language)
-	if err != nil {
-		return info, plugins.KernelPlan{}, err
-	}
+func (e *Executor) planKernel(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, id string) (plugins.KernelPlan, error) {
 	tools, err := s.tools(info)
 	if err != nil {
-		return info, plugins.KernelPlan{}, err
+		return plugins.KernelPlan{}, err
 	}
-	plan, err := e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Kernel: s.kernel(language)})
-	return info, plan, err
+	return e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: info.Name, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Kernel: s.kernel(info.Name)})
 }
 
 // kernel names the interpreter that the template chooses for contexts of the language; "" is

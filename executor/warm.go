@@ -31,7 +31,7 @@ func (e *Executor) warmLater(s *sandbox, to purpose) {
 func (e *Executor) warmUp(ctx context.Context, s *sandbox) {
 	template := s.record.Spec.Template
 	waits := s.record.Warm && template.WarmPool.Interpreter
-	if len(template.Runtimes) == 0 || !waits && len(template.Preload) == 0 {
+	if len(template.Runtimes) == 0 || !waits && !s.importsAhead(template.Runtimes[0]) {
 		return
 	}
 	info, err := e.runtimes.RuntimeOf(ctx, template.Runtimes[0])
@@ -58,6 +58,12 @@ func (s *sandbox) preload(language string) []string {
 		return nil
 	}
 	return template.Preload
+}
+
+// importsAhead reports whether a zygote of the language imports more than an interpreter has loaded
+// anyway: modules that the template names, or the kernel that it chooses.
+func (s *sandbox) importsAhead(language string) bool {
+	return len(s.preload(language)) > 0 || s.kernel(language) != ""
 }
 
 // templateLayer returns the packages of the template for code in the language, as far as they

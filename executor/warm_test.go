@@ -154,7 +154,7 @@ func TestPreload(t *testing.T) {
 	if r := execute(t, e, s.ID, python("", inFolder)); r.Stdout != "0 False False\n/workspace/app/decimal.py\n" {
 		t.Errorf("a project: %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
 	}
-	if r := execute(t, e, s.ID, cell(imported)); !strings.HasPrefix(r.Stdout, "0 False False\n"+library) {
+	if r := execute(t, e, s.ID, cell(imported)); !strings.HasPrefix(r.Stdout, "1 True True\n"+library) {
 		t.Errorf("a kernel: %q, stderr %q", r.Stdout, r.Stderr)
 	}
 	if r := execute(t, e, s.ID, python(imported, own("decimal.txt"))); !strings.HasPrefix(r.Stdout, "1 True True\n") {
@@ -162,6 +162,29 @@ func TestPreload(t *testing.T) {
 	}
 	if r := execute(t, e, s.ID, python(imported, own("decimal.py"))); r.Stdout != "0 False False\n/workspace/decimal.py\n" {
 		t.Errorf("a module of the user's: %q, stderr %q", r.Stdout, r.Stderr)
+	}
+}
+
+// TestFirstCellFindsPreload: the first code in a sandbox that was just made waits for the interpreter
+// that imports what its template names, and is a fork of it. Code that is in a context already, or a
+// module of the user's, is not.
+func TestFirstCellFindsPreload(t *testing.T) {
+	e := rig.Executor(t)
+	executor.GrantZygotes(e, patience(t))
+	preloading := func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"decimal"} }
+	s := create(t, e, preloading)
+	const code = "import sys; print(" + isFork + ", 'decimal' in sys.modules)"
+	for _, name := range []string{"default", "another"} {
+		if r := execute(t, e, s.ID, cell(code, func(s *yurt.ExecutionSpec) { s.ContextName = name })); r.Stdout != "1 True\n" {
+			t.Errorf("context %s: stdout %q, want a fork with the module imported; stderr %q", name, r.Stdout, r.Stderr)
+		}
+	}
+	s = create(t, e, preloading)
+	mine := cell("import decimal; print(decimal.__file__)", func(s *yurt.ExecutionSpec) {
+		s.Files = []yurt.SourceFile{{Path: "decimal.py", Data: []byte("mine = 1")}}
+	})
+	if r := execute(t, e, s.ID, mine); r.Stdout != "/workspace/decimal.py\n" {
+		t.Errorf("beside a module of the user's, stdout is %q, want that module's file; stderr %q", r.Stdout, r.Stderr)
 	}
 }
 

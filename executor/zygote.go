@@ -20,7 +20,7 @@ const (
 	// zygoteTimeout bounds how long a zygote may take to be ready, and preloadTimeout one that
 	// is to import something; nothing else is started in the sandbox meanwhile.
 	zygoteTimeout  = 2 * time.Second
-	preloadTimeout = 20 * time.Second
+	preloadTimeout = 60 * time.Second
 )
 
 // forkable returns the language whose zygote can start the job as a fresh interpreter would
@@ -38,13 +38,30 @@ func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) 
 	return ""
 }
 
-// forkableKernel is forkable for a kernel, which is the runtime's own. Where modules were imported
-// ahead a kernel begins without them: executions in it may bring other versions.
+// forkableKernel is forkable for a kernel. The zygote was told which kernel the template chooses,
+// and answers that it cannot be that one where so it is.
 func (e *Executor) forkableKernel(s *sandbox, info yurt.RuntimeInfo) string {
-	if len(s.record.Spec.Template.Preload) > 0 || s.kernel(info.Name) != "" || !e.forks(s, info) {
+	if !e.forks(s, info) {
 		return ""
 	}
 	return info.Name
+}
+
+// ensureZygote starts the zygote of a kernel that is about to start, where it imports ahead what the
+// kernel would import itself.
+func (e *Executor) ensureZygote(ctx context.Context, s *sandbox, info yurt.RuntimeInfo) error {
+	if !s.importsAhead(info.Name) || !e.forks(s, info) {
+		return nil
+	}
+	if _, err := e.templateLayers(ctx, s); err != nil { // the zygote imports from there
+		return err
+	}
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if id := s.zygotes.wanted(info.Name); id != "" {
+		e.startOrForget(s, info.Name, id)
+	}
+	return nil
 }
 
 // forks reports whether zygotes of the runtime can be in the sandbox, in which nothing that
@@ -95,7 +112,7 @@ func (e *Executor) prepareZygote(r *run) {
 		return
 	}
 	after := zygoteAfter
-	if len(r.sandbox.preload(r.language)) > 0 {
+	if r.sandbox.importsAhead(r.language) {
 		after = 1
 	}
 	if id := r.sandbox.zygotes.due(r.language, after); id != "" {
@@ -110,6 +127,11 @@ func (e *Executor) addZygote(s *sandbox, language, id string) {
 		return
 	}
 	defer s.gate.Unlock()
+	e.startOrForget(s, language, id)
+}
+
+// startOrForget is addZygote where the gate is held.
+func (e *Executor) startOrForget(s *sandbox, language, id string) {
 	if s.lives() != nil || s.paused() {
 		return
 	}
@@ -150,7 +172,7 @@ func (s *sandbox) quiet() bool {
 // startZygote starts one and waits until it is ready.
 func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Output, err error) {
 	timeout, modules := e.zygoteTimeout, s.preload(language)
-	if len(modules) > 0 {
+	if s.importsAhead(language) {
 		timeout = preloadTimeout
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
@@ -168,7 +190,7 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	if err != nil {
 		return nil, err
 	}
-	plan, err := e.runtimes.PlanZygote(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Preload: modules})
+	plan, err := e.runtimes.PlanZygote(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Preload: modules, Kernel: s.kernel(language)})
 	if err != nil {
 		return nil, err
 	}

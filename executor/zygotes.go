@@ -76,6 +76,18 @@ func (z *zygotes) due(language string, after int) string {
 	return zygoteName(language, one.number+1)
 }
 
+// wanted returns the name of the zygote that may be started before a process of the language; ""
+// if one is there, or there were too many.
+func (z *zygotes) wanted(language string) string {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	one := z.of(language)
+	if one.id != "" || one.tries >= zygoteTries {
+		return ""
+	}
+	return zygoteName(language, one.number+1)
+}
+
 func zygoteName(language string, number int) string {
 	return zygotePrefix + language + "-" + strconv.Itoa(number)
 }

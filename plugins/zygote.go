@@ -37,7 +37,8 @@ const ZygoteReady = "ready"
 //
 // What it has imported for [KernelRequest.Preload] its forks have imported when they begin. It
 // refuses where a file of the user's would have been imported instead, and has generators of
-// random numbers begin anew in each.
+// random numbers begin anew in each. Kernels are forked as well, of the kind that
+// [KernelRequest.Kernel] names, and begin with the same modules.
 //
 // A zygote has one thread. No process of the same user can trace it once it is ready, and
 // none exists before. When the socket ends it exits.
@@ -70,7 +71,7 @@ func (s *serverV1) PlanZygote(ctx context.Context, req *proto.KernelRequest) (re
 		return nil, errorToWire(yurt.Errorf(yurt.CodeNotSupported, "%w", errNoZygote))
 	}
 	plan, err := planner.PlanZygote(ctx, KernelRequest{
-		Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Preload: req.GetPreload(),
+		Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Preload: req.GetPreload(), Kernel: req.GetKernel(),
 	})
 	if err != nil {
 		return nil, errorToWire(err)
@@ -80,7 +81,7 @@ func (s *serverV1) PlanZygote(ctx context.Context, req *proto.KernelRequest) (re
 
 // PlanZygote asks a runtime in another process.
 func (c *clientV1) PlanZygote(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	res, err := c.rpc.PlanZygote(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Preload: req.Preload}, callOptions()...)
+	res, err := c.rpc.PlanZygote(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Preload: req.Preload, Kernel: req.Kernel}, callOptions()...)
 	if err != nil {
 		return KernelPlan{}, err
 	}

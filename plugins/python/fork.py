@@ -29,6 +29,7 @@ PR_SET_DUMPABLE = 4
 MAX_PACKET = 256 << 10
 MAX_FDS = 32
 PyCF_ONLY_AST = 0x400  # as ast has it
+PROGRAMS = {"ipykernel": "jupyter.py", "ipython": "ipython.py"}  # of the kernels that a template can choose
 TPFLAGS_HAVE_GC = 1 << 14
 
 
@@ -117,10 +118,14 @@ def await_request(asked, zygote, before):
         os._exit(1)
     if flags & (_socket.MSG_TRUNC | _socket.MSG_CTRUNC):
         os._exit(1)
-    zygote.sendmsg([b"k" if b"/kernel.py\0" in packet else b"r"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed(fds[:1]))])
+    zygote.sendmsg([b"k" if is_kernel(packet) else b"r"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed(fds[:1]))])
     zygote.close()
     asked.detach()
     return packet, fds
+
+
+def is_kernel(packet):
+    return any(b"/%s\0" % name in packet for name in (b"kernel.py", b"jupyter.py", b"ipython.py"))
 
 
 def answer(spare):
@@ -232,14 +237,17 @@ def same_site():
     return not os.path.isdir(site.getusersitepackages())
 
 
-def preload(names):
-    """Imports the modules, and returns the names at the top of all that came with them.
-    What they say while they are imported is for the log."""
+def preload(kernel, names):
+    """Imports the modules, and all that the kernel needs, and returns the names at the top of all
+    that came with them. What they say while they are imported is for the log."""
+    if not kernel and not names:
+        return set()
     before = set(sys.modules)
     script, stdout = sys.path.pop(0), os.dup(1)
     os.dup2(2, 1)
-    for name in names:
-        __import__(name)
+    ahead = {}
+    exec(program("ahead.py"), ahead)
+    ahead["prepare"](kernel, names)
     os.dup2(stdout, 1)
     os.close(stdout)
     sys.path.insert(0, script)
@@ -381,9 +389,21 @@ def run_harness():
 
 
 def run_kernel():
-    """Becomes a kernel."""
+    """Becomes a kernel of ours."""
     buffer()
     exec(KERNEL_PROGRAM, globals())
+
+
+def run_chosen():
+    """Becomes the kernel that the template chooses: a program that imports kernel.py."""
+    buffer()
+    ours = type(sys)("kernel")
+    ours.__file__ = os.path.join(sys.path.pop(0), "kernel.py")
+    sys.modules["kernel"] = ours
+    exec(KERNEL_PROGRAM, ours.__dict__)
+    theirs = sys.modules["__main__"] = type(sys)("__main__")
+    theirs.__file__ = __file__
+    exec(CHOSEN_PROGRAM, theirs.__dict__)
 
 
 def buffer():
@@ -404,8 +424,10 @@ LIMITS = sorted(value for name, value in vars(resource).items() if name.startswi
 atexit.register(leave_rest)
 exec(program("memory.py"))
 del sys.modules["resource"], sys.modules["atexit"]
-PRELOADED = preload(sys.argv[1:])
+CHOSEN = sys.argv[1]  # the kernel that the template chooses; empty for ours
+PRELOADED = preload(CHOSEN, sys.argv[2:])
 HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")
+CHOSEN_PROGRAM = program(PROGRAMS[CHOSEN]) if CHOSEN else None
 ZYGOTE = sys.modules["__main__"]  # keeps what leave_rest needs alive
 REST = rest()
 sys.orig_argv = orphan()
@@ -414,5 +436,7 @@ __file__ = sys.argv[0]
 sys.path[0], NAME = os.path.split(__file__)
 if NAME == "kernel.py":
     run_kernel()
+elif NAME in PROGRAMS.values():
+    run_chosen()
 else:
     run_harness()

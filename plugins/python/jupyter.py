@@ -189,6 +189,8 @@ def start(kernel):
     sys.meta_path.insert(0, host.Fitted(["PIL.ImageShow"]))
     if not os.environ.get("MPLBACKEND"):
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    if "matplotlib" in sys.modules:  # imported before the fork of this process
+        sys.modules["matplotlib"].rcParams["backend"] = os.environ["MPLBACKEND"]
     sys.path.insert(0, "")
     return made
 

@@ -18,6 +18,9 @@ var fork []byte
 //go:embed memory.py
 var memory []byte
 
+//go:embed ahead.py
+var ahead []byte
+
 // The run that a zygote rehearses; as main.py and spec.json of a run.
 const (
 	rehearsal     = "print()\n"
@@ -33,21 +36,26 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "zygote.py", Data: zygote, Mode: 0o644},
 			{Path: "fork.py", Data: fork, Mode: 0o644},
 			{Path: "memory.py", Data: memory, Mode: 0o644},
+			{Path: "ahead.py", Data: ahead, Mode: 0o644},
 			program("harness.py", handlers, harness),
 			kernelProgram(),
 			{Path: "main.py", Data: []byte(rehearsal), Mode: 0o644},
 			{Path: "spec.json", Data: []byte(rehearsalSpec), Mode: 0o644},
 		},
-		Argv: append([]string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "zygote.py")}, req.Preload...),
+		Argv: append([]string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "zygote.py"), req.Kernel}, req.Preload...),
 		Env: map[string]string{ // as that of a run, which inherits what Python makes of it
 			"PYTHONUNBUFFERED": "1",
 			"PYTHONUTF8":       "1",
 		},
 	}
+	if req.Kernel == ipykernel {
+		plan.Files = append(plan.Files, plugins.File{Path: "jupyter.py", Data: jupyter, Mode: 0o644})
+	}
 	if len(req.Preload) > 0 { // libraries for arrays start threads when they are loaded, which a fork does not have
 		for _, name := range []string{"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"} {
 			plan.Env[name] = "1"
 		}
+		plan.Env["JE_ARROW_MALLOC_CONF"] = "background_thread:false" // of pyarrow, which pandas imports
 	}
 	return plan, nil
 }

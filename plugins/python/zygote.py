@@ -1,6 +1,6 @@
 """Becomes fork.py, an interpreter that waits.
 
-    python3 zygote.py [MODULE…]
+    python3 zygote.py KERNEL [MODULE…]
 
 It is a file of its own because Python keeps, for as long as a program runs, what it made of
 the program's text, and a fork that ends would copy that to free it.

@@ -22,7 +22,7 @@ func TestPreloadedLibraries(t *testing.T) {
 	template := pythonTemplate(t)
 	template.RootFS.HostPaths = append(template.RootFS.HostPaths, libraries)
 	template.Env = map[string]string{"PYTHONPATH": libraries}
-	template.Preload = []string{"numpy", "numpy.random", "pandas"}
+	template.Preload = []string{"numpy", "numpy.random", "pandas", "matplotlib.pyplot"}
 	s, err := e.CreateSandbox(t.Context(), yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources})
 	if err != nil {
 		t.Fatalf("creating a sandbox: %v", err)
@@ -51,6 +51,10 @@ func TestPreloadedLibraries(t *testing.T) {
 	}
 	if same := run("import numpy, random; numpy.random.seed(1); a = numpy.random.random(); numpy.random.seed(1); print(a == numpy.random.random())"); same != "True\n" {
 		t.Errorf("a seed of the run's own: %q", same)
+	}
+	plot := session{e, s.ID}.run(t, "import sys\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as plt\n_ = plt.plot([1, 2])")
+	if plot.Stdout != "True\n" || plot.Error != nil || len(plot.Displays) != 1 || plot.Displays[0]["image/png"] == nil {
+		t.Errorf("a plot in a context: stdout %q, want the module imported; displays %d, want a PNG; error %+v, stderr %q", plot.Stdout, len(plot.Displays), plot.Error, plot.Stderr)
 	}
 	if table := run("import pandas; print(pandas.DataFrame({'a': [1, 2]}).describe().loc['mean'].to_dict())"); table != "{'a': 1.5}\n" {
 		t.Errorf("a table: %q", table)

@@ -170,6 +170,13 @@ class Backend:
             os.environ[self.NAME], self.set = "module://yurt_matplotlib", True
         return None
 
+    def adopt(self):
+        """Has matplotlib take it that was imported before the fork of this process, when it had
+        chosen none yet."""
+        matplotlib = sys.modules.get("matplotlib")
+        if matplotlib is not None:
+            matplotlib.rcParams["backend"] = os.environ.get(self.NAME) or "module://yurt_matplotlib"
+
     def forget(self):
         if self.set:
             os.environ.pop(self.NAME, None)
@@ -192,6 +199,7 @@ def furnish(kernel):
     sys.meta_path[:0] = [BACKEND, SOURCES, Fitted(Fitted.FUNCTIONS)]
     sys.meta_path.append(Notebook())
     adapt_asyncio()
+    BACKEND.adopt()
 
 
 class Stdin(io.TextIOWrapper):

@@ -1,0 +1,66 @@
+"""Part of fork.py: what is done ahead, before any fork: modules are imported, and what they make
+once for a whole process is made."""
+
+import os
+import sys
+
+# What the kernels that a template can choose import themselves.
+OF_KERNELS = {
+    "ipykernel": (
+        "asyncio", "logging", "signal", "socket", "ipykernel.ipkernel", "ipykernel.zmqshell", "jupyter_client.session",
+        "tornado.platform.asyncio", "traitlets.config", "IPython.extensions.storemagic",
+    ),
+}
+
+
+def prepare(kernel, names):
+    """Imports all of it. A kernel that cannot be imported says so itself when it starts."""
+    private = private_settings() if names else None
+    try:
+        for name in OF_KERNELS.get(kernel, ()):
+            try:
+                __import__(name)
+            except ImportError:
+                pass
+        for name in names:
+            __import__(name)
+        if "matplotlib.pyplot" in sys.modules:
+            draw()
+    finally:
+        if private is not None:
+            forget_settings(private)
+
+
+def private_settings():
+    """Gives matplotlib a directory of its own for its settings and its list of fonts: the one that
+    forks have may hold files of the user's code."""
+    import tempfile
+
+    directory = os.environ["MPLCONFIGDIR"] = tempfile.mkdtemp(prefix="yurt-")
+    return directory
+
+
+def forget_settings(directory):
+    """Has matplotlib look for its directory anew in each fork."""
+    import shutil
+
+    shutil.rmtree(directory, ignore_errors=True)
+    del os.environ["MPLCONFIGDIR"]
+    matplotlib = sys.modules.get("matplotlib")
+    for name in ("get_configdir", "get_cachedir"):
+        function = getattr(matplotlib, name, None)
+        original = getattr(function, "__wrapped__", None)
+        if original is not None:
+            setattr(matplotlib, name, original)
+
+
+def draw():
+    """Draws a figure, by which matplotlib loads its fonts and its renderer. It chooses no backend."""
+    import io
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    figure.add_subplot().plot([1, 2])
+    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
