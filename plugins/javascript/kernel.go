@@ -14,6 +14,9 @@ var kernel []byte
 //go:embed cell.mjs
 var cell []byte
 
+//go:embed complete.mjs
+var complete []byte
+
 //go:embed display.mjs
 var display []byte
 
@@ -39,6 +42,7 @@ func KernelPlan(req plugins.KernelRequest, args ...string) plugins.KernelPlan {
 		Files: []plugins.File{
 			program("kernel.mjs", kernel),
 			{Path: "cell.mjs", Data: cell, Mode: 0o644},
+			{Path: "complete.mjs", Data: complete, Mode: 0o644},
 			{Path: "display.mjs", Data: display, Mode: 0o644},
 			{Path: "places.mjs", Data: places, Mode: 0o644},
 			{Path: "reload.mjs", Data: reload, Mode: 0o644},

@@ -25,6 +25,7 @@ import vm from "node:vm";
 import { Worker } from "node:worker_threads";
 import { rewrite } from "./cell.mjs";
 import { parse as parseCode } from "./syntax.mjs";
+import { complete, inspect } from "./complete.mjs";
 import { bundleOf, newDisplay } from "./display.mjs";
 import { original, remember, traceStacks } from "./places.mjs";
 import { importer, requireFrom } from "./reload.mjs";
@@ -200,6 +201,10 @@ async function answer(request) {
   }
   kernel.current = request.id;
   kernel.answer = null;
+  if (request.ask) {
+    finish(0, `{"result":${stringify(request.ask === "inspect" ? inspect(request.code, request.cursor) : complete(request.code, request.cursor))}}`, false);
+    return done();
+  }
   await stdin.closing;
   const restore = prepare(request);
   let code = 0;
