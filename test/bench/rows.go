@@ -58,6 +58,10 @@ func benches() []bench {
 			goal: goal{"p50 ≤ 3 ms, ≥ 3 × faster than ipykernel", func(r Row) bool { return r.P50 <= 3 && r.Peers["ipykernel"].Ratio >= 3 }},
 		},
 		{name: "python-ipykernel", n: 200, pause: isolated, prepare: pythonIPykernel},
+		{
+			name: "typescript-stateful", n: 200, pause: isolated, prepare: typescriptStateful,
+			goal: goal{"p50 ≤ JavaScript's + 3 ms", func(r Row) bool { return r.P50 <= r.Peers["javascript"].P50+3 }},
+		},
 		{name: "handler-python", n: 200, pause: isolated, prepare: handlerPython},
 		{name: "handler-node", n: 200, pause: isolated, prepare: handlerNode},
 		{name: "lambda-python", n: 200, pause: isolated, prepare: lambdaPython, goal: goal{"p50 ≤ 3 ms", func(r Row) bool { return r.P50 <= 3 }}},
