@@ -41,6 +41,9 @@ var shell []byte
 //go:embed magics.py
 var magics []byte
 
+//go:embed extension.py
+var extension []byte
+
 //go:embed fonts.conf
 var fonts []byte
 
@@ -67,6 +70,7 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "syntax.py", Data: syntax, Mode: 0o644},
 			{Path: "shell.py", Data: shell, Mode: 0o644},
 			{Path: "magics.py", Data: magics, Mode: 0o644},
+			{Path: "extension.py", Data: extension, Mode: 0o644},
 			{Path: "fonts.conf", Data: fonts, Mode: 0o644},
 		},
 		Env: map[string]string{

@@ -161,6 +161,7 @@ def span(seconds):
 
 @line("time")
 def timed(text):
+    """Says how long a statement takes."""
     if not text.strip():
         return fail("%time takes a statement")
     return timed_run(text)
@@ -174,9 +175,10 @@ def timed_cell(text, body):
 def timed_run(source):
     import resource
 
+    codes = shell.compiled(source)
     before, begun = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     try:
-        return shell.run_text(source)
+        return shell.run_compiled(*codes)
     finally:
         wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF)
         user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
@@ -205,6 +207,7 @@ class TimeitResult:
 
 @line("timeit")
 def timeit(text, body=""):
+    """Says how long a statement takes on average: -n loops, -r runs, -o returns the result, -q prints nothing."""
     given, statement = options(text, "n:r:tcp:qov", "%timeit")
     repeat = number(given, "r", "7", "%timeit", 10000)
     setup, code = (statement, body) if body else ("", statement)
@@ -278,10 +281,10 @@ def profiled_cell(text, body):
     import io
     import pstats
 
-    profile, out = cProfile.Profile(), io.StringIO()
+    profile, out, codes = cProfile.Profile(), io.StringIO(), shell.compiled(body)
     try:
         profile.enable()
-        shell.run_text(body)
+        shell.run_compiled(*codes)
     finally:
         profile.disable()
         pstats.Stats(profile, stream=out).strip_dirs().sort_stats("time").print_stats()
@@ -301,6 +304,7 @@ def alias(command, text):
 @line("alias")
 def new_alias(text):
     if not text.strip():
+        print("Total number of aliases: %d" % len(ALIASES))
         return sorted(ALIASES.items())
     name, _, command = text.strip().partition(" ")
     if not command:
@@ -321,12 +325,8 @@ def lines_of_cell(text, body):
 
 @line("pip")
 def pip(text):
-    arguments = words(text)
-    if arguments[:1] == ["install"]:
-        code = host.install_packages(arguments)
-    else:
-        code = shell.run([sys.executable, "-m", "pip"] + arguments)
-    host.KERNEL.module.__dict__["_exit_code"] = code
+    """Runs pip; an installation is one into the session."""
+    host.KERNEL.module.__dict__["_exit_code"] = shell.system("%s -m pip %s" % (quoted(sys.executable), text))
 
 
 @line("uv", "conda", "mamba", "micromamba")
@@ -440,6 +440,7 @@ def change_directory(text):
 
 @line("dhist")
 def directories(text):
+    print("Directory history (kept in _dh)")
     for count, path in enumerate(host.KERNEL.module.__dict__.get("_dh", [os.getcwd()])):
         print("%d: %s" % (count, path))
 
@@ -485,23 +486,17 @@ def run_file(text):
     argv = ([given["m"]] if "m" in given else []) + words(rest)
     if not argv:
         return fail("%run takes the name of a file")
-    import runpy
-
     names = host.KERNEL.module.__dict__
     kept, main = sys.argv[:], sys.modules["__main__"]
-    shared = names if "i" in given else {}
+    sys.argv[:] = argv
     try:
         if "m" in given:
-            sys.argv[:] = argv
+            import runpy
+
             made = runpy.run_module(argv[0], run_name="__main__", alter_sys=False)
         else:
-            path = file_of(argv[0])
-            sys.argv[:] = [path] + argv[1:]
-            made = run_path(path, shared, "n" not in given)
-    except SystemExit as exit:
-        if exit.code not in (None, 0):
-            raise
-        return
+            sys.argv[0] = file_of(argv[0])
+            made = run_path(sys.argv[0], names if "i" in given else None, "n" not in given)
     finally:
         sys.argv[:], sys.modules["__main__"] = kept, main
     if made is not names:
@@ -517,30 +512,37 @@ def file_of(name):
 
 
 def run_path(path, names, main):
+    """Runs a file in these names, or else in those of a module of its own, and returns them."""
     with open(path, "rb") as file:
         data = file.read()
-    if path.endswith(".ipynb"):
-        cells = host.standard("json").loads(data)["cells"]
-        for each in cells:
-            if each.get("cell_type") == "code":
-                shell.run_text("".join(each["source"]))
-        return host.KERNEL.module.__dict__
-    if path.endswith(".ipy"):
-        shell.run_text(data.decode())
-        return host.KERNEL.module.__dict__
-    if names is host.KERNEL.module.__dict__:
-        exec(compile(data, os.path.abspath(path), "exec", 0, True), names)
-        return names
-    module = type(sys)("__main__" if main else os.path.splitext(os.path.basename(path))[0])
-    module.__file__, module.__builtins__ = path, host.builtins
-    sys.modules["__main__"] = module if main else sys.modules["__main__"]
+    shared = host.KERNEL.module.__dict__
+    if path.endswith((".ipynb", ".ipy")):
+        for source in cells_of(path, data):
+            shell.run_text(source)
+        return shared
+    code = compile(data, os.path.abspath(path), "exec", 0, True)
+    if names is None:
+        module = type(sys)("__main__" if main else os.path.splitext(os.path.basename(path))[0])
+        module.__file__, module.__builtins__ = path, host.builtins
+        sys.modules["__main__"] = module if main else sys.modules["__main__"]
+        KEPT.append(module)  # functions of it look for its names
+        names = module.__dict__
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     try:
-        exec(compile(data, os.path.abspath(path), "exec", 0, True), module.__dict__)
+        exec(code, names)
+    except SystemExit as exit:
+        if exit.code not in (None, 0):
+            raise
     finally:
         del sys.path[0]
-    KEPT.append(module)  # functions of it look for its names
-    return module.__dict__
+    return names
+
+
+def cells_of(path, data):
+    if path.endswith(".ipy"):
+        return [data.decode()]
+    cells = host.standard("json").loads(data)["cells"]
+    return ["".join(each["source"]) for each in cells if each.get("cell_type") == "code"]
 
 
 KEPT = []
@@ -584,10 +586,10 @@ def names_table(text):
     names = host.KERNEL.module.__dict__
     rows = [(name, type(names[name]).__name__, summary(names[name])) for name in found]
     first, second = (max(len(row[i]) for row in rows + [("Variable", "Type")]) for i in (0, 1))
-    head = "%s   %s   Data/Info" % ("Variable".ljust(first), "Type".ljust(second))
+    head = "%s   %s    Data/Info" % ("Variable".ljust(first), "Type".ljust(second))
     print(head + "\n" + "-" * len(head))
     for name, kind, info in rows:
-        print("%s   %s   %s" % (name.ljust(first), kind.ljust(second), info))
+        print("%s   %s    %s" % (name.ljust(first), kind.ljust(second), info))
 
 
 def summary(value):
@@ -828,7 +830,8 @@ def history(text):
     first = max(1, last - number(given, "l", "10", "%history", 10**9)) if "l" in given else 1
     wanted = ranges(rest, last) if rest.strip() else range(first, last)
     for n in wanted:
-        print("%4d: %s" % (n, inputs[n]) if "n" in given else inputs[n])
+        mark = "\n" if "\n" in inputs[n] else " "
+        print("%4d:%s%s" % (n, mark, inputs[n]) if "n" in given else inputs[n])
 
 
 def ranges(text, last):
@@ -902,7 +905,8 @@ def described(value, more):
     else:
         parts.append(("Docstring", inspect.getdoc(value) or "<no docstring>"))
     try:
-        parts.append(("File", inspect.getfile(value)))
+        path = inspect.getfile(value)
+        parts += [("File", path)] if path != host.SELF else []
     except (TypeError, OSError):
         pass
     if callable(value):

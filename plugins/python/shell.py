@@ -343,7 +343,19 @@ def system(command):
         if not rest.strip() or operator == "&&" and code != 0:
             return code
         command = rest
-    return script([interpreter(), "-c", command])
+    return script(argv_of(command))
+
+
+def argv_of(command):
+    """The command for the shell. Where it knows no python or pip it has those of this interpreter:
+    Debian's Python is python3."""
+    import shlex
+
+    before = ""
+    for name, program in ("python", ""), ("pip", " -m pip"):
+        if name in command and not any(os.access(os.path.join(path, name), os.X_OK) for path in os.environ.get("PATH", os.defpath).split(os.pathsep)):
+            before += '%s() { %s%s "$@"; }; ' % (name, shlex.quote(sys.executable), program)
+    return [interpreter(), "-c", before + command]
 
 
 def script(argv):
@@ -367,7 +379,7 @@ def output(command):
     given = Given()
     try:
         with Output() as out:
-            code = run([interpreter(), "-c", command], given.fd, out.fd, out.fd)
+            code = run(argv_of(command), given.fd, out.fd, out.fd)
             return code, out.text()
     finally:
         given.give_back()
@@ -461,6 +473,33 @@ class ZMQInteractiveShell:
         result.info = Cell(host.SOURCES.text)
         self.events.trigger("post_run_cell", result)
 
+    def show_more(self, tree):
+        """Has a cell show the values that ast_node_interactivity says."""
+        import ast
+
+        mode, last = self.ast_node_interactivity, len(tree.body) - 1
+        made = []
+        for number, node in enumerate(tree.body):
+            if isinstance(node, ast.Expr) and (mode == "all" and number < last or mode == "none"):
+                shown = ast.parse("get_ipython().shown(0)" if mode == "all" else "None; 0").body[0]
+                if mode == "all":
+                    shown.value.args[0] = node.value
+                    node.value = ast.fix_missing_locations(ast.copy_location(shown.value, node.value))
+                made.append(node)
+                if mode == "none" and number == last:
+                    made.append(ast.copy_location(ast.Pass(), node))
+                continue
+            made.append(node)
+            if mode == "last_expr_or_assign" and number == last and isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+                if isinstance(target, ast.Name):
+                    made.append(ast.fix_missing_locations(ast.copy_location(ast.Expr(ast.Name(target.id, ast.Load())), node)))
+        tree.body[:] = made
+
+    def shown(self, value):
+        if value is not None:
+            host.show(value)
+
     def find_magic(self, name, magic_kind="line"):
         """The function of a magic, or None."""
         return self.given[magic_kind].get(name) or host.magics_part().find(name, magic_kind)
@@ -473,7 +512,9 @@ class ZMQInteractiveShell:
     def run_line_magic(self, magic_name, line="", _stack_depth=1):
         name = magic_name.lstrip("%")
         function = self.find_magic(name)
-        if function is None or magic_name.startswith("%%"):
+        if magic_name.startswith("%") and self.find_magic(name, "cell") is not None:
+            raise UsageError("the cell magic %%%%%s stands in the first line of a cell, before all code" % name)
+        if function is None:
             host.magics_part().refuse(name, "line", self)
         return self.called(function, line)
 
@@ -559,21 +600,28 @@ class ZMQInteractiveShell:
     enable_gui = set_custom_exc = set_next_input
 
 
-def run_text(source, names=None):
-    """Runs source code that is a part of the cell, under its name and with its lines, and returns
-    the value of the last expression."""
-    kernel = host.KERNEL
+def run_text(source):
+    """Runs source code that is a part of the cell, and returns the value of the last expression."""
+    return run_compiled(*compiled(source))
+
+
+def compiled(source):
+    """The code of a part of the cell, under its name and with its lines: the body and the last expression."""
     whole = host.SOURCES.text
     at = whole.rfind(source.rstrip("\n")) if source.strip() else -1
     padding = "\n" * whole.count("\n", 0, at) if at > 0 else ""
-    filename = "<cell %d>" % kernel.count if at >= 0 else "<part of cell %d>" % kernel.count
+    filename = "<cell %d>" % host.KERNEL.count
     if at < 0:
+        filename = "<part of cell %d>" % host.KERNEL.count
         host.SOURCES.entries[filename] = (len(source), None, source.splitlines(True), filename)
-    body, last, _ = kernel.compile(padding + source, filename, None)
+    return host.KERNEL.compile(padding + source, filename, None)[:2]
+
+
+def run_compiled(body, last):
     value = None
     for code in (body, last):
         if code is not None:
-            value = eval(code, kernel.module.__dict__ if names is None else names)
+            value = eval(code, host.KERNEL.module.__dict__)
             if code.co_flags & host.COROUTINE:
-                value = kernel.finish(value)
+                value = host.KERNEL.finish(value)
     return value if last is not None else None

@@ -197,7 +197,10 @@ class Kernel(Loop):
                 posix._exit(1)
             figures_after_error()
             code = EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
-            return code, explain(error), False
+            envelope = explain(error)
+            if self.shell is not None:
+                self.shell.after(None, error)
+            return code, envelope, False
         finally:
             restore()
             BACKEND.forget()
@@ -313,6 +316,8 @@ class Kernel(Loop):
             tree, source = other
         except ValueError as error:  # NUL characters, before Python 3.12
             raise SyntaxError(str(error)) from None
+        if self.shell is not None and self.shell.ast_node_interactivity != "last_expr":
+            self.shell.show_more(tree)
         last, defined = None, handler is not None and only_defines(source, tree, handler["name"])
         if not defined and tree.body and isinstance(tree.body[-1], _ast.Expr) and not silenced(source, tree.body[-1]):
             last = _ast.Expression(tree.body.pop().value)

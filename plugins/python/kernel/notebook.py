@@ -198,6 +198,7 @@ def furnish(kernel):
     sys.path.insert(0, WORKSPACE)
     sys.meta_path[:0] = [BACKEND, SOURCES, Fitted(Fitted.FUNCTIONS)]
     sys.meta_path.append(Notebook())
+    sys.meta_path.append(Extensions())
     adapt_asyncio()
     BACKEND.adopt()
 

@@ -6,7 +6,7 @@ AUTOMAGIC = {
     "alias", "cat", "cd", "conda", "cp", "env", "history", "less", "ls", "lsmagic", "magic", "man", "matplotlib", "mkdir",
     "more", "mv", "pip", "precision", "pwd", "rm", "rmdir", "run", "time", "timeit", "uv", "who", "who_ls", "whos",
 }  # fmt: skip
-NO_ARGUMENTS = tuple("=,!()<>+*/%&|^.:[;")
+ASSIGNMENTS = "=", ","
 
 
 class ZMQInteractiveShell:
@@ -37,6 +37,37 @@ def magics_part():
     return module
 
 
+def user_shell():
+    """The shell, with all that there is of it."""
+    if KERNEL.shell is None:
+        builtins.get_ipython().events
+    return KERNEL.shell
+
+
+class Extensions:
+    """Finds, where IPython is not installed, the parts of it by which code adds magics."""
+
+    PACKAGES = ("IPython.utils",)
+    MODULES = PACKAGES + (
+        "IPython.core.error", "IPython.core.magic", "IPython.core.magic_arguments", "IPython.utils.capture", "IPython.utils.io",
+    )  # fmt: skip
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in self.MODULES:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self, is_package=name in self.PACKAGES)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        extension = part("extension.py")
+        extension.host = OURSELVES
+        module.__dict__.update(extension.names_of(module.__name__))
+
+
 def install_packages(argv):
     """Installs packages into the session, and returns an exit code: %pip, !pip and !python -m pip
     come here, with the arguments of pip. The first is "install"."""
@@ -47,7 +78,7 @@ def automagic(source, names):
     """The source as a magic, where it is a line that begins as one and means nothing in Python; else None."""
     line = source.strip()
     word, _, rest = line.partition(" ")
-    if word not in AUTOMAGIC or "\n" in line or word in names or rest.lstrip().startswith(NO_ARGUMENTS):
+    if word not in AUTOMAGIC or "\n" in line or word in names or rest.lstrip().startswith(ASSIGNMENTS):
         return None
     return "%" + line
 
