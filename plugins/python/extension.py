@@ -114,10 +114,6 @@ def parse_argstring(function, text, **ignored):
     return function.parser.parse_argstring(text)
 
 
-def get_ipython():
-    return host.user_shell()
-
-
 def names_of(module):
     """The names that a module of IPython's has here."""
     if module == "IPython.core.magic":
@@ -128,15 +124,10 @@ def names_of(module):
         return made
     if module == "IPython.core.magic_arguments":
         return {"argument": argument, "magic_arguments": magic_arguments, "parse_argstring": parse_argstring}
-    if module in ("IPython.core.interactiveshell", "ipykernel.zmqshell"):
-        shell = type(host.user_shell())
-        return {"InteractiveShell": shell, "ZMQInteractiveShell": shell}
     if module == "IPython.core.error":
         return {"UsageError": host.shell_part().UsageError, "IPythonCoreError": Exception, "StdinNotImplementedError": NotImplementedError}
     if module == "IPython.utils.capture":
         return {"capture_output": host.magics_part().Capture, "CapturedIO": host.magics_part().Captured}
     if module == "IPython.utils.io":
         return {"capture_output": host.magics_part().Capture}
-    if module == "IPython.core.getipython":
-        return {"get_ipython": get_ipython}
     return {}

@@ -66,6 +66,10 @@ class Shells(type):
     def __instancecheck__(cls, other):
         return other is builtins.get_ipython()
 
+    def __setattr__(cls, name, value):
+        """Has the one shell that there is take what code sets for all."""
+        setattr(user_shell(), name, value)
+
 
 class InteractiveShell(metaclass=Shells):
     """The class that code asks for the shell."""
