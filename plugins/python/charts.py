@@ -241,6 +241,7 @@ def line(artist, x, y, room):
 def scatter(artist, x, y, room):
     """Points, whose values matplotlib keeps as places on the axes."""
     places = artist.get_offsets()
+    places = places.filled(math.nan) if hasattr(places, "filled") else places  # what is masked is missing
     at = room.places(len(places))
     points = [[named(places[i][0], x), named(places[i][1], y)] for i in at]
     return {"type": SCATTER, "label": given(artist), "count": len(places), "points": points}

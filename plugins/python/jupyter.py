@@ -154,7 +154,7 @@ def start(kernel):
     from ipykernel.ipkernel import IPythonKernel
     from jupyter_client.session import Session
     from tornado.ioloop import IOLoop
-    from traitlets.config import Config
+    from traitlets.config import Application, Config
 
     class Messages(Session):
         """Tells the host what ipykernel sends, and nobody else."""
@@ -184,6 +184,7 @@ def start(kernel):
         options["shell_channel_thread"] = types.SimpleNamespace(parent_thread=threading.main_thread())
     made = Kernel.instance(config=config, session=Messages(), log=logging.getLogger("ipykernel"), **options)
     made.io_loop = IOLoop.current()
+    Application.instance().kernel = made  # where %matplotlib and %gui look for it
     made.shell.extension_manager.load_extension("storemagic")
     host.rich().enrich(made.shell)
     sys.meta_path.insert(0, host.Fitted(["PIL.ImageShow"]))

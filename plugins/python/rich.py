@@ -262,8 +262,11 @@ def chart_data(value):
     """A figure as data: its charts and their series."""
     if "matplotlib.figure" not in sys.modules or not isinstance(value, sys.modules["matplotlib.figure"].Figure):
         return None
+    warnings = host.standard("warnings")
     try:
-        return host.part("charts.py").figure_data(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return host.part("charts.py").figure_data(value)
     except Exception:  # of a library's version that is made in another way, or of a figure that is half made
         return None
 

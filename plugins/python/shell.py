@@ -440,6 +440,7 @@ class Cell:
 class ZMQInteractiveShell:
     """The shell, with all that there is of it."""
 
+    __module__ = "ipykernel.zmqshell"  # by which plotly knows a notebook
     kernel, config = True, {}
     ast_node_interactivity = "last_expr"
     autoawait = True

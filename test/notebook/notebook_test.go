@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -20,14 +21,17 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// frameData is what Yurt shows of a data frame beside what a notebook has: its rows as
-// data, for programs that read results.
-const frameData = "application/vnd.dataresource+json"
+// The types that Yurt shows beside those that a notebook has, for programs that read results:
+// the rows of a data frame, and the series of a figure.
+const (
+	frameData = "application/vnd.dataresource+json"
+	chartData = "application/vnd.yurt.chart+json"
+)
 
 // difference is a cell of which the two make something else, and why that is right.
 type difference struct {
 	why          string
-	yurt, theirs string // what both say, as [outcome.String] has it, each in part
+	yurt, theirs string // what both say, as [outcome.String] has it, each in part; # is the number of the cell
 	chosen       string // what ipykernel says where a template chooses it; empty for the same as theirs
 }
 
@@ -35,38 +39,41 @@ type difference struct {
 func differences() []difference {
 	const noInput = "EOFError: input(): nobody is there to answer"
 	return []difference{
-		{"the lines of a cause are those where it was raised, as Python has it", "ValueError: with a cause at 31:2 31:4", "ValueError: with a cause at 31:4 31:4", ""},
-		{"Python itself says what was not closed", "SyntaxError: '(' was never closed (<cell 32>, line 1", "SyntaxError: incomplete input", ""},
+		{"the lines of a cause are those where it was raised, as Python has it", "ValueError: with a cause at #:2 #:4", "ValueError: with a cause at #:4 #:4", ""},
+		{"Python itself says what was not closed", "SyntaxError: '(' was never closed (<cell #>, line 1", "SyntaxError: incomplete input", ""},
 		{"what ipykernel has beside the notebook is shown", "shows [text/plain]", "shows nothing", "shows [text/plain]"},
 		{"input() is served from the request's stdin; how is said where that has ended", noInput, "StdinNotImplementedError", noInput},
-		{"a frame is also shown as data, for programs", frameData, "shows [text/html text/plain]", ""},
-		{"a representation that fails costs its own type and nothing else", "shows [text/markdown text/plain]", "ValueError: no", ""},
-		{"what was shown stays in the result", "shows [text/plain] [text/plain]", "shows [text/plain]", "shows [text/plain] [text/plain]"},
+		{"a picture that code saves is also shown", "shows [image/jpeg image/png text/plain]", "shows nothing", ""},
+		{"it is the next display that clears, not the next output", "shows [text/plain]", "shows nothing", "shows [text/plain]"},
+		{"sys.exit says nothing of its own", "SystemExit: 3 at #:1", "To exit: use 'exit'", ""},
+		{"a picture is shown here, and not by a program of the host where there is one", "shows [image/jpeg image/png text/plain]", "shows", "shows [image/jpeg image/png text/plain]"},
 	}
 }
 
 func TestNotebook(t *testing.T) {
 	rig.NeedsSandboxes(t)
-	thirty, odd := load(t, "testdata/thirty.ipynb"), load(t, "testdata/differences.ipynb")
-	if len(thirty.Cells) != 30 || len(odd.Cells) != len(differences()) {
-		t.Fatalf("there are %d cells, and %d that differ", len(thirty.Cells), len(odd.Cells))
+	cells, odd := load(t, "testdata/cells.ipynb"), load(t, "testdata/differences.ipynb")
+	if len(cells.Cells) < 100 || len(odd.Cells) != len(differences()) {
+		t.Fatalf("there are %d cells, and %d that differ", len(cells.Cells), len(odd.Cells))
 	}
-	all := document{Cells: slices.Concat(thirty.Cells, odd.Cells)}
+	all := document{Cells: slices.Concat(cells.Cells, odd.Cells)}
 	packages := libraries(t)
 	theirs := throughIPykernel(t, all, packages)
 	t.Run("own kernel", func(t *testing.T) {
 		ours := throughYurt(t, all, packages, "")
-		compareCells(t, thirty, ours, theirs)
+		compareCells(t, cells, ours, theirs)
 		for i, d := range differences() {
-			d.check(t, odd.Cells[i], "Yurt", ours[len(thirty.Cells)+i], d.yurt)
-			d.check(t, odd.Cells[i], "ipykernel", theirs[len(thirty.Cells)+i], d.theirs)
+			at := len(cells.Cells) + i
+			d.check(t, all, at, "Yurt", ours[at], d.yurt)
+			d.check(t, all, at, "ipykernel", theirs[at], d.theirs)
 		}
 	})
 	t.Run("ipykernel", func(t *testing.T) {
 		ours := throughYurt(t, all, packages+":"+sitePackages(t), "ipykernel")
-		compareCells(t, thirty, ours, theirs)
+		compareCells(t, cells, ours, theirs)
 		for i, d := range differences() {
-			d.check(t, odd.Cells[i], "ipykernel in a sandbox", ours[len(thirty.Cells)+i], cmp.Or(d.chosen, d.theirs))
+			at := len(cells.Cells) + i
+			d.check(t, all, at, "ipykernel in a sandbox", ours[at], cmp.Or(d.chosen, d.theirs))
 		}
 	})
 }
@@ -84,10 +91,11 @@ func compareCells(t *testing.T, cells document, ours, theirs []outcome) {
 }
 
 // check reports when it is not said of a cell what is to be.
-func (d difference) check(t *testing.T, c cell, who string, said outcome, want string) {
+func (d difference) check(t *testing.T, all document, at int, who string, said outcome, want string) {
 	t.Helper()
+	want = strings.ReplaceAll(want, "#", strconv.Itoa(at+1))
 	if text := said.String(); !strings.Contains(text, want) {
-		t.Errorf("of %s, %s says\n%s\nwant %q: %s", strings.TrimSpace(c.Source[0]), who, text, want, d.why)
+		t.Errorf("of %s, %s says\n%s\nwant %q: %s", strings.TrimSpace(all.Cells[at].Source[0]), who, text, want, d.why)
 	}
 }
 
@@ -132,6 +140,7 @@ func compare(t *testing.T, ours, theirs outcome) {
 	for i, d := range ours.Displays {
 		d = maps.Clone(d)
 		delete(d, frameData)
+		delete(d, chartData)
 		if !slices.Equal(types(d), types(theirs.Displays[i])) {
 			t.Errorf("display %d has types %q, want %q", i, types(d), types(theirs.Displays[i]))
 			continue
@@ -154,7 +163,14 @@ func number(n *int) string {
 func compareErrors(t *testing.T, ours, theirs outcome) {
 	t.Helper()
 	if ours.Error == nil || theirs.Error == nil {
-		same(t, "stderr", ours.Stderr, theirs.Stderr)
+		if len(theirs.Tracebacks) == 0 {
+			same(t, "stderr", ours.Stderr, theirs.Stderr)
+		}
+		for _, shown := range theirs.Tracebacks {
+			if !strings.Contains(ours.Stderr, shown) {
+				t.Errorf("stderr is %q, want a traceback that ends with %q", ours.Stderr, shown)
+			}
+		}
 		if ours.Error != nil || theirs.Error != nil {
 			t.Errorf("error %+v, want %+v", ours.Error, theirs.Error)
 		}
@@ -220,6 +236,8 @@ func size(t *testing.T, data json.RawMessage) image.Point {
 // plain takes out of a text what no two runs have in common.
 func plain(text string) string {
 	text = regexp.MustCompile(`0x[0-9a-f]{6,}`).ReplaceAllString(text, "0x…")
+	text = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).ReplaceAllString(text, "an id")
+	text = strings.ReplaceAll(text, "\r\n", "\n") // ipykernel gives commands a terminal
 	return regexp.MustCompile(`(?:/\S*/ipykernel_\d+/\d+\.py|<cell \d+>):`).ReplaceAllString(text, "the cell:")
 }
 

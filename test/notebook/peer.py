@@ -48,17 +48,35 @@ class Outcome:
     def __init__(self):
         self.streams = {"stdout": "", "stderr": ""}
         self.displays, self.places, self.main, self.error = [], {}, None, None
+        self.tracebacks = []  # of a cell that went on
+        self.clearing = False  # with the next output
 
     def take(self, kind, content):
         if kind == "stream":
+            self.cleared()
             self.streams[content["name"]] += content["text"]
         elif kind in ("display_data", "execute_result", "update_display_data"):
+            self.cleared()
             self.show(kind, content["data"], content.get("transient", {}).get("display_id"))
         elif kind == "clear_output":
-            self.displays.clear()
+            self.clearing = True
+            if not content["wait"]:
+                self.cleared()
         elif kind == "error":
             text = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(content["traceback"]))
             self.error = {"type": content["ename"], "message": content["evalue"], "traceback": text}
+            self.tracebacks.append("%s: %s" % (content["ename"], content["evalue"]))
+
+    def cleared(self):
+        if self.clearing:
+            self.displays.clear()
+            self.places.clear()
+            self.clearing = False
+
+    def replied(self, content):
+        """Is told how the cell ended: one that succeeds may have shown tracebacks."""
+        if content["status"] == "ok":
+            self.error = None
 
     def show(self, kind, data, display_id):
         if kind == "update_display_data":
@@ -83,8 +101,11 @@ def run(cell):
         kind, content = message["msg_type"], message["content"]
         idle = idle or kind == "status" and content["execution_state"] == "idle"
         outcome.take(kind, content)
-    hear(client.get_shell_msg)
-    return dict(outcome.streams, displays=outcome.displays, main=outcome.main, error=outcome.error)
+    reply = hear(client.get_shell_msg)
+    while reply["parent_header"].get("msg_id") != id:
+        reply = hear(client.get_shell_msg)
+    outcome.replied(reply["content"])
+    return dict(outcome.streams, displays=outcome.displays, main=outcome.main, error=outcome.error, tracebacks=outcome.tracebacks)
 
 
 try:

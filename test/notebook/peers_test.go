@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ type document struct {
 }
 
 type cell struct {
+	Type     string         `json:"cell_type"`
 	Source   []string       `json:"source"`
 	Metadata map[string]any `json:"metadata"`
 }
@@ -38,6 +40,9 @@ type outcome struct {
 	Displays []yurt.Display `json:"displays"`
 	Main     *int           `json:"main"` // index of the value of the last expression
 	Error    *failure       `json:"error"`
+	// Tracebacks are those that ipykernel shows, the last line of each. A cell that has no error
+	// has gone on after them.
+	Tracebacks []string `json:"tracebacks"`
 }
 
 type failure struct {
@@ -56,6 +61,7 @@ func load(t *testing.T, path string) document {
 	if err := json.Unmarshal(data, &d); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
+	d.Cells = slices.DeleteFunc(d.Cells, func(c cell) bool { return c.Type != "code" })
 	return d
 }
 
@@ -79,10 +85,11 @@ func install(t *testing.T, name string, fill func(dir string) [][]string) string
 // libraries returns where the packages are that the cells import: the same for both.
 func libraries(t *testing.T) string {
 	t.Helper()
-	return install(t, "numpy2.3.5-pandas2.3.3-matplotlib3.10.7", func(dir string) [][]string {
+	return install(t, "libraries-1", func(dir string) [][]string { // another number where a version changes
 		return [][]string{{
 			python, "-m", "pip", "install", "--quiet", "--no-cache-dir", "--root-user-action", "ignore", "--target", dir,
-			"numpy==2.3.5", "pandas==2.3.3", "matplotlib==3.10.7",
+			"numpy==2.3.5", "pandas==2.3.3", "matplotlib==3.10.7", "pillow==13.0.0", "plotly==7.1.0", "sympy==1.14.0",
+			"jinja2==3.1.6", "tqdm==4.70.1", "nbformat==5.11.1",
 		}}
 	})
 }
@@ -90,10 +97,10 @@ func libraries(t *testing.T) string {
 // jupyter returns the interpreter that has ipykernel, IPython and a client.
 func jupyter(t *testing.T) string {
 	t.Helper()
-	venv := install(t, "ipykernel7.1.0-ipython9.18.1-client8.6.3", func(dir string) [][]string {
+	venv := install(t, "jupyter-1", func(dir string) [][]string {
 		return [][]string{
 			{python, "-m", "venv", dir},
-			{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", "ipykernel==7.1.0", "ipython==9.18.1", "jupyter_client==8.6.3"},
+			{filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", "ipykernel==7.1.0", "ipython==9.18.1", "jupyter_client==8.6.3", "ipywidgets==8.1.9"},
 		}
 	})
 	return filepath.Join(venv, "bin", "python")

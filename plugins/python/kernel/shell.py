@@ -13,6 +13,7 @@ class ZMQInteractiveShell:
     """What get_ipython() returns. By this name and by "kernel" libraries know that what
     they show goes to a notebook and to no terminal, pandas how much of a frame it shows."""
 
+    __module__ = "ipykernel.zmqshell"  # by which plotly knows a notebook
     kernel, config = True, {}
 
     def __getattr__(self, name):
