@@ -14,6 +14,7 @@ MAX_POINTS = 2000  # of a series
 MAX_FIGURE_POINTS = 20_000
 MAX_TICKS = 200
 MAX_LABEL = 1000  # characters
+NOTCHED = 11, 12  # corners of a box with a notch
 CLOSE = 1e-6  # of the width of a box: two numbers that are the same but for rounding
 
 LINE, SCATTER, BAR, PIE, BOX, SUPERCHART, UNKNOWN = "line", "scatter", "bar", "pie", "box_and_whisker", "superchart", "unknown"
@@ -88,7 +89,9 @@ def content(axes, x, y, room):
             bars.append(bar(container, x, y, room))
     lines = [line(artist, x, y, room) for artist in room.first(data_lines(axes), MAX_SERIES)]
     points = [scatter(artist, x, y, room) for artist in axes.collections if type(artist).__name__ == "PathCollection"]
-    kinds = [kind for kind, series in ((BAR, bars), (LINE, lines), (SCATTER, points)) if series]
+    marks = SCATTER if lines and all(one["type"] == SCATTER for one in lines) else LINE
+    kinds = [kind for kind, series in ((BAR, bars), (marks, lines), (SCATTER, points)) if series]
+    kinds = kinds[:1] if len(set(kinds)) == 1 else kinds
     loose = any(not decoration(patch, axes) for patch in axes.patches) or len(axes.images) > 0
     one = kinds[0] if len(kinds) == 1 and not (loose and kinds[0] != BAR) else UNKNOWN
     return one, bars + lines + points, {"orientation": orientation} if bars else {}
@@ -108,9 +111,14 @@ class Axis:
         self.converter = type(get() if get is not None else getattr(self.axis, "converter", None)).__name__
         self.formatter = self.axis.get_major_formatter()
         self.named = type(self.formatter).__name__ in ("FixedFormatter", "StrCategoryFormatter", "FuncFormatter")
-        self.places = self.names = None
+        self.places = self.names = self.known = None
 
     def scale(self):
+        if self.known is None:
+            self.known = self.found_scale()
+        return self.known
+
+    def found_scale(self):
         formatter = type(self.formatter).__name__
         if "Date" in formatter or "Date" in self.converter or "Time" in self.converter or "Period" in self.converter:
             return "datetime"
@@ -216,8 +224,17 @@ def simple(value, axis):
 def pairs(xs, ys, x, y, room):
     """The points of a series."""
     count = min(len(xs), len(ys))
-    xs, ys = (values.iloc if hasattr(values, "iloc") else values for values in (xs, ys))
-    return count, [[simple(xs[at], x), simple(ys[at], y)] for at in room.places(count)]
+    at = list(room.places(count))
+    return count, [list(pair) for pair in zip(picked(xs, at, x), picked(ys, at, y))]
+
+
+def picked(values, at, axis):
+    """The values at these places, numbers of an array all at once."""
+    if getattr(getattr(values, "dtype", None), "kind", "") in "fiu" and hasattr(values, "tolist") and axis.scale() != "datetime":
+        values = values.filled(math.nan) if hasattr(values, "filled") else values
+        return [number(value) for value in values[at].tolist()]
+    values = values.iloc if hasattr(values, "iloc") else values
+    return [simple(values[one], axis) for one in at]
 
 
 def data_lines(axes):
@@ -243,7 +260,7 @@ def scatter(artist, x, y, room):
     places = artist.get_offsets()
     places = places.filled(math.nan) if hasattr(places, "filled") else places  # what is masked is missing
     at = room.places(len(places))
-    points = [[named(places[i][0], x), named(places[i][1], y)] for i in at]
+    points = [[named(across, x), named(along, y)] for across, along in places[list(at)].tolist()]
     return {"type": SCATTER, "label": given(artist), "count": len(places), "points": points}
 
 
@@ -290,6 +307,7 @@ class Box:
         self.centre = (self.left + self.right) / 2
         self.width = self.right - self.left
         self.median, self.whiskers, self.points = None, [], []
+        self.widest = 0.0  # of the lines across the box: caps are short, the line of the mean comes later
 
     def take(self, across, along, joined):
         """Takes a line that belongs to the box: its median, a whisker, or the points outside."""
@@ -301,8 +319,9 @@ class Box:
                 self.points += along
         elif len(along) == 2 and near(along[0], along[1]) and not near(across[0], across[1]):
             inside = self.low <= along[0] <= self.high or near(along[0], self.low) or near(along[0], self.high)
-            if inside and self.median is None and near(sum(across) / 2, self.centre):
-                self.median = along[0]
+            width = abs(across[1] - across[0])
+            if inside and width > self.widest * (1 + CLOSE) and near(sum(across) / 2, self.centre):
+                self.median, self.widest = along[0], width
         elif len(along) == 2 and near(across[0], self.centre) and near(across[1], self.centre):
             self.whiskers += [end for start, end in (along, along[::-1]) if near(start, self.low) or near(start, self.high)][:1]
 
@@ -331,12 +350,17 @@ def boxes(axes):
         found = {}
         for points in outlines:
             sides = [(float(points[:, way].min()), float(points[:, way].max())) for way in (across, along)]
+            if len(points) in NOTCHED:  # the notch may reach beyond the quartiles, which are where it begins and turns
+                sides[1] = tuple(sorted((float(points[0, along]), float(points[5, along]))))
             found.setdefault(tuple(round(side, 9) for pair in sides for side in pair), Box(*sides))
+        at = {round(box.centre, 6): box for box in found.values()}
         for one in others:
             points = one.get_xydata()
-            for box in found.values() if len(points) else ():
+            places = [float(point) for point in points[:, across]]
+            box = at.get(round((min(places) + max(places)) / 2, 6)) if places else None
+            if box is not None:
                 joined = one.get_linestyle() not in ("None", "", " ")
-                box.take([float(point) for point in points[:, across]], [float(point) for point in points[:, along]], joined)
+                box.take(places, [float(point) for point in points[:, along]], joined)
         made = [box for box in found.values() if box.median is not None and box.whiskers]
         if made and len(made) == len(found):
             return sorted(made, key=lambda box: box.centre), orientation
