@@ -352,7 +352,10 @@ def boxes(axes):
             sides = [(float(points[:, way].min()), float(points[:, way].max())) for way in (across, along)]
             if len(points) in NOTCHED:  # the notch may reach beyond the quartiles, which are where it begins and turns
                 sides[1] = tuple(sorted((float(points[0, along]), float(points[5, along]))))
-            found.setdefault(tuple(round(side, 9) for pair in sides for side in pair), Box(*sides))
+            box = Box(*sides)
+            if len(points) in NOTCHED:
+                box.median, box.widest = float(points[3, along]), math.inf
+            found.setdefault(tuple(round(side, 9) for pair in sides for side in pair), box)
         at = {round(box.centre, 6): box for box in found.values()}
         for one in others:
             points = one.get_xydata()

@@ -297,6 +297,8 @@ def frame_data(value):
 
 
 def pandas_rows(frame):
+    if not frame.columns.is_unique:
+        raise ValueError("a row in JSON has each name once")
     return frame.to_json(orient="table")
 
 
