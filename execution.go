@@ -109,6 +109,10 @@ type Result struct {
 	Displays []Display `json:"results,omitempty"`
 	// MainDisplay is the index in Displays of the value of the last expression.
 	MainDisplay *int `json:"main_result,omitempty"`
+	// ExecutionCount is the number of an execution in a context among those of its interpreter, as
+	// a notebook shows it: 1 for the first, and for the first after a restart. It is 0 without a
+	// context, and where the interpreter ended before it said so.
+	ExecutionCount int `json:"execution_count,omitempty" minimum:"1" maximum:"2147483647" doc:"Number of an execution in a context among those of its interpreter: 1 for the first, and for the first after a restart. Absent without a context, and where the interpreter ended before it said so."`
 	// KernelRestarted says that the context's interpreter was a fresh one, because that
 	// of the execution before had ended: nothing from before is there any more.
 	KernelRestarted bool `json:"kernel_restarted,omitempty"`

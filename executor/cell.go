@@ -191,6 +191,9 @@ func (c *cell) assemble(o kernel.Outcome) *yurt.Result {
 	result.Truncated.Stdout, result.Truncated.Stderr = o.Bytes[0] > limit, o.Bytes[1] > limit
 	c.run.noteCut(result)
 	result.KernelRestarted, result.StateLost = o.Restarted, o.StateLost
+	if o.Done != nil {
+		result.ExecutionCount = o.Done.Count
+	}
 	c.judge(result, o, c.measure(result))
 	if result.Error != nil && result.ExitCode == 0 {
 		result.ExitCode = 1

@@ -19,6 +19,8 @@ func FuzzMessages(f *testing.F) {
 		`{"id":"` + someID + `","done":{"exit_code":0,"envelope":{"result":2}}}` + "\n",
 		`{"id":"` + someID + `","done":{"exit_code":300,"exiting":true,"envelope":{"error":{"type":"SandboxLost","message":"m","stacktrace":["a"]}}}}` + "\n",
 		`{"id":"` + someID + `","display":{"data":{"text/plain":"2","application/json":{"a":[1]}},"main":true,"display_id":"x","update":true}}` + "\n",
+		`{"id":"` + someID + `","done":{"execution_count":7,"envelope":{"result":null}}}` + "\n",
+		`{"id":"` + someID + `","done":{"execution_count":-1}}` + "\n", `{"id":"` + someID + `","done":{"execution_count":1e9}}` + "\n",
 		`{"id":"` + someID + `","response":"aGVsbG8="}` + "\n", `{"id":"` + someID + `","response":"?","done":{}}` + "\n",
 		`{"id":"` + someID + `","display":{"data":{}}}` + "\n", `{"id":"x","done":{}}` + "\n", "\n", "{", "\xff\n", `null` + "\n",
 	} {
@@ -42,7 +44,7 @@ func messages(pieces ...[]byte) ([]byte, error) {
 	var all []kernel.Message
 	for _, piece := range pieces {
 		if err := lines.Take(piece, func(m kernel.Message) {
-			if !yurt.ValidID(yurt.ExecutionIDPrefix, m.ID) || (m.Done == nil) == (m.Display == nil && len(m.Response) == 0) || m.Display != nil && len(m.Response) > 0 || m.Done != nil && m.Done.ExitCode>>8 != 0 {
+			if !yurt.ValidID(yurt.ExecutionIDPrefix, m.ID) || (m.Done == nil) == (m.Display == nil && len(m.Response) == 0) || m.Display != nil && len(m.Response) > 0 || m.Done != nil && m.Done.ExitCode>>8 != 0 || m.Done != nil && (m.Done.Count < 0 || m.Done.Count > 1<<31-1) {
 				panic(m)
 			}
 			all = append(all, m)

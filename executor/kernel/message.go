@@ -20,6 +20,7 @@ const (
 	maxTypes   = 32  // of one display
 	maxTypeLen = 128 // bytes
 	maxCause   = 16 << 10
+	maxCount   = 1<<31 - 1 // executions of one kernel
 )
 
 // Message is what a kernel says of an execution: that it shows something, that this is a
@@ -35,6 +36,7 @@ type Message struct {
 type Done struct {
 	plugins.Outcome // Result is null if the last expression has no JSON
 	ExitCode        int
+	Count           int    // its number among the kernel's executions, from 1; 0 if the kernel does not say
 	Exiting         bool   // the kernel ends with it
 	Broken          string // why the kernel could not go on; it is exiting then
 }
@@ -98,6 +100,7 @@ type wireMessage struct {
 	Response []byte `json:"response"` // in base64
 	Done     *struct {
 		ExitCode int             `json:"exit_code"`
+		Count    int             `json:"execution_count"`
 		Envelope json.RawMessage `json:"envelope"`
 		Exiting  bool            `json:"exiting"`
 		Broken   string          `json:"broken"`
@@ -132,7 +135,10 @@ func decode(line []byte) (Message, error) {
 		message.Display = &yurt.DisplayEvent{Data: d.Data, Main: d.Main, ID: d.ID, Update: d.Update && d.ID != "", Clear: d.Clear, Cut: d.Cut}
 		return message, nil
 	}
-	message.Done = &Done{ExitCode: wire.Done.ExitCode & 0xff, Exiting: wire.Done.Exiting || wire.Done.Broken != "", Broken: bound(wire.Done.Broken)}
+	if count := wire.Done.Count; count < 0 || count > maxCount {
+		return Message{}, fmt.Errorf("an execution_count is %d; 1 to %d are allowed", count, maxCount)
+	}
+	message.Done = &Done{ExitCode: wire.Done.ExitCode & 0xff, Count: wire.Done.Count, Exiting: wire.Done.Exiting || wire.Done.Broken != "", Broken: bound(wire.Done.Broken)}
 	if len(wire.Done.Envelope) == 0 {
 		return message, nil
 	}

@@ -10,8 +10,8 @@ trap : INT # for the shell, which is in the same process group
 exec {err}>&2 2>"$state/said" # what Bash says of a signal is not the user's
 "$BASH" --norc --noprofile "$dir/shell.sh" "$dir" "$state" 2>&"$err" {err}>&-
 code=$?
-id='' why=''
-[[ -s $state/running ]] && id=$(<"$state/running")
+id='' why='' count=0
+[[ -s $state/running ]] && read -r id count <"$state/running"
 for file in "$state"/broken-*; do
   case ${file##*/broken-} in
   builtins) why='a function has the name of a builtin that the shell needs, or that builtin is disabled' ;;
@@ -30,6 +30,6 @@ rm -rf "$state"
 if [[ $id ]]; then
   printf '\x1eyurt:%s\x1e' "$id"
   printf '\x1eyurt:%s\x1e' "$id" >&"$err"
-  printf '{"id":"%s","done":{"exit_code":%d,"exiting":true,"broken":"%s","envelope":{"result":null}}}\n' "$id" "$code" "$why" >&3
+  printf '{"id":"%s","done":{"exit_code":%d,"execution_count":%d,"exiting":true,"broken":"%s","envelope":{"result":null}}}\n' "$id" "$code" "$count" "$why" >&3
 fi
 exit "$code"

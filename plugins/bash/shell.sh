@@ -12,7 +12,7 @@
 # mkdir, which are found before the code can change PATH.
 
 __yurt_dir=$1 __yurt_state=$2
-__yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0
+__yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0 __yurt_count=0
 __yurt_quote='"(([^"\\]|\\.)*)"'
 __yurt_crash=139 # 128 and SIGSEGV
 __yurt_tries=50 # to read a request
@@ -39,13 +39,13 @@ __yurt_next() {
     fi
     break
   done
-  __yurt_id=$id __yurt_answer=''
+  __yurt_id=$id __yurt_answer='' __yurt_count=$((__yurt_count + 1))
   [[ -d $__yurt_state ]] || "$__yurt_mkdir" -m 700 "$__yurt_state" # the code emptied /tmp
   if [[ $line == '{"id":"'"$id"'","file":"'* ]]; then
     file=${line#*',"file":"'}
     IFS= builtin read -r line <"${file%%'"'*}"
   fi
-  builtin printf %s "$__yurt_id" >|"$__yurt_state/running"
+  builtin printf '%s %d\n' "$__yurt_id" "$__yurt_count" >|"$__yurt_state/running"
   __yurt_prepare "$line"
 }
 
@@ -157,7 +157,7 @@ __yurt_after() {
   done
   builtin trap __yurt_interrupted INT
   exec 0</dev/null
-  __yurt_answer="{\"id\":\"$__yurt_id\",\"done\":{\"exit_code\":$__yurt_code,\"exiting\":false,\"envelope\":$envelope}}"
+  __yurt_answer="{\"id\":\"$__yurt_id\",\"done\":{\"exit_code\":$__yurt_code,\"execution_count\":$__yurt_count,\"exiting\":false,\"envelope\":$envelope}}"
   __yurt_reply
   >|"$__yurt_state/running"
   ((1))

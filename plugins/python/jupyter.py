@@ -73,6 +73,10 @@ class Jupyter(host.Kernel):
         finally:
             restore()
 
+    def counted(self):
+        count = (self.replied or {}).get("execution_count")
+        return count if isinstance(count, int) else 0
+
     def call_defined(self, request):
         """Calls the handler of code that only defined it and other things; returns None for any other."""
         handler = request.get("handler")

@@ -126,9 +126,15 @@ class Kernel(Loop):
     def done(self, code, envelope, exiting, broken=None):
         """The message that an execution is done, and its mark."""
         message = {"id": self.current, "done": {"exit_code": code, "exiting": exiting, "envelope": Raw(envelope)}}
+        if self.counted() > 0:
+            message["done"]["execution_count"] = self.counted()
         if broken is not None:
             message["done"]["broken"] = broken
         return encode(message), b"\x1eyurt:%s\x1e" % self.current.encode()
+
+    def counted(self):
+        """The number of the execution among those of the interpreter; 0 where it has none."""
+        return self.count
 
     def reply(self, message, mark):
         for stream in self.streams:
