@@ -11,7 +11,7 @@ import (
 // state, whatever came of them; a fresh interpreter begins again.
 func TestExecutionCount(t *testing.T) {
 	e := rig.Executor(t)
-	s := create(t, e)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "javascript", "bash"} })
 	for language, codes := range map[string][]string{
 		"python":     {"x = 1", "1/0", "1 +", "x"},
 		"javascript": {"let x = 1", "throw new Error('no')", "1 +", "x"},
