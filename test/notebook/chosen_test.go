@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,6 +54,9 @@ func TestIPykernel(t *testing.T) {
 	s.prints(t, "from bash\n", "%%bash\necho from bash")
 	s.prints(t, "1 2\n", "names = !printf '1\\n2'\nprint(*names)")
 	s.prints(t, "", "%%capture caught\nprint('hidden', end='')")
+	if r := s.run(t, "len(In) - 1"); r.ExecutionCount < 2 || string(r.Result) != strconv.Itoa(r.ExecutionCount) {
+		t.Errorf("execution_count is %d, want that of the last In, %s", r.ExecutionCount, r.Result)
+	}
 	if r := s.run(t, "print('captured', repr(caught.stdout))\n40 + 2"); r.Stdout != "captured 'hidden'\n" || string(r.Result) != "42" || r.MainDisplay == nil {
 		t.Errorf("stdout %q, result %s, displays %v", r.Stdout, r.Result, r.Displays)
 	}
