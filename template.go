@@ -76,7 +76,20 @@ const NetworkNone NetworkMode = "none"
 // Network says what a sandbox can reach.
 type Network struct {
 	Mode NetworkMode `json:"mode"`
+	// Packages says whether sessions may install packages by the node's package service; ""
+	// means [PackagesRegistries].
+	Packages PackagesMode `json:"packages,omitempty"`
 }
+
+// PackagesMode says whether the sessions of a template may install packages.
+type PackagesMode string
+
+const (
+	// PackagesRegistries lets them, from the registries of the node.
+	PackagesRegistries PackagesMode = "registries"
+	// PackagesNone lets them have the template's own dependencies and no others.
+	PackagesNone PackagesMode = "none"
+)
 
 // SessionLimits are the defaults that a template gives to its sessions.
 type SessionLimits struct {

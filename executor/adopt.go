@@ -161,6 +161,9 @@ func (e *Executor) keep(s *sandbox) error {
 	}
 	e.bells.Ring(s.slotID())
 	e.wait.Go(func() { e.watchInit(s) })
+	if s.installable {
+		e.wait.Go(func() { e.servePackages(s) })
+	}
 	return nil
 }
 

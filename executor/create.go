@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/procid"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
@@ -77,7 +78,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		defer e.processors.Hold()()
 	}
 	phases := newPhases()
-	root, letGo, err := e.rootOf(ctx, spec, phases)
+	root, letGo, err := e.rootOf(ctx, spec, to, phases)
 	defer letGo()
 	if err != nil {
 		return yurt.Sandbox{}, err
@@ -100,8 +101,9 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { e.ids.Free(base); return nil })
-	s := e.newSandbox(to.record(spec, base), nil, to.slot)
-	s.record.Path = root.commands
+	record := to.record(spec, base)
+	record.Path, record.Installable = root.commands, !to.installs && e.mayInstall(spec)
+	s := e.newSandbox(record, nil, to.slot)
 	if err := s.makeDir(); err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -144,7 +146,7 @@ type sandboxRoot struct {
 
 // rootOf says what is in the root of a sandbox that is about to be made. Its image is kept
 // until letGo is called.
-func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, phases *phases) (root sandboxRoot, letGo func(), err error) {
+func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, to purpose, phases *phases) (root sandboxRoot, letGo func(), err error) {
 	root.image, letGo, err = e.imageOf(ctx, spec.Template, phases)
 	if err != nil {
 		return root, letGo, err
@@ -154,6 +156,9 @@ func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, phases *ph
 		needed = e.toolchains(ctx, spec.Template.Runtimes)
 	}
 	root.layout, root.commands, err = e.layout(spec, root.image, needed)
+	if err == nil && !to.installs && e.mayInstall(spec) {
+		root.layout = packages.WithCommands(root.layout)
+	}
 	return root, letGo, err
 }
 

@@ -28,6 +28,12 @@ const (
 // process of its own, whose dependencies are in the layer of their language.
 func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	ofTemplate := s.record.Spec.Template.Dependencies
+	if s.record.Spec.Template.Network.Packages == yurt.PackagesNone {
+		if len(spec.Dependencies) > 0 {
+			return nil, yurt.FieldErrorf(yurt.CodeForbidden, "dependencies", "template %s lets its sessions install no packages (network.packages is %q); leave them out, or name them in the template", s.template, yurt.PackagesNone)
+		}
+		spec.Files = nil // no manifest counts
+	}
 	switch {
 	case isFunction(spec) && len(spec.Dependencies) > 0:
 		return e.planFunctionLayers(ctx, s, spec)

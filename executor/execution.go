@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
@@ -52,6 +53,9 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 		return err
 	}
 	st := start{spec: needs.AddTo(spec), ownEnv: len(spec.Env) > 0, stateful: stateful, stdio: stdio, phases: phases}
+	if stateful && s.installable {
+		st.spec.Env = packages.AddInstalled(st.spec.Env, s.isOwnLayer())
+	}
 	if len(needs) == 0 {
 		return e.startNow(ctx, s, st)
 	}

@@ -46,7 +46,7 @@ func (e *Executor) planJob(ctx context.Context, s *sandbox, st start) (job, erro
 		openStdin: spec.StdinOpen, terminal: spec.Terminal, user: userOf(spec),
 	}
 	if spec.Kind == yurt.KindCommand {
-		j.env = environment(terminalEnv(spec), s.templateEnv(), s.record.Spec.Env, spec.Env)
+		j.env = s.environment(terminalEnv(spec), s.templateEnv(), s.record.Spec.Env, spec.Env)
 		return j, nil
 	}
 	runtimes := s.record.Spec.Template.Runtimes
@@ -92,7 +92,7 @@ func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequ
 	template := s.templateEnv()
 	j.argv, j.files = plan.Argv, plan.Files
 	j.control = plan.Result == plugins.ResultEnvelope
-	j.env = environment(terminalEnv(spec), template, plan.Env, s.record.Spec.Env, spec.Env)
+	j.env = s.environment(terminalEnv(spec), template, plan.Env, s.record.Spec.Env, spec.Env)
 	j.plan = planRecord{
 		Language: req.Language, Format: plan.Result, Interpret: plan.Interpret, Compiles: len(plan.Compile),
 		Root: req.Root, Entry: req.Entry, Inserted: (*steps.Insertion)(plan.Inserted),
@@ -104,7 +104,7 @@ func (s *sandbox) carryOut(j *job, spec yurt.ExecutionSpec, req plugins.PlanRequ
 	for _, step := range plan.Compile {
 		todo.Compile = append(todo.Compile, steps.Step{
 			Argv: step.Argv, Timeout: step.Timeout.Std(),
-			Env: environment(terminalEnv(spec), template, plan.Env, step.Env, s.record.Spec.Env, spec.Env),
+			Env: s.environment(terminalEnv(spec), template, plan.Env, step.Env, s.record.Spec.Env, spec.Env),
 		})
 	}
 	data, err := json.Marshal(todo)
@@ -200,8 +200,8 @@ func terminalEnv(spec yurt.ExecutionSpec) map[string]string {
 	return map[string]string{"TERM": "xterm-256color"}
 }
 
-// environment merges environments, later ones winning, over what every process has.
-func environment(layers ...map[string]string) []string {
+// merge merges environments, later ones winning, over what every process has.
+func merge(layers ...map[string]string) map[string]string {
 	merged := map[string]string{
 		"PATH": defaultPath,
 		"HOME": yurt.WorkspaceDir,
@@ -211,6 +211,11 @@ func environment(layers ...map[string]string) []string {
 	for _, layer := range layers {
 		maps.Copy(merged, layer)
 	}
+	return merged
+}
+
+// listed returns an environment as a process gets it.
+func listed(merged map[string]string) []string {
 	list := make([]string, 0, len(merged))
 	for _, name := range slices.Sorted(maps.Keys(merged)) {
 		list = append(list, name+"="+merged[name])

@@ -151,7 +151,7 @@ func (s *sandbox) kernelEnv(language string) map[string]string {
 func (p *kernelProcess) start(ctx context.Context, language string, plan plugins.KernelPlan, env map[string]string) error {
 	spec := p.sandbox.record.Spec
 	return p.startIn(ctx, language, initd.StartRequest{
-		ID: p.id, Argv: plan.Argv, Env: environment(env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
+		ID: p.id, Argv: plan.Argv, Env: p.sandbox.environment(env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
 		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
 		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own
 	}, nil)

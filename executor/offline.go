@@ -3,6 +3,7 @@ package executor
 import (
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,14 +49,22 @@ func installerOf(spec yurt.ExecutionSpec) string {
 	return match[1]
 }
 
+// isServed reports whether the node installs for the package manager where sessions may install.
+func isServed(installer string) bool {
+	return slices.Contains([]string{"pip", "pip3", "python -m pip", "python3 -m pip", "uv", "uv pip", "npm"}, installer)
+}
+
 // hintInstaller adds to standard error, where a package manager failed for want of a network, what to
 // do instead.
 func (r *run) hintInstaller(result *yurt.Result) {
-	if r.record.Installer == "" || r.record.unlimited() || result.ExitCode == 0 || result.ExitCode == yurt.ExecutionExitTimeout || result.Truncated.Stderr || !r.sandbox.offline() {
+	if r.record.Installer == "" || r.sandbox.record.Installs || r.sandbox.installable && isServed(r.record.Installer) || r.record.unlimited() || result.ExitCode == 0 || result.ExitCode == yurt.ExecutionExitTimeout || result.Truncated.Stderr || !r.sandbox.offline() {
 		return
 	}
 	hint := "yurt: this session has no network, so " + r.record.Installer + " can install nothing in it; " +
 		"name the packages in \"dependencies\" of the execution (--dep on the command line) or of the template\n"
+	if r.sandbox.record.Spec.Template.Network.Packages == yurt.PackagesNone {
+		hint = "yurt: the template of this session lets its sessions install no packages; name them in \"dependencies\" of the template\n"
+	}
 	if result.Stderr != "" && !strings.HasSuffix(result.Stderr, "\n") {
 		hint = "\n" + hint
 	}

@@ -4,12 +4,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 // TestInstallersOffline: a package manager that is run in a sandbox without a network fails at once, and
 // standard error says what to do instead; other commands that fail say no more than they do.
 func TestInstallersOffline(t *testing.T) {
-	n := newNotebook(t, runs("bash"))
+	config := rig.Config(t, rig.Build(t))
+	config.Packages.Off = true
+	e := rig.Start(t, config)
+	n := &notebook{t, e, create(t, e, runs("bash")).ID}
 	const fake = "pip() { echo trying $PIP_RETRIES $NPM_CONFIG_FETCH_RETRIES $CARGO_NET_RETRY; return 1; }; "
 	for line, hinted := range map[string]bool{
 		fake + "pip install x":                                     true,

@@ -16,12 +16,12 @@ func TestOpenFilesBoundSandboxes(t *testing.T) {
 		want             int // 0 for an error
 		says             string
 	}{
-		{limit: 11128, sandboxes: 1000, want: 1000},
-		{limit: 11127, sandboxes: 1000, want: 999},
-		{limit: 11127, sandboxes: 1000, given: true, says: "1000 sandboxes take up to 11128 open files, and this process may have 11127; raise the hard limit (ulimit -Hn, or LimitNOFILE= of a systemd unit), or give at most 999"},
-		{limit: 1024, sandboxes: 1000, want: 81},
-		{limit: 1024, sandboxes: 81, given: true, want: 81},
-		{limit: 100, sandboxes: 1000, says: "this process may have 100 files open, and one sandbox takes up to 139"},
+		{limit: 12128, sandboxes: 1000, want: 1000},
+		{limit: 12127, sandboxes: 1000, want: 999},
+		{limit: 12127, sandboxes: 1000, given: true, says: "1000 sandboxes take up to 12128 open files, and this process may have 12127; raise the hard limit (ulimit -Hn, or LimitNOFILE= of a systemd unit), or give at most 999"},
+		{limit: 1024, sandboxes: 1000, want: 74},
+		{limit: 1024, sandboxes: 74, given: true, want: 74},
+		{limit: 100, sandboxes: 1000, says: "this process may have 100 files open, and one sandbox takes up to 140"},
 	} {
 		c := Config{MaxSandboxes: tt.sandboxes, Logger: slog.New(slog.DiscardHandler)}
 		got, err := c.sandboxBoundBy(tt.limit, tt.given)

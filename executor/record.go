@@ -31,6 +31,10 @@ type sandboxRecord struct {
 	Installs  bool               `json:"installs,omitempty"`   // it is the executor's own, and installs packages
 	Image     string             `json:"image,omitempty"`      // key of the one that its root is; "" for none
 	Path      []string           `json:"path,omitempty"`       // directories of the toolchains' commands, at the end of PATH
+	// Installed are the layers that commands of the session had installed, in this order.
+	Installed []installedLayer `json:"installed,omitempty"`
+	// Installable says that it has the commands that install packages.
+	Installable bool `json:"installable,omitempty"`
 }
 
 // runRecord is what is kept of an execution on disk, as the first entry of its log.

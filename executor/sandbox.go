@@ -46,7 +46,9 @@ type sandbox struct {
 	removed chan struct{} // closed when nothing is left of it
 
 	installs packages.Quota
-	adoption *adoption // nil for one that this executor made
+	// installable says that commands of the session may install packages; it does not change.
+	installable bool
+	adoption    *adoption // nil for one that this executor made
 
 	taken atomic.Bool // it is somebody's, or about to be
 
@@ -93,6 +95,7 @@ func (e *Executor) newSandbox(record sandboxRecord, group cgroup.Group, in *slot
 		init:    initd.NewClient(filepath.Join(dir, socketFile)),
 		process: initProcess{gone: make(chan struct{})}, removed: make(chan struct{}), gone: make(chan struct{}),
 	}
+	s.installable = record.Installable
 	s.taken.Store(!record.Warm)
 	s.zygotes.placed = e.cgroups.Version() == 2
 	return s

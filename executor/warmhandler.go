@@ -184,7 +184,7 @@ func (s *sandbox) evict(c *sessionContext) bool {
 func (e *Executor) planFunction(ctx context.Context, s *sandbox, id string, spec yurt.ExecutionSpec, api string) (job, error) {
 	language := warmLanguage(spec)
 	if language == "" { // of a client's environment, what Lambda documents wins
-		return job{argv: spec.Command, env: environment(s.templateEnv(), s.record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
+		return job{argv: spec.Command, env: s.environment(s.templateEnv(), s.record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
 	}
 	info, err := e.runtimeOf(ctx, language, s.record.Spec.Template.Runtimes)
 	if err != nil {

@@ -68,7 +68,7 @@ func (e *Executor) ensureZygote(ctx context.Context, s *sandbox, info yurt.Runti
 // user code can write may be loaded by a program that starts.
 func (e *Executor) forks(s *sandbox, info yurt.RuntimeInfo) bool {
 	template := s.record.Spec.Template
-	return slices.Contains(info.Abilities, plugins.AbilityZygote) && !template.Isolation.PerExecution &&
+	return slices.Contains(info.Abilities, plugins.AbilityZygote) && len(s.installed(info.Name)) == 0 && !template.Isolation.PerExecution &&
 		!changesLoading(s.templateEnv(), template.RootFS.HostPaths) && !changesLoading(s.record.Spec.Env, nil)
 }
 
@@ -214,7 +214,7 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	// Nothing that user code can write is a home or a working directory to it.
 	home := map[string]string{"HOME": "/nonexistent"}
 	out, _, err = s.init.Start(ctx, initd.StartRequest{
-		ID: id, Argv: plan.Argv, Env: environment(s.templateEnv(), plan.Env, s.record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
+		ID: id, Argv: plan.Argv, Env: s.environment(s.templateEnv(), plan.Env, s.record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
 		UID: rootfs.UserID, GID: rootfs.GroupID, Zygote: true, OutputLimit: maxZygoteOutput,
 	}, files)
 	if err != nil {

@@ -60,7 +60,10 @@ func Encode(t yurt.Template) []byte {
 		{"level", text(string(t.Isolation.Level))},
 		{"per_execution", onlyTrue(t.Isolation.PerExecution)},
 	})
-	encodeSettings(body, "network", []setting{{"mode", text(string(t.Network.Mode))}})
+	encodeSettings(body, "network", []setting{
+		{"mode", text(string(t.Network.Mode))},
+		{"packages", text(string(t.Network.Packages))},
+	})
 	encodeSettings(body, "session", []setting{
 		{"timeout", duration(t.Session.Timeout)},
 		{"idle_timeout", duration(t.Session.IdleTimeout)},

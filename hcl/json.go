@@ -62,7 +62,7 @@ func templateFields(t *yurt.Template) jsonFields {
 			"ulimits": jsonFields{"nofile": &t.Resources.Ulimits.NoFile, "fsize": &t.Resources.Ulimits.FSize, "stack": &t.Resources.Ulimits.Stack},
 		},
 		"isolation": jsonFields{"level": &t.Isolation.Level, "per_execution": &t.Isolation.PerExecution},
-		"network":   jsonFields{"mode": &t.Network.Mode},
+		"network":   jsonFields{"mode": &t.Network.Mode, "packages": &t.Network.Packages},
 		"session": jsonFields{
 			"timeout": &t.Session.Timeout, "idle_timeout": &t.Session.IdleTimeout,
 			"execution_timeout": &t.Session.ExecutionTimeout, "output_limit": &t.Session.OutputLimit,

@@ -124,7 +124,8 @@ func isolationSchema() *block {
 func networkSchema() *block {
 	return &block{
 		attributes: map[string]attribute{
-			"mode": scalar("network.mode", toWord[yurt.NetworkMode], func(t *yurt.Template) *yurt.NetworkMode { return &t.Network.Mode }),
+			"mode":     scalar("network.mode", toWord[yurt.NetworkMode], func(t *yurt.Template) *yurt.NetworkMode { return &t.Network.Mode }),
+			"packages": scalar("network.packages", toWord[yurt.PackagesMode], func(t *yurt.Template) *yurt.PackagesMode { return &t.Network.Packages }),
 		},
 		later: map[string]string{
 			"egress": "network access through a proxy", "allow": "network access through a proxy", "proxy": "network access through a proxy",

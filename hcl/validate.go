@@ -90,7 +90,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	f.preload(t.Preload, t.Runtimes)
 	f.resources(t.Resources)
 	f.isolation(t.Isolation.Level)
-	f.network(t.Network.Mode)
+	f.network(t.Network)
 	f.session(t.Session)
 	f.warmPool(t.WarmPool.Or())
 	return f.found
@@ -250,8 +250,13 @@ func (f *faultList) isolation(level yurt.IsolationLevel) {
 	}
 }
 
-func (f *faultList) network(mode yurt.NetworkMode) {
-	switch mode {
+func (f *faultList) network(n yurt.Network) {
+	switch n.Packages {
+	case "", yurt.PackagesRegistries, yurt.PackagesNone:
+	default:
+		f.add(yurt.CodeInvalidArgument, "network.packages", "%q says nothing about packages; give %q, or %q for none", n.Packages, yurt.PackagesRegistries, yurt.PackagesNone)
+	}
+	switch mode := n.Mode; mode {
 	case "", yurt.NetworkNone:
 	case "egress", "bridge", "host":
 		f.notYet("network.mode", string(mode), string(yurt.NetworkNone))

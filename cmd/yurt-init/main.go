@@ -1,6 +1,7 @@
 // Command yurt-init is the first process of every sandbox. The executor starts
 // it; it is not run by hand. Its binary also carries out the compile steps of
-// executions, as the sandbox's user, since it is in every sandbox anyway.
+// executions, and is what sessions run as pip and npm, as the sandbox's user, since it is
+// in every sandbox anyway.
 package main
 
 import (
@@ -10,11 +11,15 @@ import (
 
 	"github.com/yurtrun/yurt/executor/initd/pid1"
 	"github.com/yurtrun/yurt/executor/initd/steps"
+	"github.com/yurtrun/yurt/executor/pkgcommand"
 )
 
 func main() {
 	if len(os.Args) == 3 && os.Args[1] == steps.Command {
 		os.Exit(steps.Run(os.Args[2]))
+	}
+	if pkgcommand.Is(os.Args[0]) {
+		os.Exit(pkgcommand.Run(os.Args))
 	}
 	if err := pid1.Run(context.Background(), os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "yurt-init:", err)

@@ -61,7 +61,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what is to last and what is large: slots, packages, workspaces on disk (default: /var/lib/yurt for root)")
 	flags.StringVar(&f.runDir, "run-dir", "", "where, best in memory, to have a directory of what need not outlive a boot: what is known of sandboxes, and the beginnings of logs (default: "+rundir.Default+")")
 	f.log.add(flags)
-	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once, each of which takes up to 11 open files (default: 1000, or as many as there are files for)")
+	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once, each of which takes up to 12 open files (default: 1000, or as many as there are files for)")
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")

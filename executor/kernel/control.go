@@ -23,6 +23,17 @@ func (c *Context) Signal(id string, signal syscall.Signal) error {
 	return nil
 }
 
+// Current returns the kernel and the id of the cell whose turn it is; nil and "" where there is
+// none.
+func (c *Context) Current() (Process, string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == nil {
+		return c.process, ""
+	}
+	return c.process, c.current.cell.ID()
+}
+
 // Restart ends the kernel; what runs in it ends too, what waits goes on in a new one.
 func (c *Context) Restart() { c.kill("its context was restarted") }
 

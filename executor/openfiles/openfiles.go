@@ -10,7 +10,7 @@ import (
 
 const (
 	// PerSandbox is how many files an executor has open for a sandbox in which something runs.
-	PerSandbox = 11
+	PerSandbox = 12
 	// Own is how many it has open beside those, for its stores, its runtimes and its callers.
 	Own = 128
 )

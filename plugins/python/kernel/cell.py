@@ -24,10 +24,14 @@ stdlib = standard  # as shared.py calls it
 
 def find_also(directories):
     """Looks for modules in more directories, from now on: packages that were installed
-    for one execution stay for those after it."""
-    missing = [path for path in directories if path and path not in sys.path]
-    if missing:
-        sys.path[1:1] = missing
+    for one execution stay for those after it. Each comes behind the one before it in the list."""
+    at = 1
+    for path in directories:
+        if path in sys.path:
+            at = sys.path.index(path) + 1
+        elif path:
+            sys.path.insert(at, path)
+            at += 1
 
 
 async def awaited(codes, names):

@@ -1,0 +1,251 @@
+package executor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/pkgsocket"
+	"github.com/yurtrun/yurt/executor/runlog"
+)
+
+// socketDelay is how long after a sandbox its socket for packages is made: most executions are
+// over by then, and do not pay for it.
+const socketDelay = 100 * time.Millisecond
+
+// installedLayer is a layer that a command of the session had installed.
+type installedLayer struct {
+	Runtime string `json:"runtime"`
+	Digest  string `json:"digest"`
+}
+
+// mayInstall reports whether commands of a sandbox of the specification may install packages.
+func (e *Executor) mayInstall(spec yurt.SandboxSpec) bool {
+	n := spec.Template.Network // of a template without a mode there is none either
+	return !e.config.Packages.Off && spec.Host == nil && n.Mode == yurt.NetworkNone && n.Packages != yurt.PackagesNone
+}
+
+// servePackages answers the commands of a sandbox that install packages, until the sandbox is
+// gone or the executor is closed.
+func (e *Executor) servePackages(s *sandbox) {
+	select {
+	case <-time.After(socketDelay):
+	case <-s.gone:
+		return
+	case <-e.ctx.Done():
+		return
+	}
+	if s.adoption != nil {
+		select {
+		case <-s.adoption.done:
+		case <-e.ctx.Done():
+			return
+		}
+	}
+	if s.IsGone() {
+		return
+	}
+	listener, err := s.plans.Listen(pkgsocket.Name, pkgsocket.Backlog)
+	if err != nil {
+		if !s.IsGone() && e.ctx.Err() == nil {
+			e.logger.Warn("commands of a sandbox cannot install packages", "sandbox", s.id, "error", err)
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(e.ctx)
+	defer cancel()
+	e.goes(func() {
+		select {
+		case <-s.gone:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	server := pkgsocket.NewServer(func(ctx context.Context, r pkgsocket.Request, pid int, tell func(string) error) pkgsocket.Answer {
+		answer, err := e.installInto(ctx, s, r, e.telling(s, r, pid, tell))
+		if err != nil {
+			answer.Error = shown(err)
+		}
+		return answer
+	})
+	server.Serve(ctx, listener)
+}
+
+// telling returns the function that passes progress on: to the command, which prints it, and to
+// those who watch the execution that the command is part of. They are told that an installation
+// begins, and of a command that is quiet all that is said.
+func (e *Executor) telling(s *sandbox, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
+	r, told := s.runOf(pid), 0
+	note := func(text string) {
+		if told += len(text); r != nil && told <= maxProgress {
+			_ = r.log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
+		}
+	}
+	return func(text string) error {
+		if text != "" && told == 0 {
+			note("installing packages into the session with " + request.Manager + "\n")
+		}
+		if text != "" && request.Quiet {
+			note(text)
+		}
+		return tell(text)
+	}
+}
+
+// runOf returns the execution that a process of the sandbox is part of, by its cgroup; nil where
+// it is not known.
+func (s *sandbox) runOf(pid int) *run {
+	if pid <= 0 {
+		return nil
+	}
+	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(data)) {
+		in := strings.TrimSpace(line)
+		if !strings.Contains(in, s.id) {
+			continue
+		}
+		if r := s.runNamed(filepath.Base(in)); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// runNamed returns the execution in the cgroup of the name: its own, or that of a kernel.
+func (s *sandbox) runNamed(leaf string) *run {
+	contexts := s.contextsNamed("", "")
+	s.mu.Lock()
+	r := s.runs[leaf]
+	s.mu.Unlock()
+	for i := 0; r == nil && i < len(contexts); i++ {
+		if p, id := contexts[i].Current(); isKernel(p, leaf) {
+			s.mu.Lock()
+			r = s.runs[id]
+			s.mu.Unlock()
+		}
+	}
+	if r == nil || r.stream != nil || r.record.unlimited() {
+		return nil
+	}
+	return r
+}
+
+// installInto installs what a command of the session asks for, and shows it to every process.
+func (e *Executor) installInto(ctx context.Context, s *sandbox, r pkgsocket.Request, tell func(string) error) (answer pkgsocket.Answer, err error) {
+	if err := s.usable(); err != nil {
+		return answer, err
+	}
+	defer e.explainFull(&err)
+	info, err := e.runtimeFor(ctx, s, r.Manager)
+	if err != nil {
+		return answer, err
+	}
+	had, err := e.installedIn(s, info.Name)
+	if err != nil {
+		return answer, err
+	}
+	if there := had.all(r); there != nil {
+		return pkgsocket.Answer{Installed: there, Present: true}, nil
+	}
+	l, err := e.makeSessionLayer(ctx, s, info, r, had, tell)
+	if err != nil {
+		return answer, err
+	}
+	if err := e.untilStartable(s); err != nil {
+		return answer, err
+	}
+	defer s.gate.RUnlock()
+	if err := e.mountLayer(s, l); err != nil {
+		return answer, err
+	}
+	if err := e.showLayer(s, l); err != nil {
+		return answer, err
+	}
+	return had.answer(r, l, e.layers.Tree(l.Digest))
+}
+
+// runtimeFor returns the runtime that knows the package manager. The template need not run it:
+// its tools are looked for in the sandbox.
+func (e *Executor) runtimeFor(ctx context.Context, s *sandbox, manager string) (yurt.RuntimeInfo, error) {
+	language := "python"
+	if manager == pkgsocket.Npm {
+		language = "javascript"
+	}
+	info, err := e.runtimes.RuntimeOf(ctx, language)
+	if err != nil {
+		return info, yurt.Errorf(yurt.CodeNotSupported, "this node has no runtime for %s, which %s needs", language, manager)
+	}
+	_, err = s.tools(info)
+	return info, err
+}
+
+// makeSessionLayer returns the layer of what is asked for, which the sandbox uses. Where the
+// layer of that alone is there already, and fits what the session has, that is taken; else the
+// versions of what the session has are kept as far as the new packages let them be.
+func (e *Executor) makeSessionLayer(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
+	alone, err := e.planLayer(ctx, s, info, r.Packages, manifestOf(r))
+	if err != nil {
+		return nil, err
+	}
+	if alone == nil {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the manifest lists no packages to install")
+	}
+	there, err := e.layers.Use(alone.Digest, s.id)
+	if err != nil {
+		return nil, err
+	}
+	if there && had.fits(e.layers.Tree(alone.Digest), r) {
+		return alone, nil
+	}
+	constraints := had.constraints(r)
+	if constraints == "" {
+		return alone, e.installAll(ctx, s, packages.Layers{alone}, tell)
+	}
+	l, err := e.planLayer(ctx, s, info, nil, []yurt.SourceFile{
+		{Path: "constraints.txt", Data: []byte(constraints)},
+		{Path: "requirements.txt", Data: []byte("-c constraints.txt\n" + strings.Join(r.Packages, "\n") + "\n")},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = e.installAll(ctx, s, packages.Layers{l}, tell)
+	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "(constraint)") {
+		if err := tell("these packages need other versions than the session has, which are replaced\n"); err != nil {
+			return nil, err
+		}
+		return alone, e.installAll(ctx, s, packages.Layers{alone}, tell)
+	}
+	return l, err
+}
+
+func manifestOf(r pkgsocket.Request) (files []yurt.SourceFile) {
+	if len(r.Manifest) > 0 {
+		files = append(files, yurt.SourceFile{Path: pkgsocket.ManifestFile, Data: r.Manifest})
+	}
+	if len(r.Lock) > 0 {
+		files = append(files, yurt.SourceFile{Path: pkgsocket.LockFile, Data: r.Lock})
+	}
+	return files
+}
+
+// installed returns the layers that commands of the session had installed for a runtime, the
+// latest first.
+func (s *sandbox) installed(runtime string) (digests []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range slices.Backward(s.record.Installed) {
+		if l.Runtime == runtime {
+			digests = append(digests, l.Digest)
+		}
+	}
+	return digests
+}

@@ -1,0 +1,230 @@
+package executor
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/pkgsocket"
+	"github.com/yurtrun/yurt/executor/records"
+)
+
+// viewsDir is the directory, in that of a sandbox, of the views of what its session installed.
+const viewsDir = "packages"
+
+// showLayer has every process of the sandbox see the layer beside those before it. The record
+// says so first, for the next executor. The caller has the gate.
+func (e *Executor) showLayer(s *sandbox, l *packages.Layer) error {
+	s.mu.Lock()
+	record := s.record
+	entry := installedLayer{l.Runtime, l.Digest}
+	record.Installed = append(slices.DeleteFunc(slices.Clone(record.Installed), func(i installedLayer) bool { return i == entry }), entry)
+	err := records.Write(s.path(recordFile), record)
+	if err == nil {
+		s.record = record
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	dir, target := s.path(filepath.Join(viewsDir, l.Runtime)), packages.PythonDir
+	if l.Runtime != "python" {
+		target = packages.NodeDir
+	}
+	var list []packages.Shown
+	for _, digest := range s.installed(l.Runtime) {
+		list = append(list, packages.Shown{Tree: e.layers.Tree(digest), Mount: path.Join(packages.LayersDir, digest)})
+	}
+	view, err := packages.NewView(list)
+	if err != nil {
+		return err
+	}
+	if err := view.Write(dir); err != nil {
+		return err
+	}
+	return s.mountView(dir, target)
+}
+
+// mountView mounts the directory of a view in the sandbox, unless it is mounted.
+func (s *sandbox) mountView(dir, target string) error {
+	inside := fmt.Sprintf("/proc/%d/root%s", s.record.Init.PID, target)
+	there, err := os.Stat(inside)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeNotSupported, "this session was made by an earlier version and cannot show packages; use a new session")
+	}
+	if own, err := os.Stat(dir); err == nil && os.SameFile(own, there) {
+		return nil
+	}
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.record.Init.PID))
+	if err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
+	}
+	defer namespace.Close()
+	if err := layers.Mount(dir, namespace, target); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
+	}
+	return nil
+}
+
+// had is what a session has of one package manager's before an installation: distributions of
+// Python, by normalized name, or packages of Node.
+type had struct {
+	manager string
+	dists   map[string]string // the session sees this version
+}
+
+// installedIn returns what commands of the session had installed, and the template.
+func (e *Executor) installedIn(s *sandbox, runtime string) (*had, error) {
+	h := &had{manager: pkgsocket.Npm, dists: make(map[string]string)}
+	digests := s.installed(runtime)
+	if runtime == "python" {
+		h.manager = pkgsocket.Pip
+		if template := s.templateLayer(runtime); s.hasLayers(template) && len(template) > 0 {
+			digests = append(digests, template[0].Digest)
+		}
+	}
+	for _, digest := range digests {
+		dists, err := h.of(e.layers.Tree(digest))
+		if err != nil {
+			return nil, err
+		}
+		for name, version := range dists {
+			if _, newer := h.dists[name]; !newer {
+				h.dists[name] = version
+			}
+		}
+	}
+	return h, nil
+}
+
+// of returns the packages in a layer. Of Node's it returns those that were asked for.
+func (h *had) of(tree string) (map[string]string, error) {
+	if h.manager == pkgsocket.Pip {
+		return packages.Dists(tree)
+	}
+	return packages.Modules(tree)
+}
+
+// all returns what is asked for if the session has all of it, and nil otherwise.
+func (h *had) all(r pkgsocket.Request) (there []pkgsocket.Package) {
+	if h.manager != pkgsocket.Pip || r.Upgrade {
+		return nil
+	}
+	for _, p := range r.Packages {
+		name, rest := nameOf(p)
+		version, has := h.dists[packages.Normalized(name)]
+		if !has || rest != "" && rest != "=="+version {
+			return nil
+		}
+		there = append(there, pkgsocket.Package{Name: name, Version: version})
+	}
+	return there
+}
+
+// nameOf takes the name of a distribution off the beginning of what pip is asked for.
+func nameOf(requirement string) (name, rest string) {
+	at := strings.IndexAny(requirement, "[(<>=!~; ")
+	if at < 0 {
+		return requirement, ""
+	}
+	return requirement[:at], strings.ReplaceAll(requirement[at:], " ", "")
+}
+
+// fits reports whether a layer has nothing that the session has in another version, but for what
+// is asked for.
+func (h *had) fits(tree string, r pkgsocket.Request) bool {
+	if h.manager == pkgsocket.Npm { // each package of Node finds its own dependencies
+		return true
+	}
+	dists, err := packages.Dists(tree)
+	if err != nil {
+		return false
+	}
+	asked := h.asked(r)
+	for name, version := range dists {
+		if had, there := h.dists[name]; there && had != version && !asked[name] {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *had) asked(r pkgsocket.Request) map[string]bool {
+	asked := make(map[string]bool)
+	for _, p := range r.Packages {
+		name, _ := nameOf(p)
+		asked[packages.Normalized(name)] = true
+	}
+	return asked
+}
+
+// constraints is a file that keeps pip to the versions that the session has; "" for none.
+func (h *had) constraints(r pkgsocket.Request) string {
+	if h.manager == pkgsocket.Npm {
+		return ""
+	}
+	asked := h.asked(r)
+	var lines []string
+	for name, version := range h.dists {
+		if !asked[name] {
+			lines = append(lines, name+"=="+version+"\n")
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "")
+}
+
+// answer says what has been installed.
+func (h *had) answer(r pkgsocket.Request, l *packages.Layer, tree string) (answer pkgsocket.Answer, err error) {
+	dists, err := h.of(tree)
+	if err != nil {
+		return answer, err
+	}
+	asked := h.asked(r)
+	for name, version := range dists {
+		if h.manager == pkgsocket.Npm || asked[name] {
+			answer.Installed = append(answer.Installed, pkgsocket.Package{Name: name, Version: version})
+		}
+		if had, there := h.dists[name]; there && had != version {
+			answer.Replaced = append(answer.Replaced, pkgsocket.Package{Name: name, Version: had})
+		}
+	}
+	for _, list := range [][]pkgsocket.Package{answer.Installed, answer.Replaced} {
+		slices.SortFunc(list, func(a, b pkgsocket.Package) int { return strings.Compare(a.Name, b.Name) })
+	}
+	return answer, nil
+}
+
+// isKernel reports whether the process is that kernel.
+func isKernel(p kernel.Process, id string) bool {
+	k, ok := p.(*kernelProcess)
+	return ok && k.id == id
+}
+
+// environment is that of a process in the sandbox, later layers winning.
+func (s *sandbox) environment(layers ...map[string]string) []string {
+	merged := merge(layers...)
+	if s.installable {
+		packages.AddCommands(merged, s.isOwnLayer())
+	}
+	return listed(merged)
+}
+
+// isOwnLayer returns the function that reports whether a directory is a layer which the execution
+// has for itself: one of the template's is not.
+func (s *sandbox) isOwnLayer() func(dir string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	template := s.planned
+	return func(dir string) bool {
+		return strings.HasPrefix(dir, packages.LayersDir+"/") &&
+			!slices.ContainsFunc(template, func(l *packages.Layer) bool { return strings.HasPrefix(dir, l.Mount()) })
+	}
+}
