@@ -63,6 +63,7 @@ type command struct {
 	name      string
 	args      []string
 	out, errs io.Writer
+	printed   bool // what the package manager said
 }
 
 // order is what is to be installed, and how that is said.
@@ -105,6 +106,7 @@ func (c *command) install(conn net.Conn, o *order) int {
 		case answer.Done:
 			return c.end(o, answer)
 		case !o.Quiet:
+			c.printed = c.printed || answer.Text != ""
 			fmt.Fprint(c.out, answer.Text)
 		}
 	}
@@ -131,7 +133,10 @@ func (c *command) end(o *order, answer pkgsocket.Answer) int {
 	return 0
 }
 
+// summarize prints what the package manager would have said, where it had nothing to do, and
+// which versions are others now.
 func (c *command) summarize(o *order, answer pkgsocket.Answer) {
+	text := "Successfully installed"
 	for _, p := range answer.Installed {
 		switch {
 		case answer.Present:
@@ -139,12 +144,9 @@ func (c *command) summarize(o *order, answer pkgsocket.Answer) {
 		case o.Manager == pkgsocket.Npm:
 			fmt.Fprintf(c.out, "+ %s@%s\n", p.Name, p.Version)
 		}
+		text += " " + p.Name + "-" + p.Version
 	}
-	if o.Manager == pkgsocket.Pip && !answer.Present && len(answer.Installed) > 0 {
-		text := "Installed in this session:"
-		for _, p := range answer.Installed {
-			text += " " + p.Name + "-" + p.Version
-		}
+	if o.Manager == pkgsocket.Pip && !answer.Present && !c.printed {
 		fmt.Fprintln(c.out, text)
 	}
 	for _, p := range answer.Replaced {

@@ -155,7 +155,7 @@ func TestInstallIsCached(t *testing.T) {
 		s := makeSession(t, e, several())
 		run(t, e, s, shell("sleep 0.2"))
 		begun := time.Now()
-		wantLast(t, "installing", run(t, e, s, shell("pip install humanize==4.9.0")), "Installed in this session: humanize-4.9.0")
+		wantLast(t, "installing", run(t, e, s, shell("pip install humanize==4.9.0")), "Successfully installed humanize-4.9.0")
 		return time.Since(begun)
 	}
 	first, second := took(), took()
