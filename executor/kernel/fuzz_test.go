@@ -22,6 +22,7 @@ func FuzzMessages(f *testing.F) {
 		`{"id":"` + someID + `","done":{"execution_count":7,"envelope":{"result":null}}}` + "\n",
 		`{"id":"` + someID + `","done":{"execution_count":-1}}` + "\n", `{"id":"` + someID + `","done":{"execution_count":1e9}}` + "\n",
 		`{"id":"` + someID + `","response":"aGVsbG8="}` + "\n", `{"id":"` + someID + `","response":"?","done":{}}` + "\n",
+		`{"id":"` + someID + `","display":{"data":{},"clear":true}}` + "\n", `{"id":"` + someID + `","display":{"data":{"a/b":1},"clear":true,"cut":true}}` + "\n",
 		`{"id":"` + someID + `","display":{"data":{}}}` + "\n", `{"id":"x","done":{}}` + "\n", "\n", "{", "\xff\n", `null` + "\n",
 	} {
 		f.Add([]byte(seed), 7)
@@ -98,7 +99,18 @@ func TestDisplaysAreBounded(t *testing.T) {
 	if got, err := json.Marshal(displays.List); err != nil || string(got) != `[{"text/plain":"3"},{"text/plain":"2"},{"text/plain":"4"}]` || displays.Cut {
 		t.Errorf("%s, %v", got, err)
 	}
-	for range yurt.MaxDisplays {
+	displays.Add(yurt.DisplayEvent{Clear: true})
+	show("a", true, `"6"`)
+	displays.Add(yurt.DisplayEvent{Data: yurt.Display{"text/plain": json.RawMessage(`"7"`)}, Main: true})
+	if got, err := json.Marshal(displays.List); err != nil || string(got) != `[{"text/plain":"6"},{"text/plain":"7"}]` || *displays.Main != 1 || displays.Cut {
+		t.Errorf("what comes after a clearing: %s, %v", got, err)
+	}
+	displays.Add(yurt.DisplayEvent{Data: yurt.Display{"text/plain": json.RawMessage(`"8"`)}, Clear: true, Cut: true})
+	if got, err := json.Marshal(displays.List); err != nil || string(got) != `[{"text/plain":"8"}]` || displays.Main != nil || !displays.Cut {
+		t.Errorf("what clears and is cut: %s, %v, main %v, cut %t", got, err, displays.Main, displays.Cut)
+	}
+	displays = kernel.Displays{}
+	for range yurt.MaxDisplays + 1 {
 		show("", false, `"5"`)
 	}
 	if len(displays.List) != yurt.MaxDisplays || !displays.Cut {

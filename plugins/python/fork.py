@@ -357,10 +357,10 @@ def rest():
     return {name: id(module) for name, module in sys.modules.items() if name not in ("__main__", "builtins", "sys")}
 
 
-def program(name, parts=slice(None)):
-    """Compiles statements of a file."""
-    path = os.path.join(HERE, name)
-    with open(path, "rb") as file:
+def program(name, parts=slice(None), of=None):
+    """Compiles statements of a file, in the name of the program that it is a part of."""
+    path = os.path.join(HERE, of or name)
+    with open(os.path.join(HERE, name), "rb") as file:
         tree = compile(file.read(), path, "exec", PyCF_ONLY_AST, dont_inherit=True)
     tree.body = tree.body[parts]
     return compile(tree, path, "exec", dont_inherit=True)
@@ -398,6 +398,7 @@ def run_chosen():
     """Becomes the kernel that the template chooses: a program that imports kernel.py."""
     buffer()
     ours = type(sys)("kernel")
+    ours.AHEAD = AHEAD
     ours.__file__ = os.path.join(sys.path.pop(0), "kernel.py")
     sys.modules["kernel"] = ours
     exec(KERNEL_PROGRAM, ours.__dict__)
@@ -427,6 +428,8 @@ del sys.modules["resource"], sys.modules["atexit"]
 CHOSEN = sys.argv[1]  # the kernel that the template chooses; empty for ours
 PRELOADED = preload(CHOSEN, sys.argv[2:])
 HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")
+# What a kernel reads when it shows the first figure.
+AHEAD = {name: program(name, of="kernel.py") for name in ("pretty.py", "rich.py", "charts.py") if "matplotlib" in sys.modules}
 CHOSEN_PROGRAM = program(PROGRAMS[CHOSEN]) if CHOSEN else None
 ZYGOTE = sys.modules["__main__"]  # keeps what leave_rest needs alive
 REST = rest()

@@ -81,6 +81,12 @@ class Formatter:
     def lookup(self, value):
         return self.lookup_by_type(type(value))
 
+    @staticmethod
+    def asked():
+        """Has every value looked up: numbers, strings and lists may be shown in another way from now on."""
+        host.SIMPLE.clear()
+        host.CONTAINERS.clear()
+
     def known(self, typ):
         try:
             return self.lookup_by_type(typ)
@@ -97,7 +103,7 @@ class Formatter:
             return self.for_type_by_name(module, name, func)
         before = self.known(typ)
         if func is not None:
-            host.SIMPLE.clear()  # numbers and strings may be shown in another way from now on
+            self.asked()
             self.type_printers[typ] = func
         return before
 
@@ -108,7 +114,7 @@ class Formatter:
                 return self.for_type(cls, func)
         before = self.deferred_printers.get(name)
         if func is not None:
-            host.SIMPLE.clear()
+            self.asked()
             self.deferred_printers[name] = func
         return before
 
@@ -325,33 +331,8 @@ def simple(item):
 SAVED = {"of": None, "count": 0}
 
 
-def show_pictures(module):
-    """Has PIL's Image.show show a picture here, before it asks programs of the host."""
-
-    class Cell(module.Viewer):
-        def show_image(self, image, **options):
-            host.display(image)
-            return 1
-
-    module.register(Cell, -1)
-
-
-def show_saved(module):
-    """Has a picture that the user's own code saves to a file shown too, the first few of an execution."""
-    save = module.Image.save
-
-    def saving(self, fp, *arguments, **options):
-        save(self, fp, *arguments, **options)
-        if isinstance(fp, (str, bytes)) or hasattr(fp, "__fspath__"):
-            caller = sys._getframe(1).f_code.co_filename
-            if host.users(caller) and counted():
-                host.display(self)
-
-    saving.__doc__, saving.__name__ = save.__doc__, save.__name__
-    module.Image.save = saving
-
-
 def counted():
+    """Whether a picture that was saved is shown: the first few of an execution are."""
     if SAVED["of"] != host.KERNEL.current:
         SAVED.update(of=host.KERNEL.current, count=0)
     SAVED["count"] += 1

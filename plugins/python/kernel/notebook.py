@@ -117,12 +117,37 @@ def its_get_ipython(module):
     module.get_ipython = builtins.get_ipython
 
 
+def show_pictures(module):
+    """Has PIL's Image.show show a picture here, before it asks programs of the host."""
+
+    class Cell(module.Viewer):
+        def show_image(self, image, **options):
+            show(image)
+            return 1
+
+    module.register(Cell, -1)
+
+
+def show_saved(module):
+    """Has a picture that the user's own code saves to a file shown too."""
+    save = module.Image.save
+
+    def saving(self, fp, *arguments, **options):
+        save(self, fp, *arguments, **options)
+        if isinstance(fp, (str, bytes)) or hasattr(fp, "__fspath__"):
+            if users(sys._getframe(1).f_code.co_filename) and rich().counted():
+                show(self)
+
+    saving.__doc__, saving.__name__ = save.__doc__, save.__name__
+    module.Image.save = saving
+
+
 class Fitted:
-    """Fits modules into the notebook when they are imported."""
+    """Fits modules into the notebook when they are imported, or at once if they were before the fork of this process."""
 
     FUNCTIONS = {
-        "PIL.ImageShow": lambda module: rich().show_pictures(module),
-        "PIL.Image": lambda module: rich().show_saved(module),
+        "PIL.ImageShow": show_pictures,
+        "PIL.Image": show_saved,
         "IPython.core.display_functions": functions,
         "IPython.core.getipython": its_get_ipython,
         "IPython.core.interactiveshell": its_own_instance,
@@ -130,6 +155,9 @@ class Fitted:
 
     def __init__(self, names):
         self.names, self.loaders = set(names), {}
+        for name in names:
+            if name in sys.modules:
+                self.fit(sys.modules[name])
 
     def find_spec(self, name, path=None, target=None):
         if name not in self.names or name in self.loaders:
@@ -154,8 +182,11 @@ class Fitted:
         loader = self.loaders.pop(name)
         module.__loader__ = module.__spec__.loader = loader
         loader.exec_module(module)
+        self.fit(module)
+
+    def fit(self, module):
         try:
-            self.FUNCTIONS[name](module)
+            self.FUNCTIONS[module.__name__](module)
         except Exception:  # it is of a version that is made in another way, and stays as it is
             pass
 

@@ -5,6 +5,11 @@ def bundle(value, include=None, exclude=None):
     """The MIME bundle of a value. What is said about it, its metadata, is left out."""
     if type(value) in SIMPLE and not include and not exclude:  # which have no other representation
         return {"text/plain": plain(value)}
+    if type(value) in CONTAINERS and not include and not exclude:
+        try:
+            return {"text/plain": plain(value)}
+        except Exception:  # of what it holds; it is told below
+            pass
     return rich().formatter().format(value, include, exclude)[0]
 
 
@@ -21,17 +26,21 @@ def plain(value):
 
 FLOATS = {"form": None}  # of %precision
 SIMPLE = {int, float, complex, bool, str, bytes, type(None)}  # which repr writes as a notebook does
+CONTAINERS = {list, tuple, dict, set, frozenset}
 PARTS = {}
 
 
 def part(name):
-    """The module in a file of ours, which is read when it is first needed. It finds this program
-    in the name host."""
+    """The module in a file of ours, which is read when it is first needed, unless a zygote has
+    compiled it ahead."""
     if name not in PARTS:
         module = type(sys)("yurt_" + name.partition(".")[0])
-        with open(os.path.join(HERE, name), "rb") as file:
-            # In our name, for tracebacks to leave it out.
-            exec(compile(file.read(), SELF, "exec"), module.__dict__)
+        code = globals().get("AHEAD", {}).get(name)
+        if code is None:
+            with open(os.path.join(HERE, name), "rb") as file:
+                # In our name, for tracebacks to leave it out.
+                code = compile(file.read(), SELF, "exec")
+        exec(code, module.__dict__)
         PARTS[name] = module
     return PARTS[name]
 
