@@ -72,6 +72,26 @@ type ExecutionSpec struct {
 	User     *User     `json:"user,omitempty"` // whom it runs as, inside; nil for the user that all run as
 }
 
+// OnDisconnect says what becomes of an execution when the client that waits for it, or that reads its
+// stream, goes away before it has ended.
+type OnDisconnect string
+
+// What becomes of an execution whose client has gone.
+const (
+	DisconnectContinue  OnDisconnect = "continue"  // it goes on, as without a word
+	DisconnectInterrupt OnDisconnect = "interrupt" // it is interrupted, and killed if it has not ended five seconds later
+)
+
+// Validate returns an error for a value that is neither empty nor one of the above. field is its name.
+func (d OnDisconnect) Validate(field string) error {
+	switch d {
+	case "", DisconnectContinue, DisconnectInterrupt:
+		return nil
+	default:
+		return FieldErrorf(CodeInvalidArgument, field, "%.40q is not allowed; give %q or %q", d, DisconnectContinue, DisconnectInterrupt)
+	}
+}
+
 // SourceFile is one file of a project, or one that a session begins with.
 type SourceFile struct {
 	Path string `json:"path"` // relative to the working directory, or to the workspace

@@ -42,6 +42,17 @@ func (c *Controller) CancelExecution(ctx context.Context, sessionID, executionID
 	return ended, err
 }
 
+// CallerLeft interrupts an execution in the background, as [Controller.CancelExecution] does: the
+// client that waited for it asked for that, and its connection has ended.
+func (c *Controller) CallerLeft(e yurt.Execution) {
+	c.background(func(ctx context.Context) { // a controller that shuts down interrupts nothing
+		_, err := c.CancelExecution(ctx, e.SessionID, e.ID)
+		if code := yurt.CodeOf(err); err != nil && code != yurt.CodeExecutionEnded && code != yurt.CodeSessionEnded {
+			c.log.Warn("an execution whose client has gone was not interrupted", "session", e.SessionID, "execution", e.ID, "error", err)
+		}
+	})
+}
+
 // endBySignal sends a signal to an execution and waits for its end for so long. The record that it
 // returns has not ended when that was too short.
 func (c *Controller) endBySignal(ctx context.Context, session yurt.Session, node Node, executionID string, signal yurt.Signal, patience time.Duration) (yurt.Execution, error) {

@@ -42,12 +42,13 @@ func (a *app) client() (*yurtclient.Client, error) { return yurtclient.New(a.ser
 
 // sessionRunFlags are the flags that exec and code share.
 type sessionRunFlags struct {
-	timeout string
-	env     []string
-	cwd     string
-	stdin   bool
-	handler string
-	event   string
+	timeout      string
+	env          []string
+	cwd          string
+	stdin        bool
+	handler      string
+	event        string
+	onDisconnect string
 }
 
 func (f *sessionRunFlags) add(cmd *cobra.Command) {
@@ -55,6 +56,8 @@ func (f *sessionRunFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's)")
 	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
 	flags.StringVar(&f.cwd, "cwd", "", "directory to run in (default "+yurt.WorkspaceDir+")")
+	flags.StringVar(&f.onDisconnect, "on-disconnect", "", "what becomes of it if the connection to the server ends: continue or interrupt (default continue)")
+	registerCompletion(cmd, "on-disconnect", cobra.FixedCompletions([]cobra.Completion{string(yurt.DisconnectContinue), string(yurt.DisconnectInterrupt)}, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVarP(&f.event, "event", "e", "", "invoke a handler with this event: JSON, @FILE, or - for standard input")
 }
 
@@ -69,7 +72,10 @@ func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
 	if req.Env, err = a.parseEnv(f.env); err != nil {
 		return err
 	}
-	req.Cwd, req.Handler = f.cwd, f.handler
+	req.Cwd, req.Handler, req.OnDisconnect = f.cwd, f.handler, yurt.OnDisconnect(f.onDisconnect)
+	if err := req.OnDisconnect.Validate("--on-disconnect"); err != nil {
+		return err
+	}
 	if f.stdin && f.event == "-" {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--event", "standard input is read once; give --stdin or --event -, not both")
 	}

@@ -122,6 +122,9 @@ func (a *API) handlePages() error {
 // begins to shut down; it returns at once.
 func (a *API) Drain() { a.drain() }
 
+// drains reports whether the server shuts down: connections that end then are not their clients' doing.
+func (a *API) drains() bool { return a.draining.Err() != nil }
+
 // untilDrain returns a context that also ends when the server drains; then its
 // cause is errDraining.
 func (a *API) untilDrain(ctx context.Context) (context.Context, context.CancelFunc) {

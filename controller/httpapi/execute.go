@@ -38,6 +38,8 @@ type executeBody struct {
 
 	Async  bool `json:"async,omitempty" doc:"Answer at once with the record of the execution."`
 	Stream bool `json:"stream,omitempty" doc:"Answer with its events as they come, as text/event-stream."`
+
+	OnDisconnect yurt.OnDisconnect `json:"on_disconnect,omitempty" enum:"continue,interrupt" doc:"If the connection of this request ends before the execution does: continue (the default), or interrupt it, as DELETE of the execution would. Not with async, whose client does not wait."`
 }
 
 func (b executeBody) request() controller.ExecuteRequest {
@@ -101,7 +103,7 @@ func (a *API) registerExecute() {
 		Description: "Runs `code` in a `language`, or the `entry` of a project whose `files` are written to the working directory first; or a `command`; or the `handler` in `code`, with an `event`; or a `handler` with the `command` of a Lambda runtime client that serves it, which is kept for the next invocation. " +
 			"`code` that only defines things, a function `handler` among them, is called like a handler, unless `context` is given or `handler` is null. " +
 			"Answers with the result once it has ended, at once with its record (`async`), or with its events (`stream`). " +
-			"That the code failed is no error of the request. An execution never ends because its caller left.",
+			"That the code failed is no error of the request. An execution goes on when its caller leaves, unless `on_disconnect` is `interrupt`.",
 		Responses: map[string]*huma.Response{
 			"200": {Description: "The result, or with `stream` the events.", Content: map[string]*huma.MediaType{
 				typeJSON:        {Schema: schemaOf[resultBody](a, "ExecutionResult")},
@@ -122,6 +124,13 @@ func (a *API) execute(ctx context.Context, in *executeInput) (*huma.StreamRespon
 	if body.Async && body.Stream {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "stream", "give either async or stream, not both")
 	}
+	if err := body.OnDisconnect.Validate("on_disconnect"); err != nil {
+		return nil, err
+	}
+	interrupts := body.OnDisconnect == yurt.DisconnectInterrupt
+	if body.Async && interrupts {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "on_disconnect", "the client of an async execution does not wait for it; leave out either async or on_disconnect")
+	}
 	started, err := a.ctl.Execute(ctx, in.ID, body.request())
 	if err != nil {
 		return nil, err
@@ -131,9 +140,12 @@ func (a *API) execute(ctx context.Context, in *executeInput) (*huma.StreamRespon
 	case body.Async:
 		return respond(http.StatusAccepted, newExecutionBody(started), "Location", location), nil
 	case body.Stream:
-		return a.streamEvents(started, 0, "Location", location), nil
+		return a.streamEvents(started, streaming{interrupts: interrupts}, "Location", location), nil
 	}
 	ended, err := a.wait(ctx, started)
+	if interrupts && ctx.Err() != nil && !a.drains() {
+		a.ctl.CallerLeft(started)
+	}
 	if err != nil {
 		return nil, err
 	}

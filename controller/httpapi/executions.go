@@ -132,5 +132,5 @@ func (a *API) watchExecution(ctx context.Context, in *eventsInput) (*huma.Stream
 	if in.socket {
 		return a.socketEvents(e, after), nil
 	}
-	return a.streamEvents(e, after), nil
+	return a.streamEvents(e, streaming{after: after}), nil
 }

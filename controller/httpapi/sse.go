@@ -52,23 +52,32 @@ func newEventBody(e yurt.Event, of yurt.Execution) eventBody {
 	return body
 }
 
-// streamEvents answers with the events of an execution after a number.
-func (a *API) streamEvents(e yurt.Execution, after uint64, headers ...string) *huma.StreamResponse {
+// streaming says how the events of an execution are streamed.
+type streaming struct {
+	after      uint64 // the number of the last event that the client has
+	interrupts bool   // the execution is interrupted when the client leaves
+}
+
+// streamEvents answers with the events of an execution.
+func (a *API) streamEvents(e yurt.Execution, s streaming, headers ...string) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		for i := 0; i+1 < len(headers); i += 2 {
 			ctx.SetHeader(headers[i], headers[i+1])
 		}
-		a.stream(ctx, "connect again with Last-Event-ID", func(watching context.Context, stream *eventStream) error {
-			return a.ctl.WatchExecution(watching, e.SessionID, e.ID, after, func(event yurt.Event) error {
+		left := a.stream(ctx, "connect again with Last-Event-ID", func(watching context.Context, stream *eventStream) error {
+			return a.ctl.WatchExecution(watching, e.SessionID, e.ID, s.after, func(event yurt.Event) error {
 				return stream.send(event.Seq, string(event.Type), newEventBody(event, e))
 			})
 		})
+		if left && s.interrupts {
+			a.ctl.CallerLeft(e)
+		}
 	}}
 }
 
-// stream answers with what follow sends, until that returns. Whoever reads a stream that
-// broke off is told to do again.
-func (a *API) stream(ctx huma.Context, again string, follow func(context.Context, *eventStream) error) {
+// stream answers with the events that follow sends, until that returns. The client of a stream that
+// broke off is told to do again. It reports whether the client left before the end.
+func (a *API) stream(ctx huma.Context, again string, follow func(context.Context, *eventStream) error) (left bool) {
 	beginEvents(ctx)
 	a.metrics.streams.Inc()
 	defer a.metrics.streams.Dec()
@@ -86,6 +95,7 @@ func (a *API) stream(ctx huma.Context, again string, follow func(context.Context
 	err := follow(watching, stream)
 	stream.close(farewell(watching, err, again))
 	<-writing
+	return err != nil && (ctx.Context().Err() != nil || stream.failed != nil) && !a.drains()
 }
 
 // beginEvents writes the head of a stream.

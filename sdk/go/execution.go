@@ -40,6 +40,10 @@ type ExecuteRequest struct {
 	Cwd         string            `json:"cwd,omitempty"` // default /workspace; relative paths begin there
 	Timeout     yurt.Duration     `json:"timeout,omitempty"`
 	OutputLimit yurt.Size         `json:"output_limit,omitempty"` // of each stream, in bytes
+
+	// OnDisconnect says what becomes of the execution when the connection of Execute or
+	// ExecuteStream ends first. Start refuses [yurt.DisconnectInterrupt].
+	OnDisconnect yurt.OnDisconnect `json:"on_disconnect,omitempty"`
 }
 
 // Files are the files of a project, or those that a session begins with, by path relative to
