@@ -129,7 +129,10 @@ func (e *Executor) planKernel(ctx context.Context, s *sandbox, info yurt.Runtime
 	if err != nil {
 		return plugins.KernelPlan{}, err
 	}
-	return e.runtimes.PlanKernel(ctx, plugins.KernelRequest{Language: info.Name, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Kernel: s.kernel(info.Name)})
+	return e.runtimes.PlanKernel(ctx, plugins.KernelRequest{
+		Language: info.Name, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Kernel: s.kernel(info.Name),
+		MemoryLimit: s.record.Spec.Resources.Memory,
+	})
 }
 
 // kernel names the interpreter that the template chooses for contexts of the language; "" is

@@ -45,6 +45,8 @@ type KernelRequest struct {
 	Tools    map[string]string // absolute paths of the [yurt.Tool]s that are there, by name
 	Preload  []string          // modules that a zygote imports before it is ready; none for a kernel
 	Kernel   string            // which of [yurt.RuntimeInfo.Kernels] it is to be; empty for the runtime's own
+
+	MemoryLimit yurt.Size // of the sandbox; 0 if that is not known
 }
 
 // KernelPlan says how to start a kernel in the sandbox.
@@ -95,7 +97,7 @@ func (s *serverV1) PlanKernel(ctx context.Context, req *proto.KernelRequest) (re
 	if !ok {
 		return nil, errorToWire(yurt.FieldErrorf(yurt.CodeNotSupported, "context", "%w", errNoKernel))
 	}
-	plan, err := planner.PlanKernel(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Kernel: req.GetKernel()})
+	plan, err := planner.PlanKernel(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Kernel: req.GetKernel(), MemoryLimit: yurt.Size(req.GetMemoryLimit())})
 	if err != nil {
 		return nil, errorToWire(err)
 	}
@@ -104,7 +106,7 @@ func (s *serverV1) PlanKernel(ctx context.Context, req *proto.KernelRequest) (re
 
 // PlanKernel asks a runtime in another process.
 func (c *clientV1) PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	res, err := c.rpc.PlanKernel(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Kernel: req.Kernel}, callOptions()...)
+	res, err := c.rpc.PlanKernel(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Kernel: req.Kernel, MemoryLimit: int64(req.MemoryLimit)}, callOptions()...)
 	if err != nil {
 		return KernelPlan{}, err
 	}

@@ -48,6 +48,7 @@ func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest
 		Inputs: []string{"maven"}, Files: []plugins.File{{Path: "install.sh", Data: install}, {Path: "pom.xml", Data: pom}},
 		Argv:     []string{"/bin/sh", "install.sh", req.Tools["java"], req.Tools["mvn"], path.Join(req.Dir, layerDir)},
 		LayerDir: layerDir,
+		RunEnv:   map[string]string{"CLASSPATH": path.Join(req.Mount, "lib", "*")},
 	}, nil
 }
 

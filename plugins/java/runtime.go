@@ -36,7 +36,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"java"},
 		Extensions: []string{".java"},
-		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject, plugins.AbilityDependencies},
+		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject, plugins.AbilityDependencies, plugins.AbilityKernel},
 		Tools: []yurt.Tool{tool("javac"), tool("java"), {
 			Name: "mvn", Paths: []string{"/usr/share/maven/bin/mvn", "/opt/maven/bin/mvn", "/usr/local/bin/mvn"},
 			Install: "install Maven, on Debian with apt-get install maven", Optional: true,

@@ -1121,6 +1121,7 @@ type KernelRequest struct {
 	Tools         map[string]string      `protobuf:"bytes,3,rep,name=tools,proto3" json:"tools,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // absolute paths of the tools that are there, by name
 	Preload       []string               `protobuf:"bytes,4,rep,name=preload,proto3" json:"preload,omitempty"`                                                                       // modules that a zygote imports; none for a kernel
 	Kernel        string                 `protobuf:"bytes,5,opt,name=kernel,proto3" json:"kernel,omitempty"`                                                                         // one of DescribeResponse.kernels; empty for the runtime's own
+	MemoryLimit   int64                  `protobuf:"varint,6,opt,name=memory_limit,json=memoryLimit,proto3" json:"memory_limit,omitempty"`                                           // of the sandbox, bytes; 0: unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1188,6 +1189,13 @@ func (x *KernelRequest) GetKernel() string {
 		return x.Kernel
 	}
 	return ""
+}
+
+func (x *KernelRequest) GetMemoryLimit() int64 {
+	if x != nil {
+		return x.MemoryLimit
+	}
+	return 0
 }
 
 type KernelResponse struct {
@@ -1373,13 +1381,14 @@ const file_runtime_proto_rawDesc = "" +
 	"\x05Error\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x14\n" +
-	"\x05field\x18\x03 \x01(\tR\x05field\"\xea\x01\n" +
+	"\x05field\x18\x03 \x01(\tR\x05field\"\x8d\x02\n" +
 	"\rKernelRequest\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x10\n" +
 	"\x03dir\x18\x02 \x01(\tR\x03dir\x12?\n" +
 	"\x05tools\x18\x03 \x03(\v2).yurt.runtime.v1.KernelRequest.ToolsEntryR\x05tools\x12\x18\n" +
 	"\apreload\x18\x04 \x03(\tR\apreload\x12\x16\n" +
-	"\x06kernel\x18\x05 \x01(\tR\x06kernel\x1a8\n" +
+	"\x06kernel\x18\x05 \x01(\tR\x06kernel\x12!\n" +
+	"\fmemory_limit\x18\x06 \x01(\x03R\vmemoryLimit\x1a8\n" +
 	"\n" +
 	"ToolsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -1,0 +1,16 @@
+# Starts the program that keeps a context's state, and tells the host when the user's code ends it:
+#
+#     sh kernel.sh JAVA ARGUMENT…
+#
+# A virtual machine cannot see the code that System.exit was called with. It writes the id of the
+# execution that ended it to descriptor 4, and this shell adds the code.
+trap : INT # for the virtual machine, which is in the same process group
+exec 5>&1
+id=$(exec "$@" 4>&1 >&5 5>&-)
+code=$?
+if [ -n "$id" ]; then
+	printf '\036yurt:%s\036' "$id"
+	printf '\036yurt:%s\036' "$id" >&2
+	printf '{"id":"%s","done":{"exit_code":%d,"exiting":true,"envelope":{"result":null}}}\n' "$id" "$code" >&3
+fi
+exit "$code"
