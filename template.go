@@ -149,7 +149,7 @@ func DefaultHostPaths() []string {
 // otherwise: [DefaultHostPaths], and where Debian keeps the configuration without which
 // some toolchains in /usr do not start.
 func OfferedHostPaths() []string {
-	paths := append(DefaultHostPaths(), "/etc/maven", "/etc/mono", "/etc/R")
+	paths := append(DefaultHostPaths(), "/etc/maven", "/etc/mono", "/etc/R", "/etc/fonts")
 	for _, version := range []string{"11", "17", "21", "25"} {
 		paths = append(paths, "/etc/java-"+version+"-openjdk")
 	}

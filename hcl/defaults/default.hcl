@@ -8,7 +8,7 @@ template "default" {
 
   # Python is the first: it is the language of code that names none.
   runtimes = [
-    "python", "javascript", "typescript", "bash", "go", "rust", "java", "c", "cpp", "csharp",
+    "python", "javascript", "typescript", "bash", "go", "rust", "java", "c", "cpp", "csharp", "r",
   ]
 
   # A compiler takes more than most programs that it makes.

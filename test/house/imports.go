@@ -45,6 +45,7 @@ func Directions() []Direction {
 		{"cmd/yurt-runtime-csharp/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-go/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-java/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
+		{"cmd/yurt-runtime-r/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-rust/...", []string{".", "plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-python/...", []string{".", "plugins/...", "cmd/yurt-runtime-python/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-javascript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},

@@ -1,0 +1,1 @@
+writeLines(commandArgs(trailingOnly = TRUE))

@@ -1,0 +1,2 @@
+cat("begun\n")
+repeat {}

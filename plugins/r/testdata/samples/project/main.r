@@ -1,0 +1,2 @@
+source("src/lib.r")
+for (word in commandArgs(trailingOnly = TRUE)) cat(label(word), "\n", sep = "")

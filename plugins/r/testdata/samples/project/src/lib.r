@@ -1,0 +1,1 @@
+label <- function(word) paste("lib:", word)

@@ -1,0 +1,2 @@
+f <- function(n) f(n + 1)
+f(0)

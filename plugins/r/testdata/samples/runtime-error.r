@@ -1,0 +1,3 @@
+cat("before\n")
+
+stop("boom")

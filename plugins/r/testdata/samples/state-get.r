@@ -1,0 +1,1 @@
+cat(answer, "\n", sep = "")

@@ -1,0 +1,1 @@
+writeLines(toupper(readLines(file("stdin"))))
