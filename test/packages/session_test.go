@@ -181,6 +181,37 @@ func TestInstalledOutlivesExecutor(t *testing.T) {
 	wantLast(t, "one more", run(t, e, s, shell("pip install -q six==1.16.0 && python3 -c 'import six, humanize; print(six.__version__, humanize.__version__)'")), "1.16.0 4.9.0")
 }
 
+// TestInstallOverTemplate: a session can have another version of a package than its template, by
+// the magics of a context too, and each version that the template has and the session did not
+// name stays.
+func TestInstallOverTemplate(t *testing.T) {
+	e := node(t)
+	s := makeSession(t, e, several(func(t *yurt.Template) {
+		t.Dependencies = map[string][]string{"python": {"humanize==4.8.0", "six==1.15.0"}}
+	}))
+	const versions = "import humanize, six\nprint(humanize.__version__, six.__version__)"
+	wantLast(t, "the template's", run(t, e, s, inContext("python", versions)), "4.8.0 1.15.0")
+	wantLast(t, "there already", run(t, e, s, inContext("python", "%pip install six")), "Requirement already satisfied: six (1.15.0)")
+	o := run(t, e, s, inContext("python", "!pip install humanize==4.9.0 python-dateutil==2.8.2"))
+	wantLast(t, "a newer one", o, "Note: humanize 4.8.0 was replaced; restart a context that has imported it already.")
+	for what, spec := range map[string]yurt.ExecutionSpec{
+		"another context": {Language: "python", Code: versions, ContextName: "other"},
+		"a run":           {Language: "python", Code: versions},
+		"a command":       shell("python3 -c '" + strings.ReplaceAll(versions, "\n", "; ") + "'"),
+		"a handler":       {Kind: yurt.KindHandler, Language: "python", Handler: "handler", Event: []byte("1"), Code: "def handler(event, context):\n  " + strings.ReplaceAll(versions, "\n", "\n  ")},
+	} {
+		wantLast(t, what, run(t, e, s, spec), "4.9.0 1.15.0")
+	}
+}
+
+// TestInstallInLayeredSandbox: an execution with namespaces of its own installs for those after it.
+func TestInstallInLayeredSandbox(t *testing.T) {
+	e := node(t)
+	s := makeSession(t, e, several(func(t *yurt.Template) { t.Isolation.PerExecution = true }))
+	wantLast(t, "installing", run(t, e, s, shell("pip install -q humanize==4.9.0 && echo done")), "done")
+	wantLast(t, "after it", run(t, e, s, shell("python3 -c 'import humanize; print(humanize.__version__)'")), "4.9.0")
+}
+
 // TestTemplateForbidsInstallation: its sessions have what the template names, and no more.
 func TestTemplateForbidsInstallation(t *testing.T) {
 	e := node(t)

@@ -100,7 +100,7 @@ func TestTemplatePackages(t *testing.T) {
 	wantOutput(t, run(t, e, cold.ID, more), "1.16.0\n")
 	function := invocation()
 	function.Language, function.Dependencies = more.Language, more.Dependencies
-	function.Command[2] = "import six, os\nprint(six.__version__, os.path.isdir(os.environ['NODE_PATH']))" + client
+	function.Command[2] = "import six, os\nprint(six.__version__, os.path.isdir(os.environ['NODE_PATH'].split(':')[-1]))" + client
 	wantOutput(t, run(t, e, cold.ID, function), "1.16.0 True\n1,000\n")
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
