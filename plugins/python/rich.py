@@ -264,6 +264,23 @@ def picture(figure, name, options):
     return buffer.getvalue().decode() if name == "svg" else buffer.getvalue()
 
 
+def latex_to_png(s, encode=False, backend=None, wrap=False, color="Black", scale=1.0):
+    """A formula as a picture, as IPython makes one with matplotlib; None where matplotlib cannot."""
+    try:
+        import matplotlib
+        from matplotlib import font_manager, mathtext
+    except ImportError:
+        return None
+    text, buffer = s.replace("$$", "$"), io.BytesIO()
+    size = font_manager.FontProperties(size=12)
+    try:
+        with matplotlib.rc_context({"savefig.transparent": True}):
+            mathtext.math_to_image("$%s$" % text if wrap else text, buffer, size, 120 * scale, "png", color=color)
+    except (ValueError, RuntimeError):
+        return None
+    return host.binascii.b2a_base64(buffer.getvalue()) if encode else buffer.getvalue()
+
+
 def chart_data(value):
     """A figure as data: its charts and their series."""
     if "matplotlib.figure" not in sys.modules or not isinstance(value, sys.modules["matplotlib.figure"].Figure):

@@ -6,10 +6,11 @@ class Notebook:
     the backend of matplotlib that shows figures through here."""
 
     FILES = {"IPython.core.display": "display.py", "IPython.lib.display": "media.py"}
-    PACKAGES = ("IPython", "IPython.core", "IPython.lib")
+    PACKAGES = ("IPython", "IPython.core", "IPython.lib", "IPython.terminal")
     MODULES = PACKAGES + (
         "IPython.display", "IPython.core.display", "IPython.core.display_functions", "IPython.core.getipython",
-        "IPython.core.interactiveshell", "IPython.lib.display", "IPython.lib.pretty", "yurt_matplotlib",
+        "IPython.core.interactiveshell", "IPython.lib.display", "IPython.lib.pretty", "IPython.lib.latextools",
+        "IPython.terminal.interactiveshell", "yurt_matplotlib",
     )  # fmt: skip
 
     def find_spec(self, name, path=None, target=None):
@@ -35,6 +36,10 @@ class Notebook:
         module.get_ipython, module.InteractiveShell = builtins.get_ipython, InteractiveShell
         if name == "IPython":
             module.__getattr__ = submodule
+        elif name == "IPython.terminal.interactiveshell":
+            module.TerminalInteractiveShell = type("TerminalInteractiveShell", (), {})  # which this is not
+        elif name == "IPython.lib.latextools":
+            module.latex_to_png = rich().latex_to_png
         elif name == "IPython.lib.pretty":
             part("pretty.py").furnish(module, MAX_TEXT, rich().formatter().formatters["text/plain"].for_type)
         elif "display" in name:
