@@ -3,6 +3,8 @@ package executor_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,6 +106,29 @@ func TestWatchedDisplays(t *testing.T) {
 		if len(seen) != 5-int(after) || seen[len(seen)-1] != "ended" {
 			t.Errorf("after %d, events are %q", after, seen)
 		}
+	}
+}
+
+// TestClearedDisplays: what clears is told to those who watch, and the result has what is left.
+func TestClearedDisplays(t *testing.T) {
+	n := newNotebook(t)
+	spec := cell("from IPython.display import clear_output\ndisplay('one')\nclear_output()\ndisplay('two')\nclear_output(wait=True)\nprint('stays')\ndisplay('three')\nclear_output(wait=True)")
+	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+		t.Fatal(err)
+	}
+	var seen []string
+	err := n.e.WatchExecution(t.Context(), n.sandbox, spec.ID, 0, func(e yurt.Event) error {
+		if e.Display != nil {
+			seen = append(seen, fmt.Sprintf("%s %t", e.Display.Data["text/plain"], e.Display.Clear))
+		}
+		return nil
+	})
+	if want := []string{`"'one'" false`, " true", `"'two'" false`, `"'three'" true`}; err != nil || !slices.Equal(seen, want) {
+		t.Errorf("displays, and whether they clear, are %q, want %q (%v)", seen, want, err)
+	}
+	r, err := n.e.WaitExecution(t.Context(), n.sandbox, spec.ID)
+	if err != nil || len(r.Displays) != 1 || shown(t, r.Displays[0], "text/plain") != "'three'" || r.Stdout != "stays\n" {
+		t.Errorf("the result is %+v (%v), want the display 'three' alone, and the output", r, err)
 	}
 }
 
