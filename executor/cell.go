@@ -230,9 +230,9 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 	switch {
 	case c.judgeWait(result, o):
 	case o.TimedOut && o.StateLost:
-		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt, and was ended with the interpreter of its context; output until then is kept, variables are lost", c.run.record.Timeout)
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt within %s, and was ended with the interpreter of its context; output until then is kept, variables are lost. Give it a longer timeout, or smaller steps", c.run.record.Timeout, kernel.InterruptGrace)
 	case o.TimedOut:
-		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s and was interrupted; output until then and the variables of its context are kept", c.run.record.Timeout)
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, was interrupted, and yielded within %s; output until then and the variables of its context are kept", c.run.record.Timeout, o.Yielded.Round(100*time.Millisecond)+100*time.Millisecond)
 	case o.Done != nil && o.Done.Broken == "":
 		result.ExitCode = o.Done.ExitCode
 		c.run.takeOutcome(result, o.Done.Outcome)

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -413,4 +414,41 @@ func TestContextRemovedAsItStarts(t *testing.T) {
 		processes, err := n.e.Processes(t.Context(), n.sandbox)
 		return err == nil && len(processes) == 1
 	})
+}
+
+// TestKernelEndsBeforeItReads: an execution whose interpreter was killed before it had read the request
+// runs in the next one, which is told; neither an idle interpreter's end nor this one fails it.
+func TestKernelEndsBeforeItReads(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import os; x = 1")
+	pid := strings.TrimSpace(n.run("print(os.getpid())").Stdout)
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", in("other")) // while it is idle
+	if r := n.want("False\n", "print('x' in globals())"); !r.KernelRestarted || r.StateLost {
+		t.Errorf("after an idle interpreter was killed: restarted %t, state lost %t", r.KernelRestarted, r.StateLost)
+	}
+	n.run("import os; x = 1")
+	pid = strings.TrimSpace(n.run("print(os.getpid())").Stdout)
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGSTOP)", in("other"))
+	spec := cell("print('x' in globals())")
+	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond) // for the request to be in the pipe
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", in("other"))
+	if r := wait(t, n.e, n.sandbox, spec.ID); r.Error != nil || r.Stdout != "False\n" || !r.KernelRestarted || r.StateLost {
+		t.Errorf("the execution that it had not read ended with %+v, output %q, restarted %t, state lost %t", r.Error, r.Stdout, r.KernelRestarted, r.StateLost)
+	}
+}
+
+// TestTimeoutInC: code in C that runs out of time keeps its state if it returns soon, and the result
+// says so.
+func TestTimeoutInC(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import hashlib, time; x = 42; begun = time.time(); hashlib.pbkdf2_hmac('sha256', b'', b'', 300_000); rate = 300_000 / (time.time() - begun)")
+	r := n.run("while True: hashlib.pbkdf2_hmac('sha256', b'', b'', int(2.5 * rate))", func(s *yurt.ExecutionSpec) { s.Timeout = yurt.Duration(300 * time.Millisecond) })
+	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	if r.StateLost || !strings.Contains(r.Error.Message, "was interrupted, and yielded within") {
+		t.Errorf("state lost %t, message %q", r.StateLost, r.Error.Message)
+	}
+	n.want("42\n", "print(x)")
 }

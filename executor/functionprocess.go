@@ -249,6 +249,9 @@ func (p *functionProcess) Next() (initd.Chunk, *initd.Exit, error) {
 	return initd.Chunk{}, p.exit, p.err
 }
 
+// Unread implements kernel.Process. An invocation may have reached the function's client.
+func (p *functionProcess) Unread() bool { return false }
+
 // Ack implements kernel.Process. What was read from a pipe is not in it any more.
 func (p *functionProcess) Ack(uint64) error { return nil }
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
@@ -206,6 +208,18 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 		return fmt.Errorf("asking a kernel: %w", err)
 	}
 	return nil
+}
+
+// Unread implements kernel.Process. The FIFO, which this process holds open, still has the request.
+func (p *kernelProcess) Unread() bool {
+	raw, err := p.requests.SyscallConn()
+	if err != nil {
+		return false
+	}
+	var n int
+	var asked error
+	err = raw.Control(func(fd uintptr) { n, asked = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return err == nil && asked == nil && n > 0
 }
 
 // answered removes the file of the request, which has been read: what is in it would fill the place

@@ -14,10 +14,12 @@ import (
 const (
 	// MaxQueue bounds the executions that wait for their turn in a context.
 	MaxQueue = 64
-	// interruptGrace is how long an execution that ran out of time has to yield to the
-	// interrupt, before its kernel is killed. Half way it is interrupted again: a signal
+	// InterruptGrace is how long an execution that ran out of time has to yield to the
+	// interrupt, before its kernel is killed: code in C, such as a decomposition of a matrix,
+	// yields when it returns. Each interruptEvery it is interrupted again, since a signal
 	// that comes right before a system call is only noticed after it.
-	interruptGrace = 2 * time.Second
+	InterruptGrace = 5 * time.Second
+	interruptEvery = time.Second
 	// markGrace is how long the marks of an execution that is done may be on their way;
 	// user code may have closed what they are written to.
 	markGrace = 2 * time.Second
@@ -40,6 +42,8 @@ type Process interface {
 	Next() (initd.Chunk, *initd.Exit, error)
 	// Ack says that everything up to a chunk is kept.
 	Ack(seq uint64) error
+	// Unread reports whether it has ended without reading the request that it was sent last.
+	Unread() bool
 	// Signal sends a signal to it and its process group.
 	Signal(signal syscall.Signal) error
 	// Count says how many processes there are, it and all that it started.
@@ -77,6 +81,7 @@ type Outcome struct {
 	Exit      *initd.Exit
 	Err       error
 	TimedOut  bool
+	Yielded   time.Duration // how long after its time was up it ended
 	Cancelled bool          // before its turn
 	Overdue   time.Duration // how long it waited for its turn, which was too long; else 0
 	Restarted bool          // its kernel was a fresh one in place of another
@@ -109,6 +114,7 @@ type Context struct {
 	queue   []queued
 	maxWait time.Duration // of a cell for its turn
 	begun   int           // cells of this kernel
+	retried string        // the last cell that began anew, as its kernel had not heard of it
 	rest    *time.Timer   // until the kernel has rested
 	resting bool          // it was started, and is not over
 	alone   bool          // the kernel, since it was last looked at: it waits, and can start nothing
@@ -128,8 +134,9 @@ type running struct {
 	marked     [2]bool
 	bytes      [2]int64
 	timedOut   bool
-	interrupts int // because of that
-	processes  int // when it began
+	interrupts int       // because of that
+	expired    time.Time // when its time was up
+	processes  int       // when it began
 	settling   bool
 	restarted  bool
 	timer      *time.Timer
@@ -286,13 +293,18 @@ func (c *Context) adoptNew(process Process) {
 func (c *Context) ended(exit *initd.Exit, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	why := c.why
+	why, unheard := c.why, exit != nil && c.unheard()
 	c.process, c.why = nil, ""
+	if unheard {
+		c.begun-- // of which nothing ran
+	}
 	if exit != nil || errors.Is(err, initd.ErrSilent) { // else the sandbox is gone, there will be no other
 		c.replace = c.replace || c.begun > 0
 		c.note()
 	}
-	if r := c.current; r != nil {
+	if r := c.current; unheard {
+		c.again(r)
+	} else if r != nil {
 		c.flush(r)
 		c.finish(Outcome{Done: r.done, Exit: exit, Err: err, StateLost: true, Why: why})
 	}
@@ -362,8 +374,11 @@ func (c *Context) expire(r *running) {
 		return
 	}
 	r.timedOut = true
-	if r.interrupts++; r.interrupts <= 2 && c.process != nil && c.process.Signal(syscall.SIGINT) == nil {
-		r.timer = time.AfterFunc(interruptGrace/2, func() { c.expire(r) })
+	if r.expired.IsZero() {
+		r.expired = time.Now()
+	}
+	if r.interrupts++; r.interrupts <= int(InterruptGrace/interruptEvery) && c.process != nil && c.process.Signal(syscall.SIGINT) == nil {
+		r.timer = time.AfterFunc(interruptEvery, func() { c.expire(r) })
 		return
 	}
 	c.end("it did not yield when its time was up")
@@ -526,6 +541,9 @@ func (c *Context) finish(outcome Outcome) {
 	c.current = nil
 	r.stopTimers()
 	outcome.TimedOut, outcome.Restarted, outcome.Bytes = r.timedOut, r.restarted, r.bytes
+	if r.timedOut {
+		outcome.Yielded = time.Since(r.expired)
+	}
 	exiting := outcome.Done != nil && outcome.Done.Exiting
 	outcome.StateLost = outcome.StateLost || exiting
 	r.cell.End(outcome)

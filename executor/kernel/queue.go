@@ -25,6 +25,22 @@ func (c *Context) enqueue(cell Cell) {
 	c.queue = append(c.queue, queued{cell, time.AfterFunc(noticeAfter, func() { c.notice(cell) })})
 }
 
+// unheard reports whether the kernel ended before it had read the request of the cell whose turn it
+// is: no line of that has run then. A cell begins anew once, as a kernel that cannot start would end
+// each time.
+func (c *Context) unheard() bool {
+	r := c.current
+	return r != nil && r.done == nil && !r.timedOut && c.why == "" && c.retried != r.cell.ID() && c.process.Unread()
+}
+
+// again puts the cell whose turn it is back, to begin in the next kernel.
+func (c *Context) again(r *running) {
+	r.stopTimers()
+	c.current, c.retried, c.replace = nil, r.cell.ID(), c.replace || r.restarted
+	c.queue = slices.Insert(c.queue, 0, queued{r.cell, time.AfterFunc(noticeAfter, func() { c.notice(r.cell) })})
+	c.note()
+}
+
 // dequeue takes the cell at an index out of the queue.
 func (c *Context) dequeue(at int) Cell {
 	q := c.queue[at]
