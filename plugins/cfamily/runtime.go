@@ -37,7 +37,7 @@ func C() Runtime {
 			Languages:  []string{"c"},
 			Extensions: []string{".c"},
 			Tools: []yurt.Tool{
-				{Name: "cc", Paths: []string{"/usr/bin/gcc", "/usr/bin/clang", "/usr/bin/cc", "/usr/local/bin/gcc"}, Install: "install Debian's gcc and libc6-dev"},
+				{Name: "cc", Paths: []string{"/usr/local/bin/gcc", "/usr/bin/gcc", "/usr/bin/clang", "/usr/bin/cc"}, Install: "install Debian's gcc and libc6-dev"},
 			},
 		},
 		compiler: "cc",
@@ -58,7 +58,7 @@ func CPP() Runtime {
 			Languages:  []string{"cpp", "c++", "cxx", "cc"},
 			Extensions: []string{".cpp", ".cc", ".cxx", ".c++"},
 			Tools: []yurt.Tool{
-				{Name: "c++", Paths: []string{"/usr/bin/g++", "/usr/bin/clang++", "/usr/bin/c++", "/usr/local/bin/g++"}, Install: "install Debian's g++"},
+				{Name: "c++", Paths: []string{"/usr/local/bin/g++", "/usr/bin/g++", "/usr/bin/clang++", "/usr/bin/c++"}, Install: "install Debian's g++"},
 			},
 		},
 		compiler: "c++",

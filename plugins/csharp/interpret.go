@@ -15,7 +15,12 @@ import (
 func (Runtime) Interpret(_ context.Context, failure plugins.Failure) (*yurt.ExecutionError, error) {
 	lines := compiled.Lines(failure.Output)
 	if failure.Phase == plugins.PhaseCompile {
-		return compiled.CompileError(diagnostics(lines), failure), nil
+		list := diagnostics(lines)
+		said := compiled.CompileError(list, failure)
+		if hint := hintFor(lines, list); hint != "" {
+			said.Message += "; " + hint
+		}
+		return said, nil
 	}
 	return uncaught(lines, failure), nil
 }

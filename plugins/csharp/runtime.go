@@ -4,6 +4,8 @@ import (
 	"context"
 	"path"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins"
@@ -12,11 +14,15 @@ import (
 // Version is the version of this runtime, not of Mono.
 const Version = "0.1.0"
 
-// withHTTP runs the compiler, with a reference to the assembly of HTTP clients where that is installed.
+// withHTTP runs the compiler, with a reference to the assembly of HTTP clients where that is installed,
+// and prints the hints after the errors.
 const withHTTP = `for lib in /usr/lib/mono/4.5 /usr/local/lib/mono/4.5; do
-	[ -e "$lib/System.Net.Http.dll" ] && exec "$@" -r:System.Net.Http -define:` + httpSymbol + `
+	[ -e "$lib/System.Net.Http.dll" ] && set -- "$@" -r:System.Net.Http -define:` + httpSymbol + ` && break
 done
-exec "$@"`
+"$@" && exit 0
+code=$?
+printf %s "$YURT_HINTS" >&2
+exit $code`
 
 // Runtime plans runs of C#. It has no state; the zero value is ready, and safe for
 // concurrent use.
@@ -65,7 +71,25 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	plan.Compile = []plugins.Step{{Argv: slices.Concat(
 		[]string{"/bin/sh", "-c", withHTTP, "sh", req.Tools["mcs"], "-nologo", "-debug", "-warn:0", "-langversion:latest", "-codepage:utf8", "-out:" + program},
 		// In the stack of an exception, a snippet has no directory.
-		[]string{"-pathmap:" + req.Dir + "=."}, sources)}}
+		[]string{"-pathmap:" + req.Dir + "=."}, sources), Env: hints(req)}}
 	plan.Argv = append([]string{req.Tools["mono"], "--debug", program}, req.Args...)
 	return plan, nil
+}
+
+// hints is the environment that has the compiler's step print the hints for the program.
+func hints(req plugins.PlanRequest) map[string]string {
+	var list []string
+	if req.Entry == "" {
+		list = hintsOf(snippet, req.Code)
+	}
+	for _, f := range req.Files {
+		if path.Ext(f.Path) == ".cs" && utf8.Valid(f.Data) && len(list) < maxHints {
+			list = append(list, hintsOf(path.Base(f.Path), string(f.Data))...)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	list = list[:min(len(list), maxHints)]
+	return map[string]string{"YURT_HINTS": strings.ReplaceAll(strings.Join(list, "\n"), "\x00", "") + "\n"}
 }
