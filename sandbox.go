@@ -92,14 +92,14 @@ type RuntimeInfo struct {
 }
 
 // ValidateKernel checks that contexts of the runtime can have the kernel that a template
-// chooses; an empty name is the runtime's own.
+// chooses; an empty name and [OwnKernel] are the runtime's own.
 func (r RuntimeInfo) ValidateKernel(field, name string) error {
-	if name == "" || slices.Contains(r.Kernels, name) {
+	if name == "" || name == OwnKernel || slices.Contains(r.Kernels, name) {
 		return nil
 	}
 	instead := "take it away"
 	if len(r.Kernels) > 0 {
-		instead = "give " + strings.Join(r.Kernels, ", ") + ", or take it away"
+		instead = "give " + strings.Join(r.Kernels, ", ") + " or " + OwnKernel + ", or take it away"
 	}
 	return FieldErrorf(CodeNotSupported, field, "runtime %s has no kernel %q, which the template chooses; %s for the runtime's own", r.Name, name, instead)
 }

@@ -139,7 +139,7 @@ func (e *Executor) planKernel(ctx context.Context, s *sandbox, info yurt.Runtime
 
 // kernel names the interpreter that the template chooses for contexts of the language; "" is
 // the runtime's own.
-func (s *sandbox) kernel(language string) string { return s.record.Spec.Template.Kernels[language] }
+func (s *sandbox) kernel(language string) string { return s.record.Spec.Template.Kernel(language) }
 
 // kernelEnv is the template's environment for a kernel. One of the template's choice may be among
 // its packages, and finds those as it starts; to others only executions bring packages, of

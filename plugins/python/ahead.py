@@ -7,8 +7,8 @@ import sys
 # What the kernels that a template can choose import themselves.
 OF_KERNELS = {
     "ipykernel": (
-        "asyncio", "logging", "signal", "socket", "ipykernel.ipkernel", "ipykernel.zmqshell", "jupyter_client.session",
-        "tornado.platform.asyncio", "traitlets.config", "IPython.extensions.storemagic",
+        "asyncio", "logging", "signal", "socket", "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell", "jupyter_client.session",
+        "tornado.platform.asyncio", "traitlets.config", "IPython.extensions.storemagic", "matplotlib_inline.config",
     ),
 }
 

@@ -248,12 +248,26 @@ def preload(kernel, names):
     ahead = {}
     exec(program("ahead.py"), ahead)
     ahead["prepare"](kernel, names)
+    if kernel == "ipython":
+        prepare_shell()
     os.dup2(stdout, 1)
     os.close(stdout)
     sys.path.insert(0, script)
     if len(os.listdir("/proc/self/task")) > 1:
         sys.exit("what is to be imported ahead starts threads, which a fork does not have: %s" % " ".join(names))
     return {name.partition(".")[0] for name in set(sys.modules) - before}
+
+
+def prepare_shell():
+    """Has the kernel that the template chooses make its shell ahead. One that cannot is told when it starts."""
+    global CHOSEN_MODULE
+    module = type(sys)("yurt_ipython")
+    try:
+        exec(CHOSEN_PROGRAM, module.__dict__)
+        module.prepare()
+        CHOSEN_MODULE = module
+    except ImportError:
+        pass
 
 
 def shadowed():
@@ -352,7 +366,7 @@ def rest():
     """The modules that runs need not take apart, by name; none if that could be noticed."""
     for thing in gc.get_objects():
         end = getattr(type(thing), "__del__", None)
-        if end is not None and not isinstance(thing, HARMLESS):
+        if end is not None and not isinstance(thing, HARMLESS) and type(thing).__name__ not in OURS_TO_END:
             return {}
     return {name: id(module) for name, module in sys.modules.items() if name not in ("__main__", "builtins", "sys")}
 
@@ -402,6 +416,8 @@ def run_chosen():
     ours.__file__ = os.path.join(sys.path.pop(0), "kernel.py")
     sys.modules["kernel"] = ours
     exec(KERNEL_PROGRAM, ours.__dict__)
+    if CHOSEN_MODULE is not None:
+        CHOSEN_MODULE.begin(sys.modules.pop("kernel"))
     theirs = sys.modules["__main__"] = type(sys)("__main__")
     theirs.__file__ = __file__
     exec(CHOSEN_PROGRAM, theirs.__dict__)
@@ -419,6 +435,7 @@ SELF_PID = os.getpid()
 STATUS = None  # of a run that has come to its end
 STREAMS = sys.stdout, sys.stderr
 HARMLESS = type(item for item in ()), io.TextIOWrapper, io.BufferedReader, io.FileIO, io.BytesIO
+OURS_TO_END = "HistoryManager", "ResourceTracker"  # of IPython and joblib: their end concerns threads and files of this process
 LIBRARY = _ctypes.dlopen(None, 0)
 PRCTL, EXIT = calls()
 LIMITS = sorted(value for name, value in vars(resource).items() if name.startswith("RLIMIT_"))
@@ -426,11 +443,11 @@ atexit.register(leave_rest)
 exec(program("memory.py"))
 del sys.modules["resource"], sys.modules["atexit"]
 CHOSEN = sys.argv[1]  # the kernel that the template chooses; empty for ours
+CHOSEN_PROGRAM, CHOSEN_MODULE = program(PROGRAMS[CHOSEN]) if CHOSEN else None, None
 PRELOADED = preload(CHOSEN, sys.argv[2:])
 HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")
 # What a kernel reads when it shows the first figure.
 AHEAD = {name: program(name, of="kernel.py") for name in ("pretty.py", "rich.py", "charts.py") if "matplotlib" in sys.modules}
-CHOSEN_PROGRAM = program(PROGRAMS[CHOSEN]) if CHOSEN else None
 ZYGOTE = sys.modules["__main__"]  # keeps what leave_rest needs alive
 REST = rest()
 sys.orig_argv = orphan()

@@ -156,6 +156,7 @@ def start(kernel):
     if int(ipykernel.__version__.partition(".")[0]) < OLDEST:
         raise ImportError("ipykernel %s is older than %d" % (ipykernel.__version__, OLDEST))
     from ipykernel.ipkernel import IPythonKernel
+    from ipykernel.kernelapp import IPKernelApp
     from jupyter_client.session import Session
     from tornado.ioloop import IOLoop
     from traitlets.config import Application, Config
@@ -190,8 +191,12 @@ def start(kernel):
     made.io_loop = IOLoop.current()
     Application.instance().kernel = made  # where %matplotlib and %gui look for it
     made.shell.extension_manager.load_extension("storemagic")
+    app = IPKernelApp.instance(config=config)  # where %matplotlib and libraries look for the kernel
+    app.kernel, app.shell = made, made.shell
     host.rich().enrich(made.shell)
-    sys.meta_path.insert(0, host.Fitted(["PIL.ImageShow"]))
+    fitted = host.Fitted(["PIL.ImageShow"])
+    sys.meta_path.insert(0, fitted)
+    fitted.adopt()
     if not os.environ.get("MPLBACKEND"):
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     if "matplotlib" in sys.modules:  # imported before the fork of this process

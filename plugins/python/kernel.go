@@ -17,6 +17,9 @@ var kernel embed.FS
 //go:embed jupyter.py
 var jupyter []byte
 
+//go:embed ipython.py
+var interactive []byte
+
 //go:embed display.py
 var display []byte
 
@@ -51,6 +54,10 @@ var fonts []byte
 // Jupyter, which the template has to have.
 const ipykernel = "ipykernel"
 
+// ipython is another: IPython's shell, without Jupyter. It comes first, as what a template has whose
+// packages name it.
+const ipython = "ipython"
+
 var _ plugins.KernelPlanner = Runtime{}
 
 // PlanKernel implements [plugins.KernelPlanner].
@@ -77,6 +84,10 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 			"PYTHONUTF8":   "1",
 			"MPLCONFIGDIR": "/tmp/.matplotlib", // rather than in the user's workspace
 		},
+	}
+	if req.Kernel == ipython {
+		main = "ipython.py"
+		plan.Files = append(plan.Files, plugins.File{Path: main, Data: interactive, Mode: 0o644})
 	}
 	if req.Kernel == ipykernel {
 		main = "jupyter.py"

@@ -63,7 +63,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 				Install: "install pip, on Debian with apt-get install python3-pip", Optional: true,
 			},
 		},
-		Kernels: []string{ipykernel},
+		Kernels: []string{ipython, ipykernel},
 	}, nil
 }
 

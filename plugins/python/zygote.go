@@ -51,6 +51,9 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 			"PYTHONUTF8":       "1",
 		},
 	}
+	if req.Kernel == ipython {
+		plan.Files = append(plan.Files, plugins.File{Path: "ipython.py", Data: interactive, Mode: 0o644})
+	}
 	if req.Kernel == ipykernel {
 		plan.Files = append(plan.Files, plugins.File{Path: "jupyter.py", Data: jupyter, Mode: 0o644})
 	}

@@ -69,6 +69,8 @@ func TestIPykernel(t *testing.T) {
 	if r := s.run(t, "from comm import create_comm\ncreate_comm(target_name='widget').send({})\nprint('sent')"); r.Stdout != "sent\n" || len(r.Displays) != 0 {
 		t.Errorf("a comm: %+v", r)
 	}
+	s.prints(t, "True True\n", "from ipykernel.kernelapp import IPKernelApp\nfrom traitlets.config import Application\n"+
+		"print(IPKernelApp.instance().kernel is get_ipython().kernel, Application.instance().kernel is get_ipython().kernel)")
 	if r := s.fails(t, "SystemExit", "import sys; sys.exit(3)"); r.StateLost {
 		t.Error("sys.exit ends no notebook")
 	}

@@ -164,6 +164,11 @@ class Fitted:
             if name in sys.modules:
                 self.fit(sys.modules[name])
 
+    def adopt(self):
+        """Fits those that were imported before the fork of this process."""
+        for name in self.names.intersection(sys.modules):
+            self.fit(sys.modules[name])
+
     def find_spec(self, name, path=None, target=None):
         if name not in self.names or name in self.loaders:
             return None
@@ -203,11 +208,11 @@ class Backend:
     NAME = "MPLBACKEND"
 
     def __init__(self):
-        self.set = False
+        self.set, self.module = False, "module://yurt_matplotlib"
 
     def find_spec(self, name, path=None, target=None):
         if name == "matplotlib" and not os.environ.get(self.NAME):
-            os.environ[self.NAME], self.set = "module://yurt_matplotlib", True
+            os.environ[self.NAME], self.set = self.module, True
         return None
 
     def adopt(self):
@@ -215,7 +220,7 @@ class Backend:
         chosen none yet."""
         matplotlib = sys.modules.get("matplotlib")
         if matplotlib is not None:
-            matplotlib.rcParams["backend"] = os.environ.get(self.NAME) or "module://yurt_matplotlib"
+            matplotlib.rcParams["backend"] = os.environ.get(self.NAME) or self.module
 
     def forget(self):
         if self.set:
@@ -236,10 +241,12 @@ def furnish(kernel):
     shell.display_formatter, shell.display_pub, shell.colors = Formatters(), Publisher(), "nocolor"
     builtins.get_ipython = lambda: shell
     sys.path.insert(0, WORKSPACE)
-    sys.meta_path[:0] = [BACKEND, SOURCES, Fitted(Fitted.FUNCTIONS)]
+    fitted = Fitted(Fitted.FUNCTIONS)
+    sys.meta_path[:0] = [BACKEND, SOURCES, fitted]
     sys.meta_path.append(Notebook())
     sys.meta_path.append(Extensions())
     adapt_asyncio()
+    fitted.adopt()
     BACKEND.adopt()
 
 

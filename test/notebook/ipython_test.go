@@ -1,0 +1,138 @@
+package notebook
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// inIPython opens a session whose template chooses IPython's shell.
+func inIPython(t *testing.T) session {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	packages := sitePackages(t)
+	config := offering(t, packages)
+	config.Transient = true
+	return open(t, rig.Start(t, config), template(t, packages, "ipython"))
+}
+
+// TestIPython: code in a context is in a shell of IPython's, with all that this has, and no Jupyter.
+func TestIPython(t *testing.T) {
+	s := inIPython(t)
+	s.prints(t, "True False True\n", "import sys\nfrom IPython.core.interactiveshell import InteractiveShell\n"+
+		"print(isinstance(get_ipython(), InteractiveShell), 'zmq' in sys.modules, get_ipython() is InteractiveShell.instance())")
+	s.prints(t, "1\n", "import os, threading; print(len(os.listdir('/proc/self/task')))")
+	s.prints(t, "from bash\n", "%%bash\necho from bash")
+	s.prints(t, "out\n", "!echo out")
+	s.prints(t, "1 2\n", "names = !printf '1\\n2'\nprint(*names)")
+	s.prints(t, "", "%%capture caught\nprint('hidden')\n!echo by a command")
+	if r := s.run(t, "print('captured', repr(caught.stdout))\n40 + 2"); r.Stdout != "captured 'hidden\\nby a command\\n'\n" || string(r.Result) != "42" || r.MainDisplay == nil {
+		t.Errorf("stdout %q, result %s, displays %v", r.Stdout, r.Result, r.Displays)
+	}
+	s.prints(t, "42 42\n", "print(_, list(Out.values())[-1])")
+	s.prints(t, "a 1\n", "print(input(), os.environ['V'])", func(s *yurt.ExecutionSpec) {
+		s.Stdin, s.Env = []byte("a\n"), map[string]string{"V": "1"}
+	})
+	s.run(t, "import asyncio\nasync def later():\n    await asyncio.sleep(0)\n    done.set()\ndone = threading.Event(); task = asyncio.create_task(later())")
+	s.prints(t, "True\n", "await asyncio.sleep(0.01); print(done.is_set())")
+	r := s.fails(t, "ZeroDivisionError", "def f():\n    return 1 / 0\nf()")
+	if trace := strings.Join(r.Error.Stacktrace, "\n"); !strings.Contains(trace, "line 2, in f()") || strings.Contains(trace, "/run/yurt") || strings.Contains(trace, "\x1b") {
+		t.Errorf("the traceback is %q, want the user's lines alone and without colours", trace)
+	}
+	for code, want := range map[string]int{"sys.exit(3)": 3, "raise SystemExit(4)": 4} {
+		if r := s.fails(t, "SystemExit", code); r.StateLost || r.ExitCode != want {
+			t.Errorf("%s: exit code %d, state lost %t; want %d and the state kept", code, r.ExitCode, r.StateLost, want)
+		}
+	}
+	for _, code := range []string{"sys.exit()", "exit", "quit()", "sys.exit(0)"} {
+		if r := s.run(t, code); r.Error != nil || r.StateLost || r.ExitCode != 0 || r.Stderr != "" {
+			t.Errorf("%s: %+v, state lost %t, stderr %q; want the end of the cell alone", code, r.Error, r.StateLost, r.Stderr)
+		}
+	}
+	s.prints(t, "True\n", "print(done.is_set())")
+	if r := s.fails(t, yurt.ErrorTypeKernelDied, "os.kill(os.getpid(), 11)"); !r.StateLost {
+		t.Errorf("a crash: %+v", r)
+	}
+	if r := s.prints(t, "False\n", "print('done' in globals())"); !r.KernelRestarted {
+		t.Error("it is not told of the fresh interpreter after a crash")
+	}
+}
+
+// TestIPythonIsForked: contexts are forks of an interpreter that has made the shell, and a run without
+// a context sees nothing of it.
+func TestIPythonIsForked(t *testing.T) {
+	s := inIPython(t)
+	const forked = "import sys; print('zygote-' in open('/proc/self/cmdline').read())"
+	for _, name := range []string{yurt.DefaultContext, "another"} {
+		s.prints(t, "True\n", forked, func(s *yurt.ExecutionSpec) { s.ContextName = name })
+	}
+	s.prints(t, "1\n", "x = 1; print(x)")
+	s.prints(t, "False\n", "print('x' in globals())", func(s *yurt.ExecutionSpec) { s.ContextName = "another" })
+	alone := func(s *yurt.ExecutionSpec) { s.ContextName = "" }
+	s.prints(t, "None False False __main__\n", "import IPython, sys, builtins\n"+
+		"print(IPython.get_ipython(), hasattr(builtins, 'get_ipython'), hasattr(sys, 'ps1'), __name__)", alone)
+}
+
+// TestIPythonIsInterrupted: what an interrupt ends keeps the state, whether it computes, waits
+// for the event loop or for a command.
+func TestIPythonIsInterrupted(t *testing.T) {
+	s := inIPython(t)
+	s.run(t, "import asyncio, os, time\nx = 1")
+	for _, code := range []string{"while True: pass", "time.sleep(1000)", "!sleep 1000", "await asyncio.sleep(1000)"} {
+		if r := s.fails(t, yurt.ErrorTypeTimeout, "print('begun'); x += 1\n"+code, within(500*time.Millisecond)); r.StateLost || !strings.HasPrefix(r.Stdout, "begun\n") || strings.Contains(r.Stderr, "kernel.py") {
+			t.Errorf("%s: state lost %t, stdout %q, stderr %q", code, r.StateLost, r.Stdout, r.Stderr)
+		}
+	}
+	s.prints(t, "5\n", "print(x)")
+	id := s.start(t, "open('begun', 'w').close()\nwhile True: pass")
+	s.prints(t, "", "import os, time\nwhile not os.path.exists('begun'): time.sleep(0.01)", func(s *yurt.ExecutionSpec) { s.ContextName = "" })
+	if err := s.executor.SignalExecution(t.Context(), s.sandbox, id, yurt.Signal(syscall.SIGINT)); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.wait(t, id); r.Error == nil || r.Error.Type != yurt.ErrorTypeInterrupted || r.ExitCode != 130 {
+		t.Errorf("it ended with %+v, exit code %d", r.Error, r.ExitCode)
+	}
+	s.prints(t, "5\n", "print(x)")
+}
+
+// TestIPythonOutlivesExecutor: the next executor goes on with it, what runs and what waits.
+func TestIPythonOutlivesExecutor(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	packages := sitePackages(t)
+	config := offering(t, packages)
+	s := open(t, rig.Open(t, config), template(t, packages, "ipython"))
+	s.run(t, "import time, os\nx = 1")
+	running := s.start(t, "print('one')\nwhile not os.path.exists('go'): time.sleep(0.01)\nx += 1\nprint('two')")
+	waiting := s.start(t, "%time pass\nprint('three', x)")
+	if err := s.executor.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.executor = rig.Start(t, config)
+	s.prints(t, "", "open('go', 'w').close()", func(s *yurt.ExecutionSpec) { s.ContextName = "" })
+	if r := s.wait(t, running); r.Error != nil || r.Stdout != "one\ntwo\n" {
+		t.Errorf("what ran: %+v", r)
+	}
+	if r := s.wait(t, waiting); r.Error != nil || !strings.HasSuffix(r.Stdout, "three 2\n") || r.KernelRestarted {
+		t.Errorf("what waited: %+v", r)
+	}
+}
+
+// TestIPythonIsMissing: a template without IPython says what to install.
+func TestIPythonIsMissing(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := offering(t, "")
+	config.Transient = true
+	without := template(t, "", "ipython")
+	without.Env = nil
+	s := open(t, rig.Start(t, config), without)
+	r := s.fails(t, "ModuleNotFoundError", "1 + 1")
+	for _, hint := range []string{"No module named 'IPython'", "dependencies", "python3-ipython"} {
+		if !strings.Contains(r.Error.Message, hint) {
+			t.Errorf("the error is %q, which does not name %q", r.Error.Message, hint)
+		}
+	}
+}
