@@ -8,14 +8,14 @@ import sys
 OF_KERNELS = {
     "ipykernel": (
         "asyncio", "logging", "signal", "socket", "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell", "jupyter_client.session",
-        "tornado.platform.asyncio", "traitlets.config", "IPython.extensions.storemagic", "matplotlib_inline.config",
+        "tornado.platform.asyncio", "traitlets.config", "IPython.extensions.storemagic",
     ),
 }
 
 
 def prepare(kernel, names):
     """Imports all of it. A kernel that cannot be imported says so itself when it starts."""
-    private = private_settings() if names else None
+    private = private_settings()
     try:
         for name in OF_KERNELS.get(kernel, ()):
             try:
@@ -27,8 +27,7 @@ def prepare(kernel, names):
         if "matplotlib.pyplot" in sys.modules:
             draw()
     finally:
-        if private is not None:
-            forget_settings(private)
+        forget_settings(private)
 
 
 def private_settings():

@@ -161,13 +161,16 @@ def shell_class():
             self.user_ns["_exit_code"] = host.shell_part().system(self.var_expand(cmd, depth=1))
 
         def showtraceback(self, *arguments, **options):
-            if not options.get("exception_only") or not isinstance(sys.exc_info()[1], SystemExit):  # which is told by its code
+            kind, error, trace = sys.exc_info()
+            if not options.get("exception_only") or not isinstance(error, SystemExit):
                 super().showtraceback(*arguments, **options)
+            elif error.code not in (None, 0):  # the code says it all, and standard error nothing
+                self.failed = lines_of(self.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=1))
 
         def _showtraceback(self, etype, evalue, stb):
             if self.interrupted and etype.__name__ == "CancelledError":
                 return
-            self.failed = [line for line in plain(stb) if line and not RULE.fullmatch(line)]
+            self.failed = lines_of(stb)
             try:
                 sys.stderr.write("\n".join(plain(stb)) + "\n")
             except Exception:  # standard error may be closed, or anything
@@ -217,6 +220,11 @@ def plain(traceback):
     ours = ["File %s/" % directory for directory in ((host.HERE, os.path.dirname(host.SELF)) if host else ())]
     parts = [COLOURS.sub("", str(part)) for part in traceback or ()]
     return [part for part in parts if not part.startswith(tuple(ours))]
+
+
+def lines_of(traceback):
+    """The parts that are kept of a traceback."""
+    return [line for line in plain(traceback) if line and not RULE.fullmatch(line)]
 
 
 class Runner:
@@ -281,12 +289,14 @@ class Runner:
         error = result.error_before_exec or result.error_in_exec
         if error is None:
             return 0, host.value_envelope(result.result), False
+        code = host.EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
         if isinstance(error, SystemExit):
             code = host.exit_code(error)
-            return code, host.explain_exit(error) if code else b'{"result":null}', False
+            if code == 0:
+                return 0, b'{"result":null}', False
         stack = (self.interactive.failed or [])[: host.MAX_STACK]
         envelope = host.encode({"error": {"type": type(error).__name__, "message": host.message(error), "stacktrace": stack}})
-        return host.EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1, envelope, False
+        return code, envelope, False
 
     def call_defined(self, request):
         """Calls the handler of code that only defined it and other things; returns None for any other."""

@@ -182,6 +182,7 @@ def start(kernel):
     config = Config()
     config.HistoryManager.hist_file = ":memory:"  # without the thread that writes one to the disk
     config.IPKernelApp.parent_handle = 1  # by this section libraries know that they are in a notebook
+    app = IPKernelApp.instance(config=config)  # where %matplotlib and libraries look for the kernel
     options = {}
     if "shell_channel_thread" in Kernel.class_trait_names():  # by which it asks whether it is in the main thread
         import threading
@@ -191,7 +192,6 @@ def start(kernel):
     made.io_loop = IOLoop.current()
     Application.instance().kernel = made  # where %matplotlib and %gui look for it
     made.shell.extension_manager.load_extension("storemagic")
-    app = IPKernelApp.instance(config=config)  # where %matplotlib and libraries look for the kernel
     app.kernel, app.shell = made, made.shell
     host.rich().enrich(made.shell)
     fitted = host.Fitted(["PIL.ImageShow"])

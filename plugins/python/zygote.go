@@ -57,7 +57,7 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 	if req.Kernel == ipykernel {
 		plan.Files = append(plan.Files, plugins.File{Path: "jupyter.py", Data: jupyter, Mode: 0o644})
 	}
-	if len(req.Preload) > 0 { // libraries for arrays start threads when they are loaded, which a fork does not have
+	if len(req.Preload) > 0 || req.Kernel != "" { // libraries for arrays start threads when they are loaded, which a fork does not have
 		for _, name := range []string{"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"} {
 			plan.Env[name] = "1"
 		}
