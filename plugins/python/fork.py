@@ -447,7 +447,7 @@ CHOSEN_PROGRAM, CHOSEN_MODULE = program(PROGRAMS[CHOSEN]) if CHOSEN else None, N
 PRELOADED = preload(CHOSEN, sys.argv[2:])
 HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")
 # What a kernel reads when it shows the first figure.
-AHEAD = {name: program(name, of="kernel.py") for name in ("pretty.py", "rich.py", "charts.py") if "matplotlib" in sys.modules}
+AHEAD = {name: program(name, of="kernel.py") for name in ("pretty.py", "rich.py", "charts.py") if CHOSEN == "ipython" or "matplotlib" in sys.modules}
 ZYGOTE = sys.modules["__main__"]  # keeps what leave_rest needs alive
 REST = rest()
 sys.orig_argv = orphan()
