@@ -28,6 +28,8 @@ CLASSIC_FIRST = re.compile(r">>>( |$)")
 NUMBERED = re.compile(r"(\[(nav|ins)\])?In \[\d+\]: |\s*\.{3,}: ?")
 CELL = re.compile(r"%%(!|[^\W\d][\w.]*)[ \t]*(.*)")
 HELP = re.compile(r"(%{0,2}(?!\d)[\w*]+(?:\.[\w*]+|\[[^\[\]]+\])*)[ \t]*(\?\??)$")
+ASKED = re.compile(r"\?\??[ \t\r]*(?:\n|\Z)")
+MAX_HELP = 400  # characters of a line that asks for help
 CALL = "get_ipython()."
 COMMON_ESCAPES = "%!?"
 RARE_ESCAPES = ",;/"
@@ -88,7 +90,7 @@ def line_call(text):
     if text.startswith("?"):
         return help_call(text.lstrip("?").strip(), text.startswith("??"))
     if text.startswith("%"):
-        asked = HELP.fullmatch(text.strip())
+        asked = HELP.fullmatch(text.strip()) if len(text) <= MAX_HELP else None
         if asked:
             return help_call(asked.group(1), asked.group(2) == "??")
         name, _, rest = text[1:].replace("\t", " ", 1).partition(" ")
@@ -114,6 +116,7 @@ class Reader:
     def __init__(self, text):
         self.text, self.at = text, 0
         self.made, self.changed = [], set()
+        self.line, self.counted = 1, 0  # how many lines there are up to which character
 
     def translate(self):
         while self.at < len(self.text):
@@ -156,7 +159,9 @@ class Reader:
 
     def change(self, start, line, more):
         """Takes the line for the text that begins there, and as many empty ones as it had more."""
-        self.changed.add(self.text.count("\n", 0, start) + 1)
+        self.line += self.text.count("\n", self.counted, start)
+        self.counted = start
+        self.changed.add(self.line)
         self.made.append(line + "\n" * more)
 
     def python(self, start):
@@ -189,6 +194,8 @@ class Reader:
 
     def asks(self, start, at):
         """name? at the end of a line."""
+        if not ASKED.match(self.text, at) or at - start > MAX_HELP:
+            return False
         end = self.line_end(at)
         text = self.text[start:end].rstrip()
         asked = HELP.search(text)

@@ -1,0 +1,180 @@
+package notebook
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// syntaxCells are cells with what IPython adds to Python, of which Yurt's own kernel makes the same.
+// The names that a cell makes are there for those after it.
+func syntaxCells() []string {
+	return []string{
+		"  x = 1\n  print(x)",
+		"    if True:\n        print('in')",
+		">>> a = 1\n>>> for i in range(2):\n...     print(i)\n...",
+		"In [5]: b = a + 1\n   ...: b",
+		"!echo hello",
+		"files = !printf 'b 2\\na 1\\n'\nprint(files, files.n, files.s, files.l, files.grep('a'), files.fields(0), files.fields(1, 0), files.sort(), files.grep('a', prune=True), type(files).__name__)",
+		"files",
+		"!!echo a; echo b",
+		"word = 'w'; d = {'k': [1, 2]}\n!echo {word} $word {1 + 2} \"{d['k']}\" $nothing {d['k'][0:1]}",
+		"!echo '{print $1}' $d $word. a$word-b",
+		"def shown(local):\n    !echo {local} $local\nshown(99)",
+		"for i in range(2):\n    !echo {i}",
+		"!exit 3\nprint(_exit_code)",
+		"!for i in 1 2; do \\\n  echo $i; done",
+		"%%bash\necho from bash\nfor i in 1 2; do echo $i; done",
+		"%%bash --out got\necho caught", "got",
+		"%%script bash --no-raise-error\nexit 4",
+		"%%writefile made.txt\nline $word {word}", "%%writefile made.txt\nagain", "%%writefile -a made.txt\nmore", "!cat made.txt", "%cat made.txt",
+		"%%capture kept\nprint('hidden'); display('shown')\n!echo shell\n42", "kept.stdout, kept.stderr, len(kept.outputs)", "kept.show()",
+		"%%capture --no-stdout kept\nprint('not hidden')",
+		"%env VALUE=1", "%env VALUE", "%set_env VALUE 2 3", "!echo $VALUE", "if True:\n    %env VALUE",
+		"import os\n%cd /tmp", "%pwd", "where = %pwd\nprint(where)", "%cd -q /\nprint(os.getcwd())", "%cd -", "cd /", "pwd",
+		"%reset -f", "alpha, beta = 1, 'text'\ndef gamma(): pass", "%who", "%who int", "%who_ls", "%whos int str",
+		"%load_ext autoreload\n%autoreload 2", "%load_ext not_there", "%config InlineBackend.figure_format = 'retina'",
+		"not_there?", "7", "_, __, In[-1], type(Out).__name__, _i",
+		"import asyncio\nasync def later(n):\n    await asyncio.sleep(0.01)\n    return n\ntask = asyncio.create_task(later(5))", "await task", "await asyncio.gather(later(1), later(2))",
+		"%cd -q /tmp\nimport os; os.makedirs('syntax', exist_ok=True)\n%cd -q syntax",
+		"%%writefile prog.py\nimport sys\nprint(__name__, sys.argv)\nvalue = 7", "%run prog.py a b\nprint(value)", "%run prog",
+		"%%html\n<b>x</b>", "%%markdown\n# x", "%%latex\n$x$", "%%javascript\nalert(1)", "%%svg\n<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>",
+		"get_ipython().run_line_magic('env', 'VALUE')", "get_ipython().run_cell_magic('html', '', '<i>')", "get_ipython().system('echo system')",
+		"get_ipython().getoutput('echo out')", "get_ipython().ex('zed = 4'); get_ipython().ev('zed + 1'), get_ipython().user_ns['zed']",
+		"from IPython.core.magic import register_line_magic, register_cell_magic\n@register_line_magic\ndef mine(line): return line[::-1]\n@register_cell_magic\ndef loud(line, cell): print(line, cell.upper())",
+		"%mine abc", "%%loud a b\ncell $alpha", "x = !echo one two\ny = %mine xyz\nx, y",
+		"from IPython.utils.capture import capture_output\nwith capture_output() as kept:\n    print('in')\nkept.stdout",
+		"s = \"\"\"\n!not a command\n%not a magic\nname?\n\"\"\"\nprint(s, 10 % 3, 'what?')",
+		"# comment?\n# %comment\ns = 'a' \\\n  'b'\ns", ",print a b", "/print 1",
+		"r = %timeit -o -q -n 2 -r 3 pass\nr.loops, r.repeat, len(r.all_runs)",
+		"%precision 3", "1.23456789", "%precision", "%xmode Plain", "%sx echo a", "%%!\necho one\necho two", "%alias say echo said", "%say it",
+		"%reset_selective -f zed", "%xdel alpha", "%history -n 1-2",
+		"%config InteractiveShell.ast_node_interactivity = 'last_expr'",
+		"print('before')\n%mine\n1/0",
+	}
+}
+
+// TestSyntax compares what comes of the cells in Yurt's own kernel and in an ipykernel.
+func TestSyntax(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	var all document
+	for _, code := range syntaxCells() {
+		all.Cells = append(all.Cells, cell{Source: []string{code}, Metadata: map[string]any{}})
+	}
+	theirs := throughIPykernel(t, all, "")
+	for i := range theirs { // its commands write to a terminal
+		theirs[i].Stdout = strings.ReplaceAll(theirs[i].Stdout, "\r\n", "\n")
+	}
+	compareCells(t, all, throughYurt(t, all, "", ""), theirs)
+}
+
+// own opens a session whose contexts are Yurt's own kernel.
+func own(t *testing.T) session {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	config := offering(t, "")
+	config.Transient = true
+	without := template(t, "", "")
+	without.Env = nil
+	return open(t, rig.Start(t, config), without)
+}
+
+// TestSyntaxOfOurOwn has what differs on purpose from IPython.
+func TestSyntaxOfOurOwn(t *testing.T) {
+	s := own(t)
+	for code, said := range map[string]string{
+		"%tim 1":                      "the nearest is %time;",
+		"%capture x":                  "the cell magic %%capture",
+		"x = 1\n%%time\nx":            "stands in the first line of a cell",
+		"%%nothing\n1":                "IPython in the template",
+		"%store x":                    "%store is not supported",
+		"%timeit -r 0 pass":           "from 1 to 10000",
+		"%timeit -z pass":             "has no option -z",
+		"%reset":                      "use %reset -f",
+		"%env NOT_THERE":              "does not have key: NOT_THERE",
+		"%%writefile":                 "the name of one file",
+		"%%capture a b\n1":            "takes a name",
+		"%precision many":             "a number of digits or a format",
+		"get_ipython().magic('nope')": "no line magic %nope",
+	} {
+		if r := s.fails(t, "UsageError", code); !strings.Contains(r.Error.Message, said) || r.StateLost {
+			t.Errorf("%s\nis refused with %q, want %q, and the state kept", code, r.Error.Message, said)
+		}
+	}
+	s.fails(t, "FileNotFoundError", "%cd /not/there")
+	s.fails(t, "FileNotFoundError", "%run not_there.py")
+	s.fails(t, "CalledProcessError", "%%bash\nexit 3")
+	s.fails(t, "SyntaxError", "len([1,\n!ls\n])")
+	if r := s.run(t, "!echo out; echo err >&2; exit 3"); r.Stdout != "out\n" || r.Stderr != "err\n" || r.Error != nil {
+		t.Errorf("a command: stdout %q, stderr %q, error %+v", r.Stdout, r.Stderr, r.Error)
+	}
+	s.prints(t, "one\ntwo\nthree\n", "print(input())\n!head -n 1\nprint(input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\ntwo\nthree\n") })
+	if r := s.run(t, "def documented(a: int):\n    'Says it.'\ndocumented?"); len(r.Displays) != 1 || !strings.Contains(string(r.Displays[0]["text/plain"]), "documented(a: int)") {
+		t.Errorf("help shows %s, error %+v", r.Displays, r.Error)
+	}
+	s.prints(t, "1\n2\n", "%%timeit -n1 -r1 -q k = 1\nprint(k); print(k + 1)")
+	if r := s.run(t, "%time 40 + 2"); string(r.Result) != "42" || !strings.HasPrefix(r.Stdout, "CPU times: user ") || !strings.Contains(r.Stdout, "\nWall time: ") {
+		t.Errorf("%%time: result %s, stdout %q", r.Result, r.Stdout)
+	}
+	s.prints(t, "python\n", "!python -c 'print(\"python\")'") // where there is python3 alone
+	r := s.fails(t, "ZeroDivisionError", "x = 1\n\n!true\nfor i in range(1):\n    !true\n    1/0")
+	if trace := strings.Join(r.Error.Stacktrace, "\n"); !strings.Contains(trace, "line 6") || !strings.Contains(trace, "    1/0") || strings.Contains(trace, "get_ipython") {
+		t.Errorf("the traceback does not have the user's line 6:\n%s", trace)
+	}
+}
+
+// TestMagicsAreInterrupted: an interrupt ends the commands that code waits for, all processes of
+// them, and keeps the state.
+func TestMagicsAreInterrupted(t *testing.T) {
+	s := own(t)
+	s.run(t, "import asyncio, time\nx = 1\nasync def block(): time.sleep(1000)")
+	for _, code := range []string{
+		"!sleep 1000", "x = !sleep 1000 | cat", "!!sleep 1000", "!trap '' INT; sleep 1000; sleep 1000", "%%bash\nsleep 1000", "%%bash --out got\nsleep 1000 & sleep 1000 & wait",
+		"%sx sleep 1000", "%%capture kept\n!sleep 1000", "%%time\n!sleep 1000", "%time time.sleep(1000)", "%timeit -n 1000000000 1", "%%timeit\n!sleep 1000",
+		"%%python\nimport time\ntime.sleep(1000)", "%run -m http.server 0", "%pip download --index-url http://10.255.255.1/ x", "get_ipython().system('sleep 1000')",
+		"%time await asyncio.sleep(1000)", "%%writefile /dev/stdout\nx\n" + strings.Repeat("x", 10) + "\n!sleep 1", "%prun time.sleep(1000)",
+	} {
+		r := s.run(t, code, within(700*time.Millisecond))
+		ends := strings.HasPrefix(code, "%%writefile")
+		if r.StateLost || !ends && (r.Error == nil || r.Error.Type != yurt.ErrorTypeTimeout) || strings.Contains(r.Stderr, "shell.py") {
+			t.Errorf("%s\nstate lost %t, error %+v, stderr %q", code, r.StateLost, r.Error, r.Stderr)
+		}
+	}
+	s.prints(t, "True\n", "print(callable(block))")
+	s.prints(t, "0\n", "!pgrep -c sleep")
+	s.run(t, "task = asyncio.create_task(block())") // keeps the next request from being read
+	if r := s.run(t, "print('not reached')", within(700*time.Millisecond)); r.StateLost || r.Error == nil || r.Error.Type != yurt.ErrorTypeTimeout {
+		t.Errorf("while a task blocks the loop: state lost %t, error %+v", r.StateLost, r.Error)
+	}
+	s.prints(t, "True\n", "print(task.done())")
+}
+
+// TestTasksGoOn: a task that code makes without an await goes on between executions.
+func TestTasksGoOn(t *testing.T) {
+	s := own(t)
+	s.run(t, "import asyncio, time\nn = 0\nasync def count():\n    global n\n    while True:\n        n += 1\n        await asyncio.sleep(0.001)\ntask = asyncio.create_task(count())")
+	s.run(t, "deadline = time.monotonic() + 60")
+	for range 1000 {
+		if r := s.run(t, "n > 3 or time.monotonic() > deadline"); string(r.Result) == "true" {
+			break
+		}
+	}
+	s.prints(t, "True\n", "print(n > 3)")
+	s.prints(t, "5\n", "async def five(): return 5\nprint(asyncio.run(five()))") // while the other waits
+	s.prints(t, "True\n", "before = n\nawait asyncio.sleep(0.05)\nprint(n > before)")
+	s.prints(t, "True\n", "print(task.cancel())")
+	s.prints(t, "True\n", "print(task.cancelled())")
+	s.prints(t, "5\n", "print(asyncio.get_event_loop().run_until_complete(five()))")
+}
+
+// TestHistoryIsBounded: In and Out keep the last cells and values, and no more.
+func TestHistoryIsBounded(t *testing.T) {
+	s := own(t)
+	for range 60 {
+		s.run(t, "object()")
+	}
+	s.prints(t, "50 False True True\n", "print(len(Out), '_1' in globals(), _60 is Out[60], In[60] == 'object()' == _i60)")
+}
