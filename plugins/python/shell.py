@@ -14,7 +14,6 @@ import time
 host = None
 INTERRUPT_GRACE = 0.5  # seconds that an interrupted command has until it is killed
 PAUSE = 0.005
-OPERATORS = ";", "&", "|", "<", ">", "`", "$", "("
 PYTHONS = "python", "python3"
 
 
@@ -297,53 +296,15 @@ def in_memory(data):
     return fd
 
 
-def pip_arguments(command):
-    """The arguments of pip, and the rest of the command, where it has pip install packages; None for any other."""
-    if "install" not in command:
-        return None
-    import shlex
-
-    first, operator, rest = split_at_and(command)
-    try:
-        words = shlex.split(first, comments=True)
-    except ValueError:
-        return None
-    words = words[1:] if words[:1] == ["sudo"] else words
-    program = os.path.basename(words[0]) if words else ""
-    if words[1:3] == ["-m", "pip"] and (program in PYTHONS or words[0] == sys.executable):
-        words = words[2:]
-    elif program == "uv" and words[1:2] == ["pip"]:
-        words = words[1:]
-    elif program not in ("pip", "pip3"):
-        return None
-    if words[1:2] != ["install"]:
-        return None
-    return words[1:], operator, rest
-
-
-def split_at_and(command):
-    """The command up to its first && or ;, the operator, and the rest. What filters the output of
-    pip (2>&1 | tail -1, > /dev/null) is left out; a command with any other operator is left whole."""
-    import re
-
-    first, operator, rest = re.fullmatch(r"(.*?)(?:\s*(&&|;)(.*))?", command, re.DOTALL).groups()
-    first = re.sub(r"\s*\|\s*(tail|head|grep|cat|tee)\b[^|]*$", "", first)
-    first = re.sub(r"\s*(?:[12&]?>{1,2}\s*(?:&[12]|/dev/null))", "", first)
-    if any(mark in first.replace("'>", "").replace('">', "") for mark in ("|", "`", "$(")):
-        return "", "", command
-    return first, operator, rest or ""
-
-
 def system(command):
     """Runs a command of the shell, whose output is the cell's, and returns its exit code."""
-    pip = pip_arguments(command)
-    if pip is not None:
-        arguments, operator, rest = pip
-        code = host.install_packages(arguments)
-        if not rest.strip() or operator == "&&" and code != 0:
-            return code
-        command = rest
-    return script(argv_of(command))
+    try:
+        return script(argv_of(command))
+    finally:
+        if "install" in command:  # packages are found that were looked for in vain before
+            import importlib
+
+            importlib.invalidate_caches()
 
 
 def argv_of(command):

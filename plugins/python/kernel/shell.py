@@ -69,12 +69,6 @@ class Extensions:
         module.__dict__.update(extension.names_of(module.__name__))
 
 
-def install_packages(argv):
-    """Installs packages into the session, and returns an exit code: %pip, !pip and !python -m pip
-    come here, with the arguments of pip. The first is "install"."""
-    return shell_part().run([sys.executable, "-m", "pip"] + argv)
-
-
 def automagic(source, names):
     """The source as a magic, where it is a line that begins as one and means nothing in Python; else None."""
     line = source.strip()
