@@ -13,7 +13,7 @@ import (
 // The names that a cell makes are there for those after it.
 func syntaxCells() []string {
 	return []string{
-		"  x = 1\n  print(x)",
+		"  import os; os.environ['START'] = os.getcwd()\n  print(1)",
 		"    if True:\n        print('in')",
 		">>> a = 1\n>>> for i in range(2):\n...     print(i)\n...",
 		"In [5]: b = a + 1\n   ...: b",
@@ -21,7 +21,7 @@ func syntaxCells() []string {
 		"files = !printf 'b 2\\na 1\\n'\nprint(files, files.n, files.s, files.l, files.grep('a'), files.fields(0), files.fields(1, 0), files.sort(), files.grep('a', prune=True), type(files).__name__)",
 		"files",
 		"!!echo a; echo b",
-		"word = 'w'; d = {'k': [1, 2]}\n!echo {word} $word {1 + 2} $nothing",
+		"word = 'w'; d = {'k': [1, 2]}\n!echo {word} $word {1 + 2}",
 		"!echo '{print $1}' $d $word. a$word-b",
 		"def shown(local):\n    !echo {local} $local\nshown(99)",
 		"for i in range(2):\n    !echo {i}",
@@ -39,7 +39,7 @@ func syntaxCells() []string {
 		"%load_ext autoreload\n%autoreload 2", "%load_ext not_there", "%config InlineBackend.figure_format = 'retina'",
 		"not_there?", "7", "_, __, In[-1], type(Out).__name__, _i",
 		"import asyncio\nasync def later(n):\n    await asyncio.sleep(0.01)\n    return n\ntask = asyncio.create_task(later(5))", "await task", "await asyncio.gather(later(1), later(2))",
-		"%cd -q /tmp\nimport os; os.makedirs('syntax', exist_ok=True)\n%cd -q syntax",
+		"import os\n%cd -q {os.environ['START']}",
 		"%%writefile prog.py\nimport sys\nprint(__name__, sys.argv)\nvalue = 7", "%run prog.py a b\nprint(value)", "%run prog",
 		"%%html\n<b>x</b>", "%%markdown\n# x", "%%latex\n$x$", "%%javascript\nalert(1)", "%%svg\n<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>",
 		"get_ipython().run_line_magic('env', 'VALUE')", "get_ipython().run_cell_magic('html', '', '<i>')", "get_ipython().system('echo system')",
