@@ -79,7 +79,7 @@ func (e *Executor) servePackages(s *sandbox) {
 
 // telling returns the function that passes progress on: to the command, which prints it, and to
 // those who watch the execution that the command is part of. They are told that an installation
-// begins, and of a command that is quiet all that is said.
+// begins, and all progress of a command that is quiet.
 func (e *Executor) telling(s *sandbox, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
 	r, told := s.runOf(pid), 0
 	note := func(text string) {
@@ -139,7 +139,7 @@ func (s *sandbox) runNamed(leaf string) *run {
 	return r
 }
 
-// installInto installs what a command of the session asks for, and shows it to every process.
+// installInto installs the packages of a request, and shows them to every process of the session.
 func (e *Executor) installInto(ctx context.Context, s *sandbox, r pkgsocket.Request, tell func(string) error) (answer pkgsocket.Answer, err error) {
 	if err := s.usable(); err != nil {
 		return answer, err
@@ -188,9 +188,9 @@ func (e *Executor) runtimeFor(ctx context.Context, s *sandbox, manager string) (
 	return info, err
 }
 
-// makeSessionLayer returns the layer of what is asked for, which the sandbox uses. Where the
-// layer of that alone is there already, and fits what the session has, that is taken; else the
-// versions of what the session has are kept as far as the new packages let them be.
+// makeSessionLayer returns the layer of the packages of a request, which the sandbox uses. A layer
+// of these packages alone is taken if it is there already and fits the versions of the session.
+// Else one is made that keeps to these versions, as far as the new packages allow it.
 func (e *Executor) makeSessionLayer(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
 	alone, err := e.planLayer(ctx, s, info, r.Packages, manifestOf(r))
 	if err != nil {

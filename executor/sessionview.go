@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/records"
 )
 
-// viewsDir is the directory, in that of a sandbox, of the views of what its session installed.
+// viewsDir is the directory, in that of a sandbox, of the views of the packages that its session installed.
 const viewsDir = "packages"
 
 // showLayer has every process of the sandbox see the layer beside those before it. The record
@@ -73,14 +73,14 @@ func (s *sandbox) mountView(dir, target string) error {
 	return nil
 }
 
-// had is what a session has of one package manager's before an installation: distributions of
+// had are the packages that a session has of one package manager before an installation: distributions of
 // Python, by normalized name, or packages of Node.
 type had struct {
 	manager string
 	dists   map[string]string // the session sees this version
 }
 
-// installedIn returns what commands of the session had installed, and the template.
+// installedIn returns the packages that commands of the session installed, and the template's.
 func (e *Executor) installedIn(s *sandbox, runtime string) (*had, error) {
 	h := &had{manager: pkgsocket.Npm, dists: make(map[string]string)}
 	digests := s.installed(runtime)
@@ -112,7 +112,7 @@ func (h *had) of(tree string) (map[string]string, error) {
 	return packages.Modules(tree)
 }
 
-// all returns what is asked for if the session has all of it, and nil otherwise.
+// all returns the packages of the request if the session has each of them, and nil otherwise.
 func (h *had) all(r pkgsocket.Request) (there []pkgsocket.Package) {
 	if h.manager != pkgsocket.Pip || r.Upgrade {
 		return nil
@@ -128,7 +128,7 @@ func (h *had) all(r pkgsocket.Request) (there []pkgsocket.Package) {
 	return there
 }
 
-// nameOf takes the name of a distribution off the beginning of what pip is asked for.
+// nameOf takes the name of a distribution off the beginning of a requirement of pip.
 func nameOf(requirement string) (name, rest string) {
 	at := strings.IndexAny(requirement, "[(<>=!~; ")
 	if at < 0 {
@@ -137,8 +137,8 @@ func nameOf(requirement string) (name, rest string) {
 	return requirement[:at], strings.ReplaceAll(requirement[at:], " ", "")
 }
 
-// fits reports whether a layer has nothing that the session has in another version, but for what
-// is asked for.
+// fits reports whether a layer has no package that the session has in another version, apart from
+// those of the request.
 func (h *had) fits(tree string, r pkgsocket.Request) bool {
 	if h.manager == pkgsocket.Npm { // each package of Node finds its own dependencies
 		return true
@@ -181,7 +181,7 @@ func (h *had) constraints(r pkgsocket.Request) string {
 	return strings.Join(lines, "")
 }
 
-// answer says what has been installed.
+// answer names the packages of the request, with their versions.
 func (h *had) answer(r pkgsocket.Request, l *packages.Layer, tree string) (answer pkgsocket.Answer, err error) {
 	dists, err := h.of(tree)
 	if err != nil {

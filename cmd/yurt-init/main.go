@@ -1,6 +1,6 @@
 // Command yurt-init is the first process of every sandbox. The executor starts
 // it; it is not run by hand. Its binary also carries out the compile steps of
-// executions, and is what sessions run as pip and npm, as the sandbox's user, since it is
+// executions, and is the pip and the npm of sessions, as the sandbox's user, since it is
 // in every sandbox anyway.
 package main
 

@@ -26,7 +26,7 @@ var pipInit string
 var pipMain string
 
 // WithCommands returns the layout of a sandbox with the commands pip and npm that ask the node,
-// and with empty directories for what these install.
+// and with empty directories for the packages that they install.
 func WithCommands(root layout.Layout) layout.Layout {
 	root.Dirs = slices.Clone(root.Dirs)
 	for _, dir := range []string{"/run", insideDir, pkgcommand.BinDir, PythonDir, NodeDir, pipDir, pipDir + "/pip"} {
@@ -44,8 +44,8 @@ func WithCommands(root layout.Layout) layout.Layout {
 	return root
 }
 
-// AddCommands changes the environment of a process so that it finds the commands and what they
-// install. See [AddInstalled] for own.
+// AddCommands changes the environment of a process so that it finds the commands and the
+// packages that they install. See [AddInstalled] for own.
 func AddCommands(env map[string]string, own func(dir string) bool) {
 	env["PATH"] = join(pkgcommand.BinDir, PythonDir+"/bin", pkgcommand.NodeModules+"/.bin", env["PATH"])
 	for _, name := range []string{pythonPath, nodePath} {
@@ -54,7 +54,7 @@ func AddCommands(env map[string]string, own func(dir string) bool) {
 }
 
 // AddInstalled returns the environment of one execution in a context, where that says where
-// packages are, with more places: what the session installed comes before the packages of the template, and after
+// packages are, with more places: the packages of the session come before those of the template, and after
 // those that the execution itself names, which own says.
 func AddInstalled(env map[string]string, own func(dir string) bool) map[string]string {
 	env = maps.Clone(env)

@@ -51,7 +51,7 @@ func NewView(layers []Shown) (*View, error) {
 	return v, nil
 }
 
-// add shows what the first of the layers has in a directory.
+// add shows the entries that the first of the layers has in a directory.
 func (v *View) add(layers []Shown, dir string) error {
 	l := layers[0]
 	entries, err := fs.ReadDir(l.root.FS(), cmp.Or(dir, "."))
@@ -118,7 +118,7 @@ func isPackage(l Shown, name string) bool {
 	return err == nil || strings.HasSuffix(name, ".dist-info") || strings.HasSuffix(name, ".libs")
 }
 
-// Write makes the directory show the view, piece by piece: what stays is not touched.
+// Write makes the directory show the view, piece by piece: links that stay are not touched.
 func (v *View) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("showing packages: %w", err)
@@ -142,7 +142,7 @@ func (v *View) Write(dir string) error {
 	return v.prune(dir)
 }
 
-// link makes a link in place of what was there.
+// link makes a link, in place of another entry of that name.
 func link(path, target string) error {
 	if had, err := os.Readlink(path); err == nil && had == target {
 		return nil
@@ -160,7 +160,7 @@ func link(path, target string) error {
 	return os.Rename(next, path)
 }
 
-// prune removes what the view does not show any more.
+// prune removes the entries that the view does not show any more.
 func (v *View) prune(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == dir {

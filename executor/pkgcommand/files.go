@@ -78,7 +78,7 @@ func readFile(name string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// project is a directory with a package.json, and how it takes note of what npm installs.
+// project is a directory with a package.json, and how it lists the packages that npm installs.
 type project struct{ global, keep, exact, dev bool }
 
 // readProject returns the manifest in the working directory, and its lock file if there is one.

@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt/executor/pkgsocket"
 )
 
-// options says what is done about the options of a package manager.
+// options are the options of a package manager, by their effect in a session.
 type options struct {
 	flags   []string // have no effect here
 	valued  []string // likewise, and the next argument is their value
@@ -57,7 +57,7 @@ func npmOptions() options {
 	}
 }
 
-// parse returns what is to be installed; nil where the command line asks for something else.
+// parse returns the order in the command line; nil where that asks for no installation.
 func (c *command) parse() (*order, error) {
 	args := c.args
 	if c.name == "npm" {

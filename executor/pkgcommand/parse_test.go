@@ -109,7 +109,7 @@ func TestManifestIsKept(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever the command line, what would be asked for is a request that the node takes.
+// FuzzParse: each command line that is taken becomes a request that the node takes.
 func FuzzParse(f *testing.F) {
 	for _, line := range []string{"install a", "install -qr x a", "-- install", "install -- -x", "pip install a==1", "i @a/b", "install -r"} {
 		f.Add("pip", line)

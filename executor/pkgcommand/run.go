@@ -39,7 +39,7 @@ func Is(argv0 string) bool { return slices.Contains(Names(), filepath.Base(argv0
 // Names are the names of the commands.
 func Names() []string { return []string{"pip", "pip3", "uv", "npm"} }
 
-// Run does what the command line says, and returns the exit code.
+// Run carries out the command line, and returns the exit code.
 func Run(args []string) int {
 	c := &command{name: filepath.Base(args[0]), args: args[1:], out: os.Stdout, errs: os.Stderr}
 	o, err := c.parse()
@@ -63,10 +63,10 @@ type command struct {
 	name      string
 	args      []string
 	out, errs io.Writer
-	printed   bool // what the package manager said
+	printed   bool // text of the package manager
 }
 
-// order is what is to be installed, and how that is said.
+// order is an installation that the command line asks for.
 type order struct {
 	pkgsocket.Request
 
@@ -84,7 +84,7 @@ func dial() (conn net.Conn, err error) {
 	}
 }
 
-// install asks the node, and prints what it answers.
+// install asks the node, and prints the answers.
 func (c *command) install(conn net.Conn, o *order) int {
 	line, err := pkgsocket.Encode(o.Request)
 	if err == nil && len(line) > pkgsocket.MaxRequest {
@@ -133,8 +133,8 @@ func (c *command) end(o *order, answer pkgsocket.Answer) int {
 	return 0
 }
 
-// summarize prints what the package manager would have said, where it had nothing to do, and
-// which versions are others now.
+// summarize prints the packages where the package manager did not run, and the versions that
+// were replaced.
 func (c *command) summarize(o *order, answer pkgsocket.Answer) {
 	text := "Successfully installed"
 	for _, p := range answer.Installed {

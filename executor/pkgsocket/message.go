@@ -63,7 +63,7 @@ const (
 	letters    = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	pipChars   = letters + "._-[]()<>=!~,*+;'\" "
 	npmChars   = letters + ".*^~<>=|+- "
-	pipAfter   = "[(<>=!~; " // what may follow a name
+	pipAfter   = "[(<>=!~; " // characters that may follow a name
 	namedChars = letters + "._-"
 )
 
@@ -152,7 +152,7 @@ func Encode(message any) ([]byte, error) {
 	return line.Bytes(), err
 }
 
-// Answers reads what the node answers.
+// Answers reads the answers of the node.
 type Answers struct{ from *bufio.Reader }
 
 // NewAnswers returns the answers that come from a connection.

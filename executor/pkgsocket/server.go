@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what the code of a sandbox may do to its server.
+// Bounds that protect the server from the code of its sandbox.
 const (
 	// maxConnections is how many are open at once. Others wait in the kernel.
 	maxConnections = 4
@@ -19,13 +19,13 @@ const (
 	// command may leave an answer unread.
 	requestTimeout = 5 * time.Second
 	writeTimeout   = 30 * time.Second
-	// handlePause is between the end of a request and the next one: what a request costs the
-	// node beside the installation is then a small part of a processor.
+	// handlePause is between the end of a request and the next one. So the
+	// requests of a session take a small part of a processor, beside the installations.
 	handlePause = 100 * time.Millisecond
 	maxText     = 16 << 10 // bytes of text in one answer
 )
 
-// Handler does what a request asks for and tells what is said meanwhile. The context is done
+// Handler carries out a request, and tells the progress of it. The context is done
 // when the command has gone.
 type Handler func(ctx context.Context, r Request, pid int, tell func(text string) error) Answer
 
@@ -35,7 +35,7 @@ type Server struct {
 	turn   chan struct{} // holds a value while a request is being handled
 }
 
-// NewServer returns a server that has handle do what is asked for.
+// NewServer returns a server that has handle carry out the requests.
 func NewServer(handle Handler) *Server {
 	return &Server{handle: handle, turn: make(chan struct{}, 1)}
 }

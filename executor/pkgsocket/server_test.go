@@ -47,7 +47,7 @@ func ask(t *testing.T, conn net.Conn, line string) *Answers {
 
 const good = `{"manager":"pip","packages":["six"]}` + "\n"
 
-// TestServer: a request is answered with what is said meanwhile and its end, however long that is.
+// TestServer: a request is answered with its progress and its end, however long they are.
 func TestServer(t *testing.T) {
 	long := strings.Repeat("ü", maxText)
 	dial := serve(t, func(_ context.Context, r Request, pid int, tell func(string) error) Answer {
@@ -72,7 +72,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestServerRefuses: what is no request gets an answer that says so, and costs no other.
+// TestServerRefuses: bytes that are no request get an answer that says so, and the next request is served.
 func TestServerRefuses(t *testing.T) {
 	dial := serve(t, func(context.Context, Request, int, func(string) error) Answer { return Answer{} })
 	for _, line := range []string{"nonsense\n", "{}\n", `{"manager":"rpm","packages":["a"]}` + "\n", strings.Repeat("x", MaxRequest) + "\n", `{"manager":"pip","packages":["-e ."]}` + "\n", `{"unknown":1}` + "\n"} {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Listen makes a Unix socket at name, in place of what was there, and listens at it. Each process
+// Listen makes a Unix socket at name, in place of an earlier one, and listens at it. Each process
 // in the sandbox may connect; backlog connections wait to be accepted.
 func (d *Dir) Listen(name string, backlog int) (listener net.Listener, err error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -48,5 +48,5 @@ func bindIn(dir *os.File, base string, fd int) error {
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), base)}); err != nil {
 		return err
 	}
-	return unix.Fchmodat(int(dir.Fd()), base, 0o666, 0) // whatever our umask
+	return unix.Fchmodat(int(dir.Fd()), base, 0o666, 0) // in spite of our umask
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// flood does to the socket of its session what it can: connections without end, of which some say
-// nothing, half a request, a line that never ends, or requests that are refused.
+// flood attacks the socket of its session with connections without end. They send no byte, half a
+// request, a line that never ends, or requests that are refused.
 const flood = `
 import socket, threading, time
 end, made, lines = time.time() + 4, [0], [b"", b'{"manager":', b"x" * (1 << 21), b'{"manager":"pip","packages":["../x"]}\n', b'{"manager":"pip","packages":["humanize==4.9.0"]}\n']
@@ -46,8 +46,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestSocketIsFlooded: what a session does to its socket costs the node little, other sessions
-// nothing, and is over when the session stops.
+// TestSocketIsFlooded: a session that floods its socket costs the node little, does not delay
+// other sessions, and can install again afterwards.
 func TestSocketIsFlooded(t *testing.T) {
 	e := node(t)
 	bad, other := makeSession(t, e, several()), makeSession(t, e, several())
@@ -71,7 +71,7 @@ func TestSocketIsFlooded(t *testing.T) {
 	if !strings.HasPrefix(o.Stdout, "True") {
 		t.Errorf("the session made too many connections: %q, %s", o.Stdout, o.Stderr)
 	}
-	time.Sleep(6 * time.Second) // what it left half open is given up
+	time.Sleep(6 * time.Second) // until connections that are half open are given up
 	wantLast(t, "the session itself, after that", run(t, e, bad, shell("pip install -q humanize==4.9.0 && echo on")), "on")
 }
 

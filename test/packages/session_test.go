@@ -39,7 +39,7 @@ func inContext(language, code string) yurt.ExecutionSpec {
 	return yurt.ExecutionSpec{Language: language, Code: code, ContextName: "default"}
 }
 
-// lastLine is what an execution printed last.
+// lastLine is the last line that an execution printed.
 func lastLine(o outcome) string {
 	lines := strings.Split(strings.TrimSpace(o.Stdout), "\n")
 	return lines[len(lines)-1]
@@ -54,7 +54,7 @@ func wantLast(t *testing.T, what string, o outcome, want string) {
 }
 
 // TestInstallInSession types the commands of pip in the places in which a session has them. Each
-// installs for all that comes after it, and for what runs already.
+// installs for later executions, and for processes that run already.
 func TestInstallInSession(t *testing.T) {
 	e := node(t)
 	s := makeSession(t, e, several())
@@ -99,7 +99,7 @@ func TestInstallInSession(t *testing.T) {
 	wantLast(t, "its own dependencies", run(t, e, s, needs("humanize==4.9.0", "import humanize\nprint(humanize.__version__)")), "4.9.0")
 }
 
-// TestInstallFails: a command that installs nothing ends with an error that says why, and the
+// TestInstallFails: a command that cannot install ends with an error that says why, and the
 // session goes on.
 func TestInstallFails(t *testing.T) {
 	e := node(t)
@@ -148,7 +148,7 @@ func TestInstallNodePackages(t *testing.T) {
 	wantLast(t, "a project", run(t, e, s, shell(project+"npm install && npm run -s try && node -p 'require(\"nanoid/package.json\").version'")), "3.3.7")
 }
 
-// TestInstallIsCached: the second session has the layer of the first, and installs nothing.
+// TestInstallIsCached: the second session has the layer of the first, and runs no installation.
 func TestInstallIsCached(t *testing.T) {
 	e := node(t)
 	took := func() time.Duration {
@@ -165,7 +165,7 @@ func TestInstallIsCached(t *testing.T) {
 	}
 }
 
-// TestInstalledOutlivesExecutor: a next executor has what a session installed, and installs more.
+// TestInstalledOutlivesExecutor: a next executor has the packages that a session installed, and installs more.
 func TestInstalledOutlivesExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -212,7 +212,7 @@ func TestInstallInLayeredSandbox(t *testing.T) {
 	wantLast(t, "after it", run(t, e, s, shell("python3 -c 'import humanize; print(humanize.__version__)'")), "4.9.0")
 }
 
-// TestTemplateForbidsInstallation: its sessions have what the template names, and no more.
+// TestTemplateForbidsInstallation: its sessions have the packages that the template names, and no others.
 func TestTemplateForbidsInstallation(t *testing.T) {
 	e := node(t)
 	spec := several(func(t *yurt.Template) {
