@@ -62,6 +62,34 @@ func pythonIPykernel(p *place) ([]contender, error) {
 	}, nil
 }
 
+// shelled is a template whose contexts are forks of IPython's shell.
+const shelled = `template "bench-ipython" {
+  extends      = "python-basic"
+  dependencies = { python = ["ipython==9.18.1"] }
+}`
+
+// pythonIPython is 1+1 in IPython's shell; beside it the same in Yurt's own kernel, and in an
+// ipykernel through its own client.
+func pythonIPython(p *place) ([]contender, error) {
+	client, session, err := restSession(p)
+	if err != nil {
+		return nil, err
+	}
+	shell, err := restSessionFrom(p, client, shelled)
+	if err != nil {
+		return nil, err
+	}
+	peer, err := ipykernel(p)
+	if err != nil {
+		return nil, err
+	}
+	return []contender{
+		{name: "yurt", do: onePlusOne(p, client, shell)},
+		{name: "own kernel", do: onePlusOne(p, client, session)},
+		{name: "ipykernel", do: peer},
+	}, nil
+}
+
 // onePlusOne asks for 1+1 in a context of a session.
 func onePlusOne(p *place, client *yurtclient.Client, session string) func() error {
 	return func() error {

@@ -57,6 +57,10 @@ func benches() []bench {
 			name: "python-stateful", n: 200, pause: isolated, prepare: pythonStateful,
 			goal: goal{"p50 ≤ 3 ms, ≥ 3 × faster than ipykernel", func(r Row) bool { return r.P50 <= 3 && r.Peers["ipykernel"].Ratio >= 3 }},
 		},
+		{
+			name: "python-ipython", n: 200, pause: isolated, prepare: pythonIPython,
+			goal: goal{"≤ 1.2 × the own kernel", func(r Row) bool { return r.P50 <= 1.2*r.Peers["own kernel"].P50 }},
+		},
 		{name: "python-ipykernel", n: 200, pause: isolated, prepare: pythonIPykernel},
 		{
 			name: "typescript-stateful", n: 200, pause: isolated, prepare: typescriptStateful,
