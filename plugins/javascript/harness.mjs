@@ -286,9 +286,10 @@ async function load() {
   return await import(pathToFileURL(SNIPPET).href).catch(leave); // for an error that says where
 }
 
-// lookElsewhere has the modules of a project find what NODE_PATH has, where Node lets it.
+// lookElsewhere has the modules of a project find what NODE_PATH has, where Node lets it. The thread that
+// Node starts for that takes time, so there is none where no package is.
 function lookElsewhere() {
-  const parents = (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules"))
+  const parents = (process.env.NODE_PATH ?? "").split(":").filter((dir) => dir.endsWith("/node_modules") && hasPackages(dir))
     .map((dir) => pathToFileURL(path.join(dir, "../main.js")).href);
   if (parents.length === 0 || !Module.register) return;
   const hook = `export async function resolve(name, context, next) {
@@ -305,6 +306,16 @@ function lookElsewhere() {
     }
   }`;
   Module.register("data:text/javascript," + encodeURIComponent(hook));
+  // The thread's output goes by these, and Node makes them such that writeSync fails where one is full.
+  for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
+}
+
+function hasPackages(dir) {
+  try {
+    return fs.readdirSync(dir).length > 0;
+  } catch {
+    return false;
+  }
 }
 
 function compile(attempt) {
