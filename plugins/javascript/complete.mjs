@@ -6,7 +6,7 @@ import util from "node:util";
 const { Array, Function, Map, Object, Reflect, Set, String } = globalThis;
 const { isProxy } = util.types;
 
-const MAX_MATCHES = 500;
+const MAX_MATCHES = 1000;
 const MAX_LINKS = 100; // prototypes of an object
 const MAX_BEFORE = 10000; // characters before the place that are looked at
 const MAX_PATH = 1000; // characters of them in one expression
@@ -41,7 +41,7 @@ export function complete(code, cursor) {
   const matches = [];
   for (const name of all) {
     if (matches.length === MAX_MATCHES) break;
-    if (name.startsWith(start) && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name)) matches.push(name);
+    if (name.startsWith(start) && /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name)) matches.push({ text: name, type: path ? "property" : KEYWORDS.includes(name) ? "keyword" : "instance" });
   }
   return { matches, cursor_start: offset - [...start].length, cursor_end: offset };
 }

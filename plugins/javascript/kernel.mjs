@@ -195,16 +195,13 @@ async function handle(line) {
 
 async function answer(request) {
   if (request.file) request = parse(readFileSync(request.file, "utf8"));
+  if (request.ask) return consider(request);
   if (request.id === kernel.current) {
     if (kernel.answer) reply(kernel.answer); // the host was restarted and did not hear it
     return done();
   }
   kernel.current = request.id;
   kernel.answer = null;
-  if (request.ask) {
-    finish(0, `{"result":${stringify(request.ask === "inspect" ? inspect(request.code, request.cursor) : complete(request.code, request.cursor))}}`, false);
-    return done();
-  }
   await stdin.closing;
   const restore = prepare(request);
   let code = 0;
@@ -231,6 +228,13 @@ async function answer(request) {
   process.exitCode = undefined;
   restore();
   finish(code, envelope, false);
+  done();
+}
+
+// consider answers a question about code, which is not run and leaves no mark.
+function consider({ id, ask, code, cursor }) {
+  const said = stringify((ask === "inspect" ? inspect : complete)(code, cursor));
+  write(CONTROL, `{"id":${stringify(id)},"done":{"exit_code":0,"exiting":false,"envelope":{"result":${said}}}}\n`);
   done();
 }
 
