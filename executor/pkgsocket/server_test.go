@@ -92,24 +92,25 @@ func TestServerRefuses(t *testing.T) {
 // that goes ends its installation.
 func TestServerBounds(t *testing.T) {
 	var at, most atomic.Int32
-	gone := make(chan struct{}, 8)
+	gone, began := make(chan struct{}, 8), make(chan struct{}, 8)
 	dial := serve(t, func(ctx context.Context, _ Request, _ int, _ func(string) error) Answer {
 		most.Store(max(most.Load(), at.Add(1)))
 		defer at.Add(-1)
+		began <- struct{}{}
 		select {
 		case <-ctx.Done():
 			gone <- struct{}{}
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(2 * time.Second):
 		}
 		return Answer{}
 	})
 	first := dial()
 	ask(t, first, good)
+	<-began
 	var others []*Answers
 	for range maxConnections - 1 {
 		others = append(others, ask(t, dial(), good))
 	}
-	time.Sleep(50 * time.Millisecond)
 	first.Close()
 	select {
 	case <-gone:
