@@ -37,6 +37,7 @@ const (
 	CodeSessionEnded         Code = "session_ended"          // the session has terminated or failed
 	CodeExecutionNotFound    Code = "execution_not_found"    // no such execution
 	CodeContextNotFound      Code = "context_not_found"      // no such context in the session
+	CodeContextBusy          Code = "context_busy"           // the context's interpreter is at work
 	CodeNodeNotFound         Code = "node_not_found"         // no such node announces itself
 	CodeExecutionRunning     Code = "execution_running"      // the result is not there yet
 	CodeExecutionEnded       Code = "execution_ended"        // the execution has ended, so nothing can be done to it
@@ -103,6 +104,7 @@ func codeTable() map[Code]codeRow {
 		CodeSessionEnded:         {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeExecutionNotFound:    {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeContextNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
+		CodeContextBusy:          {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeNodeNotFound:         {http.StatusNotFound, codes.NotFound, ExitError},
 		CodeExecutionRunning:     {http.StatusConflict, codes.FailedPrecondition, ExitError},
 		CodeExecutionEnded:       {http.StatusConflict, codes.FailedPrecondition, ExitError},

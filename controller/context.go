@@ -61,6 +61,39 @@ func (c *Controller) changeContext(ctx context.Context, sessionID, name, languag
 	return change(node, ctx, session.SandboxID, name, language)
 }
 
+// AskContext asks the interpreter of a context about code that is not run, as
+// [executor.Executor.AskContext] does. With a language, which has to be one of the template's, it
+// makes the context where there is none.
+func (c *Controller) AskContext(ctx context.Context, sessionID, name string, question yurt.Question) (_ yurt.Answer, err error) {
+	defer c.sayEnded(ctx, sessionID, &err)
+	if err := yurt.ValidateContextName("name", name); err != nil {
+		return yurt.Answer{}, err
+	}
+	if err := question.Validate(); err != nil {
+		return yurt.Answer{}, err
+	}
+	if err := c.serving(); err != nil {
+		return yurt.Answer{}, err
+	}
+	session, node, err := c.useSandbox(ctx, sessionID)
+	if err != nil {
+		return yurt.Answer{}, err
+	}
+	if session.Mode != yurt.ModePersistent {
+		return yurt.Answer{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "context", "an ephemeral session keeps no state; create a session with mode %q", yurt.ModePersistent)
+	}
+	if question.Language != "" {
+		template, err := c.templateOf(ctx, session)
+		if err != nil {
+			return yurt.Answer{}, err
+		}
+		if question.Language, err = c.language(ctx, session.TemplateID, template.Runtimes, question.Language); err != nil {
+			return yurt.Answer{}, err
+		}
+	}
+	return node.AskContext(ctx, session.SandboxID, name, question)
+}
+
 // nodeOfLive returns the node of a session that has not ended.
 func (c *Controller) nodeOfLive(ctx context.Context, sessionID string) (Node, yurt.Session, error) {
 	if err := c.serving(); err != nil {

@@ -68,6 +68,8 @@ type ContextNode interface {
 	RestartContext(ctx context.Context, sandboxID, name, language string) error
 	// RemoveContext ends a context with everything that runs or waits in it.
 	RemoveContext(ctx context.Context, sandboxID, name, language string) error
+	// AskContext asks the interpreter of a context about code that is not run.
+	AskContext(ctx context.Context, sandboxID, name string, question yurt.Question) (yurt.Answer, error)
 }
 
 // FileNode reaches the files of a sandbox's workspace. Nothing it does leads out of

@@ -140,6 +140,9 @@ func (e *Executor) adoptKernel(s *sandbox, id string, traces *kernelTraces) (err
 		return errors.Join(err, p.requests.Close())
 	}
 	p.follow()
+	if err := p.endQuestion(); err != nil {
+		e.logger.Warn("a question to a kernel was not interrupted", "sandbox", s.id, "kernel", id, "error", err)
+	}
 	mine := traces.of(sc.key)
 	cells := make([]kernel.Cell, len(mine))
 	for i, c := range mine {

@@ -191,10 +191,14 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 	if err != nil {
 		return err
 	}
-	if !fits {
-		name := path.Join(p.id, request.ID)
+	if !fits || request.Ask != "" { // the file of a question tells the next executor of it
+		base := request.ID
+		if request.Ask != "" {
+			base = plugins.KernelQuestion
+		}
+		name := path.Join(p.id, base)
 		p.file = name
-		if err := p.sandbox.writeFiles(p.id, []plugins.File{{Path: request.ID, Data: line}}); err != nil {
+		if err := p.sandbox.writeFiles(p.id, []plugins.File{{Path: base, Data: line}}); err != nil {
 			return err
 		}
 		if line, err = kernel.InFile(request.ID, path.Join(rootfs.RunDir, name)); err != nil {

@@ -14,6 +14,14 @@ import (
 // executions; it is a [KernelPlanner] then.
 const AbilityKernel = "kernel"
 
+// AbilityCompletion is the ability of a runtime all of whose kernels answer questions about code
+// that is not run; see [KernelPlanner].
+const AbilityCompletion = "completion"
+
+// KernelQuestion is the name of the file, in [KernelRequest.Dir], that holds a question while a
+// kernel is asked it.
+const KernelQuestion = "question"
+
 // KernelRequests is the name of the FIFO, in [KernelRequest.Dir], that a kernel reads
 // its requests from.
 const KernelRequests = "requests"
@@ -26,6 +34,12 @@ const KernelRequests = "requests"
 // it can open the FIFO again. A request is one line with one JSON object, see package executor/kernel; what
 // is too long for that is in a file that the line names. A request whose id is that of
 // the last one is asked again: the kernel repeats its answer.
+//
+// A request with "ask" is a question about its "code" at the "cursor", which counts Unicode code
+// points. The kernel runs none of the code and counts no execution. The result of its done is the
+// answer: of "complete" {"matches": [{"text", "type"}], "cursor_start", "cursor_end"}, of "inspect"
+// {"found", "data"}, where data has MIME types and "detail" 1 asks for source code too. A question
+// has no marks and no display, and is never asked again; SIGINT interrupts it.
 //
 // A kernel answers on descriptor [ResultFD] with one JSON object a line: any number of
 // "display", then one "done". With each done it writes a mark to descriptors 1 and 2,
@@ -58,8 +72,10 @@ type KernelPlan struct {
 
 // Validate checks everything that the sandbox relies on, as [Plan.Validate] does.
 func (p KernelPlan) Validate() error {
-	if slices.ContainsFunc(p.Files, func(f File) bool { return f.Path == KernelRequests }) {
-		return fmt.Errorf("file path %q is that of the requests", KernelRequests)
+	for _, name := range []string{KernelRequests, KernelQuestion} {
+		if slices.ContainsFunc(p.Files, func(f File) bool { return f.Path == name }) {
+			return fmt.Errorf("file path %q is that of the requests", name)
+		}
 	}
 	return Plan{Files: p.Files, Argv: p.Argv, Env: p.Env}.Validate()
 }

@@ -18,6 +18,8 @@ func newSessionCommand(a *app) *cobra.Command {
 		newSessionExecCommand(a),
 		newSessionCodeCommand(a),
 		newSessionContextCommand(a),
+		newSessionCompleteCommand(a),
+		newSessionInspectCommand(a),
 		newSessionCpCommand(a),
 		newSessionAttachCommand(a),
 		newSessionCancelCommand(a),

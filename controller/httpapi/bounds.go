@@ -51,6 +51,12 @@ func (a *API) declareBounds() {
 		"timeout":      number(yurt.MinExecutionTimeout.Seconds(), yurt.MaxExecutionTimeout.Seconds()),
 		"output_limit": outputLimit(number),
 	})
+	for _, question := range []*huma.Schema{schemaOf[questionBody](a, "Question"), schemaOf[inspectBody](a, "InspectQuestion")} {
+		narrow(schemas, question, map[string]bound{
+			"code": text(0, yurt.MaxQuestionBytes, ""), "language": text(0, yurt.MaxNameBytes, printable),
+			"timeout": number(yurt.MinQuestionTimeout.Seconds(), yurt.MaxQuestionTimeout.Seconds()),
+		})
+	}
 	narrow(schemas, schemaOf[timeoutBody](a, "Timeout"), map[string]bound{"timeout": lifetime(), "idle_timeout": lifetime()})
 	narrow(schemas, schemaOf[stdinBody](a, "Stdin"), map[string]bound{"data": text(0, yurt.MaxStdinBytes, ""), "data_base64": text(0, 0, inBase64)})
 	narrow(schemas, schemaOf[filePatch](a, "FilePatch"), map[string]bound{"path": text(0, yurt.MaxPathBytes, printable)})

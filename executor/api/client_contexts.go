@@ -27,3 +27,18 @@ func (c *Client) RemoveContext(ctx context.Context, sandboxID, name, language st
 	_, err := c.contexts.Remove(ctx, &proto.RemoveContextRequest{SandboxId: sandboxID, Name: name, Language: language})
 	return err
 }
+
+// AskContext implements [Node].
+func (c *Client) AskContext(ctx context.Context, sandboxID, name string, question yurt.Question) (yurt.Answer, error) {
+	data, err := encode(question)
+	if err != nil {
+		return yurt.Answer{}, err
+	}
+	res, err := c.contexts.Ask(ctx, &proto.AskContextRequest{SandboxId: sandboxID, Name: name, Question: data})
+	if err != nil {
+		return yurt.Answer{}, err
+	}
+	var answer yurt.Answer
+	err = decodeAnswer(res.GetAnswer(), &answer)
+	return answer, err
+}

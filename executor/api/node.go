@@ -79,6 +79,7 @@ type Contexts interface {
 	Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error)
 	RestartContext(ctx context.Context, sandboxID, name, language string) error
 	RemoveContext(ctx context.Context, sandboxID, name, language string) error
+	AskContext(ctx context.Context, sandboxID, name string, question yurt.Question) (yurt.Answer, error)
 }
 
 // Executions is the part of a [Node] that runs things in sandboxes.

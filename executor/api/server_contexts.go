@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
 )
 
@@ -27,4 +28,17 @@ func (s *contextServer) Restart(ctx context.Context, req *proto.RestartContextRe
 
 func (s *contextServer) Remove(ctx context.Context, req *proto.RemoveContextRequest) (*proto.RemoveContextResponse, error) {
 	return &proto.RemoveContextResponse{}, s.node.RemoveContext(ctx, req.GetSandboxId(), req.GetName(), req.GetLanguage())
+}
+
+func (s *contextServer) Ask(ctx context.Context, req *proto.AskContextRequest) (*proto.AskContextResponse, error) {
+	var question yurt.Question
+	if err := decodeRequest(req.GetQuestion(), &question); err != nil {
+		return nil, err
+	}
+	answer, err := s.node.AskContext(ctx, req.GetSandboxId(), req.GetName(), question)
+	if err != nil {
+		return nil, err
+	}
+	data, err := encode(answer)
+	return &proto.AskContextResponse{Answer: data}, err
 }

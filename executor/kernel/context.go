@@ -130,6 +130,7 @@ type Context struct {
 // running is the cell whose turn it is.
 type running struct {
 	cell       Cell
+	question   bool // it is no execution
 	done       *Done
 	marked     [2]bool
 	bytes      [2]int64
@@ -222,7 +223,7 @@ func (c *Context) View() (state yurt.ContextState, queued, executions int) {
 	default:
 		state = yurt.ContextStopped
 	}
-	return state, len(c.queue), c.begun
+	return state, c.executions(), c.begun
 }
 
 // serve starts a kernel, unless it is given one, and reads what it writes until it
@@ -305,7 +306,9 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 	if r := c.current; unheard {
 		c.again(r)
 	} else if r != nil {
-		c.flush(r)
+		if !r.question {
+			c.flush(r)
+		}
 		c.finish(Outcome{Done: r.done, Exit: exit, Err: err, StateLost: true, Why: why})
 	}
 	if exit == nil {
@@ -318,8 +321,11 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 // advance gives the first cell that waits its turn, when there is a kernel without one.
 func (c *Context) advance() {
 	for c.current == nil && len(c.queue) > 0 && c.process != nil && c.why == "" {
-		r := &running{cell: c.dequeue(0), restarted: c.replace}
-		c.current, c.replace = r, false
+		next := c.dequeue(0)
+		r := &running{cell: next.Cell, question: next.question}
+		if c.current = r; !r.question {
+			r.restarted, c.replace = c.replace, false
+		}
 		switch err := c.begin(r); {
 		case errors.Is(err, ErrClosing): // the next host finds it begun, and asks
 		case err != nil:
@@ -339,6 +345,9 @@ func (c *Context) end(why string) {
 }
 
 func (c *Context) begin(r *running) error {
+	if r.question {
+		return c.beginQuestion(r)
+	}
 	c.begun++
 	for i := range c.idle {
 		if data := c.idle[i]; len(data) > 0 {
@@ -422,7 +431,7 @@ func (c *Context) take(process Process, chunk initd.Chunk) error {
 		c.why = "it was ended: " + err.Error()
 		return err
 	}
-	if r := c.current; r != nil && r.done != nil && r.marked[0] && r.marked[1] && !r.settling {
+	if r := c.current; r != nil && !r.question && r.done != nil && r.marked[0] && r.marked[1] && !r.settling {
 		c.settle(r, settleTries)
 	}
 	return c.acknowledge(process, chunk.Cost())
@@ -456,6 +465,10 @@ func (c *Context) takeMessages(chunk initd.Chunk) error {
 		if r := c.current; r != nil && m.Done != nil && m.ID == r.cell.ID() && r.done == nil {
 			r.done = m.Done
 			r.stopTimers()
+			if r.question { // which has no marks
+				c.settle(r, settleTries)
+				return
+			}
 			r.timer = time.AfterFunc(markGrace, func() { c.giveUpMarks(r) })
 		}
 	})
@@ -477,7 +490,7 @@ func (c *Context) settle(r *running, tries int) {
 		return
 	}
 	r.settling = true
-	if !r.timedOut || c.onlyBefore(r) {
+	if !r.timedOut || r.question || c.onlyBefore(r) {
 		c.finish(Outcome{Done: r.done})
 		c.advance()
 		return
@@ -505,7 +518,7 @@ func (c *Context) takeOutput(chunk initd.Chunk) error {
 	var failed error
 	c.streams[i].scan(chunk.Data, func(text []byte) {
 		r := c.current
-		if r == nil || r.marked[i] {
+		if r == nil || r.question || r.marked[i] {
 			room := max(maxIdle-len(c.idle[i]), 0)
 			c.idle[i] = append(c.idle[i], text[:min(len(text), room)]...)
 			return

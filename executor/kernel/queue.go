@@ -17,12 +17,13 @@ const (
 // queued is a cell that waits for its turn.
 type queued struct {
 	Cell
-	timer *time.Timer // until it is told what it waits for, and then until it has waited too long
+	timer    *time.Timer // until it is told what it waits for, and then until it has waited too long
+	question bool        // it is no execution
 }
 
 // enqueue puts a cell behind those that wait. The lock is held, as for all of the queue.
 func (c *Context) enqueue(cell Cell) {
-	c.queue = append(c.queue, queued{cell, time.AfterFunc(noticeAfter, func() { c.notice(cell) })})
+	c.queue = append(c.queue, queued{Cell: cell, timer: time.AfterFunc(noticeAfter, func() { c.notice(cell) })})
 }
 
 // unheard reports whether the kernel ended before it had read the request of the cell whose turn it
@@ -30,23 +31,23 @@ func (c *Context) enqueue(cell Cell) {
 // each time.
 func (c *Context) unheard() bool {
 	r := c.current
-	return r != nil && r.done == nil && !r.timedOut && c.why == "" && c.retried != r.cell.ID() && c.process.Unread()
+	return r != nil && !r.question && r.done == nil && !r.timedOut && c.why == "" && c.retried != r.cell.ID() && c.process.Unread()
 }
 
 // again puts the cell whose turn it is back, to begin in the next kernel.
 func (c *Context) again(r *running) {
 	r.stopTimers()
 	c.current, c.retried, c.replace = nil, r.cell.ID(), c.replace || r.restarted
-	c.queue = slices.Insert(c.queue, 0, queued{r.cell, time.AfterFunc(noticeAfter, func() { c.notice(r.cell) })})
+	c.queue = slices.Insert(c.queue, 0, queued{Cell: r.cell, timer: time.AfterFunc(noticeAfter, func() { c.notice(r.cell) })})
 	c.note()
 }
 
 // dequeue takes the cell at an index out of the queue.
-func (c *Context) dequeue(at int) Cell {
+func (c *Context) dequeue(at int) queued {
 	q := c.queue[at]
 	q.timer.Stop()
 	c.queue = slices.Delete(c.queue, at, at+1)
-	return q.Cell
+	return q
 }
 
 // endQueued ends every cell that waits.
@@ -69,17 +70,17 @@ func (c *Context) notice(cell Cell) {
 	if at < 0 || c.left {
 		return
 	}
-	if c.current != nil {
+	if c.current != nil && !c.current.question {
 		cell.Waits(c.current.cell.ID())
 	}
-	c.queue[at].timer = time.AfterFunc(c.maxWait-noticeAfter, func() { c.giveUp(cell) })
+	c.queue[at].timer = time.AfterFunc(c.maxWait-noticeAfter, func() { c.giveUp(cell, c.maxWait) })
 }
 
 // giveUp ends a cell that has waited for its turn for too long.
-func (c *Context) giveUp(cell Cell) {
+func (c *Context) giveUp(cell Cell, waited time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at := c.position(cell.ID()); at >= 0 && !c.left {
-		c.dequeue(at).End(Outcome{Overdue: c.maxWait})
+		c.dequeue(at).End(Outcome{Overdue: waited})
 	}
 }

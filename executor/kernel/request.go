@@ -22,7 +22,13 @@ type Request struct {
 	// Handler is set for code that may be a handler: when it only defines things, and the
 	// function of that name among them, that is called.
 	Handler *HandlerCall `json:"handler,omitempty"`
-	Code    string       `json:"code"`
+	// Ask is "complete" or "inspect" for a question about the code, which is not run, at the
+	// cursor, which counts Unicode code points. The result of its done is the answer. It has no
+	// marks, no number, and nothing of it is asked again.
+	Ask    yurt.QuestionKind `json:"ask,omitempty"`
+	Cursor *int              `json:"cursor,omitempty"`
+	Detail int               `json:"detail,omitempty"`
+	Code   string            `json:"code"`
 
 	// Function is set, for a process that is no interpreter, to the invocation.
 	Function *yurt.ExecutionSpec `json:"-"`

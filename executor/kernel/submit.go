@@ -22,18 +22,31 @@ func (c *Context) SubmitIdle(cell Cell) (bool, error) {
 
 // submit is Submit with the lock held.
 func (c *Context) submit(cell Cell) error {
+	if err := c.mayQueue(); err != nil {
+		return err
+	}
+	c.enqueue(cell)
+	c.goOn()
+	return nil
+}
+
+// mayQueue says why no more may wait in the context. The lock is held.
+func (c *Context) mayQueue() error {
 	switch {
 	case c.closed:
 		return yurt.Errorf(yurt.CodeContextNotFound, "the context was removed just now; try again")
-	case len(c.queue) >= MaxQueue:
+	case c.executions() >= MaxQueue:
 		return yurt.Errorf(yurt.CodeOverloaded, "%d executions wait in this context, as many as may; wait for some to end", MaxQueue)
 	}
-	c.enqueue(cell)
+	return nil
+}
+
+// goOn starts a kernel for what waits, or gives the first its turn. The lock is held.
+func (c *Context) goOn() {
 	if !c.serving {
 		c.serving = true
 		c.goes(func() { c.serve(nil) })
-		return nil
+		return
 	}
 	c.advance()
-	return nil
 }

@@ -73,6 +73,24 @@ class Jupyter(host.Kernel):
         finally:
             restore()
 
+    def consult(self, request):
+        """Has ipykernel answer a question about code."""
+        if self.ipython is None:
+            self.ipython = start(self)
+        if request["ask"] == "inspect":
+            reply = self.awaited(self.ipython.do_inspect(request["code"], request["cursor"], request.get("detail", 0)))
+            data = {mime: COLOURS.sub("", text) for mime, text in reply.get("data", {}).items() if isinstance(text, str)}
+            return {"found": bool(reply.get("found")), "data": data}
+        reply = self.awaited(self.ipython.do_complete(request["code"], request["cursor"]))
+        kinds = {}
+        for match in reply.get("metadata", {}).get("_jupyter_types_experimental", ()):
+            kinds[match.get("text")] = str(match.get("type") or "").replace("<unknown>", "")
+        matches = [{"text": text, "type": kinds.get(text, "")} for text in reply.get("matches", ())[:1000]]
+        return {"matches": matches, "cursor_start": reply["cursor_start"], "cursor_end": reply["cursor_end"]}
+
+    def awaited(self, reply):
+        return self.finish(reply) if asyncio.iscoroutine(reply) or asyncio.isfuture(reply) else reply
+
     def counted(self):
         count = (self.replied or {}).get("execution_count")
         return count if isinstance(count, int) else 0

@@ -47,6 +47,9 @@ var magics []byte
 //go:embed extension.py
 var extension []byte
 
+//go:embed complete.py
+var complete []byte
+
 //go:embed fonts.conf
 var fonts []byte
 
@@ -78,6 +81,7 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "shell.py", Data: shell, Mode: 0o644},
 			{Path: "magics.py", Data: magics, Mode: 0o644},
 			{Path: "extension.py", Data: extension, Mode: 0o644},
+			{Path: "complete.py", Data: complete, Mode: 0o644},
 			{Path: "fonts.conf", Data: fonts, Mode: 0o644},
 		},
 		Env: map[string]string{

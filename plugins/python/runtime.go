@@ -52,7 +52,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"python", "py", "python3"},
 		Extensions: []string{".py"},
-		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityProject, plugins.AbilityKernel, plugins.AbilityZygote, plugins.AbilityWarm, plugins.AbilityDependencies},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityProject, plugins.AbilityKernel, plugins.AbilityCompletion, plugins.AbilityZygote, plugins.AbilityWarm, plugins.AbilityDependencies},
 		Tools: []yurt.Tool{
 			{
 				Name: tool, Paths: []string{defaultInterpreter, "/usr/local/bin/python3"},

@@ -32,6 +32,36 @@ func (c *Client) RemoveContext(ctx context.Context, sessionID, name, language st
 	return c.roundTrip(ctx, what, nil)
 }
 
+// Complete says how code in a context may go on at the cursor. None of the code is run. A context
+// that stays busy is [yurt.CodeContextBusy]. With a language the question makes the context where
+// there is none. The question's Kind is set here.
+func (c *Client) Complete(ctx context.Context, sessionID, name string, question yurt.Question) (yurt.Completion, error) {
+	var completion yurt.Completion
+	err := c.ask(ctx, contextPath(sessionID, name)+"/complete", question, &completion)
+	return completion, err
+}
+
+// Inspect says what the name at the cursor stands for in a context; see [Client.Complete].
+func (c *Client) Inspect(ctx context.Context, sessionID, name string, question yurt.Question) (yurt.Inspection, error) {
+	var inspection yurt.Inspection
+	err := c.ask(ctx, contextPath(sessionID, name)+"/inspect", question, &inspection)
+	return inspection, err
+}
+
+func (c *Client) ask(ctx context.Context, path string, q yurt.Question, answer any) error {
+	what, err := postJSON(path, struct {
+		Code     string        `json:"code"`
+		Cursor   *int          `json:"cursor,omitempty"`
+		Detail   int           `json:"detail,omitempty"`
+		Language string        `json:"language,omitempty"`
+		Timeout  yurt.Duration `json:"timeout,omitempty"`
+	}{q.Code, q.Cursor, q.Detail, q.Language, q.Timeout})
+	if err != nil {
+		return err
+	}
+	return c.roundTrip(ctx, what, answer)
+}
+
 func contextPath(sessionID, name string) string {
 	return sessionPath(sessionID) + "/contexts/" + segment(name)
 }

@@ -22,6 +22,11 @@ func (n *Node) RemoveContext(_ context.Context, sandboxID, name, _ string) error
 	return n.noContext(sandboxID, name)
 }
 
+// AskContext implements controller.Node.
+func (n *Node) AskContext(_ context.Context, sandboxID, name string, _ yurt.Question) (yurt.Answer, error) {
+	return yurt.Answer{}, n.noContext(sandboxID, name)
+}
+
 func (n *Node) noContext(sandboxID, name string) error {
 	if _, err := n.find(sandboxID); err != nil {
 		return err

@@ -2556,6 +2556,110 @@ func (*RemoveContextResponse) Descriptor() ([]byte, []int) {
 	return file_executor_proto_rawDescGZIP(), []int{57}
 }
 
+type AskContextRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Question      []byte                 `protobuf:"bytes,3,opt,name=question,proto3" json:"question,omitempty"` // Question
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskContextRequest) Reset() {
+	*x = AskContextRequest{}
+	mi := &file_executor_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskContextRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskContextRequest) ProtoMessage() {}
+
+func (x *AskContextRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskContextRequest.ProtoReflect.Descriptor instead.
+func (*AskContextRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *AskContextRequest) GetSandboxId() string {
+	if x != nil {
+		return x.SandboxId
+	}
+	return ""
+}
+
+func (x *AskContextRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AskContextRequest) GetQuestion() []byte {
+	if x != nil {
+		return x.Question
+	}
+	return nil
+}
+
+type AskContextResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answer        []byte                 `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"` // Answer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskContextResponse) Reset() {
+	*x = AskContextResponse{}
+	mi := &file_executor_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskContextResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskContextResponse) ProtoMessage() {}
+
+func (x *AskContextResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskContextResponse.ProtoReflect.Descriptor instead.
+func (*AskContextResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *AskContextResponse) GetAnswer() []byte {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
 type StartExecutionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
@@ -2566,7 +2670,7 @@ type StartExecutionRequest struct {
 
 func (x *StartExecutionRequest) Reset() {
 	*x = StartExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2578,7 +2682,7 @@ func (x *StartExecutionRequest) String() string {
 func (*StartExecutionRequest) ProtoMessage() {}
 
 func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[58]
+	mi := &file_executor_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2591,7 +2695,7 @@ func (x *StartExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionRequest.ProtoReflect.Descriptor instead.
 func (*StartExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{58}
+	return file_executor_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *StartExecutionRequest) GetSandboxId() string {
@@ -2616,7 +2720,7 @@ type StartExecutionResponse struct {
 
 func (x *StartExecutionResponse) Reset() {
 	*x = StartExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2732,7 @@ func (x *StartExecutionResponse) String() string {
 func (*StartExecutionResponse) ProtoMessage() {}
 
 func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[59]
+	mi := &file_executor_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2745,7 @@ func (x *StartExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartExecutionResponse.ProtoReflect.Descriptor instead.
 func (*StartExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{59}
+	return file_executor_proto_rawDescGZIP(), []int{61}
 }
 
 type WatchExecutionRequest struct {
@@ -2655,7 +2759,7 @@ type WatchExecutionRequest struct {
 
 func (x *WatchExecutionRequest) Reset() {
 	*x = WatchExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2771,7 @@ func (x *WatchExecutionRequest) String() string {
 func (*WatchExecutionRequest) ProtoMessage() {}
 
 func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[60]
+	mi := &file_executor_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2784,7 @@ func (x *WatchExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WatchExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{60}
+	return file_executor_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *WatchExecutionRequest) GetSandboxId() string {
@@ -2716,7 +2820,7 @@ type WatchExecutionResponse struct {
 
 func (x *WatchExecutionResponse) Reset() {
 	*x = WatchExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2728,7 +2832,7 @@ func (x *WatchExecutionResponse) String() string {
 func (*WatchExecutionResponse) ProtoMessage() {}
 
 func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[61]
+	mi := &file_executor_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2741,7 +2845,7 @@ func (x *WatchExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WatchExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{61}
+	return file_executor_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WatchExecutionResponse) GetEvent() []byte {
@@ -2775,7 +2879,7 @@ type WaitExecutionRequest struct {
 
 func (x *WaitExecutionRequest) Reset() {
 	*x = WaitExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2787,7 +2891,7 @@ func (x *WaitExecutionRequest) String() string {
 func (*WaitExecutionRequest) ProtoMessage() {}
 
 func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[62]
+	mi := &file_executor_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2800,7 +2904,7 @@ func (x *WaitExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionRequest.ProtoReflect.Descriptor instead.
 func (*WaitExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{62}
+	return file_executor_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WaitExecutionRequest) GetSandboxId() string {
@@ -2827,7 +2931,7 @@ type WaitExecutionResponse struct {
 
 func (x *WaitExecutionResponse) Reset() {
 	*x = WaitExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +2943,7 @@ func (x *WaitExecutionResponse) String() string {
 func (*WaitExecutionResponse) ProtoMessage() {}
 
 func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[63]
+	mi := &file_executor_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +2956,7 @@ func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WaitExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{63}
+	return file_executor_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WaitExecutionResponse) GetResult() []byte {
@@ -2872,7 +2976,7 @@ type ForgetExecutionRequest struct {
 
 func (x *ForgetExecutionRequest) Reset() {
 	*x = ForgetExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +2988,7 @@ func (x *ForgetExecutionRequest) String() string {
 func (*ForgetExecutionRequest) ProtoMessage() {}
 
 func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[64]
+	mi := &file_executor_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +3001,7 @@ func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{64}
+	return file_executor_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ForgetExecutionRequest) GetSandboxId() string {
@@ -2922,7 +3026,7 @@ type ForgetExecutionResponse struct {
 
 func (x *ForgetExecutionResponse) Reset() {
 	*x = ForgetExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2934,7 +3038,7 @@ func (x *ForgetExecutionResponse) String() string {
 func (*ForgetExecutionResponse) ProtoMessage() {}
 
 func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2947,7 +3051,7 @@ func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{65}
+	return file_executor_proto_rawDescGZIP(), []int{67}
 }
 
 type WriteStdinRequest struct {
@@ -2962,7 +3066,7 @@ type WriteStdinRequest struct {
 
 func (x *WriteStdinRequest) Reset() {
 	*x = WriteStdinRequest{}
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2974,7 +3078,7 @@ func (x *WriteStdinRequest) String() string {
 func (*WriteStdinRequest) ProtoMessage() {}
 
 func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2987,7 +3091,7 @@ func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinRequest.ProtoReflect.Descriptor instead.
 func (*WriteStdinRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{66}
+	return file_executor_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *WriteStdinRequest) GetSandboxId() string {
@@ -3026,7 +3130,7 @@ type WriteStdinResponse struct {
 
 func (x *WriteStdinResponse) Reset() {
 	*x = WriteStdinResponse{}
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3038,7 +3142,7 @@ func (x *WriteStdinResponse) String() string {
 func (*WriteStdinResponse) ProtoMessage() {}
 
 func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3051,7 +3155,7 @@ func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinResponse.ProtoReflect.Descriptor instead.
 func (*WriteStdinResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{67}
+	return file_executor_proto_rawDescGZIP(), []int{69}
 }
 
 type SignalExecutionRequest struct {
@@ -3066,7 +3170,7 @@ type SignalExecutionRequest struct {
 
 func (x *SignalExecutionRequest) Reset() {
 	*x = SignalExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3182,7 @@ func (x *SignalExecutionRequest) String() string {
 func (*SignalExecutionRequest) ProtoMessage() {}
 
 func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3195,7 @@ func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionRequest.ProtoReflect.Descriptor instead.
 func (*SignalExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{68}
+	return file_executor_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *SignalExecutionRequest) GetSandboxId() string {
@@ -3130,7 +3234,7 @@ type SignalExecutionResponse struct {
 
 func (x *SignalExecutionResponse) Reset() {
 	*x = SignalExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3142,7 +3246,7 @@ func (x *SignalExecutionResponse) String() string {
 func (*SignalExecutionResponse) ProtoMessage() {}
 
 func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3155,7 +3259,7 @@ func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionResponse.ProtoReflect.Descriptor instead.
 func (*SignalExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{69}
+	return file_executor_proto_rawDescGZIP(), []int{71}
 }
 
 type ResizeExecutionRequest struct {
@@ -3169,7 +3273,7 @@ type ResizeExecutionRequest struct {
 
 func (x *ResizeExecutionRequest) Reset() {
 	*x = ResizeExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3181,7 +3285,7 @@ func (x *ResizeExecutionRequest) String() string {
 func (*ResizeExecutionRequest) ProtoMessage() {}
 
 func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3194,7 +3298,7 @@ func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{70}
+	return file_executor_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ResizeExecutionRequest) GetSandboxId() string {
@@ -3226,7 +3330,7 @@ type ResizeExecutionResponse struct {
 
 func (x *ResizeExecutionResponse) Reset() {
 	*x = ResizeExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3342,7 @@ func (x *ResizeExecutionResponse) String() string {
 func (*ResizeExecutionResponse) ProtoMessage() {}
 
 func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3355,7 @@ func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{71}
+	return file_executor_proto_rawDescGZIP(), []int{73}
 }
 
 type FileResponse struct {
@@ -3263,7 +3367,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3275,7 +3379,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3288,7 +3392,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{72}
+	return file_executor_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FileResponse) GetInfo() []byte {
@@ -3311,7 +3415,7 @@ type WriteFileRequest struct {
 
 func (x *WriteFileRequest) Reset() {
 	*x = WriteFileRequest{}
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3323,7 +3427,7 @@ func (x *WriteFileRequest) String() string {
 func (*WriteFileRequest) ProtoMessage() {}
 
 func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3336,7 +3440,7 @@ func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFileRequest.ProtoReflect.Descriptor instead.
 func (*WriteFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{73}
+	return file_executor_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *WriteFileRequest) GetSandboxId() string {
@@ -3386,7 +3490,7 @@ type ReadFileRequest struct {
 
 func (x *ReadFileRequest) Reset() {
 	*x = ReadFileRequest{}
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3398,7 +3502,7 @@ func (x *ReadFileRequest) String() string {
 func (*ReadFileRequest) ProtoMessage() {}
 
 func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3411,7 +3515,7 @@ func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileRequest.ProtoReflect.Descriptor instead.
 func (*ReadFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{74}
+	return file_executor_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ReadFileRequest) GetSandboxId() string {
@@ -3452,7 +3556,7 @@ type ReadFileResponse struct {
 
 func (x *ReadFileResponse) Reset() {
 	*x = ReadFileResponse{}
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +3568,7 @@ func (x *ReadFileResponse) String() string {
 func (*ReadFileResponse) ProtoMessage() {}
 
 func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +3581,7 @@ func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileResponse.ProtoReflect.Descriptor instead.
 func (*ReadFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{75}
+	return file_executor_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReadFileResponse) GetInfo() []byte {
@@ -3504,7 +3608,7 @@ type StatFileRequest struct {
 
 func (x *StatFileRequest) Reset() {
 	*x = StatFileRequest{}
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +3620,7 @@ func (x *StatFileRequest) String() string {
 func (*StatFileRequest) ProtoMessage() {}
 
 func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3529,7 +3633,7 @@ func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFileRequest.ProtoReflect.Descriptor instead.
 func (*StatFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{76}
+	return file_executor_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *StatFileRequest) GetSandboxId() string {
@@ -3559,7 +3663,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3571,7 +3675,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3584,7 +3688,7 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
 func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{77}
+	return file_executor_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ListFilesRequest) GetSandboxId() string {
@@ -3632,7 +3736,7 @@ type ListFilesResponse struct {
 
 func (x *ListFilesResponse) Reset() {
 	*x = ListFilesResponse{}
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3644,7 +3748,7 @@ func (x *ListFilesResponse) String() string {
 func (*ListFilesResponse) ProtoMessage() {}
 
 func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3657,7 +3761,7 @@ func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesResponse.ProtoReflect.Descriptor instead.
 func (*ListFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{78}
+	return file_executor_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ListFilesResponse) GetList() []byte {
@@ -3678,7 +3782,7 @@ type MakeDirRequest struct {
 
 func (x *MakeDirRequest) Reset() {
 	*x = MakeDirRequest{}
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3690,7 +3794,7 @@ func (x *MakeDirRequest) String() string {
 func (*MakeDirRequest) ProtoMessage() {}
 
 func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3703,7 +3807,7 @@ func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{79}
+	return file_executor_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *MakeDirRequest) GetSandboxId() string {
@@ -3739,7 +3843,7 @@ type MoveFileRequest struct {
 
 func (x *MoveFileRequest) Reset() {
 	*x = MoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3751,7 +3855,7 @@ func (x *MoveFileRequest) String() string {
 func (*MoveFileRequest) ProtoMessage() {}
 
 func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3764,7 +3868,7 @@ func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveFileRequest.ProtoReflect.Descriptor instead.
 func (*MoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{80}
+	return file_executor_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *MoveFileRequest) GetSandboxId() string {
@@ -3806,7 +3910,7 @@ type ChmodFileRequest struct {
 
 func (x *ChmodFileRequest) Reset() {
 	*x = ChmodFileRequest{}
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3818,7 +3922,7 @@ func (x *ChmodFileRequest) String() string {
 func (*ChmodFileRequest) ProtoMessage() {}
 
 func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3831,7 +3935,7 @@ func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChmodFileRequest.ProtoReflect.Descriptor instead.
 func (*ChmodFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{81}
+	return file_executor_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ChmodFileRequest) GetSandboxId() string {
@@ -3866,7 +3970,7 @@ type RemoveFileRequest struct {
 
 func (x *RemoveFileRequest) Reset() {
 	*x = RemoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3878,7 +3982,7 @@ func (x *RemoveFileRequest) String() string {
 func (*RemoveFileRequest) ProtoMessage() {}
 
 func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3891,7 +3995,7 @@ func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{82}
+	return file_executor_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *RemoveFileRequest) GetSandboxId() string {
@@ -3923,7 +4027,7 @@ type RemoveFileResponse struct {
 
 func (x *RemoveFileResponse) Reset() {
 	*x = RemoveFileResponse{}
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3935,7 +4039,7 @@ func (x *RemoveFileResponse) String() string {
 func (*RemoveFileResponse) ProtoMessage() {}
 
 func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3948,7 +4052,7 @@ func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileResponse.ProtoReflect.Descriptor instead.
 func (*RemoveFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{83}
+	return file_executor_proto_rawDescGZIP(), []int{85}
 }
 
 type PackFilesRequest struct {
@@ -3961,7 +4065,7 @@ type PackFilesRequest struct {
 
 func (x *PackFilesRequest) Reset() {
 	*x = PackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3973,7 +4077,7 @@ func (x *PackFilesRequest) String() string {
 func (*PackFilesRequest) ProtoMessage() {}
 
 func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3986,7 +4090,7 @@ func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesRequest.ProtoReflect.Descriptor instead.
 func (*PackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{84}
+	return file_executor_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *PackFilesRequest) GetSandboxId() string {
@@ -4012,7 +4116,7 @@ type PackFilesResponse struct {
 
 func (x *PackFilesResponse) Reset() {
 	*x = PackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4024,7 +4128,7 @@ func (x *PackFilesResponse) String() string {
 func (*PackFilesResponse) ProtoMessage() {}
 
 func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4037,7 +4141,7 @@ func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesResponse.ProtoReflect.Descriptor instead.
 func (*PackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{85}
+	return file_executor_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *PackFilesResponse) GetData() []byte {
@@ -4058,7 +4162,7 @@ type UnpackFilesRequest struct {
 
 func (x *UnpackFilesRequest) Reset() {
 	*x = UnpackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4070,7 +4174,7 @@ func (x *UnpackFilesRequest) String() string {
 func (*UnpackFilesRequest) ProtoMessage() {}
 
 func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4083,7 +4187,7 @@ func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesRequest.ProtoReflect.Descriptor instead.
 func (*UnpackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{86}
+	return file_executor_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *UnpackFilesRequest) GetSandboxId() string {
@@ -4116,7 +4220,7 @@ type UnpackFilesResponse struct {
 
 func (x *UnpackFilesResponse) Reset() {
 	*x = UnpackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4128,7 +4232,7 @@ func (x *UnpackFilesResponse) String() string {
 func (*UnpackFilesResponse) ProtoMessage() {}
 
 func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4141,7 +4245,7 @@ func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesResponse.ProtoReflect.Descriptor instead.
 func (*UnpackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{87}
+	return file_executor_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *UnpackFilesResponse) GetUnpacked() []byte {
@@ -4162,7 +4266,7 @@ type WatchFilesRequest struct {
 
 func (x *WatchFilesRequest) Reset() {
 	*x = WatchFilesRequest{}
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4174,7 +4278,7 @@ func (x *WatchFilesRequest) String() string {
 func (*WatchFilesRequest) ProtoMessage() {}
 
 func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4187,7 +4291,7 @@ func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesRequest.ProtoReflect.Descriptor instead.
 func (*WatchFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{88}
+	return file_executor_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *WatchFilesRequest) GetSandboxId() string {
@@ -4220,7 +4324,7 @@ type WatchFilesResponse struct {
 
 func (x *WatchFilesResponse) Reset() {
 	*x = WatchFilesResponse{}
-	mi := &file_executor_proto_msgTypes[89]
+	mi := &file_executor_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4336,7 @@ func (x *WatchFilesResponse) String() string {
 func (*WatchFilesResponse) ProtoMessage() {}
 
 func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[89]
+	mi := &file_executor_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4349,7 @@ func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesResponse.ProtoReflect.Descriptor instead.
 func (*WatchFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{89}
+	return file_executor_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *WatchFilesResponse) GetEvent() []byte {
@@ -4268,7 +4372,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_executor_proto_msgTypes[90]
+	mi := &file_executor_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4280,7 +4384,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[90]
+	mi := &file_executor_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4293,7 +4397,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{90}
+	return file_executor_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Error) GetCode() string {
@@ -4451,7 +4555,14 @@ const file_executor_proto_rawDesc = "" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\blanguage\x18\x03 \x01(\tR\blanguage\"\x17\n" +
-	"\x15RemoveContextResponse\"J\n" +
+	"\x15RemoveContextResponse\"b\n" +
+	"\x11AskContextRequest\x12\x1d\n" +
+	"\n" +
+	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\bquestion\x18\x03 \x01(\fR\bquestion\",\n" +
+	"\x12AskContextResponse\x12\x16\n" +
+	"\x06answer\x18\x01 \x01(\fR\x06answer\"J\n" +
 	"\x15StartExecutionRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12\x12\n" +
@@ -4604,11 +4715,12 @@ const file_executor_proto_rawDesc = "" +
 	"\x04Wait\x12!.yurt.executor.v1.WaitSlotRequest\x1a\".yurt.executor.v1.WaitSlotResponse0\x01\x12Q\n" +
 	"\x04List\x12\".yurt.executor.v1.ListSlotsRequest\x1a#.yurt.executor.v1.ListSlotsResponse0\x01\x12T\n" +
 	"\x05Watch\x12#.yurt.executor.v1.WatchSlotsRequest\x1a$.yurt.executor.v1.WatchSlotsResponse0\x01\x12U\n" +
-	"\x06Retire\x12$.yurt.executor.v1.RetireSlotsRequest\x1a%.yurt.executor.v1.RetireSlotsResponse2\x9a\x02\n" +
+	"\x06Retire\x12$.yurt.executor.v1.RetireSlotsRequest\x1a%.yurt.executor.v1.RetireSlotsResponse2\xec\x02\n" +
 	"\bContexts\x12U\n" +
 	"\x04List\x12%.yurt.executor.v1.ListContextsRequest\x1a&.yurt.executor.v1.ListContextsResponse\x12\\\n" +
 	"\aRestart\x12'.yurt.executor.v1.RestartContextRequest\x1a(.yurt.executor.v1.RestartContextResponse\x12Y\n" +
-	"\x06Remove\x12&.yurt.executor.v1.RemoveContextRequest\x1a'.yurt.executor.v1.RemoveContextResponse2\xf2\x05\n" +
+	"\x06Remove\x12&.yurt.executor.v1.RemoveContextRequest\x1a'.yurt.executor.v1.RemoveContextResponse\x12P\n" +
+	"\x03Ask\x12#.yurt.executor.v1.AskContextRequest\x1a$.yurt.executor.v1.AskContextResponse2\xf2\x05\n" +
 	"\n" +
 	"Executions\x12Z\n" +
 	"\x05Start\x12'.yurt.executor.v1.StartExecutionRequest\x1a(.yurt.executor.v1.StartExecutionResponse\x12Y\n" +
@@ -4645,7 +4757,7 @@ func file_executor_proto_rawDescGZIP() []byte {
 	return file_executor_proto_rawDescData
 }
 
-var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 91)
+var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
 var file_executor_proto_goTypes = []any{
 	(*PrepareImageRequest)(nil),     // 0: yurt.executor.v1.PrepareImageRequest
 	(*PrepareImageResponse)(nil),    // 1: yurt.executor.v1.PrepareImageResponse
@@ -4705,39 +4817,41 @@ var file_executor_proto_goTypes = []any{
 	(*RestartContextResponse)(nil),  // 55: yurt.executor.v1.RestartContextResponse
 	(*RemoveContextRequest)(nil),    // 56: yurt.executor.v1.RemoveContextRequest
 	(*RemoveContextResponse)(nil),   // 57: yurt.executor.v1.RemoveContextResponse
-	(*StartExecutionRequest)(nil),   // 58: yurt.executor.v1.StartExecutionRequest
-	(*StartExecutionResponse)(nil),  // 59: yurt.executor.v1.StartExecutionResponse
-	(*WatchExecutionRequest)(nil),   // 60: yurt.executor.v1.WatchExecutionRequest
-	(*WatchExecutionResponse)(nil),  // 61: yurt.executor.v1.WatchExecutionResponse
-	(*WaitExecutionRequest)(nil),    // 62: yurt.executor.v1.WaitExecutionRequest
-	(*WaitExecutionResponse)(nil),   // 63: yurt.executor.v1.WaitExecutionResponse
-	(*ForgetExecutionRequest)(nil),  // 64: yurt.executor.v1.ForgetExecutionRequest
-	(*ForgetExecutionResponse)(nil), // 65: yurt.executor.v1.ForgetExecutionResponse
-	(*WriteStdinRequest)(nil),       // 66: yurt.executor.v1.WriteStdinRequest
-	(*WriteStdinResponse)(nil),      // 67: yurt.executor.v1.WriteStdinResponse
-	(*SignalExecutionRequest)(nil),  // 68: yurt.executor.v1.SignalExecutionRequest
-	(*SignalExecutionResponse)(nil), // 69: yurt.executor.v1.SignalExecutionResponse
-	(*ResizeExecutionRequest)(nil),  // 70: yurt.executor.v1.ResizeExecutionRequest
-	(*ResizeExecutionResponse)(nil), // 71: yurt.executor.v1.ResizeExecutionResponse
-	(*FileResponse)(nil),            // 72: yurt.executor.v1.FileResponse
-	(*WriteFileRequest)(nil),        // 73: yurt.executor.v1.WriteFileRequest
-	(*ReadFileRequest)(nil),         // 74: yurt.executor.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),        // 75: yurt.executor.v1.ReadFileResponse
-	(*StatFileRequest)(nil),         // 76: yurt.executor.v1.StatFileRequest
-	(*ListFilesRequest)(nil),        // 77: yurt.executor.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),       // 78: yurt.executor.v1.ListFilesResponse
-	(*MakeDirRequest)(nil),          // 79: yurt.executor.v1.MakeDirRequest
-	(*MoveFileRequest)(nil),         // 80: yurt.executor.v1.MoveFileRequest
-	(*ChmodFileRequest)(nil),        // 81: yurt.executor.v1.ChmodFileRequest
-	(*RemoveFileRequest)(nil),       // 82: yurt.executor.v1.RemoveFileRequest
-	(*RemoveFileResponse)(nil),      // 83: yurt.executor.v1.RemoveFileResponse
-	(*PackFilesRequest)(nil),        // 84: yurt.executor.v1.PackFilesRequest
-	(*PackFilesResponse)(nil),       // 85: yurt.executor.v1.PackFilesResponse
-	(*UnpackFilesRequest)(nil),      // 86: yurt.executor.v1.UnpackFilesRequest
-	(*UnpackFilesResponse)(nil),     // 87: yurt.executor.v1.UnpackFilesResponse
-	(*WatchFilesRequest)(nil),       // 88: yurt.executor.v1.WatchFilesRequest
-	(*WatchFilesResponse)(nil),      // 89: yurt.executor.v1.WatchFilesResponse
-	(*Error)(nil),                   // 90: yurt.executor.v1.Error
+	(*AskContextRequest)(nil),       // 58: yurt.executor.v1.AskContextRequest
+	(*AskContextResponse)(nil),      // 59: yurt.executor.v1.AskContextResponse
+	(*StartExecutionRequest)(nil),   // 60: yurt.executor.v1.StartExecutionRequest
+	(*StartExecutionResponse)(nil),  // 61: yurt.executor.v1.StartExecutionResponse
+	(*WatchExecutionRequest)(nil),   // 62: yurt.executor.v1.WatchExecutionRequest
+	(*WatchExecutionResponse)(nil),  // 63: yurt.executor.v1.WatchExecutionResponse
+	(*WaitExecutionRequest)(nil),    // 64: yurt.executor.v1.WaitExecutionRequest
+	(*WaitExecutionResponse)(nil),   // 65: yurt.executor.v1.WaitExecutionResponse
+	(*ForgetExecutionRequest)(nil),  // 66: yurt.executor.v1.ForgetExecutionRequest
+	(*ForgetExecutionResponse)(nil), // 67: yurt.executor.v1.ForgetExecutionResponse
+	(*WriteStdinRequest)(nil),       // 68: yurt.executor.v1.WriteStdinRequest
+	(*WriteStdinResponse)(nil),      // 69: yurt.executor.v1.WriteStdinResponse
+	(*SignalExecutionRequest)(nil),  // 70: yurt.executor.v1.SignalExecutionRequest
+	(*SignalExecutionResponse)(nil), // 71: yurt.executor.v1.SignalExecutionResponse
+	(*ResizeExecutionRequest)(nil),  // 72: yurt.executor.v1.ResizeExecutionRequest
+	(*ResizeExecutionResponse)(nil), // 73: yurt.executor.v1.ResizeExecutionResponse
+	(*FileResponse)(nil),            // 74: yurt.executor.v1.FileResponse
+	(*WriteFileRequest)(nil),        // 75: yurt.executor.v1.WriteFileRequest
+	(*ReadFileRequest)(nil),         // 76: yurt.executor.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),        // 77: yurt.executor.v1.ReadFileResponse
+	(*StatFileRequest)(nil),         // 78: yurt.executor.v1.StatFileRequest
+	(*ListFilesRequest)(nil),        // 79: yurt.executor.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),       // 80: yurt.executor.v1.ListFilesResponse
+	(*MakeDirRequest)(nil),          // 81: yurt.executor.v1.MakeDirRequest
+	(*MoveFileRequest)(nil),         // 82: yurt.executor.v1.MoveFileRequest
+	(*ChmodFileRequest)(nil),        // 83: yurt.executor.v1.ChmodFileRequest
+	(*RemoveFileRequest)(nil),       // 84: yurt.executor.v1.RemoveFileRequest
+	(*RemoveFileResponse)(nil),      // 85: yurt.executor.v1.RemoveFileResponse
+	(*PackFilesRequest)(nil),        // 86: yurt.executor.v1.PackFilesRequest
+	(*PackFilesResponse)(nil),       // 87: yurt.executor.v1.PackFilesResponse
+	(*UnpackFilesRequest)(nil),      // 88: yurt.executor.v1.UnpackFilesRequest
+	(*UnpackFilesResponse)(nil),     // 89: yurt.executor.v1.UnpackFilesResponse
+	(*WatchFilesRequest)(nil),       // 90: yurt.executor.v1.WatchFilesRequest
+	(*WatchFilesResponse)(nil),      // 91: yurt.executor.v1.WatchFilesResponse
+	(*Error)(nil),                   // 92: yurt.executor.v1.Error
 }
 var file_executor_proto_depIdxs = []int32{
 	8,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
@@ -4769,75 +4883,77 @@ var file_executor_proto_depIdxs = []int32{
 	52, // 26: yurt.executor.v1.Contexts.List:input_type -> yurt.executor.v1.ListContextsRequest
 	54, // 27: yurt.executor.v1.Contexts.Restart:input_type -> yurt.executor.v1.RestartContextRequest
 	56, // 28: yurt.executor.v1.Contexts.Remove:input_type -> yurt.executor.v1.RemoveContextRequest
-	58, // 29: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
-	58, // 30: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
-	60, // 31: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
-	62, // 32: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
-	64, // 33: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
-	66, // 34: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
-	68, // 35: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
-	70, // 36: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
-	73, // 37: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	74, // 38: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	76, // 39: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	77, // 40: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	79, // 41: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	80, // 42: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	81, // 43: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	82, // 44: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	84, // 45: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	86, // 46: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	88, // 47: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	9,  // 48: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	11, // 49: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	5,  // 50: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
-	7,  // 51: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
-	3,  // 52: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
-	1,  // 53: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
-	13, // 54: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	15, // 55: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	17, // 56: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	19, // 57: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	21, // 58: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	23, // 59: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	25, // 60: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	27, // 61: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	29, // 62: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	31, // 63: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	33, // 64: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	35, // 65: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
-	37, // 66: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	39, // 67: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	43, // 68: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
-	45, // 69: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
-	47, // 70: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
-	49, // 71: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
-	51, // 72: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
-	41, // 73: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
-	53, // 74: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	55, // 75: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	57, // 76: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	59, // 77: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	63, // 78: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
-	61, // 79: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	63, // 80: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	65, // 81: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	67, // 82: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	69, // 83: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	71, // 84: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	72, // 85: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	75, // 86: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	72, // 87: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	78, // 88: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	72, // 89: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	72, // 90: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	72, // 91: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	83, // 92: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	85, // 93: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	87, // 94: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	89, // 95: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	48, // [48:96] is the sub-list for method output_type
-	0,  // [0:48] is the sub-list for method input_type
+	58, // 29: yurt.executor.v1.Contexts.Ask:input_type -> yurt.executor.v1.AskContextRequest
+	60, // 30: yurt.executor.v1.Executions.Start:input_type -> yurt.executor.v1.StartExecutionRequest
+	60, // 31: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
+	62, // 32: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
+	64, // 33: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
+	66, // 34: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
+	68, // 35: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
+	70, // 36: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
+	72, // 37: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
+	75, // 38: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
+	76, // 39: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	78, // 40: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	79, // 41: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	81, // 42: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	82, // 43: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	83, // 44: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	84, // 45: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	86, // 46: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	88, // 47: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	90, // 48: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	9,  // 49: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	11, // 50: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	5,  // 51: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	7,  // 52: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	3,  // 53: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
+	1,  // 54: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
+	13, // 55: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	15, // 56: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	17, // 57: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	19, // 58: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	21, // 59: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	23, // 60: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	25, // 61: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	27, // 62: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	29, // 63: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	31, // 64: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	33, // 65: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	35, // 66: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	37, // 67: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	39, // 68: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	43, // 69: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	45, // 70: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	47, // 71: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	49, // 72: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	51, // 73: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	41, // 74: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
+	53, // 75: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	55, // 76: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	57, // 77: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	59, // 78: yurt.executor.v1.Contexts.Ask:output_type -> yurt.executor.v1.AskContextResponse
+	61, // 79: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	65, // 80: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
+	63, // 81: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	65, // 82: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	67, // 83: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	69, // 84: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	71, // 85: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	73, // 86: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	74, // 87: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	77, // 88: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	74, // 89: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	80, // 90: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	74, // 91: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	74, // 92: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	74, // 93: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	85, // 94: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	87, // 95: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	89, // 96: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	91, // 97: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	49, // [49:98] is the sub-list for method output_type
+	0,  // [0:49] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -4855,7 +4971,7 @@ func file_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc), len(file_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   91,
+			NumMessages:   93,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

@@ -1367,6 +1367,7 @@ const (
 	Contexts_List_FullMethodName    = "/yurt.executor.v1.Contexts/List"
 	Contexts_Restart_FullMethodName = "/yurt.executor.v1.Contexts/Restart"
 	Contexts_Remove_FullMethodName  = "/yurt.executor.v1.Contexts/Remove"
+	Contexts_Ask_FullMethodName     = "/yurt.executor.v1.Contexts/Ask"
 )
 
 // ContextsClient is the client API for Contexts service.
@@ -1379,6 +1380,8 @@ type ContextsClient interface {
 	List(ctx context.Context, in *ListContextsRequest, opts ...grpc.CallOption) (*ListContextsResponse, error)
 	Restart(ctx context.Context, in *RestartContextRequest, opts ...grpc.CallOption) (*RestartContextResponse, error)
 	Remove(ctx context.Context, in *RemoveContextRequest, opts ...grpc.CallOption) (*RemoveContextResponse, error)
+	// Ask asks an interpreter about code that is not run.
+	Ask(ctx context.Context, in *AskContextRequest, opts ...grpc.CallOption) (*AskContextResponse, error)
 }
 
 type contextsClient struct {
@@ -1419,6 +1422,16 @@ func (c *contextsClient) Remove(ctx context.Context, in *RemoveContextRequest, o
 	return out, nil
 }
 
+func (c *contextsClient) Ask(ctx context.Context, in *AskContextRequest, opts ...grpc.CallOption) (*AskContextResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AskContextResponse)
+	err := c.cc.Invoke(ctx, Contexts_Ask_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ContextsServer is the server API for Contexts service.
 // All implementations must embed UnimplementedContextsServer
 // for forward compatibility.
@@ -1429,6 +1442,8 @@ type ContextsServer interface {
 	List(context.Context, *ListContextsRequest) (*ListContextsResponse, error)
 	Restart(context.Context, *RestartContextRequest) (*RestartContextResponse, error)
 	Remove(context.Context, *RemoveContextRequest) (*RemoveContextResponse, error)
+	// Ask asks an interpreter about code that is not run.
+	Ask(context.Context, *AskContextRequest) (*AskContextResponse, error)
 	mustEmbedUnimplementedContextsServer()
 }
 
@@ -1447,6 +1462,9 @@ func (UnimplementedContextsServer) Restart(context.Context, *RestartContextReque
 }
 func (UnimplementedContextsServer) Remove(context.Context, *RemoveContextRequest) (*RemoveContextResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedContextsServer) Ask(context.Context, *AskContextRequest) (*AskContextResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Ask not implemented")
 }
 func (UnimplementedContextsServer) mustEmbedUnimplementedContextsServer() {}
 func (UnimplementedContextsServer) testEmbeddedByValue()                  {}
@@ -1523,6 +1541,24 @@ func _Contexts_Remove_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Contexts_Ask_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AskContextRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ContextsServer).Ask(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Contexts_Ask_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ContextsServer).Ask(ctx, req.(*AskContextRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Contexts_ServiceDesc is the grpc.ServiceDesc for Contexts service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1541,6 +1577,10 @@ var Contexts_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Remove",
 			Handler:    _Contexts_Remove_Handler,
+		},
+		{
+			MethodName: "Ask",
+			Handler:    _Contexts_Ask_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

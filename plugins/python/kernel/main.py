@@ -7,6 +7,9 @@ interrupts the execution that runs.
 """
 
 
+INTERRUPTED = b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}'
+
+
 class Kernel(Loop):
     """What the interpreter is for."""
 
@@ -57,8 +60,10 @@ class Kernel(Loop):
             self.handle(request)
         except KeyboardInterrupt:  # it came when the code had just ended
             self.running = False
-            if self.answer is None:
-                self.finish_with(1, b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[]}}', False)
+            if "ask" in request:
+                self.tell(request, INTERRUPTED)
+            elif self.answer is None:
+                self.finish_with(1, INTERRUPTED, False)
         self.complete()
 
     def broken(self, error):
@@ -107,7 +112,39 @@ class Kernel(Loop):
                 request = decode(file.read().rstrip())
         return request
 
+    def tell(self, request, envelope):
+        """Says the answer to a question."""
+        self.interrupted = False
+        self.say(encode({"id": request["id"], "done": {"exit_code": 0, "exiting": False, "envelope": Raw(envelope)}}))
+
+    def consider(self, request):
+        """Answers a question about code, which is not run."""
+        _signal.signal(_signal.SIGINT, self.interrupt)
+        try:
+            self.running = True
+            self.check()
+            data = b'{"result":' + write_json(self.consult(request)) + b"}"
+            self.running = False
+        except BaseException as error:
+            self.running = False
+            data = encode({"error": {"type": type(error).__name__, "message": message(error), "stacktrace": Raw(b"[]")}})
+        if posix.getpid() != self.pid:
+            posix._exit(0)
+        self.tell(request, data)
+
+    def consult(self, request):
+        """The answer to a question."""
+        answers, names = part("complete.py"), self.module.__dict__
+        answers.standard = standard
+        code, cursor = request["code"], request["cursor"]
+        if request["ask"] == "inspect":
+            return answers.inspect(code, cursor, request.get("detail", 0), names)
+        return answers.complete(code, cursor, names)
+
     def handle(self, request):
+        if "ask" in request:
+            self.consider(request)
+            return
         if request["id"] == self.current:
             if self.answer is not None:
                 self.reply(*self.answer)  # the host was restarted and did not hear it
