@@ -71,7 +71,7 @@ func TestErrorsThatHaveNoCode(t *testing.T) {
 // result as [yurt.KeptResult].
 func TestValuesComeBackAsTheyWere(t *testing.T) {
 	apart := cmp.Options{cmpopts.IgnoreFields(yurt.Template{}, "Extends"), cmpopts.IgnoreFields(yurt.Result{}, "Outline")}
-	for _, value := range []any{new(yurt.SandboxSpec), new(yurt.ExecutionSpec), new(yurt.TerminalSize), new(yurt.Template)} {
+	for _, value := range []any{new(yurt.SandboxSpec), new(yurt.ExecutionSpec), new(yurt.TerminalSize), new(yurt.Template), new(yurt.Question)} {
 		fill(reflect.ValueOf(value).Elem(), 1)
 		data, err := encode(value)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestValuesComeBackAsTheyWere(t *testing.T) {
 			t.Errorf("%T: %s", value, diff)
 		}
 	}
-	for _, value := range []any{new(yurt.Sandbox), new(yurt.Result), new(yurt.KeptResult), new(yurt.RuntimeInfo), new(yurt.FileInfo), new(yurt.Process), new(yurt.Reserve), new(yurt.Context), new(yurt.SandboxStats), new(yurt.FileList), new(yurt.FileEvent), new(yurt.Unpacked)} {
+	for _, value := range []any{new(yurt.Sandbox), new(yurt.Result), new(yurt.KeptResult), new(yurt.RuntimeInfo), new(yurt.FileInfo), new(yurt.Process), new(yurt.Reserve), new(yurt.Context), new(yurt.SandboxStats), new(yurt.FileList), new(yurt.FileEvent), new(yurt.Unpacked), new(yurt.Answer)} {
 		fill(reflect.ValueOf(value).Elem(), 1)
 		data, err := encode(value)
 		if err != nil {

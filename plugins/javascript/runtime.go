@@ -47,7 +47,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"javascript", "js", "node", "nodejs"},
 		Extensions: []string{".js", ".mjs", ".cjs"},
-		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityKernel, plugins.AbilityProject, plugins.AbilityWarm, plugins.AbilityDependencies},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityKernel, plugins.AbilityCompletion, plugins.AbilityProject, plugins.AbilityWarm, plugins.AbilityDependencies},
 		Tools:      []yurt.Tool{Node(), Npm()},
 	}, nil
 }

@@ -20,6 +20,7 @@ INSTALL = (
     "dependencies.python of the template, or install it in the template's files, on Debian with apt-get install python3-ipython"
 )
 OLDEST = 8  # major version of IPython
+MAX_MATCHES = 1000
 SETTINGS = "/tmp/.ipython"
 INLINE = "module://matplotlib_inline.backend_inline"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -255,6 +256,32 @@ class Runner:
         finally:
             restore()
             host.BACKEND.forget()
+
+    def consult(self, request):
+        """Has IPython answer a question about code."""
+        if self.interactive is None:
+            furnish(self)
+        code, cursor = request["code"], request["cursor"]
+        if request["ask"] == "inspect":
+            return self.inspection(code, cursor, request.get("detail", 0))
+        from itertools import islice
+
+        from IPython.core.completer import provisionalcompleter, rectify_completions
+
+        with provisionalcompleter():
+            found = list(rectify_completions(code, list(islice(self.interactive.Completer.completions(code, cursor), MAX_MATCHES))))
+        matches = [{"text": match.text, "type": (match.type or "").replace("<unknown>", "")} for match in found]
+        start, end = (found[0].start, found[0].end) if found else (cursor, cursor)
+        return {"matches": matches, "cursor_start": start, "cursor_end": end}
+
+    def inspection(self, code, cursor, detail):
+        from IPython.utils.tokenutil import token_at_cursor
+
+        try:
+            data = self.interactive.object_inspect_mime(token_at_cursor(code, cursor), detail_level=detail)
+        except KeyError:
+            return {"found": False, "data": {}}
+        return {"found": True, "data": {mime: COLOURS.sub("", text) for mime, text in data.items() if isinstance(text, str)}}
 
     def execute(self, code):
         shell = self.interactive

@@ -28,7 +28,7 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Version:    Version,
 		Languages:  []string{"typescript", "ts"},
 		Extensions: []string{".ts", ".mts", ".cts", ".tsx"},
-		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityKernel, plugins.AbilityProject, plugins.AbilityWarm, plugins.AbilityDependencies},
+		Abilities:  []string{string(yurt.KindCode), string(yurt.KindHandler), plugins.AbilityKernel, plugins.AbilityCompletion, plugins.AbilityProject, plugins.AbilityWarm, plugins.AbilityDependencies},
 		Tools: []yurt.Tool{
 			javascript.Node(),
 			javascript.Npm(),
