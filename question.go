@@ -103,7 +103,7 @@ type Answer struct {
 
 // DecodeAnswer reads what an interpreter answered, which is hostile: lists are cut at their bounds,
 // and anything else that is not as it should be is an error.
-func (q Question) DecodeAnswer(data []byte) (Answer, error) {
+func (q *Question) DecodeAnswer(data []byte) (Answer, error) {
 	if q.Kind == QuestionInspect {
 		var inspection Inspection
 		if err := json.Unmarshal(data, &inspection); err != nil {

@@ -28,11 +28,8 @@ const (
 // process of its own, whose dependencies are in the layer of their language.
 func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	ofTemplate := s.record.Spec.Template.Dependencies
-	if s.record.Spec.Template.Network.Packages == yurt.PackagesNone {
-		if len(spec.Dependencies) > 0 {
-			return nil, yurt.FieldErrorf(yurt.CodeForbidden, "dependencies", "template %s lets its sessions install no packages (network.packages is %q); leave them out, or name them in the template", s.template, yurt.PackagesNone)
-		}
-		spec.Files = nil // no manifest counts
+	if err := s.withoutForbidden(&spec); err != nil {
+		return nil, err
 	}
 	switch {
 	case isFunction(spec) && len(spec.Dependencies) > 0:
@@ -46,16 +43,19 @@ func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.Executi
 	if err != nil {
 		return nil, err
 	}
-	always := ofTemplate[info.Name]
-	asked := len(spec.Dependencies) > 0 || len(always) > 0
-	if !asked && (e.config.Packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
-		return nil, nil
+	return e.planCode(ctx, s, info, ofTemplate[info.Name], spec)
+}
+
+// withoutForbidden refuses the packages that an execution asks for, where its template forbids them.
+func (s *sandbox) withoutForbidden(spec *yurt.ExecutionSpec) error {
+	if s.record.Spec.Template.Network.Packages != yurt.PackagesNone {
+		return nil
 	}
-	l, err := e.planCode(ctx, s, info, always, spec)
-	if err != nil || l == nil {
-		return nil, err
+	if len(spec.Dependencies) > 0 {
+		return yurt.FieldErrorf(yurt.CodeForbidden, "dependencies", "template %s lets its sessions install no packages (network.packages is %q); leave them out, or name them in the template", s.template, yurt.PackagesNone)
 	}
-	return packages.Layers{l}, nil
+	spec.Files = nil // no manifest counts
+	return nil
 }
 
 // planFunctionLayers plans the layers of a function that names dependencies.
@@ -77,14 +77,21 @@ func (e *Executor) planFunctionLayers(ctx context.Context, s *sandbox, spec yurt
 	return append(packages.Layers{own}, others...), nil
 }
 
-// planCode plans the one layer of code: with what its template always has.
-func (e *Executor) planCode(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (*packages.Layer, error) {
+// planCode plans the one layer of code, or none: with the packages that its template always has.
+func (e *Executor) planCode(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
+	asked := len(spec.Dependencies) > 0 || len(always) > 0
+	if !asked && (e.config.Packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
+		return nil, nil
+	}
 	l, err := e.planLayer(ctx, s, info, slices.Concat(always, spec.Dependencies), spec.Files)
 	if yurt.CodeOf(err) == yurt.CodeInvalidArgument && len(always) > 0 && len(spec.Files) > 0 {
 		// The manifest of a project may stand alone: for crates and for Maven.
-		return e.planLayer(ctx, s, info, spec.Dependencies, spec.Files)
+		l, err = e.planLayer(ctx, s, info, spec.Dependencies, spec.Files)
 	}
-	return l, err
+	if err != nil || l == nil {
+		return nil, err
+	}
+	return packages.Layers{l}, nil
 }
 
 // templateLayers returns what every command in the sandbox has.

@@ -44,15 +44,13 @@ func (q *question) Waits(string) {}
 
 // StartClock implements kernel.Cell. The time does not count while the sandbox is paused.
 func (q *question) StartClock(expired func()) {
-	var check func()
-	check = func() {
+	q.clock = time.AfterFunc(q.ask.Timeout.Std(), func() {
 		if q.sandbox.paused() {
 			q.clock.Reset(pausePoll)
 			return
 		}
 		expired()
-	}
-	q.clock = time.AfterFunc(q.ask.Timeout.Std(), func() { check() })
+	})
 }
 
 // StopClock implements kernel.Cell.

@@ -170,7 +170,7 @@ func (e *Executor) installInto(ctx context.Context, s *sandbox, r pkgsocket.Requ
 	if err := e.showLayer(s, l); err != nil {
 		return answer, err
 	}
-	return had.answer(r, l, e.layers.Tree(l.Digest))
+	return had.answer(r, e.layers.Tree(l.Digest))
 }
 
 // runtimeFor returns the runtime that knows the package manager. The template need not run it:

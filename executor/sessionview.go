@@ -182,7 +182,7 @@ func (h *had) constraints(r pkgsocket.Request) string {
 }
 
 // answer names the packages of the request, with their versions.
-func (h *had) answer(r pkgsocket.Request, l *packages.Layer, tree string) (answer pkgsocket.Answer, err error) {
+func (h *had) answer(r pkgsocket.Request, tree string) (answer pkgsocket.Answer, err error) {
 	dists, err := h.of(tree)
 	if err != nil {
 		return answer, err

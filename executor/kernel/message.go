@@ -88,23 +88,27 @@ func (l *Lines) Skip(data []byte) error {
 
 // wireMessage is a message as the kernel writes it.
 type wireMessage struct {
-	ID      string `json:"id"`
-	Display *struct {
-		Data   map[string]json.RawMessage `json:"data"`
-		Main   bool                       `json:"main"`
-		ID     string                     `json:"display_id"`
-		Update bool                       `json:"update"`
-		Clear  bool                       `json:"clear"`
-		Cut    bool                       `json:"cut"` // the kernel left types out, for their size
-	} `json:"display"`
-	Response []byte `json:"response"` // in base64
-	Done     *struct {
-		ExitCode int             `json:"exit_code"`
-		Count    int             `json:"execution_count"`
-		Envelope json.RawMessage `json:"envelope"`
-		Exiting  bool            `json:"exiting"`
-		Broken   string          `json:"broken"`
-	} `json:"done"`
+	ID       string       `json:"id"`
+	Display  *wireDisplay `json:"display"`
+	Response []byte       `json:"response"` // in base64
+	Done     *wireDone    `json:"done"`
+}
+
+type wireDisplay struct {
+	Data   map[string]json.RawMessage `json:"data"`
+	Main   bool                       `json:"main"`
+	ID     string                     `json:"display_id"`
+	Update bool                       `json:"update"`
+	Clear  bool                       `json:"clear"`
+	Cut    bool                       `json:"cut"` // the kernel left types out, for their size
+}
+
+type wireDone struct {
+	ExitCode int             `json:"exit_code"`
+	Count    int             `json:"execution_count"`
+	Envelope json.RawMessage `json:"envelope"`
+	Exiting  bool            `json:"exiting"`
+	Broken   string          `json:"broken"`
 }
 
 func decode(line []byte) (Message, error) {
@@ -125,26 +129,34 @@ func decode(line []byte) (Message, error) {
 		return Message{}, errors.New("a message is about no execution, or not of one kind")
 	}
 	message := Message{ID: wire.ID, Response: wire.Response}
-	if len(message.Response) > 0 {
-		return message, nil
+	var err error
+	switch {
+	case wire.Display != nil:
+		message.Display, err = wire.Display.decode()
+	case wire.Done != nil:
+		message.Done, err = wire.Done.decode()
 	}
-	if d := wire.Display; d != nil {
-		if err := checkDisplay(d.Data, d.ID, d.Clear || d.Cut); err != nil {
-			return Message{}, err
-		}
-		message.Display = &yurt.DisplayEvent{Data: d.Data, Main: d.Main, ID: d.ID, Update: d.Update && d.ID != "", Clear: d.Clear, Cut: d.Cut}
-		return message, nil
+	return message, err
+}
+
+func (d *wireDisplay) decode() (*yurt.DisplayEvent, error) {
+	if err := checkDisplay(d.Data, d.ID, d.Clear || d.Cut); err != nil {
+		return nil, err
 	}
-	if count := wire.Done.Count; count < 0 || count > maxCount {
-		return Message{}, fmt.Errorf("an execution_count is %d; 1 to %d are allowed", count, maxCount)
+	return &yurt.DisplayEvent{Data: d.Data, Main: d.Main, ID: d.ID, Update: d.Update && d.ID != "", Clear: d.Clear, Cut: d.Cut}, nil
+}
+
+func (d *wireDone) decode() (*Done, error) {
+	if d.Count < 0 || d.Count > maxCount {
+		return nil, fmt.Errorf("an execution_count is %d; 1 to %d are allowed", d.Count, maxCount)
 	}
-	message.Done = &Done{ExitCode: wire.Done.ExitCode & 0xff, Count: wire.Done.Count, Exiting: wire.Done.Exiting || wire.Done.Broken != "", Broken: bound(wire.Done.Broken)}
-	if len(wire.Done.Envelope) == 0 {
-		return message, nil
+	done := &Done{ExitCode: d.ExitCode & 0xff, Count: d.Count, Exiting: d.Exiting || d.Broken != "", Broken: bound(d.Broken)}
+	if len(d.Envelope) == 0 {
+		return done, nil
 	}
 	var err error
-	message.Done.Outcome, err = plugins.DecodeEnvelope(wire.Done.Envelope)
-	return message, err
+	done.Outcome, err = plugins.DecodeEnvelope(d.Envelope)
+	return done, err
 }
 
 // bound cuts a text of the kernel's own to the length of a message.

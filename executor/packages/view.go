@@ -35,12 +35,12 @@ type View struct {
 // NewView returns the view of the layers, the latest first.
 func NewView(layers []Shown) (*View, error) {
 	v := &View{links: make(map[string]string), dists: make(map[string]string)}
+	defer closeRoots(layers)
 	for i, l := range layers {
 		root, err := os.OpenRoot(l.Tree)
 		if err != nil {
 			return nil, fmt.Errorf("reading a layer: %w", err)
 		}
-		defer root.Close()
 		layers[i].root = root
 	}
 	for i := range layers {
@@ -49,6 +49,14 @@ func NewView(layers []Shown) (*View, error) {
 		}
 	}
 	return v, nil
+}
+
+func closeRoots(layers []Shown) {
+	for _, l := range layers {
+		if l.root != nil {
+			l.root.Close()
+		}
+	}
 }
 
 // add shows the entries that the first of the layers has in a directory.
@@ -123,57 +131,62 @@ func (v *View) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("showing packages: %w", err)
 	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("showing packages: %w", err)
+	}
+	defer root.Close()
 	for _, d := range v.dirs {
-		path := filepath.Join(dir, d)
-		if info, err := os.Lstat(path); err == nil && !info.IsDir() {
-			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("showing packages: %w", err)
-			}
-		}
-		if err := os.MkdirAll(path, 0o755); err != nil {
+		if err := directory(root, d); err != nil {
 			return fmt.Errorf("showing packages: %w", err)
 		}
 	}
 	for name, target := range v.links {
-		if err := link(filepath.Join(dir, name), target); err != nil {
+		if err := link(root, name, target); err != nil {
 			return fmt.Errorf("showing packages: %w", err)
 		}
 	}
-	return v.prune(dir)
+	return v.prune(root)
+}
+
+// directory makes a directory, in place of another entry of that name.
+func directory(root *os.Root, name string) error {
+	if info, err := root.Lstat(name); err == nil && !info.IsDir() {
+		if err := root.Remove(name); err != nil {
+			return err
+		}
+	}
+	return root.MkdirAll(name, 0o755)
 }
 
 // link makes a link, in place of another entry of that name.
-func link(path, target string) error {
-	if had, err := os.Readlink(path); err == nil && had == target {
+func link(root *os.Root, name, target string) error {
+	if had, err := root.Readlink(name); err == nil && had == target {
 		return nil
 	}
-	info, err := os.Lstat(path)
+	info, err := root.Lstat(name)
 	if err == nil && info.IsDir() {
-		if err := os.RemoveAll(path); err != nil {
+		if err := root.RemoveAll(name); err != nil {
 			return err
 		}
 	}
-	next := path + ".yurt-new"
-	if err := os.Symlink(target, next); err != nil && !errors.Is(err, fs.ErrExist) {
+	next := name + ".yurt-new"
+	if err := root.Symlink(target, next); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return os.Rename(next, path)
+	return root.Rename(next, name)
 }
 
 // prune removes the entries that the view does not show any more.
-func (v *View) prune(dir string) error {
-	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == dir {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
+func (v *View) prune(root *os.Root) error {
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == "." {
 			return err
 		}
 		if _, linked := v.links[name]; linked || slices.Contains(v.dirs, name) {
 			return nil
 		}
-		if err := os.RemoveAll(path); err != nil || !entry.IsDir() {
+		if err := root.RemoveAll(name); err != nil || !entry.IsDir() {
 			return err
 		}
 		return fs.SkipDir

@@ -138,42 +138,47 @@ func (o options) parse(args []string, verbs ...string) (*parsed, error) {
 	var wrong error
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
-		name, value, has := strings.Cut(arg, "=")
 		switch {
-		case ended || arg == "" || arg[0] != '-' || arg == "-":
+		case ended, arg == "-", !strings.HasPrefix(arg, "-"):
 			if verb == "" {
 				verb = arg
 			} else {
 				p.rest = append(p.rest, arg)
 			}
-			continue
 		case arg == "--":
 			ended = true
-			continue
-		case arg == "-h" || arg == "--help" || arg == "--version" || arg == "-V" && verb == "":
+		case slices.Contains([]string{"-h", "--help", "--version"}, arg), arg == "-V" && verb == "":
 			return nil, nil
-		case slices.Contains(o.files, name) || strings.HasPrefix(arg, "-r") && slices.Contains(o.files, "-r") && !strings.HasPrefix(arg, "--"):
-			switch {
-			case has && slices.Contains(o.files, name):
-			case len(arg) > 2 && !strings.HasPrefix(arg, "--"):
-				value = arg[2:]
-			case i+1 < len(args):
-				i++
-				value = args[i]
+		default:
+			skip, err := o.option(p, args[i:])
+			if wrong == nil {
+				wrong = err
 			}
-			p.files = append(p.files, value)
-			continue
+			i += skip
 		}
-		skip, err := o.take(p, name, arg, has)
-		if wrong == nil {
-			wrong = err
-		}
-		i += skip
 	}
 	if !slices.Contains(verbs, verb) {
 		return nil, nil
 	}
 	return p, wrong
+}
+
+// option notes the option that the arguments begin with, and returns how many after it are its value.
+func (o options) option(p *parsed, args []string) (skip int, err error) {
+	arg := args[0]
+	name, value, has := strings.Cut(arg, "=")
+	joined := !strings.HasPrefix(arg, "--") && strings.HasPrefix(arg, "-r") && slices.Contains(o.files, "-r") // -rFILE
+	switch {
+	case !slices.Contains(o.files, name) && !joined:
+		return o.take(p, name, arg, has)
+	case has && slices.Contains(o.files, name):
+	case len(arg) > 2 && !strings.HasPrefix(arg, "--"):
+		value = arg[2:]
+	case len(args) > 1:
+		skip, value = 1, args[1]
+	}
+	p.files = append(p.files, value)
+	return skip, nil
 }
 
 // take notes an option, and returns how many arguments after it are its value.

@@ -1,6 +1,7 @@
 package pkgcommand
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -50,7 +51,7 @@ func Run(args []string) int {
 	case o == nil || os.Getenv(LeaveEnv) == leave:
 		return c.become()
 	}
-	conn, err := dial()
+	conn, err := dial(context.Background())
 	if err != nil { // no packages are installed here
 		return c.become()
 	}
@@ -74,9 +75,9 @@ type order struct {
 }
 
 // dial connects to the node.
-func dial() (conn net.Conn, err error) {
+func dial(ctx context.Context) (conn net.Conn, err error) {
 	for end := time.Now().Add(dialTimeout); ; time.Sleep(20 * time.Millisecond) {
-		conn, err = pkgsocket.Dial()
+		conn, err = pkgsocket.Dial(ctx)
 		missing := errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 		if !missing || time.Now().After(end) {
 			return conn, err

@@ -1,6 +1,7 @@
 package pkgsocket
 
 import (
+	"context"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,9 @@ const (
 const Backlog = 8
 
 // Dial connects to the node's socket from inside the sandbox.
-func Dial() (net.Conn, error) { return net.Dial("unix", Path) }
+func Dial(ctx context.Context) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "unix", Path)
+}
 
 // PeerPID returns the process that connected, by its number here; 0 where it is not known.
 func PeerPID(conn net.Conn) int {
