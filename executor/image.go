@@ -77,11 +77,11 @@ func (e *Executor) adoptImage(s *sandbox) (err error) {
 }
 
 // templateEnv is what the image, and above it the template, has in the environment of
-// every process, and the toolchains' commands at the end of PATH.
+// every process.
 func (s *sandbox) templateEnv() map[string]string {
 	env := s.record.Spec.Template.Env
 	if s.image == nil || len(s.image.Env) == 0 {
-		return s.withOffline(withPath(env, s.record.Path))
+		return s.withOffline(env)
 	}
 	merged := maps.Clone(s.image.Env)
 	maps.Copy(merged, env)

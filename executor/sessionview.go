@@ -208,9 +208,10 @@ func isKernel(p kernel.Process, id string) bool {
 	return ok && k.id == id
 }
 
-// environment is that of a process in the sandbox, later layers winning.
+// environment is that of a process in the sandbox, later layers winning. The toolchains'
+// commands are at the end of PATH, whichever layer that is of.
 func (s *sandbox) environment(layers ...map[string]string) []string {
-	merged := merge(layers...)
+	merged := withPath(merge(layers...), s.record.Path)
 	if s.installable {
 		packages.AddCommands(merged, s.isOwnLayer())
 	}

@@ -28,17 +28,12 @@ func (e *Executor) toolchains(ctx context.Context, runtimes []string) []rootfs.T
 	return answers
 }
 
-// defaultPath is the PATH of processes where neither the template nor its image has one.
+// defaultPath is the PATH of processes where no layer of their environment has one.
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// withPath adds the directories of the toolchains' commands to the PATH of env, behind what
-// is there.
+// withPath returns env with the directories of the toolchains' commands at the end of PATH.
 func withPath(env map[string]string, dirs []string) map[string]string {
-	value, given := env["PATH"]
-	if !given {
-		value = defaultPath
-	}
-	list := strings.Split(value, ":")
+	list := strings.Split(env["PATH"], ":")
 	missing := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return slices.Contains(list, dir) })
 	if len(missing) == 0 {
 		return env

@@ -17,6 +17,7 @@ func TestToolchainsHaveTheirFiles(t *testing.T) {
 	spec := rig.Spec()
 	spec.Template.Runtimes = []string{"python", "java", "go"}
 	spec.Template.Env = map[string]string{"PATH": "/usr/bin:/bin"}
+	spec.Env = spec.Template.Env // as a session has it
 	spec.Resources.Memory, spec.Resources.PIDs = 1<<30, 512
 	s, err := e.CreateSandbox(t.Context(), spec)
 	if err != nil {
@@ -27,7 +28,7 @@ func TestToolchainsHaveTheirFiles(t *testing.T) {
 		t.Errorf("Java, which reads /etc/java-*: exit code %d, stdout %q, want 0 and \"true\\n\"\n%s", r.ExitCode, r.Stdout, r.Stderr)
 	}
 	r := run(t, e, s.ID, "go version; echo $PATH")
-	if r.ExitCode != 0 || !strings.HasPrefix(r.Stdout, "go version") || !strings.Contains(r.Stdout, "\n/usr/bin:/bin:/usr/local/go/bin\n") {
+	if r.ExitCode != 0 || !strings.HasPrefix(r.Stdout, "go version") || !strings.HasSuffix(r.Stdout, ":/usr/bin:/bin:/usr/local/go/bin\n") {
 		t.Errorf("the command go: exit code %d, stdout %q, want a version and a PATH that ends with /usr/local/go/bin\n%s", r.ExitCode, r.Stdout, r.Stderr)
 	}
 }
