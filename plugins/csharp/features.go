@@ -81,7 +81,7 @@ func hintsOf(name, code string) []string {
 }
 
 func hint(name string, line int, says string) string {
-	return fmt.Sprintf("%s%s(%d): %s; this sandbox has Mono's mcs, which knows C# 7: use a template with .NET", hintPrefix, name, line, says)
+	return fmt.Sprintf("%s%s(%d): %s; this sandbox has Mono's mcs, which knows C# 7: write it in C# 7", hintPrefix, name, line, says)
 }
 
 // hintFor returns the hint for the line of a diagnostic, or for the one before it, of which
