@@ -72,11 +72,11 @@ type ExecutionSpec struct {
 	User     *User     `json:"user,omitempty"` // whom it runs as, inside; nil for the user that all run as
 }
 
-// OnDisconnect says what becomes of an execution when the client that waits for it, or that reads its
+// OnDisconnect is the fate of an execution when the client that waits for it, or that reads its
 // stream, goes away before it has ended.
 type OnDisconnect string
 
-// What becomes of an execution whose client has gone.
+// The fates of an execution whose client has gone.
 const (
 	DisconnectContinue  OnDisconnect = "continue"  // it goes on, as without a word
 	DisconnectInterrupt OnDisconnect = "interrupt" // it is interrupted, and killed if it has not ended five seconds later

@@ -45,7 +45,7 @@ func (c *Controller) CancelExecution(ctx context.Context, sessionID, executionID
 // CallerLeft interrupts an execution in the background, as [Controller.CancelExecution] does: the
 // client that waited for it asked for that, and its connection has ended.
 func (c *Controller) CallerLeft(e yurt.Execution) {
-	c.background(func(ctx context.Context) { // a controller that shuts down interrupts nothing
+	c.background(func(ctx context.Context) { // a controller that shuts down interrupts no execution
 		_, err := c.CancelExecution(ctx, e.SessionID, e.ID)
 		if code := yurt.CodeOf(err); err != nil && code != yurt.CodeExecutionEnded && code != yurt.CodeSessionEnded {
 			c.log.Warn("an execution whose client has gone was not interrupted", "session", e.SessionID, "execution", e.ID, "error", err)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestExecutionCount: executions are counted by their interpreter, in every language that keeps
-// state, whatever came of them; a fresh interpreter begins again.
+// state, failed ones too; a fresh interpreter begins again.
 func TestExecutionCount(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "javascript", "bash"} })

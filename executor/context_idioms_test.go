@@ -7,7 +7,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// idiom is a cell as language models write them, and what has to come of it.
+// idiom is a cell as language models write them, and its expected outcome.
 type idiom struct {
 	code, stdin string
 	value       string // of the last expression; "" for none

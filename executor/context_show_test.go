@@ -109,7 +109,7 @@ func TestWatchedDisplays(t *testing.T) {
 	}
 }
 
-// TestClearedDisplays: what clears is told to those who watch, and the result has what is left.
+// TestClearedDisplays: a watcher is told of a clearing, and the result has the displays after it.
 func TestClearedDisplays(t *testing.T) {
 	n := newNotebook(t)
 	spec := cell("from IPython.display import clear_output\ndisplay('one')\nclear_output()\ndisplay('two')\nclear_output(wait=True)\nprint('stays')\ndisplay('three')\nclear_output(wait=True)")

@@ -67,7 +67,7 @@ func (q *question) Begin(process kernel.Process, _ uint64) error {
 	return nil
 }
 
-// Keep implements kernel.Cell: what else the kernel says meanwhile is about no execution.
+// Keep implements kernel.Cell: other messages of the kernel are about no execution.
 func (q *question) Keep(uint64, initd.Stream, []byte) error { return nil }
 
 // End implements kernel.Cell.
@@ -158,7 +158,7 @@ func (q *question) late(state string) error {
 	return yurt.Errorf(yurt.CodeDeadlineExceeded, "the interpreter did not answer within %s, was interrupted and %s", q.ask.Timeout, state)
 }
 
-// answer makes the answer of what came of the question.
+// answer makes the answer of the question's outcome.
 func (q *question) answer(o kernel.Outcome) (yurt.Answer, error) {
 	switch {
 	case o.Overdue > 0:
@@ -180,7 +180,7 @@ func (q *question) answer(o kernel.Outcome) (yurt.Answer, error) {
 }
 
 // endQuestion interrupts a question that an executor before this one has asked the kernel, whose
-// answer no caller waits for. Without one it does nothing.
+// answer no caller waits for. Without one it has no effect.
 func (p *kernelProcess) endQuestion() error {
 	name := path.Join(p.id, plugins.KernelQuestion)
 	if _, err := p.sandbox.plans.Stat(name); err != nil {

@@ -78,7 +78,7 @@ func (e *Executor) servePackages(s *sandbox) {
 }
 
 // telling returns the function that passes progress on: to the command, which prints it, and to
-// those who watch the execution that the command is part of. They are told that an installation
+// the watchers of the execution that the command is part of. They are told that an installation
 // begins, and all progress of a command that is quiet.
 func (e *Executor) telling(s *sandbox, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
 	r, told := s.runOf(pid), 0

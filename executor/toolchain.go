@@ -9,8 +9,8 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs"
 )
 
-// toolchains returns what the runtimes of a template need of the host. A runtime that does
-// not answer is left out: whoever runs its code is told why it does not.
+// toolchains returns the files of the host that the runtimes of a template need. A runtime that does
+// not answer is left out: an execution of its code is told the reason.
 func (e *Executor) toolchains(ctx context.Context, runtimes []string) []rootfs.Toolchain {
 	answers := make([]rootfs.Toolchain, len(runtimes))
 	var asked sync.WaitGroup

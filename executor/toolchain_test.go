@@ -33,7 +33,7 @@ func TestToolchainsHaveTheirFiles(t *testing.T) {
 	}
 }
 
-// TestToolchainsGetOnlyTheOffered has an operator who offers nothing of /etc.
+// TestToolchainsGetOnlyTheOffered has an operator who offers no file of /etc.
 func TestToolchainsGetOnlyTheOffered(t *testing.T) {
 	t.Parallel()
 	config := rig.Config(t, rig.Build(t))

@@ -66,7 +66,7 @@ func newAskCommand(a *app, cmd *cobra.Command, ask askCode, detailed bool) *cobr
 	return cmd
 }
 
-// question reads the code and says what is asked.
+// question reads the code and returns the question about it.
 func (f *askFlags) question(a *app, file string, placed bool) (yurt.Question, error) {
 	code, err := a.readInput(file, yurt.MaxQuestionBytes)
 	if err != nil {

@@ -297,7 +297,7 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 	why, unheard := c.why, exit != nil && c.unheard()
 	c.process, c.why = nil, ""
 	if unheard {
-		c.begun-- // of which nothing ran
+		c.begun-- // no line of this one ran
 	}
 	if exit != nil || errors.Is(err, initd.ErrSilent) { // else the sandbox is gone, there will be no other
 		c.replace = c.replace || c.begun > 0

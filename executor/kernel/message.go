@@ -167,7 +167,7 @@ func bound(text string) string {
 	return strings.ToValidUTF8(text[:maxCause], "") + "…"
 }
 
-// checkDisplay checks what a kernel shows; the data may be empty where the message says more.
+// checkDisplay checks a display of a kernel; the data may be empty where the message says more.
 func checkDisplay(data map[string]json.RawMessage, id string, more bool) error {
 	switch {
 	case len(data) == 0 && !more || len(data) > maxTypes:

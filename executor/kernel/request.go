@@ -24,7 +24,7 @@ type Request struct {
 	Handler *HandlerCall `json:"handler,omitempty"`
 	// Ask is "complete" or "inspect" for a question about the code, which is not run, at the
 	// cursor, which counts Unicode code points. The result of its done is the answer. It has no
-	// marks, no number, and nothing of it is asked again.
+	// marks, no number, and no part of it is asked again.
 	Ask    yurt.QuestionKind `json:"ask,omitempty"`
 	Cursor *int              `json:"cursor,omitempty"`
 	Detail int               `json:"detail,omitempty"`

@@ -41,7 +41,7 @@ func (c *Context) mayQueue() error {
 	return nil
 }
 
-// goOn starts a kernel for what waits, or gives the first its turn. The lock is held.
+// goOn starts a kernel for the cells that wait, or gives the first its turn. The lock is held.
 func (c *Context) goOn() {
 	if !c.serving {
 		c.serving = true

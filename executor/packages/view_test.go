@@ -90,7 +90,7 @@ func TestViewOfNode(t *testing.T) {
 	}
 }
 
-// TestViewOfHostileLayers: links in a layer are shown as they are, and nothing behind them is read.
+// TestViewOfHostileLayers: links in a layer are shown as they are, and no file behind them is read.
 func TestViewOfHostileLayers(t *testing.T) {
 	host := t.TempDir()
 	for _, name := range []string{"secret/x", "bin/y"} {

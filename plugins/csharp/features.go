@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
-// maxHints bounds the hints of one program: each is a line of what the compiler prints.
+// maxHints bounds the hints of one program: each is a line of the compiler's output.
 const maxHints = 64
 
 // hintPrefix starts a line that names a feature which Mono's compiler lacks.
@@ -20,7 +20,7 @@ type feature struct {
 	says    string         // such as "records are C# 9"
 }
 
-// features lists what Mono's compiler refuses with a message that does not name it.
+// features lists the features of C# that Mono's compiler refuses with a message that does not name them.
 func features() []feature {
 	var list []feature
 	for _, f := range [][2]string{

@@ -1,4 +1,4 @@
-// What code may go on with at a place, and what is there. Nothing of the user's is called for that,
+// The completions of code at a place, and the value there. No function of the user's is called for that,
 // getters neither: a name behind one is not known.
 
 import util from "node:util";
@@ -26,12 +26,12 @@ const REST = new RegExp(`^[\\p{ID_Continue}$]*`, "u");
 const DECLARED = new RegExp(`\\b(?:const|let|var|function\\*?|class|enum|namespace|interface|type)\\s+(${NAME})`, "gu");
 const NEXT = new RegExp(`^\\s*(?:\\??\\.\\s*(${NAME})|(?:\\?\\.)?\\[\\s*(?:(\\d+)|"([^"]*)"|'([^']*)')\\s*\\])`, "u");
 
-// Accessors that Node itself makes of global variables, such as crypto: to call these changes nothing.
+// Accessors that Node itself makes of global variables, such as crypto: to call these has no effect.
 const given = new Map(
   Object.getOwnPropertyNames(globalThis).map((name) => [name, Object.getOwnPropertyDescriptor(globalThis, name).get]).filter(([, get]) => get),
 );
 
-// complete returns what the name before the cursor may be, and where it is: places count characters.
+// complete returns the names that the one before the cursor may become, and its place: places count characters.
 export function complete(code, cursor) {
   const { before, offset } = split(code, cursor);
   const path = PATH.exec(before.slice(-MAX_PATH));
@@ -46,7 +46,7 @@ export function complete(code, cursor) {
   return { matches, cursor_start: offset - [...start].length, cursor_end: offset };
 }
 
-// inspect returns what is at the cursor, in text.
+// inspect returns the value at the cursor, in text.
 export function inspect(code, cursor) {
   const { before, after } = split(code, cursor);
   const path = WHOLE.exec(before.slice(-MAX_PATH).replace(/[.(\s]+$/, "") + (/[.(\s]$/.test(before) ? "" : REST.exec(after)[0]));
@@ -66,7 +66,7 @@ function names(before) {
   return new Set([...declared, ...Object.keys(globalThis), ...globals.sort(), ...KEYWORDS]);
 }
 
-// members returns the names of the properties of what a path leads to.
+// members returns the names of the properties of the value that a path leads to.
 function members(path) {
   const found = follow(path);
   const all = new Set();

@@ -33,7 +33,7 @@ func (a answer) has(text string) bool {
 	return slices.ContainsFunc(a.Matches, func(m match) bool { return m.Text == text && m.Type != "" })
 }
 
-// given is what the code was that ran before. It ends Node where something of it is called.
+// given is the code that ran before. A call of one of its functions ends Node.
 const given = `
 globalThis.answer = 42;
 globalThis.obj = { alpha: 1, beta: { gamma: [1, 2] }, "not a name": 1, get danger() { process.exit(9) } };
@@ -74,7 +74,7 @@ func ask(code string, inspect bool) question {
 	return question{Code: before + after, Cursor: len([]rune(before)), Inspect: inspect}
 }
 
-// TestComplete: what code may go on with, with nothing of the user's called.
+// TestComplete: completions of code, without a call of the user's functions.
 func TestComplete(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ code, has, lacks, start string }{

@@ -1,4 +1,4 @@
-// What a value is shown as: a bundle of MIME types, as Jupyter has it. A value says so itself by a
+// The display of a value: a bundle of MIME types, as Jupyter has it. A value says so itself by a
 // method Symbol.for("Jupyter.display"), which returns such a bundle, or by _toMime, _toHtml, _toSvg,
 // _toPng and _toJpeg; any other is shown as Node prints it, and as JSON where that says the same.
 
@@ -50,7 +50,7 @@ export function bundleOf(value, json, complain) {
   }
 }
 
-// ask returns what a value says that it is shown as, or null.
+// ask returns the bundle that a value itself asks for, or null.
 function ask(value) {
   if (value === null || (typeof value !== "object" && typeof value !== "function") || util.types.isProxy(value)) return null;
   if (typeof value[HOOK] === "function") return value[HOOK]();

@@ -1,7 +1,7 @@
 // Stands after the text of harness.mjs, and of kernel.mjs, in the files that sandboxes have:
 // how code that lies in a file finds what it imports.
 
-// importFrom imports what a file names. The URL of it may be changed before. What import does not find,
+// importFrom imports the module that a file names. The URL of it may be changed before. What import does not find,
 // since an extension is missing, require may find.
 async function importFrom(file, name, attributes, change = (url) => url) {
   try {

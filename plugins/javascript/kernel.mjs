@@ -436,7 +436,7 @@ function compileAsItIs(source, filename, error, find) {
   }
 }
 
-// reason is what V8 has against code; the parser's own words say less.
+// reason is V8's message about code; that of the parser says less.
 function reason(source, error) {
   if (source.trimEnd().length <= error.pos) return "Unexpected end of input";
   if (!/^\s*(import|export)\b/m.test(source)) {
@@ -472,7 +472,7 @@ function refuseAssignment() {
   throw new TypeError("Assignment to constant variable.");
 }
 
-// importCell imports what a cell names, from the working directory.
+// importCell imports the module that a cell names, from the working directory.
 function importCell(name, attributes) {
   return typescript ? typescript.import(main(), name, attributes) : importCurrent(main(), name, attributes);
 }
@@ -503,7 +503,7 @@ const furnished = {};
 
 // --- what came of it ----------------------------------------------------------------
 
-// show hands over what the code shows, which may be there later only.
+// show hands over a display of the code, which may be a promise.
 function show(bundle, how) {
   if (util.types.isPromise(bundle)) return bundle.then((bundle) => show(bundle, how));
   if (how.display_id?.length > MAX_DISPLAY_ID || /\p{Cc}/u.test(how.display_id ?? "")) {
@@ -532,7 +532,7 @@ function explain(error, before = "Uncaught ") {
     const type = String(error.name || error.constructor?.name || "Error");
     const message = String(error.message ?? util.inspect(error));
     const frames = String(error.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line) && isOwn(line)).map((line) => shorten(line).trim());
-    const why = message === "fetch failed" && error.cause?.message ? `: ${error.cause.message}` : ""; // Node's own words say nothing
+    const why = message === "fetch failed" && error.cause?.message ? `: ${error.cause.message}` : ""; // Node's own message gives no reason
     return report(before + shorten(inFull(error)) + "\n", type, message + why, frames.slice(0, MAX_FRAMES).reverse());
   } catch {
     return report(`${before}error that cannot be read\n`, "Error", "<the error cannot be read>", []);

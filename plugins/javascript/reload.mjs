@@ -1,4 +1,4 @@
-// What a cell imports or requires from a file of the user's is loaded anew once the file has
+// A module that a cell imports or requires from a file of the user's is loaded anew once the file has
 // changed, as the next cell of a notebook is to see it.
 
 import fs from "node:fs";

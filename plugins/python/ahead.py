@@ -4,7 +4,7 @@ once for a whole process is made."""
 import os
 import sys
 
-# What the kernels that a template can choose import themselves.
+# The modules that the kernels of a template's choice import themselves.
 OF_KERNELS = {
     "ipykernel": (
         "asyncio", "logging", "signal", "socket", "ipykernel.ipkernel", "ipykernel.kernelapp", "ipykernel.zmqshell", "jupyter_client.session",

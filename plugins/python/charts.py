@@ -131,7 +131,7 @@ class Axis:
         return scale
 
     def ticks(self):
-        """Where ticks are that can be seen, and what is written at each."""
+        """The places of the visible ticks, and the text at each."""
         if self.places is None:
             places = [float(place) for place in self.axis.get_majorticklocs()]
             names = self.formatter.format_ticks(places) if places else []
@@ -142,7 +142,7 @@ class Axis:
         return self.places
 
     def label_at(self, place):
-        """What the axis says at a place: the name that is nearest, or the number itself."""
+        """The text of the axis at a place: the name that is nearest, or the number itself."""
         self.ticks()
         if self.named and self.places:
             near = min(range(len(self.places)), key=lambda at: abs(self.places[at] - place))
@@ -179,7 +179,7 @@ class Axis:
 
 
 def unit(label):
-    """What the label of an axis has in brackets, as in "Time (s)"."""
+    """The part of an axis's label in brackets, as in "Time (s)"."""
     found = re.search(r"(?:^|\s)(?:\(([^()]+)\)|\[([^\[\]]+)\])", label or "")
     return (found.group(1) or found.group(2)).strip() if found else None
 
@@ -258,7 +258,7 @@ def line(artist, x, y, room):
 def scatter(artist, x, y, room):
     """Points, whose values matplotlib keeps as places on the axes."""
     places = artist.get_offsets()
-    places = places.filled(math.nan) if hasattr(places, "filled") else places  # what is masked is missing
+    places = places.filled(math.nan) if hasattr(places, "filled") else places  # a masked value is missing
     at = room.places(len(places))
     points = [[named(across, x), named(along, y)] for across, along in places[list(at)].tolist()]
     return {"type": SCATTER, "label": given(artist), "count": len(places), "points": points}

@@ -28,7 +28,7 @@ FILE = re.compile(r"([^\W\d]\w*)(\.py|(?:\.[\w-]+)*\.so)?$")
 
 
 class Unknown(Exception):
-    """Nothing is known without running code."""
+    """The value is not known without running code."""
 
 
 class Text:
@@ -255,7 +255,7 @@ def kind_of_attribute(value, name):
 
 
 def kind(value):
-    """How notebooks call what a value is."""
+    """The type of a value by its name in notebooks."""
     if isinstance(value, FUNCTIONS + (staticmethod, classmethod)):
         return "function"
     if isinstance(value, type):
@@ -289,7 +289,7 @@ def submodules(parent):
 
 
 def importable(name):
-    """What can be imported from a module, which is not imported for that."""
+    """The names that can be imported from a module, which is not imported for that."""
     found = submodules(name)
     if name in sys.builtin_module_names:
         __import__(name)
@@ -323,7 +323,7 @@ def top_level(source):
 
 
 def inspect(code, cursor, detail, names):
-    """What is known of the name at the cursor, or of the function whose call is open there."""
+    """The description of the name at the cursor, or of the function whose call is open there."""
     end = cursor + len(re.match(r"\w*", code[cursor:]).group())
     text, at_cursor = Text(code[:end]), Text(code[:cursor])
     sources = [text.code[text.operand(end) : end]] if text.string is None else []

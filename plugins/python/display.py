@@ -33,7 +33,7 @@ def there(path):
 
 
 def fetched(url):
-    """What is at a URL, as text where its type has a charset."""
+    """The data at a URL, as text where its type has a charset."""
     from urllib.request import urlopen
 
     with urlopen(url) as response:
@@ -46,7 +46,7 @@ def fetched(url):
 
 
 class DisplayObject:
-    """Something to be shown: data, or what a file or a URL holds."""
+    """Something to be shown: data, or the content of a file or a URL."""
 
     _read_flags = "r"
     metadata = None

@@ -446,7 +446,7 @@ CHOSEN = sys.argv[1]  # the kernel that the template chooses; empty for ours
 CHOSEN_PROGRAM, CHOSEN_MODULE = program(PROGRAMS[CHOSEN]) if CHOSEN else None, None
 PRELOADED = preload(CHOSEN, sys.argv[2:])
 HARNESS, KERNEL_PROGRAM = prepare_harness(), program("kernel.py")
-# What a kernel reads when it shows the first figure.
+# The files that a kernel reads when it shows the first figure.
 AHEAD = {name: program(name, of="kernel.py") for name in ("pretty.py", "rich.py", "charts.py") if CHOSEN == "ipython" or "matplotlib" in sys.modules}
 ZYGOTE = sys.modules["__main__"]  # keeps what leave_rest needs alive
 REST = rest()

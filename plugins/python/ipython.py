@@ -25,7 +25,7 @@ SETTINGS = "/tmp/.ipython"
 INLINE = "module://matplotlib_inline.backend_inline"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 RULE = re.compile(r"-+\s*")
-# What a shell changes of the interpreter that it is made in.
+# The parts of the interpreter that a shell changes when it is made.
 OF_SYS = "ps1", "ps2", "ps3", "displayhook", "excepthook", "breakpointhook"
 
 host = None  # the module of kernel.py
@@ -33,7 +33,7 @@ READY = None  # the shell that was made ahead, and the state of the interpreter 
 
 
 class State:
-    """What a shell changes of the interpreter, as it is now."""
+    """The present values of the parts of the interpreter that a shell changes."""
 
     def __init__(self):
         self.builtins, self.path = dict(vars(builtins)), sys.path[:]
@@ -74,7 +74,7 @@ def prepare():
 
 
 def rehearse(shell):
-    """Has the shell load what it loads when it is first used."""
+    """Has the shell load the modules of its first use."""
     import io
 
     outputs, sys.stderr = (sys.stdout, sys.stderr), io.StringIO()
@@ -118,7 +118,7 @@ def shell_class():
             pass
 
     class Publisher(DisplayPublisher):
-        """Shows what display() is given."""
+        """Shows the values that display() is given."""
 
         def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **options):
             host.publish(data, display_id=(transient or {}).get("display_id"), update=update)
@@ -312,7 +312,7 @@ class Runner:
             raise
 
     def outcome(self, result):
-        """The exit code and the envelope of what came of a cell."""
+        """The exit code and the envelope of a cell's outcome."""
         error = result.error_before_exec or result.error_in_exec
         if error is None:
             return 0, host.value_envelope(result.result), False

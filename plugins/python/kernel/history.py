@@ -1,4 +1,4 @@
-"""What a notebook keeps of the cells before: In, Out and the names that begin with an underscore."""
+"""The record that a notebook keeps of the cells before: In, Out and the names that begin with an underscore."""
 
 KEPT_INPUTS = 1000  # cells
 KEPT_INPUT = 16 << 10  # characters of one

@@ -11,7 +11,7 @@ INTERRUPTED = b'{"error":{"type":"KeyboardInterrupt","message":"","stacktrace":[
 
 
 class Kernel(Loop):
-    """What the interpreter is for."""
+    """The loop, and the state of the execution that runs."""
 
     def __init__(self):
         self.pid = posix.getpid()
