@@ -54,7 +54,7 @@ func (a *API) declareBounds() {
 	for _, question := range []*huma.Schema{schemaOf[questionBody](a, "Question"), schemaOf[inspectBody](a, "InspectQuestion")} {
 		narrow(schemas, question, map[string]bound{
 			"code": text(0, yurt.MaxQuestionBytes, ""), "language": text(0, yurt.MaxNameBytes, printable),
-			"timeout": number(yurt.MinQuestionTimeout.Seconds(), yurt.MaxQuestionTimeout.Seconds()),
+			"timeout": questionTimeout(),
 		})
 	}
 	narrow(schemas, schemaOf[timeoutBody](a, "Timeout"), map[string]bound{"timeout": lifetime(), "idle_timeout": lifetime()})
@@ -169,6 +169,14 @@ func numberOrZero(least, most float64) bound {
 
 func lifetime() bound {
 	return number(yurt.MinSessionTimeout.Seconds(), yurt.MaxSessionTimeout.Seconds())
+}
+
+// questionTimeout has examples of its own, as those of other durations are beyond it.
+func questionTimeout() bound {
+	return func(s *huma.Schema) {
+		number(yurt.MinQuestionTimeout.Seconds(), yurt.MaxQuestionTimeout.Seconds())(s)
+		s.Examples = []any{yurt.QuestionTimeout.Seconds(), "3s"}
+	}
 }
 
 // outputLimit has examples of its own, as those of other sizes are beyond it.

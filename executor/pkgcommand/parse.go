@@ -16,11 +16,13 @@ type options struct {
 	upgrade []string
 	files   []string // the next argument is a file that lists packages
 	refused map[string]string
+	// registry are the options that name a registry, such as one in the session: the package
+	// manager itself goes there.
+	registry []string
 }
 
 const (
-	ownRegistry = "the operator of the node chooses the registries"
-	ownPlace    = "packages come into the session, beside its files"
+	ownPlace = "packages come into the session, beside its files"
 )
 
 func pipOptions() options {
@@ -35,9 +37,9 @@ func pipOptions() options {
 			"--upgrade-strategy", "--trusted-host", "--log", "--color",
 		},
 		quiet: []string{"-q", "-qq", "-qqq", "--quiet"}, upgrade: []string{"-U", "--upgrade", "--force-reinstall", "--reinstall", "-I", "--ignore-installed"},
-		files: []string{"-r", "--requirement", "--requirements"},
+		files:    []string{"-r", "--requirement", "--requirements"},
+		registry: []string{"-i", "--index-url", "--extra-index-url", "--index", "-f", "--find-links", "--no-index"},
 		refused: map[string]string{
-			"-i": ownRegistry, "--index-url": ownRegistry, "--extra-index-url": ownRegistry, "--index": ownRegistry, "-f": ownRegistry, "--find-links": ownRegistry, "--no-index": ownRegistry,
 			"-t": ownPlace, "--target": ownPlace, "--prefix": ownPlace, "--root": ownPlace, "--src": ownPlace,
 			"-e": "a project in the working directory is found without being installed", "--editable": "a project in the working directory is found without being installed",
 			"--no-deps": "packages are installed with those that they need",
@@ -53,7 +55,7 @@ func npmOptions() options {
 			"--fund=false", "--progress=false", "-y", "--yes", "--verbose", "--no-package-lock", "--package-lock=false", "--include=dev",
 		},
 		valued: []string{"--loglevel", "--cache"}, quiet: []string{"-s", "--silent", "-q", "--quiet"},
-		refused: map[string]string{"--registry": ownRegistry, "--prefix": ownPlace, "-C": ownPlace},
+		registry: []string{"--registry"}, refused: map[string]string{"--prefix": ownPlace, "-C": ownPlace},
 	}
 }
 
@@ -70,7 +72,7 @@ func (c *command) parse() (*order, error) {
 		args = args[1:]
 	}
 	parsed, err := pipOptions().parse(single(args), "install")
-	if parsed == nil || err != nil {
+	if c.leaves(parsed) || err != nil {
 		return nil, err
 	}
 	o := &order{Request: pkgsocket.Request{Manager: pkgsocket.Pip, Quiet: parsed.quiet, Upgrade: parsed.upgrade, Packages: parsed.rest}}
@@ -85,6 +87,14 @@ func (c *command) parse() (*order, error) {
 		return nil, fmt.Errorf("name at least one package to install, such as %s install numpy", c.name)
 	}
 	return o, o.Check()
+}
+
+// leaves reports whether the package manager itself is to do the work.
+func (c *command) leaves(p *parsed) bool {
+	if p != nil && p.registry != "" {
+		fmt.Fprintf(c.errs, "yurt: %s: with %s the packages come from that registry, which the session itself has to reach; without it the node installs them\n", c.name, p.registry)
+	}
+	return p == nil || p.registry != ""
 }
 
 // single takes options of one letter apart that are written together, such as -qU or -qr.
@@ -104,7 +114,7 @@ func single(args []string) (list []string) {
 
 func (c *command) parseNpm(args []string) (*order, error) {
 	parsed, err := npmOptions().parse(args, "install", "i", "add", "in", "ins", "inst", "isntall", "ci", "clean-install")
-	if parsed == nil || err != nil {
+	if c.leaves(parsed) || err != nil {
 		return nil, err
 	}
 	has := func(names ...string) bool {
@@ -127,6 +137,7 @@ func (c *command) parseNpm(args []string) (*order, error) {
 // parsed is a command line.
 type parsed struct {
 	quiet, upgrade bool
+	registry       string // the option that names one
 	files          []string
 	rest           []string // arguments after the verb that are no options
 }
@@ -160,6 +171,9 @@ func (o options) parse(args []string, verbs ...string) (*parsed, error) {
 	if !slices.Contains(verbs, verb) {
 		return nil, nil
 	}
+	if p.registry != "" {
+		wrong = nil // it is no command line of ours
+	}
 	return p, wrong
 }
 
@@ -188,6 +202,8 @@ func (o options) take(p *parsed, name, arg string, has bool) (skip int, err erro
 		p.quiet = true
 	case slices.Contains(o.upgrade, arg):
 		p.upgrade = true
+	case slices.Contains(o.registry, name):
+		p.registry = name
 	case slices.Contains(o.flags, arg):
 	case slices.Contains(o.valued, name):
 		if !has {

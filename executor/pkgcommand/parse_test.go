@@ -47,6 +47,9 @@ func TestParse(t *testing.T) {
 		"npm test":                                 "",
 		"pip download --dest x a":                  "",
 		"pip config set global.index-url http://x": "",
+		"pip install a --index-url http://x":       "",
+		"pip install -i http://x --target lib a":   "",
+		"npm i a --registry=http://x":              "",
 	} {
 		o, err := parseLine(t, line)
 		got := ""
@@ -71,18 +74,17 @@ func TestParse(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for line, want := range map[string]string{
-		"pip install":                        "name at least one package",
-		"pip install -t x a":                 "-t has no effect in a session",
-		"pip install --target=x a":           "--target has no effect",
-		"pip install a --index-url http://x": "--index-url has no effect",
-		"pip install -e .":                   "-e has no effect",
-		"pip install -c c.txt a":             "-c is not supported",
-		"pip install -r":                     "reading the requirements file",
-		"pip install .":                      "is not a package of the registry",
-		"pip install a/b":                    "is not a package of the registry",
-		"npm install":                        "name at least one package",
-		"npm install --prefix /x a":          "--prefix has no effect",
-		"npm i git+ssh://a/b":                "is not a package of the registry",
+		"pip install":               "name at least one package",
+		"pip install -t x a":        "-t has no effect in a session",
+		"pip install --target=x a":  "--target has no effect",
+		"pip install -e .":          "-e has no effect",
+		"pip install -c c.txt a":    "-c is not supported",
+		"pip install -r":            "reading the requirements file",
+		"pip install .":             "is not a package of the registry",
+		"pip install a/b":           "is not a package of the registry",
+		"npm install":               "name at least one package",
+		"npm install --prefix /x a": "--prefix has no effect",
+		"npm i git+ssh://a/b":       "is not a package of the registry",
 	} {
 		if o, err := parseLine(t, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, error %v; want one that says %q", line, o, err, want)

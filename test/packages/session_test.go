@@ -108,8 +108,8 @@ func TestInstallFails(t *testing.T) {
 		"pip install yurt-no-such-package-7f3a":     "No matching distribution found",
 		"pip install -q yurt-no-such-package-7f3a":  "No matching distribution found",
 		"pip install --target /x six":               "the option --target has no effect in a session",
-		"pip install --index-url=http://x six":      "the option --index-url has no effect",
-		"pip install -i http://x six":               "the option -i has no effect",
+		"pip install --index-url=http://x six":      "with --index-url the packages come from that registry",
+		"pip install -i http://x six":               "with -i the packages come from",
 		"pip install -e .":                          "the option -e has no effect",
 		"pip install git+https://github.com/a/b":    "is not a package of the registry",
 		"pip install ./x /etc/passwd":               "is not a package of the registry",
@@ -122,7 +122,7 @@ func TestInstallFails(t *testing.T) {
 		"pip install --frobnicate six":              "--frobnicate is not supported in a session",
 		"npm install user/repo":                     "is not a package of the registry",
 		"npm install file:../x":                     "is not a package of the registry",
-		"npm install --registry http://x ms":        "the option --registry",
+		"npm install --registry http://x ms":        "with --registry the packages come from",
 	} {
 		o := run(t, e, s, shell(line+" 2>&1; echo $?"))
 		if last := lastLine(o); last == "0" || !strings.Contains(o.Stdout, want) {

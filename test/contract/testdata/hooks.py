@@ -22,10 +22,12 @@ RULES = [
     # Members that exclude or need one another.
     ("create-session", "reuse", "it is an agent's session that is reused|session is used once"),
     ("create-session", "files", "reuse"),
-    ("execute", "code|command|entry|args|stream|handler|stdin|context|dependencies|tty|stdin_open|event",
+    ("execute", "code|command|entry|args|stream|handler|stdin|context|dependencies|tty|stdin_open|event|on_disconnect",
      "give either|there is nothing to run|there is no code to run|has neither stdin nor a terminal|it is null, which says"
-     "|belong in command|only code|has an interpreter of its own|only handlers|the command is empty|a terminal"),
+     "|belong in command|only code|has an interpreter of its own|only handlers|the command is empty|a terminal|leave out either async or"),
     ("execute", "language", "say of which language|the template has several|give a language|the name is empty"),
+    # The cursor is in the code, as long as that is.
+    ("complete-in-context|inspect-in-context", "cursor", "is outside the code"),
     ("write-stdin", "data_base64", "give either data or data_base64"),
     # Whether an execution has a terminal was said when it began.
     ("resize-execution", "tty", "has no terminal"),
