@@ -114,7 +114,7 @@ type Context struct {
 	queue   []queued
 	maxWait time.Duration // of a cell for its turn
 	begun   int           // cells of this kernel
-	retried string        // the last cell that began anew, as its kernel had not heard of it
+	retried string        // the last cell that must not begin anew: it did, or an earlier host asked for it
 	rest    *time.Timer   // until the kernel has rested
 	resting bool          // it was started, and is not over
 	alone   bool          // the kernel, since it was last looked at: it waits, and can start nothing
@@ -166,7 +166,10 @@ func (c *Context) Adopt(process Process, seq uint64, cells []Cell) {
 	for _, cell := range cells {
 		c.enqueue(cell)
 	}
-	c.begun = 1 // or more; what is known is that it is not new
+	c.begun = 1         // or more; what is known is that it is not new
+	if len(cells) > 0 { // the kernel may have read it before, and is asked again
+		c.retried = cells[0].ID()
+	}
 	c.advance()
 	c.mu.Unlock()
 	c.goes(func() { c.serve(process) })

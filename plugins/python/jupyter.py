@@ -164,7 +164,8 @@ def missing(error):
 def plain(traceback):
     """The parts of a traceback, without colours and without our own frames."""
     parts = [COLOURS.sub("", str(part)) for part in traceback or ()]
-    return [part for part in parts if not part.startswith("File %s/" % host.HERE)]
+    ours = tuple("File %s/" % directory for directory in (host.HERE, os.path.dirname(host.SELF)))
+    return [part for part in parts if not part.startswith(ours)]
 
 
 def start(kernel):

@@ -40,9 +40,11 @@ func sandbox(t *testing.T, e *executor.Executor, language string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(templates, func(tpl yurt.Template) bool { return slices.Contains(tpl.Runtimes, language) })
+	i := slices.IndexFunc(templates, func(tpl yurt.Template) bool {
+		return slices.Contains(tpl.Runtimes, language) && len(tpl.Dependencies) == 0
+	})
 	if i < 0 {
-		t.Fatalf("no template runs %s", language)
+		t.Fatalf("no template without packages runs %s", language)
 	}
 	template := templates[i]
 	if language == "go" {
