@@ -114,15 +114,33 @@ const describes = 5
 // one program; during its exec itself the kernel shows the new name and no arguments yet.
 func describe(pid int) (p yurt.Process, ok bool) {
 	for range describes {
-		args := arguments(pid)
+		program := programOf(pid)
 		if p, ok = readStatus(pid); !ok {
 			return p, false
 		}
-		if p.Args = arguments(pid); slices.Equal(args, p.Args) {
+		if p.Args = arguments(pid); programOf(pid) == program {
 			break
 		}
 	}
 	return p, true
+}
+
+// argStart is the place, in /proc/PID/stat after the name, of the address of the arguments.
+const argStart = 45
+
+// programOf tells the programs apart that a process becomes one after the other, by the address of their
+// arguments: the kernel chooses it anew at each execve. The arguments themselves do not tell a program that
+// became another and then the first again.
+func programOf(pid int) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) <= argStart {
+		return ""
+	}
+	return fields[argStart]
 }
 
 // readStatus reads all of a process but its arguments.
