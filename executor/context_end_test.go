@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -427,6 +428,14 @@ func TestKernelEndsBeforeItReads(t *testing.T) {
 		t.Errorf("after an idle interpreter was killed: restarted %t, state lost %t", r.KernelRestarted, r.StateLost)
 	}
 	n.run("import os; x = 1")
+	pid = strings.TrimSpace(n.run("print(os.getpid())").Stdout)
+	n.want("", "import os, signal; os.kill("+pid+", signal.SIGKILL)", in("other"))
+	if got := n.matches("zi"); !slices.Equal(got, []string{"zip"}) {
+		t.Errorf("a question after an idle interpreter was killed: %q, want zip", got)
+	}
+	if r := n.run("import os; x = 1"); !r.KernelRestarted {
+		t.Error("the execution after a question to a new interpreter was not told of it")
+	}
 	pid = strings.TrimSpace(n.run("print(os.getpid())").Stdout)
 	n.want("", "import os, signal; os.kill("+pid+", signal.SIGSTOP)", in("other"))
 	spec := cell("print('x' in globals())")

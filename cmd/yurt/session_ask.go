@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 
@@ -57,7 +58,7 @@ func newAskCommand(a *app, cmd *cobra.Command, ask askCode, detailed bool) *cobr
 	}
 	cmd.Flags().StringVar(&f.inside, "context", yurt.DefaultContext, "the context that is asked")
 	cmd.Flags().StringVarP(&f.language, "language", "l", "", "its language; makes the context where there is none")
-	cmd.Flags().IntVar(&f.cursor, "cursor", 0, "place in the code, in characters (default: its end)")
+	cmd.Flags().IntVar(&f.cursor, "cursor", 0, "place in the code, in characters (default: the end of its last line)")
 	cmd.Flags().StringVar(&f.timeout, "timeout", "", "how long to wait for the context, and then for the answer (default 3s, at most 10s)")
 	if detailed {
 		cmd.Flags().IntVar(&f.detail, "detail", 0, "1: the source code too")
@@ -71,6 +72,9 @@ func (f *askFlags) question(a *app, file string, placed bool) (yurt.Question, er
 	code, err := a.readInput(file, yurt.MaxQuestionBytes)
 	if err != nil {
 		return yurt.Question{}, err
+	}
+	if !placed { // editors end a file with a line end, behind which no name stands
+		code = bytes.TrimSuffix(code, []byte("\n"))
 	}
 	q := yurt.Question{Code: string(code), Detail: f.detail, Language: f.language}
 	if placed {
@@ -93,7 +97,7 @@ func (a *app) completeCode(ctx context.Context, client *yurtclient.Client, sessi
 		return a.printJSON(completion)
 	}
 	for _, match := range completion.Matches {
-		a.printf("%s\n", match.Text)
+		a.printf("%s\n", printable(match.Text))
 	}
 	return nil
 }
@@ -110,6 +114,6 @@ func (a *app) inspectCode(ctx context.Context, client *yurtclient.Client, sessio
 	if err := json.Unmarshal(inspection.Data["text/plain"], &text); !inspection.Found || err != nil {
 		return yurt.Errorf(yurt.CodeNotFound, "the context knows of no name at the cursor; move --cursor to a name, or run the code that defines it")
 	}
-	a.printf("%s\n", text)
+	a.printf("%s\n", printableLines(text))
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -54,16 +53,6 @@ func (a *app) changeSession(ctx context.Context, id string, change func(*yurtcli
 	}
 	a.printf("%s %s\n", session.ID, session.State)
 	return nil
-}
-
-// printable returns text of a sandbox's without what a terminal would take for more.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '�'
-	}, text)
 }
 
 func newSessionProcessesCommand(a *app) *cobra.Command {

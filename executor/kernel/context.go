@@ -299,7 +299,7 @@ func (c *Context) ended(exit *initd.Exit, err error) bool {
 	defer c.mu.Unlock()
 	why, unheard := c.why, exit != nil && c.unheard()
 	c.process, c.why = nil, ""
-	if unheard {
+	if unheard && !c.current.question {
 		c.begun-- // no line of this one ran
 	}
 	if exit != nil || errors.Is(err, initd.ErrSilent) { // else the sandbox is gone, there will be no other

@@ -31,14 +31,15 @@ func (c *Context) enqueue(cell Cell) {
 // each time.
 func (c *Context) unheard() bool {
 	r := c.current
-	return r != nil && !r.question && r.done == nil && !r.timedOut && c.why == "" && c.retried != r.cell.ID() && c.process.Unread()
+	return r != nil && r.done == nil && !r.timedOut && c.why == "" && c.retried != r.cell.ID() && c.process.Unread()
 }
 
 // again puts the cell whose turn it is back, to begin in the next kernel.
 func (c *Context) again(r *running) {
 	r.stopTimers()
 	c.current, c.retried, c.replace = nil, r.cell.ID(), c.replace || r.restarted
-	c.queue = slices.Insert(c.queue, 0, queued{Cell: r.cell, timer: time.AfterFunc(noticeAfter, func() { c.notice(r.cell) })})
+	timer := time.AfterFunc(noticeAfter, func() { c.notice(r.cell) })
+	c.queue = slices.Insert(c.queue, 0, queued{Cell: r.cell, timer: timer, question: r.question})
 	c.note()
 }
 
