@@ -1,4 +1,4 @@
-// Package csharp is the language runtime for C#, by Mono's compiler and virtual machine.
+// Package csharp is the language runtime for C#, by a .NET SDK, or by Mono.
 //
 // A snippet is a program with a Main method, or what would stand in one: then its
 // types and static methods go to the top level, and it uses the usual namespaces. A

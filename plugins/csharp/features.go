@@ -54,7 +54,7 @@ func features() []feature {
 	return list
 }
 
-// hintsOf names the features in a source that Mono lacks, as lines for [withHTTP] to print.
+// hintsOf names the features in a source that Mono lacks, as lines for mono.sh to print.
 func hintsOf(name, code string) []string {
 	blank := strings.Split(compiled.Blank(code, compiled.Dialect{Verbatim: true}), "\n")
 	var hints []string

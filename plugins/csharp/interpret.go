@@ -2,6 +2,7 @@ package csharp
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,44 +57,83 @@ func atoi(text string) int {
 	return number
 }
 
-// uncaught reads the last exception that Mono reports.
+// uncaught reads the last exception that Mono or .NET reports.
 func uncaught(lines []string, failure plugins.Failure) *yurt.ExecutionError {
 	for i := len(lines) - 1; i >= 0; i-- {
 		text, ok := strings.CutPrefix(lines[i], "[ERROR] FATAL UNHANDLED EXCEPTION: ")
 		if !ok {
-			continue
+			text, ok = strings.CutPrefix(lines[i], "Unhandled exception. ")
 		}
-		end := i + 1
-		for end < len(lines) && !strings.HasPrefix(lines[end], "  at ") && lines[end] != "" {
-			text += "\n" + lines[end]
-			end++
+		switch {
+		case ok:
+			return exception(text, lines[i+1:], failure)
+		case lines[i] == "Stack overflow.", lines[i] == "Stack overflow":
+			return stackOverflow()
+		case lines[i] == "Out of memory.":
+			return exception("System.OutOfMemoryException: Exception of type 'System.OutOfMemoryException' was thrown.", lines[i+1:], failure)
 		}
-		text, _, _ = strings.Cut(text, " ---> ")
-		kind, message, _ := strings.Cut(text, ": ")
-		if kind == "" { // the program wrote it
-			return nil
-		}
-		return &yurt.ExecutionError{Type: kind, Message: message, Stacktrace: stack(lines[end:], failure)}
+	}
+	if endless(lines) {
+		return stackOverflow()
 	}
 	return nil
 }
+
+// exception reads one exception, with its first line cut off.
+func exception(text string, rest []string, failure plugins.Failure) *yurt.ExecutionError {
+	for len(rest) > 0 && !isFrame(rest[0]) && !strings.HasPrefix(rest[0], " ---> ") && rest[0] != "" {
+		text += "\n" + rest[0]
+		rest = rest[1:]
+	}
+	text, _, _ = strings.Cut(text, " ---> ")
+	kind, message, _ := strings.Cut(text, ": ")
+	if kind == "" { // the program wrote it
+		return nil
+	}
+	return &yurt.ExecutionError{Type: kind, Message: message, Stacktrace: stack(rest, failure)}
+}
+
+func isFrame(line string) bool {
+	return strings.HasPrefix(line, "  at ") || strings.HasPrefix(line, "   at ")
+}
+
+// endless reports whether the lines end with so many calls that the stack was too small for them: .NET
+// names all of them, and the beginning of what it says is lost.
+func endless(lines []string) bool {
+	const many = 500
+	count := 0
+	for count < len(lines) && count < many && (isFrame(lines[len(lines)-1-count]) || count == 0) {
+		count++
+	}
+	return count == many
+}
+
+func stackOverflow() *yurt.ExecutionError {
+	return &yurt.ExecutionError{
+		Type: "System.StackOverflowException", Message: "The requested operation caused a stack overflow.", Stacktrace: []string{},
+	}
+}
+
+// localFunction finds what .NET calls a function in a method: <Main>g__Name|0_1.
+var localFunction = regexp.MustCompile(`<\w+>g__(\w+)\|\d+_\d+`)
 
 // stack returns the user's frames, the outermost first, as "P.Main (System.String[] a) (main.cs:12)".
 func stack(lines []string, failure plugins.Failure) []string {
 	frames := []string{}
 	for _, line := range lines {
-		frame, ok := strings.CutPrefix(line, "  at ")
-		if !ok {
+		if !isFrame(line) {
 			continue
 		}
-		call, at, ok := strings.Cut(frame, " in ")
-		file, number, _ := compiled.CutLocation(strings.TrimSpace(at))
+		call, at, ok := strings.Cut(strings.TrimSpace(line)[len("at "):], " in ")
+		// Mono writes file:12, .NET file:line 12.
+		file, number, _ := compiled.CutLocation(strings.Replace(strings.TrimSpace(at), ":line ", ":", 1))
 		if !ok || number == 0 || !compiled.Users(file, failure) {
 			continue
 		}
 		if offset := strings.LastIndex(call, " ["); offset > 0 {
 			call = call[:offset]
 		}
+		call = localFunction.ReplaceAllString(call, "$1")
 		where := compiled.Diagnostic{File: compiled.Relative(file, failure), Line: number}
 		frames = append(frames, call+" ("+where.Place()+")")
 	}

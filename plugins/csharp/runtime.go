@@ -2,6 +2,8 @@ package csharp
 
 import (
 	"context"
+	_ "embed"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -11,18 +13,14 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// Version is the version of this runtime, not of Mono.
+// Version is the version of this runtime, not of .NET or Mono.
 const Version = "0.1.0"
 
-// withHTTP runs the compiler, with a reference to the assembly of HTTP clients where that is installed,
-// and prints the hints after the errors.
-const withHTTP = `for lib in /usr/lib/mono/4.5 /usr/local/lib/mono/4.5; do
-	[ -e "$lib/System.Net.Http.dll" ] && set -- "$@" -r:System.Net.Http -define:` + httpSymbol + ` && break
-done
-"$@" && exit 0
-code=$?
-printf %s "$YURT_HINTS" >&2
-exit $code`
+//go:embed dotnet.sh
+var dotnetScript []byte
+
+//go:embed mono.sh
+var monoScript []byte
 
 // Runtime plans runs of C#. It has no state; the zero value is ready, and safe for
 // concurrent use.
@@ -41,9 +39,12 @@ func (Runtime) Describe(context.Context) (yurt.RuntimeInfo, error) {
 		Languages:  []string{"csharp", "c#", "cs"},
 		Extensions: []string{".cs"},
 		Abilities:  []string{string(yurt.KindCode), plugins.AbilityProject},
+		// The first is the one of the others that compiles.
 		Tools: []yurt.Tool{
-			{Name: "mcs", Paths: []string{"/usr/bin/mcs", "/usr/local/bin/mcs"}, Install: "install Debian's mono-mcs"},
-			{Name: "mono", Paths: []string{"/usr/bin/mono", "/usr/local/bin/mono"}, Install: "install Debian's mono-runtime"},
+			{Name: "compiler", Paths: slices.Concat(dotnetPaths(), mcsPaths()), Install: "install the .NET SDK, or Debian's mono-mcs"},
+			{Name: "dotnet", Paths: dotnetPaths(), Install: "install the .NET SDK", Optional: true},
+			{Name: "mcs", Paths: mcsPaths(), Install: "install Debian's mono-mcs", Optional: true},
+			{Name: "mono", Paths: []string{"/usr/bin/mono", "/usr/local/bin/mono"}, Install: "install Debian's mono-runtime", Optional: true},
 		},
 		HostPaths: []string{"/etc/mono"}, // Debian keeps Mono's settings there
 	}, nil
@@ -54,10 +55,14 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	if req.Kind != yurt.KindCode {
 		return plugins.Plan{}, yurt.FieldErrorf(yurt.CodeNotSupported, "kind", "%q is not something that C# can run; give %q", req.Kind, yurt.KindCode)
 	}
-	plan := plugins.Plan{Interpret: true}
+	if req.Tools["dotnet"] == "" && req.Tools["mono"] == "" {
+		return plugins.Plan{}, yurt.Errorf(yurt.CodeLanguageNotSupported,
+			"the sandbox has Mono's compiler and not mono, which runs its programs; install Debian's mono-runtime")
+	}
+	plan := plugins.Plan{Interpret: true, Files: []plugins.File{{Path: "mono.sh", Data: monoScript, Mode: 0o644}}}
 	sources := []string{path.Join(req.Dir, snippet)}
 	if req.Entry == "" {
-		plan.Files = []plugins.File{{Path: snippet, Data: []byte(wrap(req.Code)), Mode: 0o644}}
+		plan.Files = append(plan.Files, plugins.File{Path: snippet, Data: []byte(wrap(req.Code)), Mode: 0o644})
 	} else {
 		sources = []string{path.Join(req.Root, req.Entry)}
 		for _, f := range req.Files {
@@ -67,13 +72,59 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 		}
 		slices.Sort(sources[1:])
 	}
-	program := path.Join(req.OutDir, "main.exe")
-	plan.Compile = []plugins.Step{{Argv: slices.Concat(
-		[]string{"/bin/sh", "-c", withHTTP, "sh", req.Tools["mcs"], "-nologo", "-debug", "-warn:0", "-langversion:latest", "-codepage:utf8", "-out:" + program},
-		// In the stack of an exception, a snippet has no directory.
-		[]string{"-pathmap:" + req.Dir + "=."}, sources), Env: hints(req)}}
-	plan.Argv = append([]string{req.Tools["mono"], "--debug", program}, req.Args...)
+	// In the stack of an exception, a snippet has no directory.
+	flags := []string{"-nologo", "-warn:0", "-unsafe", "-langversion:latest", "-codepage:65001", "-pathmap:" + req.Dir + "=."}
+	if req.Tools["dotnet"] != "" {
+		planDotnet(&plan, req, slices.Concat(flags, sources))
+	} else {
+		planMono(&plan, req, slices.Concat(flags, sources))
+	}
 	return plan, nil
+}
+
+func planMono(plan *plugins.Plan, req plugins.PlanRequest, rest []string) {
+	program := path.Join(req.OutDir, "main.exe")
+	plan.Compile = []plugins.Step{{
+		Argv: slices.Concat([]string{"/bin/sh", path.Join(req.Dir, "mono.sh"), req.Tools["mcs"], "-debug", "-out:" + program}, rest),
+		Env:  hints(req),
+	}}
+	plan.Argv = append([]string{req.Tools["mono"], "--debug", program}, req.Args...)
+}
+
+// planDotnet has the program compiled for .NET, unless only Mono has a compiler.
+func planDotnet(plan *plugins.Plan, req plugins.PlanRequest, rest []string) {
+	plan.Files = append(plan.Files, plugins.File{Path: "dotnet.sh", Data: dotnetScript, Mode: 0o644})
+	mcs, program := "", []string{req.Tools["dotnet"], "exec", path.Join(req.OutDir, "main.dll")}
+	var env map[string]string
+	if req.Tools["mcs"] != "" && req.Tools["mono"] != "" {
+		mcs, env = req.Tools["mcs"], hints(req)
+		program = append([]string{"/bin/sh", "-c", eitherProgram, "sh", req.Tools["mono"], path.Join(req.OutDir, "main.exe")}, program...)
+	}
+	plan.Compile = []plugins.Step{{
+		Argv: slices.Concat([]string{"/bin/sh", path.Join(req.Dir, "dotnet.sh"), req.Tools["dotnet"], mcs, req.OutDir, "-debug"}, rest),
+		Env:  env,
+	}}
+	plan.Argv = append(program, req.Args...)
+	// Without its sockets for debuggers .NET starts sooner, and leaves no files in /tmp.
+	plan.Env = map[string]string{"COMPlus_EnableDiagnostics": "0"}
+	if req.MemoryLimit > 0 {
+		plan.Env["COMPlus_GCHeapHardLimit"] = fmt.Sprintf("%x", int64(req.MemoryLimit)/10*6)
+	}
+}
+
+// eitherProgram runs the program that the compiler has made: that for Mono, or that for .NET.
+const eitherProgram = `mono=$1 program=$2
+shift 2
+[ ! -e "$program" ] && exec "$@"
+shift 3
+exec "$mono" --debug "$program" "$@"`
+
+func dotnetPaths() []string {
+	return []string{"/usr/share/dotnet/dotnet", "/usr/lib/dotnet/dotnet", "/usr/bin/dotnet", "/usr/local/share/dotnet/dotnet", "/usr/local/bin/dotnet", "/opt/dotnet/dotnet"}
+}
+
+func mcsPaths() []string {
+	return []string{"/usr/bin/mcs", "/usr/local/bin/mcs"}
 }
 
 // hints is the environment that has the compiler's step print the hints for the program.

@@ -88,7 +88,7 @@ func all() []language {
 			wrong: "using System;\n\nFoo();\n", wrongPlace: "main.cs:3:1: The name `Foo' does not exist in the current context [CS0103]",
 			wrongFirst: "int a = 1; Foo();\n", firstPlace: "main.cs:1:12: The name `Foo' does not exist in the current context [CS0103]",
 			crash: "using System;\nthrow new Exception(\"über\");\n", crashType: "System.Exception", crashText: "über", crashExit: 1, crashStack: "Program.Main (System.String[] args) (main.cs:2)",
-			oneMissing: "mcs",
+			oneMissing: "compiler",
 		},
 	}
 }

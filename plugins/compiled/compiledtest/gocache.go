@@ -13,7 +13,7 @@ import (
 // GoCommand is the go command of this host.
 func GoCommand(t testing.TB) string {
 	t.Helper()
-	return tools(t, golang.Runtime{})["go"]
+	return Host{}.tools(t, golang.Runtime{})["go"]
 }
 
 // GoCache returns a build cache with what tests need of Go's standard library. It is

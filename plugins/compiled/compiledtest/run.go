@@ -28,6 +28,8 @@ type Outcome struct {
 type Host struct {
 	Root, OutDir, CacheDir string
 	Env                    []string // added to the plan's
+	// Tools are paths of tools that are not at their usual places; one that is "" is as if it were not there.
+	Tools map[string]string
 }
 
 // NewHost returns a host with directories of its own. In short mode the test is skipped:
@@ -59,7 +61,7 @@ func Project(entry string, files map[string]string, args ...string) plugins.Plan
 func (h Host) Run(t testing.TB, runtime plugins.Runtime, req plugins.PlanRequest, stdin string) Outcome {
 	t.Helper()
 	req.Dir, req.Root, req.OutDir, req.CacheDir = t.TempDir(), h.Root, h.OutDir, h.CacheDir
-	req.Tools = tools(t, runtime)
+	req.Tools = h.tools(t, runtime)
 	plan, err := runtime.Plan(t.Context(), req)
 	if err != nil {
 		t.Fatalf("planning: %v", err)
@@ -120,7 +122,7 @@ func (h Host) command(t testing.TB, argv []string, stdin string, env ...map[stri
 }
 
 // tools are where the toolchain is on this host.
-func tools(t testing.TB, runtime plugins.Runtime) map[string]string {
+func (h Host) tools(t testing.TB, runtime plugins.Runtime) map[string]string {
 	t.Helper()
 	info, err := runtime.Describe(t.Context())
 	if err != nil {
@@ -128,6 +130,12 @@ func tools(t testing.TB, runtime plugins.Runtime) map[string]string {
 	}
 	found := map[string]string{}
 	for _, tool := range info.Tools {
+		if path, ok := h.Tools[tool.Name]; ok {
+			if path != "" {
+				found[tool.Name] = path
+			}
+			continue
+		}
 		for _, path := range tool.Paths {
 			if _, err := os.Stat(path); err == nil {
 				found[tool.Name] = path
