@@ -1,5 +1,5 @@
-# csharp-basic runs C#: snippets and projects, compiled and run by the Mono of the host
-# (Debian's mono-mcs).
+# csharp-basic runs C#: snippets and projects, compiled and run by the .NET SDK of the
+# host, or by its Mono (Debian's mono-mcs).
 # Commands work in it too.
 
 template "csharp-basic" {

@@ -39,5 +39,5 @@ fi
 printf '{"runtimeOptions":{"framework":{"name":"Microsoft.NETCore.App","version":"%s.0"}%s}}\n' "$release" "$invariant" >"$out/main.runtimeconfig.json" || exit
 
 # The compiler asks for the garbage collector of a server, which takes a heap for each processor.
-export COMPlus_gcServer=0 COMPlus_EnableDiagnostics=0 DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
+export COMPlus_gcServer=0 DOTNET_gcServer=0 COMPlus_EnableDiagnostics=0 DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1
 "$dotnet" exec "$csc" -noconfig -nostdlib -utf8output -deterministic -define:SYSTEM_NET_HTTP -out:"$out/main.dll" "$@"

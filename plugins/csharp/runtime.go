@@ -106,9 +106,13 @@ func planDotnet(plan *plugins.Plan, req plugins.PlanRequest, rest []string) {
 	}}
 	plan.Argv = append(program, req.Args...)
 	// Without its sockets for debuggers .NET starts sooner, and leaves no files in /tmp.
-	plan.Env = map[string]string{"COMPlus_EnableDiagnostics": "0"}
-	if req.MemoryLimit > 0 {
-		plan.Env["COMPlus_GCHeapHardLimit"] = fmt.Sprintf("%x", int64(req.MemoryLimit)/10*6)
+	// .NET Core knows its settings by the first prefix, .NET by the second.
+	plan.Env = map[string]string{}
+	for _, prefix := range []string{"COMPlus_", "DOTNET_"} {
+		plan.Env[prefix+"EnableDiagnostics"] = "0"
+		if req.MemoryLimit > 0 {
+			plan.Env[prefix+"GCHeapHardLimit"] = fmt.Sprintf("%x", int64(req.MemoryLimit)/10*6)
+		}
 	}
 }
 
