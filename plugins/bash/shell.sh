@@ -46,6 +46,7 @@ __yurt_next() {
     IFS= builtin read -r line <"${file%%'"'*}"
   fi
   builtin printf '%s %d\n' "$__yurt_id" "$__yurt_count" >|"$__yurt_state/running"
+  [[ ! -s $__yurt_state/missing ]] || >|"$__yurt_state/missing"
   __yurt_prepare "$line"
 }
 
@@ -151,6 +152,8 @@ __yurt_after() {
     __yurt_stop=''
   elif (( __yurt_code == 1 || __yurt_code == 2 )); then
     __yurt_syntax
+  elif (( __yurt_code == 127 )); then
+    __yurt_missing
   fi
   for item in "${__yurt_restore[@]}"; do
     builtin eval "${item/#declare /declare -g }"
@@ -177,14 +180,32 @@ __yurt_syntax() {
   [[ -f $__yurt_state/cell ]] || return 0
   said=$("$BASH" -n "$__yurt_state/cell" 2>&1) && return
   (( $? == __yurt_crash )) && said='cell: the code is nested deeper than Bash can parse'
-  said=${said%%$'\n'*}
-  said=${said#"$__yurt_state/"}
+  __yurt_error SyntaxError "${said%%$'\n'*}"
+}
+
+# __yurt_error makes the envelope of an error of that type from what Bash says of it.
+__yurt_error() {
+  local said=${2#"$__yurt_state/"} line place=''
   said=${said//'\'/'\\'}
   said=${said//'"'/'\"'}
   said=${said//[[:cntrl:]]/ }
-  local line=${said#cell: line } place=''
+  line=${said#cell: line }
   [[ $line != "$said" ]] && place="\"cell:${line%%:*}\""
-  envelope="{\"error\":{\"type\":\"SyntaxError\",\"message\":\"$said\",\"stacktrace\":[$place]}}"
+  envelope="{\"error\":{\"type\":\"$1\",\"message\":\"$said\",\"stacktrace\":[$place]}}"
+}
+
+# __yurt_missing makes an error of a command that is not there, where the code ended with one.
+__yurt_missing() {
+  local said
+  [[ -s $__yurt_state/missing ]] && IFS= builtin read -r said <"$__yurt_state/missing" && __yurt_error BashError "$said"
+}
+
+# Bash calls this, in a process of its own, for a command that is not there.
+command_not_found_handle() {
+  local said="${BASH_SOURCE[1]#"$__yurt_state/"}: line ${BASH_LINENO[0]}: ${1//$'\n'/ }: command not found"
+  builtin printf '%s\n' "$said" >&2
+  { builtin printf '%s\n' "$said" >|"$__yurt_state/missing"; } 2>/dev/null
+  return 127
 }
 
 # __yurt_interrupted has the code that runs end, whatever functions it is in.
@@ -218,7 +239,7 @@ builtin trap __yurt_interrupted INT
 builtin trap '__yurt_failed "$?"' ERR
 builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
 builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
-  __yurt_after __yurt_bearable __yurt_syntax __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse
+  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse
 # This condition is false, but for a shell that runs no commands any more (set -n): there all
 # commands count as successful, and the shell comes to the end of this file.
 until ((0)); do

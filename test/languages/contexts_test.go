@@ -1,0 +1,32 @@
+//go:build long
+
+package languages
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestContexts runs what notebooks hold, cell by cell, in contexts.
+func TestContexts(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.Transient = true
+	e := rig.Start(t, config)
+	for language, file := range caseFiles(t, "contexts") {
+		t.Run(language, func(t *testing.T) {
+			s := create(t, e, templateOf(t, language))
+			for i, c := range readCases(t, file) {
+				t.Run(c.name, func(t *testing.T) {
+					name := fmt.Sprintf("case-%d", i)
+					c.try(t, e, s, language, name)
+					if err := e.RemoveContext(t.Context(), s, name, language); err != nil {
+						t.Errorf("removing the context: %v", err)
+					}
+				})
+			}
+		})
+	}
+}
