@@ -68,12 +68,12 @@ type inspectBody struct {
 type (
 	completeInput struct {
 		SessionParams
-		Name string `path:"name" example:"default"`
+		Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
 		jsonBody[questionBody]
 	}
 	inspectInput struct {
 		SessionParams
-		Name string `path:"name" example:"default"`
+		Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
 		jsonBody[inspectBody]
 	}
 	completeOutput struct{ Body yurt.Completion }
