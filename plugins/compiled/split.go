@@ -206,7 +206,7 @@ func words(text string) []string {
 // Java and C# write it: a type, a name, parameters and a block.
 func (p Piece) DefinesFunction() bool {
 	before, _, ok := strings.Cut(p.Head, "(")
-	if !ok || len(p.Head) == len(p.Text) || strings.ContainsAny(before, "=.!+-/%|^?\"'") {
+	if !ok || len(p.Head) == len(p.Text) || strings.ContainsAny(before, "=.!+-/%|^?\"'") || strings.Contains(before, "<<") {
 		return false
 	}
 	if p.Is("if", "for", "foreach", "while", "do", "switch", "try", "else", "return", "catch", "case", "using", "lock", "new", "throw", "delete", "goto", "fixed", "synchronized") {

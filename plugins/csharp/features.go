@@ -11,6 +11,9 @@ import (
 // maxHints bounds the hints of one program: each is a line of the compiler's output.
 const maxHints = 64
 
+// functionsWithin says of a line what only an error of syntax there means.
+const functionsWithin = "functions within functions are C# 7"
+
 // hintPrefix starts a line that names a feature which Mono's compiler lacks.
 const hintPrefix = "hint: "
 
@@ -33,7 +36,7 @@ func features() []feature {
 		{`\?\?=`, "the operator ??= is C# 8"},
 		{`\bawait\s+foreach\b|\bIAsyncEnumerable\b`, "asynchronous streams are C# 8"},
 		{`\bis\s+(?:\w+\s*)?\{`, "property patterns are C# 8"},
-		{`^\s*static\s+(?:async\s+)?[\w<>\[\],]+\s+\w+\s*\(`, "static local functions are C# 8"},
+		{`^\s*case\s+(?:[\w.<>\[\]]+\s+\w+|.*\bwhen\b.*)\s*(?::|when\b)`, "patterns in switch statements are C# 7"},
 		{`\binterface\b.*\)\s*=>`, "default members of interfaces are C# 8"},
 		{`\bis\s+(?:not\b|[<>])|\b(?:and|or)\s+(?:[<>]|not\b|\w+\s*=>)`, "combined and relational patterns are C# 9"},
 		{`=\s*new\s*\(`, "new without a type is C# 9"},
@@ -48,6 +51,7 @@ func features() []feature {
 		{`=\s*\[`, "collection expressions are C# 12"},
 		{`\bSystem\.Text\.Json\b|\bJsonSerializer\b`, "System.Text.Json is a library of .NET"},
 		{`\.(?:Chunk|MaxBy|MinBy|DistinctBy|TakeLast|SkipLast|Order|Index|AggregateBy|CountBy)\s*\(`, "this method came with .NET after 4.8"},
+		{`^\s*(?:static\s+|async\s+)*[\w<>\[\],.?]+\s+\w+\s*(?:<[\w,\s]+>)?\([^;]*\)\s*(?:=>|\{|$)`, functionsWithin},
 	} {
 		list = append(list, feature{regexp.MustCompile(f[0]), f[1]})
 	}
@@ -81,7 +85,7 @@ func hintsOf(name, code string) []string {
 }
 
 func hint(name string, line int, says string) string {
-	return fmt.Sprintf("%s%s(%d): %s; this sandbox has Mono's mcs, which knows C# 7: write it in C# 7", hintPrefix, name, line, says)
+	return fmt.Sprintf("%s%s(%d): %s; this sandbox has Mono's mcs, which knows C# 6 and parts of C# 7: write it without, or use a .NET SDK", hintPrefix, name, line, says)
 }
 
 // hintFor returns the hint for the line of a diagnostic, or for the one before it, of which
@@ -92,7 +96,7 @@ func hintFor(lines []string, list []compiled.Diagnostic) string {
 		for _, line := range []int{d.Line, d.Line - 1} {
 			for _, text := range lines {
 				says, ok := strings.CutPrefix(text, fmt.Sprintf("%s%s(%d): ", hintPrefix, file, line))
-				if ok {
+				if ok && (!strings.HasPrefix(says, functionsWithin) || strings.HasSuffix(d.Message, "[CS1525]")) {
 					return says
 				}
 			}

@@ -72,14 +72,28 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 		}
 		slices.Sort(sources[1:])
 	}
+	if needsEntry(req) {
+		plan.Files = append(plan.Files, plugins.File{Path: "entry.cs", Data: []byte(entry), Mode: 0o644})
+		sources = append(sources, path.Join(req.Dir, "entry.cs"))
+	}
 	// In the stack of an exception, a snippet has no directory.
 	flags := []string{"-nologo", "-warn:0", "-unsafe", "-langversion:latest", "-codepage:65001", "-pathmap:" + req.Dir + "=."}
 	if req.Tools["dotnet"] != "" {
 		planDotnet(&plan, req, slices.Concat(flags, sources))
 	} else {
-		planMono(&plan, req, slices.Concat(flags, sources))
+		files, copies := replaced(req, sources)
+		plan.Files = append(plan.Files, files...)
+		planMono(&plan, req, slices.Concat(flags, copies))
 	}
 	return plan, nil
+}
+
+// needsEntry reports whether the program has an asynchronous main method, of its own or of [wrap]'s making.
+func needsEntry(req plugins.PlanRequest) bool {
+	if req.Entry == "" {
+		return asyncMain.MatchString(wrap(req.Code))
+	}
+	return slices.ContainsFunc(req.Files, func(f plugins.File) bool { return path.Ext(f.Path) == ".cs" && asyncMain.Match(f.Data) })
 }
 
 func planMono(plan *plugins.Plan, req plugins.PlanRequest, rest []string) {

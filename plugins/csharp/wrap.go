@@ -19,9 +19,13 @@ const usual = "using System; using System.Collections.Generic; using System.IO; 
 
 const httpSymbol = "SYSTEM_NET_HTTP"
 
+// monoSymbol is defined where Mono compiles: it knows no functions within functions, and no main method that waits.
+const monoSymbol = "YURT_MONO"
+
 // wrap makes a program of a snippet, which may have a Main method. What the compiler says has the
 // lines of the snippet.
 func wrap(code string) string {
+	code = withoutSeparators(code)
 	blank := compiled.Blank(code, compiled.Dialect{Verbatim: true})
 	if compiled.HasFunction(blank, "Main") {
 		first := fmt.Sprintf("#line 1 %q\n", snippet)
@@ -30,40 +34,85 @@ func wrap(code string) string {
 		}
 		return usual + first + code
 	}
-	var usings, types, methods, body strings.Builder
-	var async, result bool
+	var p parts
 	at := 0
 	for _, piece := range (compiled.Splitter{}).Split(code, blank) {
-		to, text := &body, blank[at:at+len(piece.Text)]
+		p.add(piece, blank[at:at+len(piece.Text)])
 		at += len(piece.Text)
-		switch {
-		case piece.Is("using") && !strings.Contains(piece.Head, "("):
-			to = &usings
-		case declaresType(piece):
-			to = &types
-		case piece.Is("static") && piece.DefinesFunction():
-			to = &methods
-		default:
-			async = async || awaits.MatchString(text)
-			result = result || returns.MatchString(text) && !piece.DefinesFunction() && !functions.MatchString(text)
-		}
-		fmt.Fprintf(to, "#line %d \"%s\"\n%s\n", piece.Line, snippet, piece.Indented())
 	}
-	return usual + usings.String() + types.String() + "static class Program {\n" + methods.String() +
-		mainOf(body.String(), async, result) + "}\n"
+	return usual + p.usings.String() + p.types.String() + "static class Program {\n" + p.methods.String() + p.main() + "}\n"
 }
 
-// mainOf is the main method of statements, which may wait for tasks and give the exit code.
-func mainOf(body string, async, result bool) string {
-	switch {
-	case async && result:
-		return "static async Task<int> Main(string[] args) {\n" + body + "return 0;\n}"
-	case async:
-		return "static async Task Main(string[] args) {\n" + body + "}"
-	case result:
-		return "static int Main(string[] args) {\n" + body + "return 0;\n}"
+// parts are those of the program that a snippet becomes.
+type parts struct {
+	usings, types, methods, body strings.Builder
+	async, result                bool // whether the statements wait for tasks, and give the exit code
+}
+
+// add adds a piece of the snippet; blank is its text without comments and literals.
+func (p *parts) add(piece compiled.Piece, blank string) {
+	line := fmt.Sprintf("#line %d \"%s\"\n", piece.Line, snippet)
+	text := line + piece.Indented() + "\n"
+	switch isFunction := function.MatchString(blank) && !piece.Is(statements()...); {
+	case piece.Is("using") && !strings.Contains(piece.Head, "("):
+		p.usings.WriteString(text)
+	case declaresType(piece):
+		p.types.WriteString(text)
+	case isFunction && piece.Is("static"):
+		p.methods.WriteString(text)
+	case isFunction:
+		p.methods.WriteString("#if " + monoSymbol + "\nstatic\n" + text + "#endif\n")
+		p.body.WriteString("#if !" + monoSymbol + "\n" + text + "#endif\n")
 	default:
-		return "static void Main(string[] args) {\n" + body + "}"
+		// A value in a string, $"{await f()}", is not in the blank.
+		p.async = p.async || awaits.MatchString(blank) || strings.Contains(piece.Text, `$"`) && awaits.MatchString(piece.Text)
+		p.result = p.result || returns.MatchString(blank) && !functions.MatchString(blank)
+		p.body.WriteString(text)
+	}
+}
+
+// main is the main method of the statements.
+func (p *parts) main() string {
+	kind, task, end := "void", "Task", ""
+	if p.result {
+		kind, task, end = "int", "Task<int>", "return 0;\n"
+	}
+	statements := p.body.String() + end + "}"
+	if !p.async {
+		return "static " + kind + " Main(string[] args) {\n" + statements
+	}
+	return "static async " + task + " Main(string[] args) {\n" + statements
+}
+
+// entry is the main method for Mono of a program whose own is asynchronous.
+const entry = `#if ` + monoSymbol + `
+static class YurtEntry {
+	static int Main(string[] args) {
+		var all = System.Reflection.BindingFlags.Static | System.Reflection.BindingFlags.Public | System.Reflection.BindingFlags.NonPublic | System.Reflection.BindingFlags.DeclaredOnly;
+		foreach (var type in typeof(YurtEntry).Assembly.GetTypes())
+			foreach (var method in type.GetMethods(all)) {
+				if (method.Name != "Main" || !typeof(System.Threading.Tasks.Task).IsAssignableFrom(method.ReturnType)) continue;
+				var task = (System.Threading.Tasks.Task)method.Invoke(null, method.GetParameters().Length == 0 ? null : new object[] { args });
+				task.GetAwaiter().GetResult();
+				var number = task as System.Threading.Tasks.Task<int>;
+				return number == null ? 0 : number.Result;
+			}
+		return 0;
+	}
+}
+#endif
+`
+
+// asyncMain finds a main method that Mono does not take for one.
+var asyncMain = regexp.MustCompile(`\basync\s+(?:System\.Threading\.Tasks\.)?Task\s*(?:<\s*int\s*>)?\s+Main\s*\(`)
+
+// function finds the definition of a function, with a block or an expression.
+var function = regexp.MustCompile(`^\s*(?:(?:static|async|unsafe|extern|public|private|internal)\s+)*(?:[\w.]+(?:<[^=;(){}]*>)?|\([\w\s,<>\[\].?]+\))(?:\[,*\]|\?)*\s+\w+\s*(?:<[\w,\s]+>)?\s*\([^;{}]*\)\s*(?:where\s[^{;=]*)?(?:=>|\{)`)
+
+// statements are words that begin no definition of a function.
+func statements() []string {
+	return []string{
+		"if", "for", "foreach", "while", "do", "switch", "try", "else", "return", "catch", "case", "using", "lock", "new", "throw", "goto", "fixed", "await", "yield", "checked", "unchecked",
 	}
 }
 

@@ -1,0 +1,36 @@
+//go:build long
+
+package languages
+
+import (
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
+	"github.com/yurtrun/yurt/plugins/golang"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestPrograms runs programs as they are written for tasks: with standard input, several files, collections, concurrency,
+// errors and exit codes.
+func TestPrograms(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	cache := compiledtest.GoCache(t)
+	config := rig.Config(t, rig.Build(t))
+	config.Transient = true
+	config.HostPaths = append(yurt.OfferedHostPaths(), cache)
+	e := rig.Start(t, config)
+	for language, file := range caseFiles(t, "programs") {
+		t.Run(language, func(t *testing.T) {
+			template := templateOf(t, language)
+			if language == "go" {
+				template.RootFS.HostPaths = append(template.RootFS.HostPaths, cache)
+				template.Env[golang.CacheEnv] = cache
+			}
+			s := create(t, e, template)
+			for _, c := range readCases(t, file) {
+				t.Run(c.name, func(t *testing.T) { c.try(t, e, s, language, "") })
+			}
+		})
+	}
+}
