@@ -118,7 +118,7 @@ func planDotnet(plan *plugins.Plan, req plugins.PlanRequest, rest []string) {
 		Argv: slices.Concat([]string{"/bin/sh", path.Join(req.Dir, "dotnet.sh"), req.Tools["dotnet"], mcs, req.OutDir, "-debug"}, rest),
 		Env:  env,
 	}}
-	plan.Argv = append(program, req.Args...)
+	plan.Argv = slices.Concat(program, req.Args)
 	// Without its sockets for debuggers .NET starts sooner, and leaves no files in /tmp.
 	// .NET Core knows its settings by the first prefix, .NET by the second.
 	plan.Env = map[string]string{}
