@@ -1,6 +1,7 @@
 package java
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -30,9 +31,16 @@ func (p program) main() string {
 	return p.packageName + "." + p.mainClass
 }
 
+// imports are those that JShell begins with.
+const imports = "import java.io.*; import java.math.*; import java.net.*; import java.nio.file.*; import java.util.*; " +
+	"import java.util.concurrent.*; import java.util.function.*; import java.util.regex.*; import java.util.stream.*; "
+
 // wrap makes a program of a snippet. A file with a class that has a main method is
 // one; methods without a class, main among them, get a class; all else is the body of
 // main. Imports stay in front, and lines stay what they are.
+//
+// A snippet has the imports of JShell too. One that imports another whole package has its own
+// alone: a name that is in both would be ambiguous.
 func wrap(code string) program {
 	o := survey(code)
 	if o.mainMethod || o.types > 0 && o.others == 0 {
@@ -42,11 +50,26 @@ func wrap(code string) program {
 	if o.mainOutside {
 		open, end = "public class Main {", "\n}\n"
 	}
+	if onlyKnownPackages(code[:o.header]) {
+		open = imports + open
+	}
 	return program{
 		code:        code[:o.header] + open + code[o.header:] + end,
 		packageName: packageOf(code), class: defaultClass, mainClass: defaultClass,
 		inserted: compiled.Inserted(defaultClass+".java", code[:o.header], open),
 	}
+}
+
+var wholePackage = regexp.MustCompile(`import\s+[\w.]+\.\*\s*;`)
+
+// onlyKnownPackages reports whether the header imports no whole package but those of imports.
+func onlyKnownPackages(header string) bool {
+	for _, each := range wholePackage.FindAllString(header, -1) {
+		if !strings.Contains(imports, strings.Join(strings.Fields(each), " ")) {
+			return false
+		}
+	}
+	return true
 }
 
 // outline is what there is at the top level of a file.
