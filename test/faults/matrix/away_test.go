@@ -39,6 +39,9 @@ func TestMatrixAway(t *testing.T) {
 func clientAway(t *testing.T, a *arena, l *load) {
 	client := a.Nomad.Clients[1]
 	before := a.allocationsOfKept(t, client)
+	rig.Eventually(t, "Nomad knows that the slots of the node run", func() bool {
+		return len(a.slotsOn(t, client.Node, nomad.AllocClientStatusPending)) == 0
+	})
 	if err := client.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +120,7 @@ func clientAndExecutorAway(t *testing.T, a *arena, l *load) {
 	}
 	rig.Kill(t, executor)
 	rig.Eventually(t, "the sessions of the node have failed", func() bool { return a.keptOn(t, l, client.Node) == 0 })
-	rig.Eventually(t, "no slot of the node is left in Nomad", func() bool { return len(a.slotsOn(t, client.Node)) == 0 })
+	rig.Eventually(t, "no slot of the node is left in Nomad", func() bool { return len(a.slotsOn(t, client.Node, "")) == 0 })
 	l.wantPlaced(unpooled, yurt.PlacementCold, 1)
 	a.wantPoolWhole(t, l)
 	time.Sleep(time.Until(back))
@@ -171,8 +174,9 @@ func (a *arena) keptOn(t *testing.T, l *load, node string) int {
 	return live
 }
 
-// slotsOn lists the warm slots that Nomad has on the node and does not stop.
-func (a *arena) slotsOn(t *testing.T, node string) []string {
+// slotsOn lists the warm slots that Nomad has on the node and does not stop: those with a status, or
+// for "" all that are not lost.
+func (a *arena) slotsOn(t *testing.T, node, status string) []string {
 	t.Helper()
 	allocs, _, err := a.Nomad.API.Allocations().List(&nomad.QueryOptions{Filter: `JobID matches "^yurt-warm_" and DesiredStatus == "run"`})
 	if err != nil {
@@ -180,7 +184,8 @@ func (a *arena) slotsOn(t *testing.T, node string) []string {
 	}
 	var ids []string
 	for _, alloc := range allocs {
-		if alloc.NodeName == node && alloc.ClientStatus != nomad.AllocClientStatusLost {
+		lost := alloc.ClientStatus == nomad.AllocClientStatusLost
+		if alloc.NodeName == node && (alloc.ClientStatus == status || status == "" && !lost) {
 			ids = append(ids, alloc.JobID)
 		}
 	}
