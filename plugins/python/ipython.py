@@ -25,6 +25,11 @@ SETTINGS = "/tmp/.ipython"
 INLINE = "module://matplotlib_inline.backend_inline"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 RULE = re.compile(r"-+\s*")
+TEXT = "text/plain"
+NUMBERS = frozenset((int, float, bool, complex))  # types that are shown as text alone
+NAME = re.compile(r"[A-Za-z_]\w*")
+MARKS = re.compile("[?!#%$]")  # of magics, commands and help
+PROMPTS = frozenset(("In", "Out"))
 # The parts of the interpreter that a shell changes when it is made.
 OF_SYS = "ps1", "ps2", "ps3", "displayhook", "excepthook", "breakpointhook"
 
@@ -117,6 +122,15 @@ def shell_class():
         def finish_displayhook(self):
             pass
 
+        def quiet(self):
+            inputs = self.shell.history_manager.input_hist_parsed
+            return bool(inputs) and ";" in inputs[-1] and super().quiet()
+
+        def compute_format_data(self, result):
+            if type(result) in NUMBERS and shown_as_text(self.shell.display_formatter, result):
+                return {TEXT: self.shell.display_formatter.formatters[TEXT](result)}, {}
+            return super().compute_format_data(result)
+
     class Publisher(DisplayPublisher):
         """Shows the values that display() is given."""
 
@@ -138,6 +152,7 @@ def shell_class():
 
         displayhook_class, display_pub_class = Type(Hook), Type(Publisher)
         kernel = None
+        stock = None  # the transformers without the user's own
         failed = None  # the traceback of the error that was shown last
         interrupted = False  # code that awaits was interrupted, and says so by a cancellation
 
@@ -148,6 +163,14 @@ def shell_class():
 
         def init_virtualenv(self):
             pass
+
+        def transform_cell(self, raw_cell):
+            return raw_cell + "\n" if plain_python(self, raw_cell) else super().transform_cell(raw_cell)
+
+        def should_run_async(self, raw_cell, *, transformed_cell=None, **options):
+            if transformed_cell is not None and "await" not in transformed_cell and "async" not in transformed_cell:
+                return False
+            return super().should_run_async(raw_cell, transformed_cell=transformed_cell, **options)
 
         def init_hooks(self):
             super().init_hooks()
@@ -200,7 +223,45 @@ def make(directory):
     shell.kernel = types.SimpleNamespace(shell=shell)
     shell.loop_runner = finish
     shell.extension_manager.load_extension("storemagic")
+    shell.stock = transformers(shell)
     return shell
+
+
+def transformers(shell):
+    """The functions that transform a cell, one kind after the other."""
+    manager, lines = shell.input_transformer_manager, shell.prefilter_manager
+    kinds = manager.cleanup_transforms, manager.line_transforms, manager.token_transformers, shell.input_transformers_post
+    return [list(kind) for kind in kinds + (lines.transformers, lines.checkers, lines.handlers)]
+
+
+def plain_python(shell, source):
+    """Whether no transformer of IPython's would change the source: it is one expression in one line, and
+    begins with a name that has a value, or with none."""
+    if host is None or not host.expression_at_most(source) or source[0] == "." or MARKS.search(source):
+        return False
+    if shell.stock != transformers(shell) or shell.autocall:
+        return False
+    name = NAME.match(source)
+    if name is None:
+        return True
+    if name[0] in PROMPTS or source[name.end() : name.end() + 1] == ".":
+        return False
+    value = shell.user_ns.get(name[0], shell)
+    if value is shell:
+        return hasattr(builtins, name[0])
+    from IPython.core.autocall import IPyAutocall
+    from IPython.core.macro import Macro
+
+    return not isinstance(value, (IPyAutocall, Macro))
+
+
+def shown_as_text(formatter, number):
+    """Whether IPython's own formatter shows the number, and no function that the user has set for its type."""
+    kind = type(number)
+    others = [formatter.ipython_display_formatter, formatter.mimebundle_formatter]
+    others += [each for name, each in formatter.formatters.items() if name != TEXT]
+    deferred = kind.__module__, kind.__name__
+    return not any(kind in each.type_printers or deferred in each.deferred_printers or id(number) in each.singleton_printers for each in others)
 
 
 def finish(coroutine):

@@ -127,7 +127,7 @@ func (c testCase) try(t *testing.T, e *executor.Executor, sandbox, language, con
 }
 
 // compare returns in what a result differs from what it must be.
-func (c testCell) compare(r *yurt.Result) []string {
+func (c *testCell) compare(r *yurt.Result) []string {
 	var problems []string
 	differs := func(what, got, want string) {
 		if got != want {
