@@ -43,7 +43,7 @@ func replaced(req plugins.PlanRequest, sources []string) (files []plugins.File, 
 		for i, s := range list {
 			if s == source {
 				copied := fmt.Sprintf("source%d.cs", i)
-				files = append(files, plugins.File{Path: copied, Data: []byte(fmt.Sprintf("#line 1 \"%s\"\n", source) + plain), Mode: 0o644})
+				files = append(files, plugins.File{Path: copied, Data: []byte(`#line 1 "` + source + "\"\n" + plain), Mode: 0o644})
 				list[i] = path.Join(req.Dir, copied)
 			}
 		}

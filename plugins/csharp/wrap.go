@@ -51,7 +51,7 @@ type parts struct {
 
 // add adds a piece of the snippet; blank is its text without comments and literals.
 func (p *parts) add(piece compiled.Piece, blank string) {
-	line := fmt.Sprintf("#line %d \"%s\"\n", piece.Line, snippet)
+	line := fmt.Sprintf("#line %d ", piece.Line) + `"` + snippet + "\"\n"
 	text := line + piece.Indented() + "\n"
 	switch isFunction := function.MatchString(blank) && !piece.Is(statements()...); {
 	case piece.Is("using") && !strings.Contains(piece.Head, "("):
