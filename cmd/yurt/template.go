@@ -17,6 +17,7 @@ func newTemplateCommand(a *app) *cobra.Command {
 		newTemplateListCommand(a),
 		newTemplateShowCommand(a),
 		newTemplatePushCommand(a),
+		newTemplatePrepareCommand(a),
 		newTemplateRmCommand(a),
 	)
 	a.addServerFlag(cmd)

@@ -56,7 +56,14 @@ type (
 	templateInput struct {
 		ID string `path:"id" doc:"Name of the template." example:"python-basic"`
 	}
-	templateOutput      struct{ Body yurt.Template }
+	templateOutput struct{ Body yurt.Template }
+	prepareInput   struct {
+		ID     string `path:"id" doc:"Name of the template." example:"python-basic"`
+		Accept string `header:"Accept" hidden:"true"`
+	}
+	preparedNodes struct {
+		Nodes []string `json:"nodes" doc:"The nodes that have the template's image and packages, by name."`
+	}
 	listTemplatesOutput struct{ Body templateList }
 	templateList        struct {
 		Templates []yurt.Template `json:"templates"`
@@ -105,6 +112,12 @@ func (a *API) registerTemplates() {
 		Description: "All of them or none." + howTemplates,
 		Responses:   a.templateResponses("200", "The templates, or with `Accept: text/event-stream` how it goes.", schemaOf[templateList](a, "Templates")),
 	}, a.pushTemplates)
+	register(a, huma.Operation{
+		OperationID: "prepare-template", Method: http.MethodPost, Path: templatePath + "/prepare",
+		Summary: "Install the packages of a template", Tags: []string{tagTemplates},
+		Description: "On each node that can run the template: pulls its image, and installs its `dependencies`. Without this a node does so when the first session needs them. `Accept: text/event-stream` shows how it goes. A node that fails does not stop the others, and the error names it.",
+		Responses:   a.templateResponses("200", "The nodes, or with `Accept: text/event-stream` how it goes.", schemaOf[preparedNodes](a, "PreparedNodes")),
+	}, a.prepareTemplate)
 	a.documentTemplateBodies()
 	register(a, huma.Operation{
 		OperationID: "list-runtimes", Method: http.MethodGet, Path: "/runtimes",
@@ -160,9 +173,10 @@ func (a *API) getTemplate(ctx context.Context, in *templateInput) (*templateOutp
 // templateEvent tells how the making of a template goes.
 type templateEvent struct {
 	Seq      uint64         `json:"seq" doc:"Counts from 1; the id of the event."`
-	Type     string         `json:"type" enum:"progress,created,failed"`
+	Type     string         `json:"type" enum:"progress,created,prepared,failed"`
 	Data     string         `json:"data,omitempty" doc:"Of progress: what a package manager prints."`
 	Template *yurt.Template `json:"template,omitempty" doc:"Of created."`
+	Nodes    []string       `json:"nodes,omitempty" doc:"Of prepared: the nodes that have the template's image and packages."`
 	Problem  *problem       `json:"problem,omitempty" doc:"Of failed."`
 }
 
@@ -171,7 +185,7 @@ func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*hum
 	if err != nil {
 		return nil, err
 	}
-	return a.makeTemplates(ctx, in.Accept, []yurt.Template{parsed}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
+	return a.followTemplate(ctx, in.Accept, &templateEvent{Type: "created", Template: &parsed}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
 		t, err := a.ctl.CreateTemplate(ctx, parsed, tell)
 		return respond(http.StatusCreated, t, "Location", prefix+"/templates/"+t.Name), err
 	})
@@ -182,7 +196,7 @@ func (a *API) replaceTemplate(ctx context.Context, in *replaceTemplateInput) (*h
 	if err != nil {
 		return nil, err
 	}
-	return a.makeTemplates(ctx, in.Accept, []yurt.Template{parsed}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
+	return a.followTemplate(ctx, in.Accept, &templateEvent{Type: "created", Template: &parsed}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
 		t, err := a.ctl.ReplaceTemplate(ctx, in.ID, parsed, tell)
 		return respond(http.StatusOK, t), err
 	})
@@ -215,15 +229,24 @@ func (a *API) pushTemplates(ctx context.Context, in *pushInput) (*huma.StreamRes
 			return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "extends", "%.80q is not among the templates", name)
 		}
 	}
-	return a.makeTemplates(ctx, in.Accept, templates, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
+	return a.followTemplate(ctx, in.Accept, &templateEvent{Type: "created", Template: &templates[0]}, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
 		err := a.ctl.PushTemplates(ctx, templates, in.value.Replace, tell)
 		return respond(http.StatusOK, templateList{templates}), err
 	})
 }
 
-// makeTemplates answers with what comes of create, or, if the caller accepts events, with how it
-// goes. The last of these has the first of the templates.
-func (a *API) makeTemplates(ctx context.Context, accept string, templates []yurt.Template,
+func (a *API) prepareTemplate(ctx context.Context, in *prepareInput) (*huma.StreamResponse, error) {
+	last := &templateEvent{Type: "prepared"}
+	return a.followTemplate(ctx, in.Accept, last, func(ctx context.Context, tell func(string) error) (*huma.StreamResponse, error) {
+		nodes, err := a.ctl.PrepareTemplate(ctx, in.ID, tell)
+		last.Nodes = nodes
+		return respond(http.StatusOK, preparedNodes{orEmpty(nodes)}), err
+	})
+}
+
+// followTemplate answers with the response of create, or, if the caller accepts events, with the progress of
+// create and the last event.
+func (a *API) followTemplate(ctx context.Context, accept string, last *templateEvent,
 	create func(context.Context, func(string) error) (*huma.StreamResponse, error),
 ) (*huma.StreamResponse, error) {
 	if accept == "" || checkType(accept, []string{typeEventStream}) != nil {
@@ -250,7 +273,7 @@ func (a *API) makeTemplates(ctx context.Context, accept string, templates []yurt
 			if err != nil {
 				return send(templateEvent{Type: "failed", Problem: a.problemOf(making, err)})
 			}
-			return send(templateEvent{Type: "created", Template: &templates[0]})
+			return send(*last)
 		})
 	}}, nil
 }

@@ -75,39 +75,60 @@ func (c *Client) PushTemplates(ctx context.Context, templates []yurt.Template, r
 	return err
 }
 
-// followTemplate sends a request that makes templates, and tells how it goes.
+// PrepareTemplate has each node that can run the template pull its image and install its packages,
+// and returns the names of these nodes. Without this a node does so when the first session needs them. Tell
+// is called with the output of the package managers, or, of several nodes, when each is ready. It takes minutes for large
+// packages. A node that fails does not stop the others, and the error names it.
+func (c *Client) PrepareTemplate(ctx context.Context, name string, tell func(string) error) ([]string, error) {
+	last, err := c.templateEvents(ctx, call{method: http.MethodPost, path: apiPrefix + "/templates/" + segment(name) + "/prepare", header: http.Header{}}, tell)
+	return last.Nodes, err
+}
+
+// templateEvent is an event of a request about templates.
+type templateEvent struct {
+	Type     string         `json:"type"`
+	Data     string         `json:"data"`
+	Template *yurt.Template `json:"template"`
+	Nodes    []string       `json:"nodes"`
+	Problem  *problem       `json:"problem"`
+}
+
+// followTemplate sends a request that makes templates, and tells its progress.
 func (c *Client) followTemplate(ctx context.Context, what call, tell func(string) error) (yurt.Template, error) {
+	last, err := c.templateEvents(ctx, what, tell)
+	if err != nil || last.Template == nil {
+		return yurt.Template{}, err
+	}
+	return *last.Template, nil
+}
+
+// templateEvents sends a request about templates, tells its progress, and returns its last event.
+func (c *Client) templateEvents(ctx context.Context, what call, tell func(string) error) (templateEvent, error) {
 	what.header.Set("Accept", typeEventStream)
 	resp, err := c.send(ctx, what)
 	if err != nil {
-		return yurt.Template{}, err
+		return templateEvent{}, err
 	}
-	var made *yurt.Template
+	var last templateEvent
 	err = readEvents(ctx, resp.Body, func(data []byte) (bool, error) {
-		var event struct {
-			Data     string         `json:"data"`
-			Template *yurt.Template `json:"template"`
-			Problem  *problem       `json:"problem"`
-		}
+		var event templateEvent
 		if err := json.Unmarshal(data, &event); err != nil {
 			return false, fmt.Errorf("reading how the template goes: %w", err)
 		}
-		switch made = event.Template; {
-		case event.Problem != nil:
+		switch event.Type {
+		case "failed":
 			return true, event.Problem.asError()
-		case made != nil:
-			return true, nil
-		default:
+		case "progress":
 			return false, tell(event.Data)
+		default:
+			last = event
+			return true, nil
 		}
 	})
-	if err == nil && made == nil {
-		err = yurt.Errorf(yurt.CodeUnavailable, "the connection broke while the template was made; ask whether it is there")
+	if err == nil && last.Type == "" {
+		err = yurt.Errorf(yurt.CodeUnavailable, "the connection broke before the server was done with the template; ask whether it is there")
 	}
-	if err != nil {
-		return yurt.Template{}, err
-	}
-	return *made, nil
+	return last, err
 }
 
 func templateCall(method, below string, source []byte) call {

@@ -37,6 +37,7 @@ func TestSeveral(t *testing.T) {
 		test func(*testing.T, *several)
 	}{
 		{"a controller is killed", testControllerIsKilled},
+		{"a template is prepared", testTemplateIsPrepared},
 		{"an executor moves", testExecutorMoves},
 		{"a node is drained", testNodeIsDrained},
 		{"the store is killed", testStoreIsKilled},
@@ -125,6 +126,58 @@ func testControllerIsKilled(t *testing.T, c *several) {
 		t.Errorf("it printed %q", out)
 	}
 	third.end(t, session)
+}
+
+// testTemplateIsPrepared: all nodes install a template's packages at one request, and no session waits for that.
+func testTemplateIsPrepared(t *testing.T, c *several) {
+	w := c.clients[1]
+	source := "template \"prepared\" {\n runtimes = [\"python\"]\n dependencies = { python = [\"humanize==4.9.0\"] }\n}\n"
+	if _, err := w.CreateTemplate(t.Context(), []byte(source)); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	nodes, err := w.PrepareTemplate(t.Context(), "prepared", func(text string) error { said.WriteString(text); return nil })
+	if err != nil || len(nodes) != len(c.Nomad.Clients) {
+		t.Fatalf("the nodes %q are ready, of %d; %v", nodes, len(c.Nomad.Clients), err)
+	}
+	for _, node := range nodes {
+		if !strings.Contains(said.String(), "node "+node+": ready\n") {
+			t.Errorf("the progress does not say that %s is ready: %q", node, said.String())
+		}
+	}
+	c.runsPrepared(t, w, c.runsPrepared(t, w, ""))
+	if _, err := w.PrepareTemplate(t.Context(), "there-is-none", func(string) error { return nil }); yurt.CodeOf(err) != yurt.CodeTemplateNotFound {
+		t.Errorf("preparing a template that is not there: %v", err)
+	}
+}
+
+// runsPrepared runs code that needs the package in a session, which Nomad does not place on the node that is given,
+// and returns the session's node.
+func (c *several) runsPrepared(t *testing.T, w *world, without string) string {
+	t.Helper()
+	stubs, _, err := c.Nomad.API.Nodes().List(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, stub := range stubs {
+		if _, err := c.Nomad.API.Nodes().ToggleEligibility(stub.ID, stub.Name != without, nil); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _, _ = c.Nomad.API.Nodes().ToggleEligibility(stub.ID, true, nil) }()
+	}
+	session, err := w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: "prepared"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.end(t, session)
+	e, err := w.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Code: "import humanize; print(humanize.intcomma(1000))"})
+	if err != nil || e.Result == nil || e.Result.Stdout != "1,000\n" || session.Placement.Node == without {
+		t.Fatalf("code that needs the package, on node %s: %+v, %v", session.Placement.Node, e.Result, err)
+	}
+	if _, installed := e.Result.Metrics.Phases["install"]; installed {
+		t.Errorf("node %s installed the package for the session", session.Placement.Node)
+	}
+	return session.Placement.Node
 }
 
 // testExecutorMoves: an executor that is killed and started again serves at another port.

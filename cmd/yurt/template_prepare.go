@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
+)
+
+func newTemplatePrepareCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "prepare NAME",
+		Short: "Install the packages of a template on the nodes",
+		Long: `Install the packages of a template, and pull its image, on each node that can run it. Without
+this a node does so when the first session needs them, which then waits.
+
+What the package managers print goes to standard error; of several nodes it is said when each
+is ready. A node that fails does not stop the others.`,
+		Example:           "  yurt template prepare data",
+		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
+		Args:              arguments(1, 1, "one template NAME"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.prepareTemplate(cmd.Context(), args[0]) },
+	}
+}
+
+func (a *app) prepareTemplate(ctx context.Context, name string) error {
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	wait := a.wait("waiting for the nodes to install the packages of " + name)
+	nodes, err := client.PrepareTemplate(ctx, name, func(text string) error {
+		_, err := wait.Write(a.stderr, []byte(text))
+		return err
+	})
+	wait.End()
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.printJSON(nodes)
+	}
+	a.printf("%s is ready on %s\n", name, screen.Count(len(nodes), "node", "nodes"))
+	return nil
+}
