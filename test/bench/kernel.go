@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
@@ -23,13 +24,13 @@ func pythonStateful(p *place) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	peer, err := ipykernel(p)
+	kernel, err := ipykernel(p)
 	if err != nil {
 		return nil, err
 	}
 	return []contender{
 		{name: "yurt", do: onePlusOne(p, client, session)},
-		{name: "ipykernel", do: peer},
+		{name: "ipykernel", do: func() error { return kernel("1+1", "2") }},
 	}, nil
 }
 
@@ -51,14 +52,14 @@ func pythonIPykernel(p *place) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	peer, err := ipykernel(p)
+	kernel, err := ipykernel(p)
 	if err != nil {
 		return nil, err
 	}
 	return []contender{
 		{name: "yurt", do: onePlusOne(p, client, choosing)},
 		{name: "own kernel", do: onePlusOne(p, client, session)},
-		{name: "ipykernel", do: peer},
+		{name: "ipykernel", do: func() error { return kernel("1+1", "2") }},
 	}, nil
 }
 
@@ -79,14 +80,14 @@ func pythonIPython(p *place) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	peer, err := ipykernel(p)
+	kernel, err := ipykernel(p)
 	if err != nil {
 		return nil, err
 	}
 	return []contender{
 		{name: "yurt", do: onePlusOne(p, client, shell)},
 		{name: "own kernel", do: onePlusOne(p, client, session)},
-		{name: "ipykernel", do: peer},
+		{name: "ipykernel", do: func() error { return kernel("1+1", "2") }},
 	}, nil
 }
 
@@ -101,19 +102,20 @@ func onePlusOne(p *place, client *yurtclient.Client, session string) func() erro
 	}
 }
 
-// ipykernel starts one, from a virtual environment that lasts for the next time, and
-// returns what has it say 1+1.
-func ipykernel(p *place) (func() error, error) {
+// ipykernel starts one, from a virtual environment that lasts for the next time and has the modules, and
+// returns a function that executes code in it and compares the answer.
+func ipykernel(p *place, modules ...string) (func(code, want string) error, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("looking for a place for ipykernel: %w", err)
 	}
 	venv := filepath.Join(cache, "yurt-test", "bench", "ipykernel")
 	python := filepath.Join(venv, "bin", "python")
-	if exec.CommandContext(p.ctx, python, "-c", "import ipykernel, jupyter_client").Run() != nil {
+	modules = append([]string{"ipykernel", "jupyter_client"}, modules...)
+	if exec.CommandContext(p.ctx, python, "-c", "import "+strings.Join(modules, ", ")).Run() != nil {
 		if err := errors.Join(
-			command("/usr/bin/python3", "-m", "venv", "--clear", venv),
-			command(python, "-m", "pip", "install", "--quiet", "ipykernel", "jupyter_client"),
+			command("/usr/bin/python3", "-m", "venv", venv),
+			command(python, append([]string{"-m", "pip", "install", "--quiet"}, modules...)...),
 		); err != nil {
 			return nil, err
 		}
@@ -133,11 +135,11 @@ func ipykernel(p *place) (func() error, error) {
 	}
 	p.cleanup(func() error { return errors.Join(in.Close(), cmd.Wait()) })
 	lines := bufio.NewReader(out)
-	return func() error {
-		if _, err := io.WriteString(in, "1+1\n"); err != nil {
+	return func(code, want string) error {
+		if _, err := io.WriteString(in, code+"\n"); err != nil {
 			return fmt.Errorf("asking ipykernel: %w", err)
 		}
-		if line, err := lines.ReadString('\n'); err != nil || line != "2\n" {
+		if line, err := lines.ReadString('\n'); err != nil || line != want+"\n" {
 			return fmt.Errorf("ipykernel said %q: %w", line, err)
 		}
 		return nil

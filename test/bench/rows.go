@@ -61,6 +61,10 @@ func benches() []bench {
 			name: "python-ipython", n: 200, pause: isolated, prepare: pythonIPython,
 			goal: goal{"≤ 1.2 × the own kernel", func(r Row) bool { return r.P50 <= 1.2*r.Peers["own kernel"].P50 }},
 		},
+		{
+			name: "first-plot", n: 10, prepare: firstPlot,
+			goal: goal{"p50 ≤ 150 ms", func(r Row) bool { return r.P50 <= 150 }},
+		},
 		{name: "python-ipykernel", n: 200, pause: isolated, prepare: pythonIPykernel},
 		{
 			name: "typescript-stateful", n: 200, pause: isolated, prepare: typescriptStateful,
