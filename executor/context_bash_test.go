@@ -53,7 +53,7 @@ func TestBashCellsFail(t *testing.T) {
 	}{
 		{"echo a; false", "a\n", 1},
 		{"(exit 5)", "", 5},
-		{"nosuchcommand", "", 127},
+		{"nosuchcommand | cat; false", "", 1},
 		{"set -e; echo a; false; echo b", "a\n", 1},
 		{"set -euo pipefail\ng() { (exit 3) | cat; echo g; }\nh() { g; echo h; }\nh; echo b", "", 3},
 		{"false\necho a; return 4", "a\n", 4}, // errexit does not last
@@ -63,7 +63,12 @@ func TestBashCellsFail(t *testing.T) {
 			t.Errorf("%s: exit code %d, stdout %q, error %+v, state lost %t, stderr %q", failure.code, r.ExitCode, r.Stdout, r.Error, r.StateLost, r.Stderr)
 		}
 	}
-	r := n.run("echo a\nif )", bash)
+	r := n.run("echo a; nosuchcommand", bash)
+	wantErrorType(t, r, "BashError")
+	if r.ExitCode != 127 || r.Stdout != "a\n" || r.StateLost || !strings.Contains(r.Error.Message, "line 1: nosuchcommand: command not found") {
+		t.Errorf("a command that is not there: exit code %d, stdout %q, error %+v, state lost %t", r.ExitCode, r.Stdout, r.Error, r.StateLost)
+	}
+	r = n.run("echo a\nif )", bash)
 	wantErrorType(t, r, yurt.ErrorTypeSyntax)
 	if !strings.Contains(r.Error.Message, "line 2") || r.StateLost {
 		t.Errorf("syntax error %+v, state lost %t", r.Error, r.StateLost)

@@ -36,7 +36,8 @@ time.sleep(60)
 	waitFor(t, a, left, leaving.ID, "left\n")
 	held(t, a.execute(t, right, program(`
 for where in ('/tmp', '/dev/shm', '/workspace', '/run/yurt'):
-    if os.listdir(where): got(where, os.listdir(where))
+    found = [name for name in os.listdir(where) if name != 'packages.sock'] # the node makes one of its own in each sandbox
+    if found: got(where, found)
 fails('abstract', lambda: socket.socket(socket.AF_UNIX).connect('\0found'))
 fails('port', lambda: socket.create_connection(('127.0.0.1', 8000), 1))
 for call in (libc.shmget, libc.semget, libc.msgget):

@@ -49,6 +49,16 @@ func benches() []bench {
 			name: "python-preloaded", n: 60, pause: isolated, prepare: pythonPreloaded,
 			goal: goal{"p50 ≤ 15 ms with numpy and pandas", func(r Row) bool { return r.P50 <= 15 }},
 		},
+		{name: "handler-python", n: 200, pause: isolated, prepare: handlerPython},
+		{name: "handler-node", n: 200, pause: isolated, prepare: handlerNode},
+		{name: "lambda-python", n: 200, pause: isolated, prepare: lambdaPython, goal: goal{"p50 ≤ 3 ms", func(r Row) bool { return r.P50 <= 3 }}},
+		{name: "lambda-node", n: 200, pause: isolated, prepare: lambdaNode, goal: goal{"p50 ≤ 3 ms", func(r Row) bool { return r.P50 <= 3 }}},
+	}
+}
+
+// kernelBenches are the rows about contexts.
+func kernelBenches() []bench {
+	return []bench{
 		{
 			name: "kernel-memory", n: 40, measure: kernelMemory,
 			goal: goal{"≤ 12 MB each, ≤ 3 of it a forked kernel", func(r Row) bool { return r.Value <= 12*megabyte && r.Peers[kernelAlone].Value <= 3*megabyte }},
@@ -70,10 +80,6 @@ func benches() []bench {
 			name: "typescript-stateful", n: 200, pause: isolated, prepare: typescriptStateful,
 			goal: goal{"p50 ≤ JavaScript's + 3 ms", func(r Row) bool { return r.P50 <= r.Peers["javascript"].P50+3 }},
 		},
-		{name: "handler-python", n: 200, pause: isolated, prepare: handlerPython},
-		{name: "handler-node", n: 200, pause: isolated, prepare: handlerNode},
-		{name: "lambda-python", n: 200, pause: isolated, prepare: lambdaPython, goal: goal{"p50 ≤ 3 ms", func(r Row) bool { return r.P50 <= 3 }}},
-		{name: "lambda-node", n: 200, pause: isolated, prepare: lambdaNode, goal: goal{"p50 ≤ 3 ms", func(r Row) bool { return r.P50 <= 3 }}},
 	}
 }
 

@@ -159,12 +159,15 @@ func (c *several) runsPrepared(t *testing.T, w *world, without string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, stub := range stubs {
-		if _, err := c.Nomad.API.Nodes().ToggleEligibility(stub.ID, stub.Name != without, nil); err != nil {
-			t.Fatal(err)
+	eligible := func(without string) {
+		for _, stub := range stubs {
+			if _, err := c.Nomad.API.Nodes().ToggleEligibility(stub.ID, stub.Name != without, nil); err != nil {
+				t.Error(err)
+			}
 		}
-		defer func() { _, _ = c.Nomad.API.Nodes().ToggleEligibility(stub.ID, true, nil) }()
 	}
+	eligible(without)
+	defer eligible("")
 	session, err := w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: "prepared"})
 	if err != nil {
 		t.Fatal(err)
