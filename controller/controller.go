@@ -28,6 +28,9 @@ type Config struct {
 	// LeaseTime is for how long a controller may be silent before another one that uses
 	// the same store takes over; 0 is [DefaultLeaseTime].
 	LeaseTime time.Duration
+	// ResultRetention is how long a session that has ended is remembered, with its results; 0 is
+	// [yurt.ResultRetention].
+	ResultRetention time.Duration
 	// Orphans says what becomes of sandboxes whose session the store does not know.
 	Orphans OrphanPolicy
 }
@@ -49,6 +52,7 @@ type Controller struct {
 	orphans   orphans
 
 	cancelGrace time.Duration // see CancelExecution
+	retention   time.Duration // of ended sessions
 
 	ctx       context.Context // of everything that outlives a request
 	stop      context.CancelFunc
@@ -83,8 +87,8 @@ func New(config Config) (*Controller, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
-		cancelGrace: defaultCancelGrace,
-		ctx:         ctx, stop: stop, recovered: make(chan struct{}),
+		cancelGrace: defaultCancelGrace, retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
+		ctx: ctx, stop: stop, recovered: make(chan struct{}),
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
 		reaper: newReaper(), guard: newNodeGuard(), orphans: orphans{policy: config.Orphans}, id: yurt.NewControllerID(),
 	}

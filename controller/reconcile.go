@@ -19,11 +19,29 @@ func (c *Controller) sweep(ctx context.Context, now time.Time) {
 	if err := c.reconcile(ctx); err != nil {
 		c.log.Error("comparing sessions with sandboxes", "error", err)
 	}
-	purged, err := c.store.PurgeSessions(ctx, now.Add(-yurt.ResultRetention).UTC())
+	purged, err := c.store.PurgeSessions(ctx, now.Add(-c.retention).UTC())
 	if err != nil {
 		c.log.Error("purging ended sessions", "error", err)
 	} else if purged > 0 {
 		c.log.Info("purged ended sessions", "count", purged)
+		c.shrinkStore(ctx)
+	}
+}
+
+// ShrinkStore is a [Store] whose file stays as large as it was until it is told to give back what is
+// free of it.
+type ShrinkStore interface {
+	Shrink(ctx context.Context) error
+}
+
+// shrinkStore gives back to the disk what the store does not need any more.
+func (c *Controller) shrinkStore(ctx context.Context) {
+	store, may := c.store.(ShrinkStore)
+	if !may {
+		return
+	}
+	if err := store.Shrink(ctx); err != nil {
+		c.log.Error("shrinking the store", "error", err)
 	}
 }
 

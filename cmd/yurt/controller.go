@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
 	"github.com/yurtrun/yurt/controller/consul"
 	"github.com/yurtrun/yurt/controller/nomad"
@@ -32,6 +33,7 @@ type controllerFlags struct {
 	listen, store, stateDir string
 	insecure                bool
 	orphans                 orphanFlag
+	results                 resultFlags
 	jobspec                 string
 	nomad                   nomad.Config
 	consul                  consul.Config
@@ -70,6 +72,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.store, "store", "", "where sessions are kept: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite database (default: controller.db in the state directory)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what --store does not name (default: /var/lib/yurt for root)")
 	f.orphans.add(flags)
+	f.results.add(flags)
 	f.log.add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the certificates of the authorities that nodes are trusted by (see yurt ca)")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the certificate of this controller")
@@ -128,10 +131,11 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.complete(a)); err != nil {
+	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.complete(a)); err != nil {
 		return err
 	}
 	slackenMonitor(logger)
+	limitMemory(logger)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return yurt.FieldErrorf(yurt.CodeUnavailable, "--listen", "listening on %s: %w", f.listen, err)
@@ -195,5 +199,5 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 		placer.RunPools(ctx, s.controller.PooledTemplates, s.controller.Leads)
 		return nil
 	})
-	return s, s.join(ctx, store, placer, f.orphans, !f.insecure)
+	return s, s.join(ctx, store, placer, f.orphans, f.results, !f.insecure)
 }

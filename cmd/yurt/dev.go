@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
 )
 
@@ -19,6 +20,7 @@ type devFlags struct {
 	listen  string
 	keep    bool
 	orphans orphanFlag
+	results resultFlags
 }
 
 func newDevCommand(a *app) *cobra.Command {
@@ -43,6 +45,7 @@ running, and finds them again when it is started on the same state directory.` +
 	f.add(flags)
 	flags.BoolVar(&f.keep, "keep-sessions", false, "leave the sessions running on Ctrl-C, for the next start to find again")
 	f.orphans.add(flags)
+	f.results.add(flags)
 	return cmd
 }
 
@@ -54,10 +57,11 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.complete(a)); err != nil {
+	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.complete(a)); err != nil {
 		return err
 	}
 	slackenMonitor(logger)
+	limitMemory(logger)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return yurt.Errorf(yurt.CodeUnavailable, "listening on %s: %w; is another yurt dev running? --listen 127.0.0.1:0 takes any free port", f.listen, err)
@@ -111,7 +115,7 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 		return nil, err
 	}
 	placer := local.New(localNode, node, logger)
-	if err := s.join(ctx, store, placer, f.orphans, true); err != nil {
+	if err := s.join(ctx, store, placer, f.orphans, f.results, true); err != nil {
 		return nil, err
 	}
 	if err := s.metrics.Register(placer.Metrics()); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
@@ -39,8 +40,10 @@ type apiServer struct {
 }
 
 func newAPIServer(logger *slog.Logger) *apiServer {
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return &apiServer{
-		logger: logger, metrics: prometheus.NewRegistry(),
+		logger: logger, metrics: metrics,
 		atEnd: func(context.Context) error { return nil },
 	}
 }
@@ -65,16 +68,19 @@ func (s *apiServer) openStore(ctx context.Context, where string) (_ controller.S
 }
 
 // join builds the controller and its API over a store and a placer.
-func (s *apiServer) join(ctx context.Context, store controller.Store, placer controller.Placer, orphans orphanFlag, loopbackOnly bool) error {
+func (s *apiServer) join(ctx context.Context, store controller.Store, placer controller.Placer, orphans orphanFlag, results resultFlags, loopbackOnly bool) error {
 	templates, err := hcl.Defaults()
 	if err != nil {
 		return err
 	}
-	s.controller, err = controller.New(controller.Config{
+	config := controller.Config{
 		Store: store, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
-	})
-	if err != nil {
+	}
+	if err := results.config(&config); err != nil {
+		return err
+	}
+	if s.controller, err = controller.New(config); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, s.controller.Close)

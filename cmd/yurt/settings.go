@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/sysmon"
+	"github.com/yurtrun/yurt/internal/memlimit"
 )
 
 // settingsHelp ends the help of the commands whose flags are settings.
@@ -41,6 +42,17 @@ func (a *app) readSettings(flags *pflag.FlagSet) error {
 func slackenMonitor(logger *slog.Logger) {
 	if err := sysmon.Slacken(); err != nil {
 		logger.Debug("the runtime's monitor wakes up as often as it does", "error", err)
+	}
+}
+
+// limitMemory is for servers, see [memlimit].
+func limitMemory(logger *slog.Logger) {
+	goal, err := memlimit.Set()
+	switch {
+	case err != nil:
+		logger.Warn("the memory of this process follows no limit", "error", err)
+	case goal > 0:
+		logger.Info("memory follows the limit of the cgroup", "goal", yurt.Size(goal).String())
 	}
 }
 

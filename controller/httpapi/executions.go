@@ -49,7 +49,7 @@ func (a *API) registerExecutions() {
 	register(a, huma.Operation{
 		OperationID: "get-result", Method: http.MethodGet, Path: "/sessions/{id}/result",
 		Summary: "Show the result of the latest execution", Tags: []string{tagExecutions},
-		Description: "While it runs the answer is 409 with the code `execution_running`. Results outlive their session by a day.",
+		Description: "While it runs the answer is 409 with the code `execution_running`. Results outlive their session by a day, or as long as the operator has set.",
 	}, a.getResult)
 	register(a, huma.Operation{
 		OperationID: "list-executions", Method: http.MethodGet, Path: "/sessions/{id}/executions",

@@ -34,7 +34,7 @@ func (a *API) humaConfig() huma.Config {
 			},
 			Tags: []*huma.Tag{
 				{Name: tagSessions, Description: "A session is a hold on a sandbox: for one execution (`ephemeral`) or many (`persistent`)."},
-				{Name: tagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end."},
+				{Name: tagExecutions, Description: "An execution runs code, a command or a handler in a session. It goes on when its caller leaves, and its result is kept for a day after the session's end, or as long as the operator has set."},
 				{Name: tagFiles, Description: "Files below the session's /workspace, streamed as they are."},
 				{Name: tagTemplates, Description: "A template says what the sandboxes of a session are made of."},
 				{Name: tagContainers, Description: "The sandboxes under the sessions."},

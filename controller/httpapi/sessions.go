@@ -97,7 +97,7 @@ type (
 	}
 	listSessionsOutput struct{ Body sessionList }
 	sessionList        struct {
-		Sessions   []yurt.Session `json:"sessions" doc:"Newest first; ended ones are kept for a day."`
+		Sessions   []yurt.Session `json:"sessions" doc:"Newest first; ended ones are kept for a day, or as long as the operator has set."`
 		NextCursor string         `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
 	}
 )

@@ -1,6 +1,11 @@
 package postgres
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // metrics is what a store measures.
 type metrics struct {
@@ -9,6 +14,7 @@ type metrics struct {
 	outcomes *prometheus.CounterVec // of commits whose answer was lost
 	away     *prometheus.Desc
 	conns    *prometheus.Desc
+	bytes    *prometheus.Desc
 }
 
 func newMetrics() metrics {
@@ -23,6 +29,7 @@ func newMetrics() metrics {
 			Name: "yurt_store_lost_answers_total", Help: "Commits whose answer was lost, by what became of them.",
 		}, []string{"outcome"}),
 		away:  prometheus.NewDesc("yurt_store_away", "1 while the last request found the store away.", nil, nil),
+		bytes: prometheus.NewDesc("yurt_store_bytes", "What the store takes on disk.", []string{"part"}, nil),
 		conns: prometheus.NewDesc("yurt_store_connections", "Connections to the store.", []string{"state"}, nil),
 	}
 }
@@ -34,6 +41,7 @@ func (s *Store) Describe(descs chan<- *prometheus.Desc) {
 	s.metrics.outcomes.Describe(descs)
 	descs <- s.metrics.away
 	descs <- s.metrics.conns
+	descs <- s.metrics.bytes
 }
 
 // Collect implements [prometheus.Collector].
@@ -49,4 +57,22 @@ func (s *Store) Collect(samples chan<- prometheus.Metric) {
 	stat := s.pool.Stat()
 	samples <- prometheus.MustNewConstMetric(s.metrics.conns, prometheus.GaugeValue, float64(stat.AcquiredConns()), "busy")
 	samples <- prometheus.MustNewConstMetric(s.metrics.conns, prometheus.GaugeValue, float64(stat.IdleConns()), "idle")
+	s.collectSize(samples)
+}
+
+// sizeLimit bounds how long the database may take to say how large it is.
+const sizeLimit = 5 * time.Second
+
+// collectSize measures the database, unless it is away.
+func (s *Store) collectSize(samples chan<- prometheus.Metric) {
+	if s.away.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sizeLimit)
+	defer cancel()
+	var size int64
+	if err := s.pool.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&size); err != nil {
+		return // what goes wrong with the database, requests say
+	}
+	samples <- prometheus.MustNewConstMetric(s.metrics.bytes, prometheus.GaugeValue, float64(size), "database")
 }

@@ -49,11 +49,12 @@ func openDatabase(name string, n int) (*sql.DB, error) {
 }
 
 // dsn names the file, and how it is opened. Only a checkpoint waits for the disk, and whoever
-// commits then with it: it is made every 16 MiB of log, in place of SQLite's 4.
+// commits then with it: it is made every 16 MiB of log, in place of SQLite's 4. A log that one large
+// transaction made longer is cut when the next one begins. Pages that are free can be given back, see [Store.Shrink].
 func dsn(path string) string {
 	location := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
 	return location.String() +
-		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4096)"
+		"?_pragma=busy_timeout(10000)&_pragma=auto_vacuum(incremental)&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(33554432)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4096)"
 }
 
 // QueryContext is that of sql.DB, after what is written late.

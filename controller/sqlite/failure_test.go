@@ -109,11 +109,7 @@ func TestDamageOfAnOpenStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, info.Size()/2); err != nil {
+	if err := os.Truncate(path, 4096); err != nil {
 		t.Fatal(err)
 	}
 	failed := 0
@@ -128,6 +124,6 @@ func TestDamageOfAnOpenStore(t *testing.T) {
 		}
 	}
 	if failed == 0 {
-		t.Error("no session was missed in half of the file")
+		t.Error("no session was missed in the first page of the file")
 	}
 }

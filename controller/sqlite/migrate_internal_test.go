@@ -69,3 +69,37 @@ func TestMigratedStory(t *testing.T) {
 		t.Errorf("the story differs (-want +got):\n%s", diff)
 	}
 }
+
+// TestOlderFileCanShrink opens a file that an older version made, which could not shrink.
+func TestOlderFileCanShrink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "yurt.db")
+	db, err := openDatabase("file:"+path+"?_pragma=journal_mode(WAL)", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO templates (name, body, created_at) VALUES ('kept', '{}', 1)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // once as the older version left it, once as this one did
+		store, err := Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mode int
+		if err := store.read.QueryRowContext(t.Context(), "PRAGMA auto_vacuum").Scan(&mode); err != nil || mode != incremental {
+			t.Errorf("the file has auto_vacuum %d, want %d, error %v", mode, incremental, err)
+		}
+		if _, err := store.Template(t.Context(), "kept"); err != nil {
+			t.Error("what the older version had stored:", err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -32,6 +31,7 @@ const lockPatience = time.Second
 
 // Store is a controller.Store in a SQLite file. It is safe for concurrent use.
 type Store struct {
+	path  string
 	lock  *os.File
 	write *writer
 	read  *reader
@@ -43,18 +43,20 @@ type Store struct {
 var (
 	_ controller.Store     = (*Store)(nil)
 	_ controller.LateStore = (*Store)(nil)
+
+	_ controller.ShrinkStore = (*Store)(nil)
 )
 
 // Open opens the file at path, makes it when it is not there, and brings its
 // schema up to date. The caller closes the store. It fails when another process has the
 // file open, since what one keeps in memory the other would change.
 func Open(ctx context.Context, path string) (_ *Store, err error) {
-	s := &Store{cache: newCache()}
+	s := &Store{path: path, cache: newCache()}
 	defer func() {
 		switch {
 		case isDamage(err):
 			err = damaged(path, err)
-		case isFull(err, filepath.Dir(path)):
+		case isFull(err, s.dir()):
 			err = yurt.Errorf(yurt.CodeDiskFull, "opening the store %s: its disk is full; make room and start again%w", path, yurt.Hidden(err))
 		}
 		if err != nil {
@@ -70,6 +72,9 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 		return nil, err
 	}
 	if err := migrate(ctx, db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if err := makeShrinkable(ctx, db, s.dir()); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if s.write, err = newWriter(ctx, db, path, &s.late); err != nil {

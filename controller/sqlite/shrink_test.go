@@ -1,0 +1,70 @@
+package sqlite_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/sqlite"
+)
+
+// fill ends n sessions with a result of a MiB each.
+func fill(t *testing.T, store *sqlite.Store, n int) {
+	t.Helper()
+	keep := func(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil }
+	for range n {
+		s, err := add(t, store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := yurt.Execution{ID: yurt.NewExecutionID(), SessionID: s.ID, Kind: yurt.KindCommand, State: yurt.ExecutionRunning, CreatedAt: time.Now()}
+		if _, err := store.BeginExecution(t.Context(), e, keep); err != nil {
+			t.Fatal(err)
+		}
+		result := &yurt.Result{Stdout: strings.Repeat("0123456789abcdef", 1<<16)}
+		if _, _, err := store.EndExecution(t.Context(), e.ID, result, keep); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(t, store, s.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func onDisk(t *testing.T, path string) (bytes int64) {
+	t.Helper()
+	for _, name := range []string{path, path + "-wal"} {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += info.Size()
+	}
+	return bytes
+}
+
+// TestShrink: what a purge removes, the disk has again.
+func TestShrink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "yurt.db")
+	store := open(t, path)
+	fill(t, store, 40)
+	before := onDisk(t, path)
+	if before < 40<<20 {
+		t.Fatalf("with 40 results of 1 MiB the store has %d bytes on disk", before)
+	}
+	if _, err := store.PurgeSessions(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Shrink(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if after := onDisk(t, path); after > 8<<20 {
+		t.Errorf("after the purge of all results the store has %d bytes on disk, of %d before; want at most 8 MiB", after, before)
+	}
+	if _, err := add(t, store); err != nil {
+		t.Error("after it has shrunk:", err)
+	}
+}
