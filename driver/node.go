@@ -12,7 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
-	"github.com/yurtrun/yurt/executor/flock"
+	"github.com/yurtrun/yurt/internal/linux/flock"
 )
 
 // node is the executor of this node, which is started whenever it is found missing.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/ownthread"
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 // firstPort is the setting of a network namespace that says which ports need a capability, which
@@ -25,7 +25,7 @@ func openPorts(path string) error {
 	if same, err := isOwnNetwork(group); same || err != nil {
 		return err
 	}
-	ownthread.Run(func() {
+	lockedthread.Run(func() {
 		if err = unix.Setns(int(group.Fd()), unix.CLONE_NEWNET); err != nil {
 			err = fmt.Errorf("entering the group's network: %w", err)
 			return

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/ownthread"
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 // defaultUser is the user and the group that a task runs as that names no other.
@@ -45,7 +45,7 @@ func mayWrite(dir string, user yurt.User) (may bool) {
 		return true // what is wrong the sandbox will say
 	}
 	defer unix.Close(fd)
-	ownthread.Run(func() {
+	lockedthread.Run(func() {
 		if unix.Setgroups(nil) != nil {
 			may = true
 			return

@@ -15,7 +15,6 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/bells"
 	"github.com/yurtrun/yurt/executor/cgroup"
-	"github.com/yurtrun/yurt/executor/flock"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
@@ -31,6 +30,7 @@ import (
 	"github.com/yurtrun/yurt/executor/tally"
 	"github.com/yurtrun/yurt/executor/turns"
 	"github.com/yurtrun/yurt/executor/wakeful"
+	"github.com/yurtrun/yurt/internal/linux/flock"
 	"github.com/yurtrun/yurt/plugins"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd/steps"
-	"github.com/yurtrun/yurt/executor/procid"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/internal/linux/procid"
 	"github.com/yurtrun/yurt/plugins"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/idrange"
-	"github.com/yurtrun/yurt/executor/procid"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
 func TestRecordsComeBackAsTheyWereWritten(t *testing.T) {

@@ -14,11 +14,11 @@ import (
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/packages"
-	"github.com/yurtrun/yurt/executor/pidfd"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/workspace"
+	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
 // sandbox is the live handle of a sandbox; what must last is in its record.

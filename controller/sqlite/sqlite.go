@@ -18,8 +18,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
-	"github.com/yurtrun/yurt/executor/flock"
 	"github.com/yurtrun/yurt/executor/headroom"
+	"github.com/yurtrun/yurt/internal/linux/flock"
 )
 
 //go:embed migrations/*.sql

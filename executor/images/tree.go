@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/openin"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // tree is the directory that layers are put on top of each other in. Names in it are
@@ -32,7 +32,7 @@ func (t tree) close() error { return t.root.Close() }
 // open opens what is at name, links followed within the tree.
 func (t tree) open(name string, flags uint64) (*os.File, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
-	fd, err := openin.At(int(t.root.Fd()), name, &how)
+	fd, err := openat.At(int(t.root.Fd()), name, &how)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/ownthread"
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 // Listen returns a listener at a free port of the loopback interface in the network
@@ -16,7 +16,7 @@ import (
 func Listen(namespace *os.File) (net.Listener, error) {
 	var listener net.Listener
 	var err error
-	ownthread.Run(func() {
+	lockedthread.Run(func() {
 		if err = unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 			err = fmt.Errorf("entering the network of a sandbox: %w", err)
 			return

@@ -19,8 +19,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/flock"
 	"github.com/yurtrun/yurt/executor/hugepage"
+	"github.com/yurtrun/yurt/internal/linux/flock"
 )
 
 // Launcher is a running launcher process. Its methods may be called concurrently.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/ownthread"
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 // Mount makes the tree of a layer visible, and no more than that, at a directory in the
@@ -26,7 +26,7 @@ func Mount(tree string, namespace *os.File, target string) error {
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &attributes); err != nil {
 		return fmt.Errorf("making a layer read-only: %w", err)
 	}
-	ownthread.Run(func() { err = moveInto(fd, namespace, target) })
+	lockedthread.Run(func() { err = moveInto(fd, namespace, target) })
 	return err
 }
 

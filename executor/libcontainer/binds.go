@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/launch"
-	"github.com/yurtrun/yurt/executor/openin"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // network returns the namespace of the path, or one that nobody else has.
@@ -196,7 +196,7 @@ func openSource(b launch.Bind) (*os.File, error) {
 		defer base.Close()
 		at, how.Resolve = int(base.Fd()), unix.RESOLVE_BENEATH|unix.RESOLVE_NO_SYMLINKS
 	}
-	fd, err := openin.At(at, b.Source, how)
+	fd, err := openat.At(at, b.Source, how)
 	if err != nil {
 		return nil, err
 	}

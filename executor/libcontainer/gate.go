@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/pidfd"
+	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
 // gate is the FIFO that a process which libcontainer has prepared opens, to write to it, before

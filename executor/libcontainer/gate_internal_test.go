@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/pidfd"
+	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
 // TestGate lets processes through that write to it, be it open before or not, and tells of

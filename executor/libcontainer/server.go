@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/launch"
-	"github.com/yurtrun/yurt/executor/pidfd"
 	"github.com/yurtrun/yurt/executor/sysmon"
+	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
 // maxFiles bounds the descriptors of one request; the kernel takes no more than 253.

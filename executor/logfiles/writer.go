@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/openin"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // Stream is one of the two that are written to files.
@@ -83,7 +83,7 @@ func openBeneath(base, dir string) (*os.File, error) {
 		return nil, fmt.Errorf("opening the directory of log files: %w", err)
 	}
 	defer root.Close()
-	fd, err := openin.At(int(root.Fd()), dir, &unix.OpenHow{
+	fd, err := openat.At(int(root.Fd()), dir, &unix.OpenHow{
 		Flags: unix.O_DIRECTORY | unix.O_RDONLY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	})
 	if err != nil {

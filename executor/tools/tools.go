@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/openin"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // Find returns the paths, by name, of those of the tools that are in the root of the process.
@@ -84,7 +84,7 @@ func firstProgram(root int, paths []string) (string, error) {
 // look describes what is at the path below root.
 func look(root int, path string) (stat unix.Stat_t, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	fd, err := openin.At(root, path, &how)
+	fd, err := openat.At(root, path, &how)
 	if err != nil {
 		return stat, fmt.Errorf("opening %s: %w", path, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/executor/pidfd"
+	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
 // InitSocket returns the socket by which the sandbox's init is asked, by a path short enough

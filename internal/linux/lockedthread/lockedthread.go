@@ -1,6 +1,6 @@
-// Package ownthread runs what changes the thread that it runs on for good, such as its
+// Package lockedthread runs what changes the thread that it runs on for good, such as its
 // namespaces, on a thread that ends with it.
-package ownthread
+package lockedthread
 
 import (
 	"runtime"

@@ -1,4 +1,4 @@
-package ownthread
+package lockedthread
 
 import (
 	"os"

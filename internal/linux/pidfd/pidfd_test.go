@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yurtrun/yurt/executor/pidfd"
+	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
 // start returns a child that was just started.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yurtrun/yurt/executor/procid"
+	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
 func TestProcessIdentity(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package openin opens what is at a path within a directory, by the rules of openat2(2).
-package openin
+// Package openat opens what is at a path within a directory, by the rules of openat2(2).
+package openat
 
 import (
 	"errors"

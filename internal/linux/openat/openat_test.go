@@ -1,4 +1,4 @@
-package openin_test
+package openat_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/executor/openin"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // TestAtBesideRenames opens a file by a path that leads up again, while others rename theirs, as
@@ -40,7 +40,7 @@ func TestAtBesideRenames(t *testing.T) {
 		default:
 			t.Fatal(err)
 		}
-		fd, err := openin.At(int(root.Fd()), path, how)
+		fd, err := openat.At(int(root.Fd()), path, how)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func TestAtSaysWhy(t *testing.T) {
 	}
 	defer root.Close()
 	for path, want := range map[string]error{"missing": unix.ENOENT, "../out": unix.EXDEV} {
-		if _, err := openin.At(int(root.Fd()), path, &unix.OpenHow{Flags: unix.O_PATH, Resolve: unix.RESOLVE_BENEATH}); !errors.Is(err, want) {
+		if _, err := openat.At(int(root.Fd()), path, &unix.OpenHow{Flags: unix.O_PATH, Resolve: unix.RESOLVE_BENEATH}); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
 	}
