@@ -48,10 +48,10 @@ func (e *Executor) begin(ctx context.Context, id string, to purpose) (done func(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.ctx, cancel)()
-	err = e.creates.Take(ctx, to.urgent(), to.hurried())
+	err = e.creates.Enter(ctx, to.urgent(), to.hurried())
 	switch {
 	case err == nil:
-		return func() { e.creates.Give(); leave() }, nil
+		return func() { e.creates.Leave(); leave() }, nil
 	case e.ctx.Err() != nil:
 		err = errShuttingDown()
 	}

@@ -159,7 +159,7 @@ func (e *Executor) keep(s *sandbox) error {
 	if s.slot != nil {
 		s.slot.Fill(s)
 	}
-	e.bells.Ring(s.slotID())
+	e.changes.Notify(s.slotID())
 	e.wait.Go(func() { e.watchInit(s) })
 	if s.installable {
 		e.wait.Go(func() { e.servePackages(s) })
@@ -174,7 +174,7 @@ func (e *Executor) offer(s *sandbox) {
 	if s.record.Warm && !s.IsGone() { // what was dropped must not come back
 		e.reserves.Put(s)
 	}
-	e.bells.Ring(s.slotID())
+	e.changes.Notify(s.slotID())
 }
 
 // removeRemains ends and removes what is left of a sandbox.

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/bells"
 	"github.com/yurtrun/yurt/executor/disk"
+	"github.com/yurtrun/yurt/executor/notify"
 )
 
 // Capacity says what the node has to offer.
 func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 	c := yurt.Capacity{
 		Node: e.config.Node, Since: e.begun, Draining: e.draining.Load(), DiskFull: e.checkDisk() != nil,
-		MaxSandboxes: e.config.MaxSandboxes, Templates: e.tally.List(),
+		MaxSandboxes: e.config.MaxSandboxes, Templates: e.demand.List(),
 	}
 	promised, err := e.hostRoom()
 	if err != nil {
@@ -78,7 +78,7 @@ func countSlot(of yurt.TemplateCapacity, view yurt.Slot) yurt.TemplateCapacity {
 // has changed, until ctx is done or each returns an error.
 func (e *Executor) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error {
 	var told *yurt.Capacity
-	return e.watchNode(ctx, bells.Any, func() error {
+	return e.watchNode(ctx, notify.Any, func() error {
 		now, err := e.Capacity(ctx)
 		if err != nil || told != nil && sameCapacity(*told, now) {
 			return err

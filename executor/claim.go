@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/records"
-	"github.com/yurtrun/yurt/executor/tally"
 )
 
 // ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
@@ -26,10 +26,10 @@ func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ y
 	digest := spec.Template.Digest()
 	s := e.reserves.Take(digest, func(s *sandbox) bool { return s.admits(spec) == nil })
 	if s == nil {
-		e.tally.Add(digest, spec.Template.Name, tally.Refused)
+		e.demand.Add(digest, spec.Template.Name, demand.Refused)
 		return yurt.Sandbox{}, false, nil
 	}
-	e.tally.Add(digest, spec.Template.Name, tally.Claimed)
+	e.demand.Add(digest, spec.Template.Name, demand.Claimed)
 	sandbox, err := e.handOver(ctx, s, spec, phases)
 	return sandbox, err == nil, err
 }
@@ -47,7 +47,7 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 	if !yurt.ValidSlotID(slotID) {
 		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)
 	}
-	rung, leave := e.bells.Listen(slotID)
+	rung, leave := e.changes.Subscribe(slotID)
 	defer leave()
 	for {
 		if err := e.admitClaim(ctx, spec); err != nil {
@@ -69,7 +69,7 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 		}
 		if s != nil {
 			if spec.Warmable() { // else no warm one would have spared it
-				e.tally.Add(s.digest, s.template, tally.Cold)
+				e.demand.Add(s.digest, s.template, demand.Cold)
 			}
 			return e.handOver(ctx, s, spec, phases)
 		}
@@ -153,7 +153,7 @@ func (s *sandbox) admits(spec yurt.SandboxSpec) error {
 func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (_ yurt.Sandbox, err error) {
 	defer e.explainFull(&err)
 	defer e.processors.Hold()()
-	e.bells.Ring(s.slotID())
+	e.changes.Notify(s.slotID())
 	phases.mark("take")
 	if err = s.bind(spec, phases); err == nil {
 		err = s.receive(spec.Files, phases)

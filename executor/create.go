@@ -123,7 +123,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	e.warmLater(s, to)
-	e.tally.Made(s.digest, s.template, !to.warm && spec.Warmable())
+	e.demand.Made(s.digest, s.template, !to.warm && spec.Warmable())
 	return s.view(e.config.Node), nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/bells"
+	"github.com/yurtrun/yurt/executor/notify"
 	"github.com/yurtrun/yurt/executor/records"
 )
 
@@ -42,7 +42,7 @@ func (e *Executor) SetDraining(ctx context.Context, draining bool) error {
 		}
 	}
 	e.draining.Store(draining)
-	e.bells.Ring(bells.Any)
+	e.changes.Notify(notify.Any)
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (e *Executor) readDraining() error {
 
 // awaitUndrained returns when the node does not drain.
 func (e *Executor) awaitUndrained(ctx context.Context) error {
-	rung, leave := e.bells.Listen(bells.Any)
+	rung, leave := e.changes.Subscribe(notify.Any)
 	defer leave()
 	for e.draining.Load() {
 		select {

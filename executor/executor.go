@@ -13,23 +13,23 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/bells"
+	"github.com/yurtrun/yurt/executor/admission"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/cpuidle"
+	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/notify"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/reserve"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/slots"
-	"github.com/yurtrun/yurt/executor/tally"
-	"github.com/yurtrun/yurt/executor/turns"
-	"github.com/yurtrun/yurt/executor/wakeful"
 	"github.com/yurtrun/yurt/internal/linux/flock"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -65,16 +65,13 @@ type Config struct {
 	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
 	MaxQueue      int // sandboxes that wait to be made; 256
 	MaxExecutions int // that have not ended, on the node; 10,000
-	// StayAwake is how long processors are kept awake at most for each who waits for a sandbox or an
-	// execution, see [wakeful]; 0 means [DefaultStayAwake], and less not at all.
+	// StayAwake is how long processors are kept awake at most for each request that waits for a sandbox or an
+	// execution, see [cpuidle]; 0 means not at all.
 	StayAwake time.Duration
 	Packages  packages.Config
 	Images    images.Config // the zero value takes none; Dir "" means in the state directory
 	Logger    *slog.Logger  `json:"-"`
 }
-
-// DefaultStayAwake is longer than it takes to make a sandbox and to run something short in it.
-const DefaultStayAwake = 25 * time.Millisecond
 
 // complete returns the configuration with the defaults for what it lacks.
 func (c Config) complete() Config {
@@ -82,7 +79,6 @@ func (c Config) complete() Config {
 	c.MaxCreates = cmp.Or(c.MaxCreates, defaultMaxCreates())
 	c.MaxQueue = cmp.Or(c.MaxQueue, defaultMaxQueue)
 	c.MaxExecutions = cmp.Or(c.MaxExecutions, defaultMaxExecutions)
-	c.StayAwake = cmp.Or(c.StayAwake, DefaultStayAwake)
 	if c.HostPaths == nil {
 		c.HostPaths = yurt.OfferedHostPaths()
 	}
@@ -112,10 +108,10 @@ type Executor struct {
 	zygoteTimeout time.Duration
 	adoptTimeout  time.Duration
 
-	creates    *turns.Turns        // to make a sandbox
+	creates    *admission.Queue    // to make a sandbox
 	adoptions  chan struct{}       // holds one for each sandbox that is being taken over, while its init is not waited for
 	teardowns  chan struct{}       // holds one for each sandbox that is being removed
-	processors *wakeful.Processors // nil where they are not kept awake
+	processors *cpuidle.Processors // nil where they are not kept awake
 
 	mu        sync.Mutex
 	sandboxes map[string]*sandbox
@@ -126,9 +122,9 @@ type Executor struct {
 
 	reserves *reserve.Reserve[*sandbox]
 	slots    *slots.Set[*sandbox]
-	bells    *bells.Bells // ring under the id of the slot that changes, or for the whole node
-	draining atomic.Bool  // nothing new comes here
-	tally    *tally.Tally
+	changes  *notify.Hub // ring under the id of the slot that changes, or for the whole node
+	draining atomic.Bool // nothing new comes here
+	demand   *demand.Counters
 	begun    time.Time
 
 	watches    atomic.Int64 // of files, that go on
@@ -189,9 +185,9 @@ func New(config Config) (*Executor, error) {
 		sandboxes: make(map[string]*sandbox),
 		making:    make(map[string]purpose),
 		ahead:     make(map[string]packages.Layers),
-		creates:   turns.New(config.MaxCreates),
+		creates:   admission.NewQueue(config.MaxCreates),
 		reserves:  reserve.New[*sandbox](),
-		bells:     bells.New(), tally: tally.New(), begun: time.Now(), zygoteTimeout: zygoteTimeout, adoptTimeout: adoptTimeout,
+		changes:   notify.NewHub(), demand: demand.NewCounters(), begun: time.Now(), zygoteTimeout: zygoteTimeout, adoptTimeout: adoptTimeout,
 		deaths:     make(map[chan yurt.Sandbox]struct{}),
 		adoptions:  make(chan struct{}, adoptions),
 		teardowns:  make(chan struct{}, teardowns),
@@ -203,14 +199,14 @@ func New(config Config) (*Executor, error) {
 	return e, nil
 }
 
-// openProcessors returns nil where processors are to sleep as they do, or nothing can keep them from it.
-func openProcessors(config Config) *wakeful.Processors {
-	if config.StayAwake < 0 {
+// openProcessors returns nil where processors may sleep, or the kernel cannot keep them awake.
+func openProcessors(config Config) *cpuidle.Processors {
+	if config.StayAwake <= 0 {
 		return nil
 	}
-	processors, err := wakeful.Open(config.StayAwake, config.Logger)
+	processors, err := cpuidle.Open(config.StayAwake, config.Logger)
 	if err != nil {
-		config.Logger.Debug("answers take longer", "error", err)
+		config.Logger.Debug("processors cannot be kept awake", "error", err)
 		return nil
 	}
 	return processors

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/reserve"
-	"github.com/yurtrun/yurt/executor/tally"
 )
 
 // awaitNext hands out the next sandbox of the template that becomes ready in a slot of
@@ -28,15 +28,15 @@ func (e *Executor) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 		}
 	}
 	if s == nil {
-		e.tally.Add(digest, spec.Template.Name, tally.Refused)
+		e.demand.Add(digest, spec.Template.Name, demand.Refused)
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeNotFound, "no sandbox of that template is about to be ready here")
 	}
 	if err := e.admitClaim(ctx, spec); err != nil { // the node may drain by now
 		e.reserves.PutBack(s)
-		e.bells.Ring(s.slotID())
+		e.changes.Notify(s.slotID())
 		return yurt.Sandbox{}, err
 	}
-	e.tally.Add(digest, spec.Template.Name, tally.Claimed)
+	e.demand.Add(digest, spec.Template.Name, demand.Claimed)
 	return e.handOver(ctx, s, spec, phases)
 }
 

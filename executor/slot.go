@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/bells"
+	"github.com/yurtrun/yurt/executor/notify"
 	"github.com/yurtrun/yurt/executor/slots"
 )
 
@@ -64,7 +64,7 @@ func (n slotNode) Serve(do func()) error { return n.serve(do) }
 func (n slotNode) IsClosed() bool { return n.isClosed() }
 
 // Changed implements [slots.Node].
-func (n slotNode) Changed(id string) { n.bells.Ring(id) }
+func (n slotNode) Changed(id string) { n.changes.Notify(id) }
 
 // OpenSlot opens a slot: from here on the node keeps one sandbox ready in it, also after
 // it was started again, until the slot is closed or ends. It returns once that is
@@ -72,7 +72,7 @@ func (n slotNode) Changed(id string) { n.bells.Ring(id) }
 func (e *Executor) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
 	slot, err := e.openSlot(ctx, spec)
 	if e.slots.NoteRefusal(spec.ID, err) {
-		e.bells.Ring(spec.ID)
+		e.changes.Notify(spec.ID)
 	}
 	return slot, err
 }
@@ -140,7 +140,7 @@ const watchPause = 50 * time.Millisecond
 // be open yet, it tells of that alone.
 func (e *Executor) WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error {
 	return e.watchNode(ctx, id, func() error {
-		if id != bells.Any {
+		if id != notify.Any {
 			return each(e.viewOf(id))
 		}
 		list, err := e.Slots(ctx)
@@ -163,7 +163,7 @@ func (e *Executor) viewOf(id string) []yurt.Slot {
 // watchNode calls look, and again when something about the slot of that id, or anything
 // on the node, has changed.
 func (e *Executor) watchNode(ctx context.Context, id string, look func() error) error {
-	rung, leave := e.bells.Listen(id)
+	rung, leave := e.changes.Subscribe(id)
 	defer leave()
 	for {
 		if err := look(); err != nil {

@@ -7,14 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yurtrun/yurt/executor/wakeful"
+	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestProcessorsStayAwake while somebody waits for a sandbox or an execution, and not for as long as
-// one runs that takes its time.
+// TestProcessorsStayAwake while a request waits for a sandbox or a short execution, and not while it waits
+// for a long one.
 func TestProcessorsStayAwake(t *testing.T) {
-	e := rig.Executor(t)
+	config := rig.Config(t, rig.Build(t))
+	config.StayAwake = 25 * time.Millisecond
+	e := rig.Start(t, config)
 	spec := rig.Spec()
 	made := make(chan error, 1)
 	go func() {
@@ -53,7 +55,7 @@ func TestProcessorsStayAwake(t *testing.T) {
 // keep them so for moments it knows nothing.
 func awaitLatency(t *testing.T, awake bool) {
 	t.Helper()
-	file, err := os.Open(wakeful.Device)
+	file, err := os.Open(cpuidle.Device)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ func (e *Executor) leave(s *sandbox, why string) {
 	if s.slot != nil && s.slot.Spec.Once && s.IsTaken() {
 		e.slots.End(s.slot, why, false) // before its record is gone, or the next executor would make another
 	}
-	e.bells.Ring(s.slotID())
+	e.changes.Notify(s.slotID())
 }
 
 // tellDeath tells the watchers of a sandbox that is gone though its owner did not ask.

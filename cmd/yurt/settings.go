@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"log/slog"
 	"strings"
 	"time"
@@ -77,7 +76,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
-	flags.DurationVar(&f.stayAwake, "stay-awake", executor.DefaultStayAwake, "how long at most to keep the host's processors awake for each who waits for a sandbox or an execution; 0 lets them sleep, and takes less power")
+	flags.DurationVar(&f.stayAwake, "stay-awake", 0, "how long at most to keep the host's processors awake for each request that waits for a sandbox or an execution, such as 25ms: answers come sooner and take more power (default: not at all)")
 	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
 	flags.StringVar(&f.seLinux.Process, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0; each gets categories of its own (default: none)")
 	flags.StringVar(&f.seLinux.Files, "selinux-file-label", "", "with --selinux-label: the label of what a sandbox may write to, such as system_u:object_r:container_file_t:s0")
@@ -107,8 +106,7 @@ func (f *nodeFlags) complete(a *app) (err error) {
 	return nil
 }
 
-// maxStayAwake keeps the processors of a busy node from never sleeping again for those who wait
-// for long executions.
+// maxStayAwake lets processors sleep while requests wait for long executions.
 const maxStayAwake = time.Second
 
 // executor makes the executor that the settings describe.
@@ -129,7 +127,7 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 		c.Packages, c.RunDir, c.Images = packages, f.runDir, containerImages
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
 		c.RuntimeChecksums = checksums
-		c.StayAwake = cmp.Or(f.stayAwake, -1) // which is not at all
+		c.StayAwake = f.stayAwake
 		c.AppArmorProfile, c.SELinux = f.appArmor, f.seLinux
 	})
 }

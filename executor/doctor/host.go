@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/openfiles"
 	"github.com/yurtrun/yurt/executor/rundir"
-	"github.com/yurtrun/yurt/executor/wakeful"
 )
 
 // checkIO is about shares of disks' time, for templates that ask for one.
@@ -61,14 +61,14 @@ func checkRunDir() Finding {
 	return f
 }
 
-// checkProcessors says whether processors can be kept from sleeping while somebody waits.
+// checkProcessors says whether the kernel can keep processors awake.
 func checkProcessors() Finding {
-	file, err := os.OpenFile(wakeful.Device, os.O_WRONLY, 0) // which asks for nothing yet
+	file, err := os.OpenFile(cpuidle.Device, os.O_WRONLY, 0) // which asks for nothing yet
 	if err == nil {
 		file.Close()
 	}
-	return finding("processors stay awake", err == nil, "PM QoS, for those who wait for an answer, for as long as yurt executor --stay-awake says",
-		"sandboxes and executions take longer to start where processors sleep deep, as on virtual machines; the kernel has none, or this is a container without "+wakeful.Device)
+	return finding("processors stay awake", err == nil, "PM QoS, where yurt executor --stay-awake asks for it",
+		"yurt executor --stay-awake has no effect: the kernel has no PM QoS, or this is a container without "+cpuidle.Device)
 }
 
 // ordinarySandboxes is how many sandboxes a node has at most unless it is told.

@@ -1,4 +1,4 @@
-package tally_test
+package demand_test
 
 import (
 	"strconv"
@@ -7,25 +7,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/tally"
+	"github.com/yurtrun/yurt/executor/demand"
 )
 
-// TestTally counts by template, and forgets the templates that nobody asked for lately.
-func TestTally(t *testing.T) {
-	counted := tally.New()
-	for _, what := range []tally.Outcome{tally.Claimed, tally.Refused, tally.Claimed} {
+// TestCounters counts by template, and forgets the templates that were not requested lately.
+func TestCounters(t *testing.T) {
+	counted := demand.NewCounters()
+	for _, what := range []demand.Outcome{demand.Claimed, demand.Refused, demand.Claimed} {
 		counted.Add("digest", "template", what)
 	}
 	counted.Made("digest", "template", true)
-	counted.Made("digest", "template", false) // for nobody
-	counted.Add("digest", "template", tally.Cold)
+	counted.Made("digest", "template", false) // for the pool
+	counted.Add("digest", "template", demand.Cold)
 	want := yurt.TemplateCapacity{Template: "template", Cached: true, Claims: 2, Cold: 2, Refused: 1}
 	if diff := cmp.Diff(map[string]yurt.TemplateCapacity{"digest": want}, counted.List()); diff != "" {
 		t.Error(diff)
 	}
 	for i := range 1000 {
-		counted.Add(strconv.Itoa(i), "another", tally.Refused)
-		counted.Add("digest", "template", tally.Refused)
+		counted.Add(strconv.Itoa(i), "another", demand.Refused)
+		counted.Add("digest", "template", demand.Refused)
 		want.Refused++
 	}
 	list := counted.List()

@@ -1,4 +1,4 @@
-package wakeful
+package cpuidle
 
 import (
 	"encoding/binary"
@@ -23,7 +23,7 @@ func open(t *testing.T, limit time.Duration) *Processors {
 	return p
 }
 
-// latency is what the kernel goes by, of all who ask.
+// latency returns the lowest latency that any process asks the kernel for.
 func latency(t *testing.T) uint32 {
 	t.Helper()
 	file, err := os.Open(Device)
@@ -38,7 +38,7 @@ func latency(t *testing.T) uint32 {
 	return binary.NativeEndian.Uint32(data[:])
 }
 
-// awaitSleep returns when nobody keeps the processors awake. Others on the machine do for
+// awaitSleep returns when no process keeps the processors awake. Others on the machine do so for
 // moments.
 func awaitSleep(t *testing.T) {
 	t.Helper()
@@ -50,24 +50,24 @@ func awaitSleep(t *testing.T) {
 	}
 }
 
-// TestHold: processors are awake while anybody waits.
+// TestHold keeps processors awake while a request waits.
 func TestHold(t *testing.T) {
 	p := open(t, time.Minute)
 	first, second := p.Hold(), p.Hold()
 	if got := latency(t); got != awake {
-		t.Errorf("with two who wait it is %d µs", got)
+		t.Errorf("the latency is %d µs while two requests wait, want 0", got)
 	}
 	first()
 	first()
 	time.Sleep(5 * linger)
 	if got := latency(t); got != awake {
-		t.Errorf("with one who waits it is %d µs", got)
+		t.Errorf("the latency is %d µs while one request waits, want 0", got)
 	}
 	second()
 	awaitSleep(t)
 }
 
-// TestLimit: who never releases them keeps them awake for no longer than that.
+// TestLimit lets processors sleep after the limit where a request never ends.
 func TestLimit(t *testing.T) {
 	p := open(t, 10*time.Millisecond)
 	release := p.Hold()
@@ -76,11 +76,11 @@ func TestLimit(t *testing.T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.holds != 0 {
-		t.Errorf("%d wait", p.holds)
+		t.Errorf("%d requests wait, want 0", p.holds)
 	}
 }
 
-// TestManyHolds has everybody come and go at once.
+// TestManyHolds has many requests come and go at once.
 func TestManyHolds(t *testing.T) {
 	p := open(t, 3*time.Millisecond)
 	var all sync.WaitGroup
@@ -97,7 +97,7 @@ func TestManyHolds(t *testing.T) {
 	awaitSleep(t)
 }
 
-// TestClose: they sleep when it is closed, and holding is harmless.
+// TestClose lets processors sleep after Close, when Hold has no effect.
 func TestClose(t *testing.T) {
 	p := open(t, time.Minute)
 	release := p.Hold()

@@ -1,4 +1,4 @@
-package turns_test
+package admission_test
 
 import (
 	"context"
@@ -6,19 +6,19 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/yurtrun/yurt/executor/turns"
+	"github.com/yurtrun/yurt/executor/admission"
 )
 
-// TestUrgentTurnsComeFirst: who is waited for finds a turn free whatever the others do,
-// and goes before them; a turn that nobody wants any more is the next one's.
-func TestUrgentTurnsComeFirst(t *testing.T) {
+// TestUrgentCallersGoFirst: an urgent caller finds a place free although all patient ones came before it,
+// and goes before them; the place of a caller that gave up is the next one's.
+func TestUrgentCallersGoFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := turns.New(4)
+		queue := admission.NewQueue(4)
 		var order []string
 		came := make(chan string, 10)
 		want := func(name string, ctx context.Context, urgent bool) {
 			go func() {
-				if err := queue.Take(ctx, urgent, nil); err != nil {
+				if err := queue.Enter(ctx, urgent, nil); err != nil {
 					name += ": " + err.Error()
 				}
 				came <- name
@@ -57,59 +57,59 @@ func TestUrgentTurnsComeFirst(t *testing.T) {
 		check("when all are taken")
 		cancel(errors.New("left"))
 		check("of who left", "u3: context canceled")
-		queue.Give()
+		queue.Leave()
 		check("after one was given", "u4")
-		queue.Give()
-		queue.Give()
+		queue.Leave()
+		queue.Leave()
 		check("as long as the urgent may come")
-		queue.Give()
+		queue.Leave()
 		check("after that", "p3")
-		queue.Give()
-		queue.Give()
+		queue.Leave()
+		queue.Leave()
 		check("in the end", "p4")
 	})
 }
 
-// TestWhoIsHurriedIsUrgent: who was patient goes before others who are, once somebody waits.
-func TestWhoIsHurriedIsUrgent(t *testing.T) {
+// TestHurriedCallersAreUrgent: a patient caller goes before other patient ones once its hurry channel is closed.
+func TestHurriedCallersAreUrgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		queue := turns.New(2)
+		queue := admission.NewQueue(2)
 		came := make(chan string, 4)
 		hurry := make(chan struct{})
 		take := func(name string, hurry <-chan struct{}) {
 			go func() {
-				if err := queue.Take(t.Context(), false, hurry); err != nil {
+				if err := queue.Enter(t.Context(), false, hurry); err != nil {
 					t.Error(err)
 				}
 				came <- name
 			}()
 			synctest.Wait()
 		}
-		take("first", nil) // the other turn is for who is urgent
+		take("first", nil) // the other place is for urgent callers
 		take("second", nil)
 		take("third", hurry)
 		if len(came) != 1 {
-			t.Fatalf("%d have a turn", len(came))
+			t.Fatalf("%d callers were admitted, want 1", len(came))
 		}
 		<-came
 		close(hurry)
 		if name := <-came; name != "third" {
-			t.Errorf("it was the turn of the %s", name)
+			t.Errorf("the %s was admitted, want the third", name)
 		}
-		queue.Give()
-		queue.Give()
+		queue.Leave()
+		queue.Leave()
 		if name := <-came; name != "second" {
-			t.Errorf("then it was the turn of the %s", name)
+			t.Errorf("then the %s was admitted, want the third", name)
 		}
 	})
 }
 
-// TestThePatientAreServed although there is always somebody urgent.
-func TestThePatientAreServed(t *testing.T) {
-	queue := turns.New(2)
+// TestPatientCallersAreServed although an urgent one always waits.
+func TestPatientCallersAreServed(t *testing.T) {
+	queue := admission.NewQueue(2)
 	served := make(chan struct{})
 	for range 2 {
-		if err := queue.Take(t.Context(), true, nil); err != nil {
+		if err := queue.Enter(t.Context(), true, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestThePatientAreServed(t *testing.T) {
 	go func() {
 		defer close(served)
 		close(waiting)
-		if err := queue.Take(t.Context(), false, nil); err != nil {
+		if err := queue.Enter(t.Context(), false, nil); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -128,16 +128,16 @@ func TestThePatientAreServed(t *testing.T) {
 		asked = append(asked, came)
 		go func() {
 			defer close(came)
-			if err := queue.Take(t.Context(), true, nil); err != nil {
+			if err := queue.Enter(t.Context(), true, nil); err != nil {
 				t.Error(err)
 			}
 		}()
-		queue.Give()
+		queue.Leave()
 		select {
 		case <-came:
 		case <-served:
 			for range asked { // let those in that wait still
-				queue.Give()
+				queue.Leave()
 			}
 			for _, came := range asked {
 				<-came
