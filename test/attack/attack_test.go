@@ -20,6 +20,7 @@ var prelude string
 type attack struct {
 	name  string
 	fails string
+	layer layer
 	// program is Python that follows the prelude: it says got(...) of each thing that
 	// it got and should not have.
 	program string

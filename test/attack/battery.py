@@ -57,7 +57,7 @@ NR.update({name: x86 if X86 else arm for name, x86, arm in [
     ('mbind', 237, 235), ('set_mempolicy', 238, 237), ('get_mempolicy', 239, 236), ('set_mempolicy_home_node', 450, 450),
     ('kcmp', 312, 272), ('create_module', 174, -1), ('query_module', 178, -1), ('get_kernel_syms', 177, -1),
     ('sysfs', 139, -1), ('_sysctl', 156, -1), ('uselib', 134, -1), ('ustat', 136, -1), ('fsconfig', 431, 431),
-    ('ioprio_set', 251, 30), ('capset', 126, 91), ('socket', 41, 198), ('splice', 275, 76), ('fsopen', 430, 430),
+    ('ioprio_set', 251, 30), ('capset', 126, 91), ('socket', 41, 198), ('socketpair', 53, 199), ('splice', 275, 76), ('fsopen', 430, 430),
     ('restart_syscall', 219, 128), ('open_tree_attr', 467, 467), ('file_setattr', 469, 469), ('statmount', 457, 457),
     ('listmount', 458, 458), ('lsm_get_self_attr', 459, 459), ('lsm_set_self_attr', 460, 460), ('lsm_list_modules', 461, 461),
     ('map_shadow_stack', 453, 453), ('uretprobe', 335, -1), ('memfd_secret', 447, 447), ('modify_ldt', 154, -1),

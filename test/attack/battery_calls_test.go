@@ -122,10 +122,25 @@ func callBattery() battery {
 	for _, c := range refusedCallsThatWork() {
 		b.trials = append(b.trials, trial{name: c.name, tries: c.tries, code: fmt.Sprintf("return call('%s', %s)", strings.SplitN(c.name, ":", 2)[0], c.args), without: inNamespaces})
 	}
+	for _, c := range []struct {
+		name  string
+		last  int
+		tries string
+	}{{"bpf", 40, "every command of eBPF"}, {"keyctl", 33, "every command for keyrings"}, {"io_uring_register", 40, "every command for rings"}} {
+		b.trials = append(b.trials, trial{name: c.name + ":every", tries: c.tries, code: fmt.Sprintf(`
+for command in range(%d):
+    try: return call('%s', command, bytes(128), 128, 0, 0)
+    except OSError as e:
+        if e.errno not in (errno.EPERM, errno.ENOSYS): raise
+raise OSError(errno.EPERM, '')`, c.last, c.name)})
+	}
 	for _, p := range []struct{ name, value, tries string }{
-		{"no-randomize", "0x0040000", "memory at known addresses"}, {"mmap-page-zero", "0x0100000", "page 0 mapped"},
-		{"short-inode", "0x1000000", "inodes of 16 bits"}, {"read-implies-exec", "0x0400000", "all memory executable"},
-		{"addr-3gb", "0x8000000", "addresses of a 32-bit process"}, {"compat-layout", "0x0200000", "the old layout of memory"},
+		{"no-randomize", "0x0040000", "memory at known addresses"},
+		{"mmap-page-zero", "0x0100000", "page 0 mapped"},
+		{"short-inode", "0x1000000", "inodes of 16 bits"},
+		{"read-implies-exec", "0x0400000", "all memory executable"},
+		{"addr-3gb", "0x8000000", "addresses of a 32-bit process"},
+		{"compat-layout", "0x0200000", "the old layout of memory"},
 	} {
 		b.trials = append(b.trials, trial{name: "personality:" + p.name, tries: "personality with " + p.tries, code: fmt.Sprintf("return call('personality', %s)", p.value), without: inNamespaces})
 	}
@@ -207,22 +222,61 @@ func socketBattery() battery {
 		name   string
 		number int
 	}{
-		{"AX25", 3}, {"IPX", 4}, {"APPLETALK", 5}, {"NETROM", 6}, {"BRIDGE", 7}, {"ATMPVC", 8}, {"X25", 9}, {"ROSE", 11},
-		{"DECnet", 12}, {"NETBEUI", 13}, {"SECURITY", 14}, {"KEY", 15}, {"PACKET", 17}, {"ASH", 18}, {"ECONET", 19}, {"ATMSVC", 20},
-		{"RDS", 21}, {"SNA", 22}, {"IRDA", 23}, {"PPPOX", 24}, {"WANPIPE", 25}, {"LLC", 26}, {"IB", 27}, {"MPLS", 28}, {"CAN", 29},
-		{"TIPC", 30}, {"BLUETOOTH", 31}, {"IUCV", 32}, {"RXRPC", 33}, {"ISDN", 34}, {"PHONET", 35}, {"IEEE802154", 36}, {"CAIF", 37},
-		{"ALG", 38}, {"NFC", 39}, {"VSOCK", 40}, {"KCM", 41}, {"QIPCRTR", 42}, {"SMC", 43}, {"XDP", 44}, {"MCTP", 45},
+		{"AX25", 3},
+		{"IPX", 4},
+		{"APPLETALK", 5},
+		{"NETROM", 6},
+		{"BRIDGE", 7},
+		{"ATMPVC", 8},
+		{"X25", 9},
+		{"ROSE", 11},
+		{"DECnet", 12},
+		{"NETBEUI", 13},
+		{"SECURITY", 14},
+		{"KEY", 15},
+		{"PACKET", 17},
+		{"ASH", 18},
+		{"ECONET", 19},
+		{"ATMSVC", 20},
+		{"RDS", 21},
+		{"SNA", 22},
+		{"IRDA", 23},
+		{"PPPOX", 24},
+		{"WANPIPE", 25},
+		{"LLC", 26},
+		{"IB", 27},
+		{"MPLS", 28},
+		{"CAN", 29},
+		{"TIPC", 30},
+		{"BLUETOOTH", 31},
+		{"IUCV", 32},
+		{"RXRPC", 33},
+		{"ISDN", 34},
+		{"PHONET", 35},
+		{"IEEE802154", 36},
+		{"CAIF", 37},
+		{"ALG", 38},
+		{"NFC", 39},
+		{"VSOCK", 40},
+		{"KCM", 41},
+		{"QIPCRTR", 42},
+		{"SMC", 43},
+		{"XDP", 44},
+		{"MCTP", 45},
 	}
 	for _, f := range families {
-		a := trial{name: "AF_" + f.name, tries: fmt.Sprintf("sockets of AF_%s, of each type, and with higher bits set that the kernel does not look at", f.name), code: fmt.Sprintf(`
+		a := trial{name: "AF_" + f.name, tries: fmt.Sprintf("sockets of AF_%s, of each type, and pairs of them, with higher bits set too that the kernel does not look at", f.name), code: fmt.Sprintf(`
 refusals = set()
 for kind in (1, 2, 3, 5):
     for bits in (0, 1 << 32, 0xffffffff << 32):
         result = syscall('socket', ctypes.c_ulong(bits | %d), kind, 3 if %d == 17 else 0)
         if result >= 0: return result
         refusals.add(-result)
+        result = syscall('socketpair', ctypes.c_ulong(bits | %d), kind, 0, bytes(8))
+        if result >= 0: return result
+        refusals.add(-result)
 worst = next(iter(refusals - {errno.EPERM}), errno.EPERM)
-raise OSError(worst, '')`, f.number, f.number)}
+raise OSError(worst, '')`, f.number, f.number, f.number)}
 		if f.name == "PACKET" {
 			a.without = inNamespaces
 		}

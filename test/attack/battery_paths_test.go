@@ -40,9 +40,18 @@ def up(path):
 `,
 	}
 	for _, a := range []struct{ name, prefix string }{
-		{"self-root", "/proc/self/root"}, {"self-root-twice", "/proc/self/root/proc/self/root"}, {"self-root-up", "/proc/self/root/../.."}, {"thread-self-root", "/proc/thread-self/root"},
-		{"self-cwd-up", "/proc/self/cwd/../../../.."}, {"slashes", "////proc//self///root//"}, {"dots", "/./proc/./self/./root/."}, {"dev-fd-up", "/dev/fd/../root"}, {"up", "/../../.."},
-		{"etc-mtab", "/etc/mtab/../root"}, {"proc-mounts", "/proc/mounts/../root"}, {"net", "/proc/net/../root"},
+		{"self-root", "/proc/self/root"},
+		{"self-root-twice", "/proc/self/root/proc/self/root"},
+		{"self-root-up", "/proc/self/root/../.."},
+		{"thread-self-root", "/proc/thread-self/root"},
+		{"self-cwd-up", "/proc/self/cwd/../../../.."},
+		{"slashes", "////proc//self///root//"},
+		{"dots", "/./proc/./self/./root/."},
+		{"dev-fd-up", "/dev/fd/../root"},
+		{"up", "/../../.."},
+		{"etc-mtab", "/etc/mtab/../root"},
+		{"proc-mounts", "/proc/mounts/../root"},
+		{"net", "/proc/net/../root"},
 	} {
 		b.trials = append(b.trials, trial{name: a.name, tries: "a file of the host through " + a.prefix, code: fmt.Sprintf("return find(%q)", a.prefix)})
 	}
@@ -208,12 +217,18 @@ def tell(host, port=53):
 		{"broadcast", "a datagram to all of a network", "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)\nreturn s.sendto(b'x', ('255.255.255.255', 67))"},
 		{"bind-to-device", "a socket of another interface", "s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, 25, b'eth0\\0')\nreturn s.connect(('8.8.8.8', 53))"},
 		{"mark", "a mark by which packets are routed elsewhere", "return socket.socket().setsockopt(socket.SOL_SOCKET, 36, 1)"},
+		{"names", "names of the host's Unix sockets", "named = [l for l in open('/proc/net/unix').readlines()[1:] if len(l.split()) > 7]\nif not named: raise Held\nreturn named"},
+		{"interfaces", "interfaces of the host", "names = [n for _, n in socket.if_nameindex()]\nif names == ['lo']: raise Held\nreturn names"},
 		{"transparent", "a connection from an address that is not its own", "return socket.socket().setsockopt(socket.IPPROTO_IP, 19, 1)"},
 	} {
 		t := trial{name: a.name, tries: a.tries, code: a.code}
 		switch a.name {
 		case "mark", "transparent":
 			t.layer, t.without = byCapabilities, inNamespaces
+		case "names":
+			t.stopped, t.without = []string{"held"}, onHost
+		case "interfaces":
+			t.stopped = []string{"held"}
 		}
 		b.trials = append(b.trials, t)
 	}
@@ -237,6 +252,7 @@ IOV, THEIRS = struct.pack('QQ', ctypes.addressof(word), 8), struct.pack('QQ', 0x
 		b.trials = append(b.trials, trial{name: fmt.Sprintf("signal-%02d", s.number), tries: "sending it " + s.name, code: fmt.Sprintf("return os.kill(1, %d)", s.number)})
 	}
 	for _, a := range []struct{ name, tries, code string }{
+		{"signal-every", "sending it every signal", "for number in range(1, 65):\n    try: return os.kill(1, number)\n    except PermissionError as e: last = e\nraise last"},
 		{"signal-by-descriptor", "sending it SIGKILL by a process descriptor", "return call('pidfd_send_signal', os.pidfd_open(1), 9, 0, 0)"},
 		{"signal-queue", "sending it a signal with a value", "return call(129 if X86 else 138, 1, 9, bytes(128))"},
 		{"signal-thread", "sending its thread SIGKILL", "return call(234 if X86 else 131, 1, 1, 9)"},

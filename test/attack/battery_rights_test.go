@@ -177,6 +177,7 @@ func deviceBattery() battery {
 	}
 	b.trials = append(b.trials,
 		trial{name: "tty", tries: "opening the terminal of who started the sandbox", code: "return os.open('/dev/tty', os.O_RDWR)", stopped: []string{"ENXIO"}, layer: byNamespaces},
+		trial{name: "terminals", tries: "terminals of the host", code: "found = set(os.listdir('/dev/pts')) - {'ptmx'}\nif not found: raise Held\nreturn found", stopped: []string{"held"}, layer: byNamespaces},
 		trial{name: "tty-input", tries: "typing into the terminal of another (TIOCSTI)", layer: byNamespaces, stopped: []string{"ENOTTY", "EPERM"}, code: "import fcntl\nfor fd in (0, 1, 2): fcntl.ioctl(fd, 0x5412, b'x')\nreturn 'typed'"},
 		trial{name: "console-paste", tries: "typing by TIOCLINUX", layer: byNamespaces, stopped: []string{"ENOTTY", "EPERM"}, code: "import fcntl\nfor fd in (0, 1, 2): fcntl.ioctl(fd, 0x541c, b'\\x02' + bytes(16))\nreturn 'typed'"},
 	)
@@ -203,9 +204,27 @@ def node(kind, major, minor):
 		name, kind   string
 		major, minor int
 	}{
-		{"mem", "CHR", 1, 1}, {"kmem", "CHR", 1, 2}, {"port", "CHR", 1, 4}, {"kmsg", "CHR", 1, 11}, {"tty0", "CHR", 4, 0}, {"console", "CHR", 5, 1}, {"null", "CHR", 1, 3},
-		{"fuse", "CHR", 10, 229}, {"kvm", "CHR", 10, 232}, {"tun", "CHR", 10, 200}, {"loop-control", "CHR", 10, 237}, {"device-mapper", "CHR", 10, 236}, {"vhost-vsock", "CHR", 10, 241},
-		{"msr", "CHR", 202, 0}, {"nvidia", "CHR", 195, 255}, {"loop0", "BLK", 7, 0}, {"sda", "BLK", 8, 0}, {"vda", "BLK", 254, 0}, {"nvme0n1", "BLK", 259, 0}, {"dm-0", "BLK", 253, 0}, {"xvda", "BLK", 202, 0},
+		{"mem", "CHR", 1, 1},
+		{"kmem", "CHR", 1, 2},
+		{"port", "CHR", 1, 4},
+		{"kmsg", "CHR", 1, 11},
+		{"tty0", "CHR", 4, 0},
+		{"console", "CHR", 5, 1},
+		{"null", "CHR", 1, 3},
+		{"fuse", "CHR", 10, 229},
+		{"kvm", "CHR", 10, 232},
+		{"tun", "CHR", 10, 200},
+		{"loop-control", "CHR", 10, 237},
+		{"device-mapper", "CHR", 10, 236},
+		{"vhost-vsock", "CHR", 10, 241},
+		{"msr", "CHR", 202, 0},
+		{"nvidia", "CHR", 195, 255},
+		{"loop0", "BLK", 7, 0},
+		{"sda", "BLK", 8, 0},
+		{"vda", "BLK", 254, 0},
+		{"nvme0n1", "BLK", 259, 0},
+		{"dm-0", "BLK", 253, 0},
+		{"xvda", "BLK", 202, 0},
 	} {
 		a := trial{name: n.name, tries: fmt.Sprintf("mknod of %s, %d:%d", n.name, n.major, n.minor), code: fmt.Sprintf("return node(stat.S_IF%s, %d, %d)", n.kind, n.major, n.minor)}
 		if n.name == "mem" || n.name == "sda" {

@@ -12,15 +12,21 @@ func TestDevices(t *testing.T) {
 	own, _ := rig.LoopDevice(t, "own")
 	fixed, _ := rig.LoopDevice(t, "fixed")
 	rig.LoopDevice(t, "of somebody else")
+	wage(t, deviceAttacks(own, fixed))
+}
+
+// deviceAttacks go through a device that was given.
+func deviceAttacks(own, fixed string) []attack {
 	given := func(s *yurt.SandboxSpec) {
 		s.Host = &yurt.HostAccess{Devices: []yurt.Device{
 			{Source: own, Target: "/dev/given/own", Access: yurt.DeviceReadWrite}, {Source: fixed, Target: "/dev/fixed", Access: yurt.DeviceRead},
 		}}
 	}
-	wage(t, []attack{
+	return []attack{
 		{
 			name:    "other nodes than the one that was given",
 			fails:   "nodes are made from outside alone, in a file system that cannot be written to, and the cgroup allows this one more",
+			layer:   byDevices,
 			sandbox: given,
 			program: `
 have = os.stat('/dev/given/own').st_rdev
@@ -43,6 +49,7 @@ for path in ('/dev/given/own', '/dev/fixed'):
 		{
 			name:    "writing to what may be read",
 			fails:   "the node's mode, the rules for files and the cgroup each allow reading alone",
+			layer:   byDevices,
 			sandbox: given,
 			program: `
 import fcntl
@@ -55,5 +62,5 @@ fails('write', lambda: os.write(fd, b'x'))
 for request in (0x125d, 0x4c00, 0x4c06, 0x4c04): fails(hex(request), lambda: fcntl.ioctl(fd, request, bytes(256)))  # BLKROSET, LOOP_SET_FD, LOOP_CHANGE_FD, LOOP_SET_STATUS64
 `,
 		},
-	})
+	}
 }

@@ -31,10 +31,22 @@ func ends(types ...string) func(*testing.T, *yurt.Result) {
 
 // TestExhaustion takes all that there is of something, and does not give it back.
 func TestExhaustion(t *testing.T) {
-	wage(t, []attack{
+	wage(t, exhaustions())
+}
+
+// TestResults forges what a harness would say of its run: the host must take it for
+// no more than what the program itself might have returned.
+func TestResults(t *testing.T) {
+	wage(t, forgedResults())
+}
+
+// exhaustions take all that there is of something.
+func exhaustions() []attack {
+	return []attack{
 		{
 			name:  "fork bomb",
 			fails: "processes are limited, and on timeout the whole cgroup is killed",
+			layer: byCgroup,
 			program: `
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 while True:
@@ -46,6 +58,7 @@ while True:
 		{
 			name:  "thread bomb",
 			fails: "threads count as processes",
+			layer: byCgroup,
 			program: `
 made = 0
 try:
@@ -57,6 +70,7 @@ if made > 64: got(made, 'threads')
 		{
 			name:  "zombies without end",
 			fails: "a zombie counts as a process until it is reaped, and init reaps those that are orphaned",
+			layer: byCgroup,
 			program: `
 made = 0
 try:
@@ -76,6 +90,7 @@ for n in range(500):                                # orphans, which init reaps
 		{
 			name:  "memory bomb",
 			fails: "memory is limited with swap, and the one that goes beyond is killed",
+			layer: byCgroup,
 			program: `
 hoard = []
 while True: hoard.append(bytearray(1 << 20))
@@ -85,6 +100,7 @@ while True: hoard.append(bytearray(1 << 20))
 		{
 			name:  "memory bomb of many processes",
 			fails: "the limit is of all processes together",
+			layer: byCgroup,
 			program: `
 for _ in range(20):
     if os.fork() == 0: break
@@ -96,6 +112,7 @@ while True: hoard.append(bytearray(1 << 20))
 		{
 			name:    "memory by files",
 			fails:   "files in memory count to the memory limit of those who write them; init, which is charged apart, is not who is killed for want of it",
+			layer:   byCgroup,
 			sandbox: limits(func(r *yurt.Resources) { r.Memory, r.Disk = 64<<20, 256<<20 }),
 			program: `
 for where in ('/tmp/x', '/workspace/x', '/dev/shm/x'):
@@ -111,6 +128,7 @@ for where in ('/tmp/x', '/workspace/x', '/dev/shm/x'):
 		{
 			name:  "memory by other means",
 			fails: "what the kernel keeps for a process, it charges to its cgroup",
+			layer: byCgroup,
 			program: `
 # Pipes, sockets, queues and shared memory, each filled as far as it goes.
 kept = []
@@ -140,6 +158,7 @@ except OSError as e:
 		{
 			name:  "all descriptors",
 			fails: "each process has 4096",
+			layer: byRlimits,
 			program: `
 kept = []
 try:
@@ -153,6 +172,7 @@ if libc.setrlimit(7, struct.pack('QQ', 1 << 20, 1 << 20)) == 0: got('a higher li
 		{
 			name:  "all inodes",
 			fails: "the file systems in memory have a number of them",
+			layer: bySizes,
 			program: `
 for where in ('/tmp', '/workspace', '/dev/shm'):
     made = 0
@@ -167,6 +187,7 @@ for where in ('/tmp', '/workspace', '/dev/shm'):
 		{
 			name:  "the whole disk",
 			fails: "the file systems in memory have a size",
+			layer: bySizes,
 			program: `
 for where in ('/tmp', '/workspace'):
     size = 0
@@ -184,6 +205,7 @@ for where in ('/tmp', '/workspace'):
 		{
 			name:  "zip bombs",
 			fails: "what comes out of an archive is written by the program, to a file system that has a size",
+			layer: bySizes,
 			program: `
 import io, tarfile, zipfile, zlib
 zeros = bytes(1 << 20)
@@ -201,6 +223,7 @@ subprocess.run('rm -rf /workspace/* /tmp/*', shell=True)
 		{
 			name:  "directories as deep and as wide as can be",
 			fails: "what they take is bounded, and removing the sandbox does not walk them",
+			layer: bySizes,
 			program: `
 os.chdir('/tmp')
 for n in range(3000):
@@ -210,6 +233,7 @@ for n in range(3000):
 		{
 			name:  "output without end",
 			fails: "what goes beyond the cap is read and dropped",
+			layer: byInit,
 			program: `
 block = b'x' * (1 << 20)
 for _ in range(300): sys.stdout.buffer.write(block); sys.stderr.buffer.write(block)
@@ -223,6 +247,7 @@ for _ in range(300): sys.stdout.buffer.write(block); sys.stderr.buffer.write(blo
 		{
 			name:  "output in crumbs",
 			fails: "a chunk of one byte costs the host little more than the byte, up to the cap",
+			layer: byInit,
 			program: `
 for n in range(300000): os.write(1 + n % 2, b'x')
 `,
@@ -235,6 +260,7 @@ for n in range(300000): os.write(1 + n % 2, b'x')
 		{
 			name:  "output after the end",
 			fails: "an execution ends with its process, whatever holds its pipes, and dropped output blocks nobody",
+			layer: byInit,
 			program: `
 if os.fork() == 0:
     os.setsid()
@@ -247,6 +273,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 		{
 			name:  "stopping everybody",
 			fails: "a stopped process is killed as well, and init cannot be stopped",
+			layer: byInit,
 			program: `
 for _ in range(20):
     if os.fork() == 0: time.sleep(100)
@@ -259,6 +286,7 @@ os.kill(os.getpid(), signal.SIGSTOP)
 		{
 			name:  "ignoring every signal",
 			fails: "SIGKILL is sent to every process of the cgroup",
+			layer: byCgroup,
 			program: `
 for number in range(1, 65):
     try: signal.signal(number, signal.SIG_IGN)
@@ -274,6 +302,7 @@ while True: pass
 		{
 			name:  "arguments and environment as large as can be",
 			fails: "the kernel bounds them and charges them to the process",
+			layer: byRlimits,
 			program: `
 for size, count in ((131071, 15), (131072, 1), (100, 20000), (1 << 20, 10)):
     try: subprocess.run(['/bin/true'] + ['x' * size] * count, env={'E': 'x' * min(size, 100000)})
@@ -284,6 +313,7 @@ for size, count in ((131071, 15), (131072, 1), (100, 20000), (1 << 20, 10)):
 		{
 			name:    "CPU, with a small share",
 			fails:   "init has a share of its own beside all runs together",
+			layer:   byCgroup,
 			sandbox: limits(func(r *yurt.Resources) { r.CPU = 0.2 }),
 			program: `
 for _ in range(40):
@@ -295,6 +325,7 @@ for _ in range(40):
 		{
 			name:  "inotify of the whole host",
 			fails: "the host's root and all sandboxes draw on one store, of which each sandbox's user namespace may take a part",
+			layer: byRlimits,
 			program: `
 made = 0
 while libc.inotify_init1(0) >= 0: made += 1
@@ -304,6 +335,7 @@ if not 8 <= made <= 16: got(made, 'instances')
 		{
 			name:  "terminals of the whole host",
 			fails: "each sandbox's devpts has a maximum",
+			layer: byMounts,
 			program: `
 def all():
     made = 0
@@ -317,6 +349,7 @@ for _ in range(3): in_child(all)
 		{
 			name:  "asynchronous I/O of the whole host",
 			fails: "the call is denied: it draws on one store for all",
+			layer: byFilter,
 			program: `
 context = ctypes.c_ulong(0)
 refused(206 if X86 else 0, 1024, ctypes.byref(context))
@@ -325,6 +358,7 @@ refused(206 if X86 else 0, 1024, ctypes.byref(context))
 		{
 			name:  "memory that TCP holds",
 			fails: "it is limited as well; on cgroup v1 by a limit of its own",
+			layer: byCgroup,
 			program: `
 def stuff():
     held = 0
@@ -348,12 +382,11 @@ in_child(stuff)
 				}
 			},
 		},
-	})
+	}
 }
 
-// TestResults forges what a harness would say of its run: the host must take it for
-// no more than what the program itself might have returned.
-func TestResults(t *testing.T) {
+// forgedResults are results that a harness did not make.
+func forgedResults() []attack {
 	code := func(text string) func(*yurt.ExecutionSpec) {
 		return func(s *yurt.ExecutionSpec) {
 			s.Kind, s.Command, s.Language, s.Code = yurt.KindCode, nil, "python", text
@@ -369,30 +402,35 @@ func TestResults(t *testing.T) {
 		}
 		t.Logf("exit %d, %.100s, %.300v", r.ExitCode, r.Result, r.Error)
 	}
-	wage(t, []attack{
+	return []attack{
 		{
 			name:  "garbage for a result",
 			fails: "what is written to descriptor 3 is parsed as hostile",
+			layer: byResults,
 			run:   code("import os\nos.write(3, os.urandom(100000))\nos._exit(0)"), check: ends(yurt.ErrorTypeNotSerializable),
 		},
 		{
 			name:  "a result of a thousand levels",
 			fails: "the decoder bounds the depth",
+			layer: byResults,
 			run:   code("import os\nos.write(3, b'{\"result\":' + b'[' * 60000)\nos._exit(0)"), check: ends(yurt.ErrorTypeNotSerializable),
 		},
 		{
 			name:  "a result of 64 MiB",
 			fails: "descriptor 3 has a cap, beyond which it is read and dropped",
+			layer: byResults,
 			run:   code("import os\nfor _ in range(1024): os.write(3, b'x' * 65536)\nos._exit(0)"), check: ends(yurt.ErrorTypeResultTooLarge),
 		},
 		{
 			name:  "two results",
 			fails: "one is taken, or none; it is the program's own word in any case",
+			layer: byResults,
 			run:   code("import os\nos.write(3, b'{\"result\":1}\\n{\"result\":2}\\n')"), check: orderly,
 		},
 		{
 			name:  "a success that was none",
 			fails: "the exit status comes from init, which user code cannot reach",
+			layer: byInit,
 			run:   code("import os\nos.write(3, b'{\"result\":1}')\nos.kill(os.getpid(), 11)"),
 			check: func(t *testing.T, r *yurt.Result) {
 				if r.ExitCode != 139 {
@@ -403,12 +441,14 @@ func TestResults(t *testing.T) {
 		{
 			name:  "an error of the node's own type",
 			fails: "types that are the node's are marked as the program's word when a program gives them",
+			layer: byResults,
 			run:   code("import os\nos.write(3, b'{\"error\":{\"type\":\"SandboxLost\",\"message\":\"forged\",\"stacktrace\":[]}}')\nos._exit(0)"), check: ends("user." + yurt.ErrorTypeSandboxLost),
 		},
 		{
 			name:  "a closed descriptor",
 			fails: "a run without a result is one without a result",
+			layer: byResults,
 			run:   code("import os\nos.closerange(0, 100)\nos._exit(7)"), check: orderly,
 		},
-	})
+	}
 }

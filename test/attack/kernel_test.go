@@ -8,64 +8,16 @@ import (
 
 // TestKernel tries calls that widen what can be reached of the kernel.
 func TestKernel(t *testing.T) {
-	wage(t, []attack{
-		{
-			name:  "bpf",
-			fails: "the call is denied",
-			program: `
-for command in range(0, 40): refused('bpf', command, bytes(128), 128)
-`,
-		},
-		{
-			name:  "perf_event_open",
-			fails: "the call is denied",
-			program: `
-refused('perf_event_open', struct.pack('IIQ', 1, 112, 0) + bytes(96), 0, -1, -1, 0)
-`,
-		},
-		{
-			name:  "io_uring",
-			fails: "the calls are denied: what a ring does passes by the filter",
-			program: `
-refused('io_uring_setup', 8, bytes(120))
-refused('io_uring_enter', 0, 1, 1, 0, 0, 0)
-refused('io_uring_register', -1, 0, 0, 0)
-`,
-		},
-		{
-			name:  "userfaultfd",
-			fails: "the call is denied: it makes races in the kernel easy to win",
-			program: `
-for flags in (0, 1, os.O_CLOEXEC | os.O_NONBLOCK): refused('userfaultfd', flags)
-`,
-		},
-		{
-			name:  "keyrings",
-			fails: "the calls are denied: keyrings belong to no namespace",
-			program: `
-for command in range(0, 33): refused('keyctl', command, -3, 0, 0, 0)
-refused('add_key', b'user', b'x', b'secret', 6, -3)
-refused('request_key', b'user', b'x', 0, -3)
-`,
-		},
-		{
-			name:  "another kernel, or a part of one",
-			fails: "the calls are denied, and would take capabilities on the host",
-			program: `
-for call in ('kexec_load', 'kexec_file_load', 'init_module', 'finit_module', 'delete_module', 'reboot', 'swapon', 'swapoff', 'acct', 'quotactl', 'quotactl_fd',
-             'settimeofday', 'clock_settime', 'sethostname', 'setdomainname', 'lookup_dcookie', 'fanotify_init', 'vhangup', 'move_pages', 'migrate_pages'):
-    refused(call, 1, 1, 1, 1, 1)          # and none of them would do anything if allowed
-refused('syslog', 3, bytes(100), 100)
-refused('clock_adjtime', 0, struct.pack('=I4x10q', 0x4000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10000) + bytes(200))      # may be read; a tick as it is
-if X86:
-    refused('iopl', 3)
-    refused('ioperm', 0x70, 2, 1)
-fails('host name', lambda: socket.sethostname('x'))
-`,
-		},
+	wage(t, kernelAttacks())
+}
+
+// kernelAttacks widen what can be reached of the kernel.
+func kernelAttacks() []attack {
+	return []attack{
 		{
 			name:  "calls of other architectures",
 			fails: "the list is for the native architecture, and whoever calls by another is killed",
+			layer: byFilter,
 			program: `
 if X86:
     def x32(): syscall(0x40000000 | 39); got('an x32 call')
@@ -82,16 +34,9 @@ if X86:
 `,
 		},
 		{
-			name:  "personality",
-			fails: "the list lets the ordinary ones pass alone: others turn randomisation off or map page 0",
-			program: `
-for p in (0x0040000, 0x0100000, 0x0200000, 0x0400000, 0x0800000, 0x1000000, 0x2000000, 0x4000000, 0x8000000, 0x0200000 | 8): refused('personality', p)
-if syscall('personality', 0xffffffff) & 0xffff0000: got('a personality')
-`,
-		},
-		{
 			name:  "a filter or new privileges that undo this one",
 			fails: "filters only ever add up, and no-new-privileges cannot be taken back",
+			layer: byFilter,
 			program: `
 for option, args in ((38, (0, 0, 0, 0)), (22, (0, 0)), (24, (21, 0)), (47, (2, 21, 0, 0))):      # no_new_privs off, seccomp off, bounding, ambient
     if libc.prctl(option, *args) == 0 and option != 24: got('prctl', option)
@@ -102,6 +47,7 @@ if 'NoNewPrivs:\t1' not in status or 'Seccomp:\t2' not in status or status.count
 		{
 			name:  "setuid programs",
 			fails: "every file system is mounted nosuid, and no-new-privileges makes setuid bits of no effect",
+			layer: byMounts,
 			program: `
 for line in open('/proc/self/mounts'):
     where = line.split()[1]
@@ -122,54 +68,9 @@ fails('groups', lambda: os.setgroups([0]))
 `,
 		},
 		{
-			name:  "characters typed into another's terminal (TIOCSTI)",
-			fails: "no process has a terminal but one that it makes itself, in its own devpts",
-			program: `
-import fcntl
-for fd in (0, 1, 2):
-    for request in (0x5412, 0x541c):                        # TIOCSTI, TIOCLINUX
-        fails(request, lambda: fcntl.ioctl(fd, request, b'x'))
-fails('/dev/tty', lambda: os.open('/dev/tty', os.O_RDWR))
-if set(os.listdir('/dev/pts')) != {'ptmx'}: got(os.listdir('/dev/pts'))
-`,
-		},
-		{
-			name:  "tracing and reading init",
-			fails: "it is another user, holds capabilities that user code lacks, and is not dumpable",
-			program: `
-refused('ptrace', 16, 1, 0, 0)                              # attach
-refused('ptrace', 0x4206, 1, 0, 0)                          # seize
-word = ctypes.create_string_buffer(8)
-iov = struct.pack('QQ', ctypes.addressof(word), 8)
-refused('process_vm_readv', 1, iov, 1, struct.pack('QQ', 0x400000, 8), 1, 0)
-refused('process_vm_writev', 1, iov, 1, struct.pack('QQ', 0x400000, 8), 1, 0)
-init = syscall('pidfd_open', 1, 0)
-if init >= 0:
-    for fd in range(20): refused('pidfd_getfd', init, fd, 0)
-    refused('process_madvise', init, iov, 1, 4, 0)
-`,
-		},
-		{
-			name:  "signalling, slowing and starving init",
-			fails: "it is another user, and has memory and processes of its own",
-			program: `
-import resource
-for number in range(1, 65): fails(number, lambda: os.kill(1, number))
-init = syscall('pidfd_open', 1, 0)
-if init >= 0: refused('pidfd_send_signal', init, 9, 0, 0)
-fails('limits', lambda: resource.prlimit(1, resource.RLIMIT_NOFILE, (1, 1)))
-fails('priority', lambda: os.setpriority(os.PRIO_PROCESS, 1, 19))
-fails('affinity', lambda: os.sched_setaffinity(1, {0}))
-fails('scheduler', lambda: os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0)))
-fails('own scheduler', lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99)))
-fails('own priority', lambda: os.setpriority(os.PRIO_PROCESS, 0, -20))
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-fails('everybody', lambda: os.kill(-1, signal.SIGKILL))       # but this process
-`,
-		},
-		{
 			name:  "programs of the page that is not there, and locked memory",
 			fails: "pages are mapped above mmap_min_addr only, and 64 KiB may be locked",
+			layer: byRlimits,
 			program: `
 libc.mmap.restype = ctypes.c_void_p
 address = libc.mmap(ctypes.c_void_p(0), 4096, 7, 0x32, -1, 0)   # fixed, anonymous, private
@@ -182,6 +83,7 @@ if libc.mlockall(3) == 0: got('locked everything')
 		{
 			name:    "timers without end",
 			fails:   "each counts against the signals that may be pending",
+			layer:   byRlimits,
 			sandbox: func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 },
 			program: `
 timer, made = ctypes.c_void_p(), 0
@@ -189,5 +91,5 @@ while made < 200000 and syscall(222 if X86 else 107, 1, 0, ctypes.byref(timer)) 
 if made == 200000: got('as many timers as it wanted')
 `,
 		},
-	})
+	}
 }

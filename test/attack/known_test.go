@@ -5,10 +5,16 @@ import "testing"
 // TestKnownEscapes tries what others were once escaped from by. CVE-2019-5736 is in
 // TestEscapes too, CVE-2024-21626 there and in TestWorkingDirectories.
 func TestKnownEscapes(t *testing.T) {
-	wage(t, []attack{
+	wage(t, knownEscapes())
+}
+
+// knownEscapes are what others were escaped from by.
+func knownEscapes() []attack {
+	return []attack{
 		{
 			name:  "another file in the place of /dev/null, which masks others (CVE-2025-31133)",
 			fails: "/dev is init's, on a file system that no other sandbox sees, and masks are mounted before user code exists",
+			layer: byMounts,
 			program: `
 for path in ('/dev/null', '/dev/zero', '/dev/full', '/dev/ptmx', '/dev/pts', '/dev/shm', '/dev'):
     fails(path, lambda: os.unlink(path))
@@ -29,6 +35,7 @@ for path in ('/proc/kcore', '/proc/sysrq-trigger', '/proc/keys'):
 		{
 			name:  "a console that is something else (CVE-2025-52565)",
 			fails: "no sandbox has a /dev/console, nor a terminal that the host bound to one, and its /dev/pts is its own",
+			layer: byNamespaces,
 			program: `
 if os.path.lexists('/dev/console'): got('a console')
 for target in ('/proc/sysrq-trigger', '/proc/sys/kernel/core_pattern', '/etc/passwd'):
@@ -42,6 +49,7 @@ fails('giving it another name', lambda: os.rename('/dev/pts/0', '/dev/pts/9'))
 		{
 			name:  "labels and settings that go elsewhere (CVE-2025-52881)",
 			fails: "/proc is the real one, of this pid namespace, nothing can be mounted on it, and what the host writes to it, it writes before user code exists",
+			layer: byMounts,
 			program: `
 if os.statvfs('/proc').f_bsize and open('/proc/self/stat').read().split()[0] != str(os.getpid()): got('another /proc')
 kinds = [l.split()[2] for l in open('/proc/self/mounts') if l.split()[1] == '/proc']
@@ -59,6 +67,7 @@ for path in ('/proc/self/attr', '/proc/thread-self/attr', '/proc/sys/kernel', '/
 		{
 			name:  "the workspace itself moved away, or made a link",
 			fails: "it is a mount point in a directory that is read-only",
+			layer: byMounts,
 			program: `
 for path in ('/workspace', '/tmp', '/run/yurt', '/run', '/etc', '/usr'):
     fails(path, lambda: os.rename(path, path + '-x'))
@@ -72,6 +81,7 @@ for path in ('/workspace', '/tmp', '/run/yurt', '/run', '/etc', '/usr'):
 		{
 			name:  "children that are given to init",
 			fails: "init reaps whatever child it is given, as it does orphans, and a child's limits are its cgroup's",
+			layer: byInit,
 			program: `
 CLONE_PARENT = 0x8000
 for n in range(200):
@@ -90,6 +100,7 @@ for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP):
 		{
 			name:  "being spared when memory is short, and heard first when the disk is slow",
 			fails: "both take capabilities on the host",
+			layer: byCapabilities,
 			program: `
 if int(open('/proc/self/oom_score_adj').read()) < 0: got('a low score')
 for score in ('-1000', '-1'): fails(score, lambda: write('/proc/self/oom_score_adj', score))
@@ -100,6 +111,7 @@ fails('deadline', lambda: os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1
 		{
 			name:  "a core dump, and what it would be handed to",
 			fails: "the limit is 1 byte, with which nothing is written and no program is handed anything, and it stays that whatever a program is told that it set",
+			layer: byRlimits,
 			program: `
 import resource
 for limit in ((1 << 30, 1 << 30), (0, 1), (0, 0)):
@@ -114,6 +126,7 @@ if os.listdir('/workspace'): got(os.listdir('/workspace'))
 		{
 			name:  "message queues",
 			fails: "those of POSIX count against a limit of 0 bytes",
+			layer: byRlimits,
 			program: `
 for n in range(5):
     if libc.mq_open(b'/queue%d' % n, os.O_CREAT | os.O_RDWR, 0o666, None) >= 0: got('a queue')
@@ -122,9 +135,10 @@ for n in range(5):
 		{
 			name:  "calls that are newer than the list",
 			fails: "they answer that they do not exist, whatever this kernel has",
+			layer: byFilter,
 			program: `
 for number in (457, 458, 467, 468, 469, 470, 500, 600, 100000): refused(number, 0, 0, 0, 0, 0, 0)
 `,
 		},
-	})
+	}
 }

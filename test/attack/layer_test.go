@@ -9,12 +9,18 @@ import (
 // TestLayers attack what stands between an execution and its sandbox, where each has
 // namespaces of its own.
 func TestLayers(t *testing.T) {
-	layer := func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = true }
-	wage(t, []attack{
+	wage(t, layerAttacks())
+}
+
+// layerAttacks attack the second layer.
+func layerAttacks() []attack {
+	layered := func(s *yurt.SandboxSpec) { s.Template.Isolation.PerExecution = true }
+	return []attack{
 		{
 			name:    "the keeper",
 			fails:   "it is root of the sandbox, not dumpable, without capabilities, and deaf to signals of its own namespace",
-			sandbox: layer,
+			layer:   byIdentity,
+			sandbox: layered,
 			program: `
 refused('ptrace', 16, 1, 0, 0)
 refused('ptrace', 0x4206, 1, 0, 0)
@@ -29,7 +35,8 @@ if [p for p in os.listdir('/proc') if p.isdigit() and int(p) < os.getpid()]: got
 		{
 			name:    "mounts and namespaces below the layer",
 			fails:   "the command has no capability, and is under the list, which denies what init needs for the layer",
-			sandbox: layer,
+			layer:   byFilter,
+			sandbox: layered,
 			program: `
 refused('mount', b'x', b'/tmp', b'tmpfs', 0, 0)
 refused('mount', b'proc', b'/proc', b'proc', 0, 0)
@@ -50,7 +57,8 @@ for path in ('/proc/kcore', '/proc/keys', '/proc/timer_list', '/proc/kallsyms', 
 		{
 			name:    "an end that was none",
 			fails:   "how a command ended is told by its keeper, through a pipe that the command has not",
-			sandbox: layer,
+			layer:   byInit,
+			sandbox: layered,
 			program: `
 import struct as s
 for fd in range(3, 256):
@@ -68,7 +76,8 @@ os.kill(os.getpid(), signal.SIGSEGV)
 		{
 			name:    "fork bomb in a layer",
 			fails:   "processes are limited, and on timeout the whole cgroup is killed, the keeper with it",
-			sandbox: layer,
+			layer:   byCgroup,
+			sandbox: layered,
 			program: `
 while True:
     try: os.fork(); os.setsid()
@@ -76,5 +85,5 @@ while True:
 `,
 			run: within(2e9), check: ends(yurt.ErrorTypeTimeout),
 		},
-	})
+	}
 }

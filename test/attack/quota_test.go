@@ -37,13 +37,19 @@ func TestProjectQuotas(t *testing.T) { rig.OnQuotas(t, testProjectQuotas) }
 func testProjectQuotas(t *testing.T, dir string) {
 	config := rig.Config(t, rig.Build(t))
 	config.StateDir, config.Transient = filepath.Join(dir, "state"), true
+	arenaOf(t, rig.Start(t, config)).wage(t, quotaAttacks(dir))
+}
+
+// quotaAttacks are attacks on a workspace that a quota bounds.
+func quotaAttacks(dir string) []attack {
 	onQuota := func(s *yurt.SandboxSpec) {
 		s.Resources.DiskKind, s.Resources.Disk = yurt.DiskQuota, 4<<20
 	}
-	arenaOf(t, rig.Start(t, config)).wage(t, []attack{
+	return []attack{
 		{
 			name:    "files given to another project, or to none",
 			fails:   "the kernel changes projects, and whether they are inherited, for processes of its first user namespace alone",
+			layer:   byQuota,
 			sandbox: onQuota,
 			program: attributes + `
 for path in mine:
@@ -62,6 +68,7 @@ if project('/workspace/later') != ours: got('a directory of', project('/workspac
 		{
 			name:    "another quota",
 			fails:   "no call by which quotas are set or switched off is on the list",
+			layer:   byFilter,
 			sandbox: onQuota,
 			program: attributes + `
 limits = ctypes.create_string_buffer(struct.pack('=QQQQQQQQII', 2**40, 0, 0, 2**40, 0, 0, 0, 0, 5, 0))
@@ -74,6 +81,7 @@ for command in (0x800008, 0x800003, 0x5801, 0x5802, 0x5804):
 		{
 			name:    "bytes that are not counted",
 			fails:   "blocks are counted when they are taken, by whatever call, until they are free, and not when a name for them is",
+			layer:   byQuota,
 			sandbox: onQuota,
 			program: attributes + `
 LIMIT, files = 4 << 20, []
@@ -119,6 +127,7 @@ subprocess.run('rm -rf /workspace/*', shell=True)
 		{
 			name:    "all inodes of the node's disk",
 			fails:   "a project has a limit of inodes too",
+			layer:   byQuota,
 			sandbox: onQuota,
 			program: attributes + `
 made = 0
@@ -133,6 +142,7 @@ subprocess.run('rm -rf /workspace/*', shell=True)
 		{
 			name:    "what else is on that disk",
 			fails:   "the directory is bound: its parent is the sandbox's root, and files are found by name alone",
+			layer:   byMounts,
 			sandbox: onQuota,
 			program: attributes + `
 if os.stat('/workspace/..').st_ino != os.stat('/').st_ino: got('the parent')
@@ -146,6 +156,7 @@ for kind in (1, 2): # FILEID_INO32_GEN, of the file system's root
 		{
 			name:    "a tree that cannot be removed",
 			fails:   "who removes it opens few directories at a time, and is stopped by no mode",
+			layer:   byQuota,
 			sandbox: onQuota,
 			program: attributes + `
 os.chdir('/workspace/d')
@@ -153,5 +164,5 @@ for i in range(400): os.mkdir('x'); os.mkdir('y', 0); os.chdir('x')
 os.chmod('/workspace/d', 0)
 `,
 		},
-	})
+	}
 }
