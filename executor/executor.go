@@ -31,7 +31,7 @@ import (
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/internal/linux/flock"
-	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/host"
 )
 
 // Config is what an [Executor] needs.
@@ -47,7 +47,7 @@ type Config struct {
 	// name; nil means any.
 	RuntimeChecksums map[string]string
 	// RuntimeStart and RuntimeCall are how long a runtime may take to start, and for a
-	// plan; 0 means [plugins.DefaultStartTimeout] and [plugins.DefaultCallTimeout].
+	// plan; 0 means [host.DefaultStartTimeout] and [host.DefaultCallTimeout].
 	RuntimeStart, RuntimeCall time.Duration
 	// HostPaths are what of the host a template may bind, with all below it; nil
 	// means [yurt.OfferedHostPaths].
@@ -94,7 +94,7 @@ type Executor struct {
 	logger    *slog.Logger
 	launcher  *launch.Launcher
 	cgroups   *cgroup.Manager
-	runtimes  *plugins.Host
+	runtimes  *host.Host
 	lock      *os.File
 	runDir    string         // see [RunDir]
 	room      *headroom.Room // for what ends something while the disk is full
@@ -179,9 +179,9 @@ func New(config Config) (*Executor, error) {
 		layers: store, images: containerImages, room: newRoom(config),
 		config: config, logger: config.Logger, cgroups: groups, lock: lock, runDir: runDir, memory: runlog.NewMemory(maxLogMemory), ids: idrange.New(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
-		runtimes: plugins.NewHost(config.PluginDir, config.Logger, plugins.WithChecksums(config.RuntimeChecksums), plugins.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
-			plugins.WithStartTimeout(cmp.Or(config.RuntimeStart, plugins.DefaultStartTimeout)),
-			plugins.WithCallTimeout(cmp.Or(config.RuntimeCall, plugins.DefaultCallTimeout))),
+		runtimes: host.New(config.PluginDir, config.Logger, host.WithChecksums(config.RuntimeChecksums), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
+			host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),
+			host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout))),
 		sandboxes: make(map[string]*sandbox),
 		making:    make(map[string]purpose),
 		ahead:     make(map[string]packages.Layers),

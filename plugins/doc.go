@@ -7,12 +7,8 @@
 // runs user code on the host, and nothing it says is trusted: the host checks every plan
 // before anyone acts on it, as it checks what a run hands over ([DecodeEnvelope]).
 //
-// The executor is the caller, through [Host]. A host finds the binaries named
-// yurt-runtime-* in a plugin directory, starts one when it is first needed,
-// negotiates the protocol version, restarts what crashed and kills what hangs. A
-// broken runtime costs its own requests and no others. Each process gets a minimal
-// environment, is reached over mutual TLS on a socket whose name is gone once the
-// host is connected, and dies with the host, however that ends.
+// This package is the contract of a runtime's author. Package host is the other side, which starts runtimes and
+// asks them.
 //
 // A runtime's author implements [Runtime] and calls [Serve]:
 //

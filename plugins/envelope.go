@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
+	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
 // MaxEnvelopeBytes bounds the envelope of a run: the largest result, or an error
@@ -17,10 +19,9 @@ const MaxEnvelopeBytes = yurt.MaxResultBytes + 64<<10
 
 // Bounds of an error that a run reports. What is longer is cut, with a mark.
 const (
-	maxErrorTypeBytes    = 256
-	maxErrorMessageBytes = 64 << 10
-	maxStackLines        = 256
-	maxStackLineBytes    = 4 << 10
+	maxErrorTypeBytes = 256
+	maxStackLines     = 256
+	maxStackLineBytes = 4 << 10
 )
 
 // Outcome is what an envelope says of a run.
@@ -125,21 +126,26 @@ func decodeExecutionError(data []byte) (*yurt.ExecutionError, error) {
 		case "stacktrace":
 			into = &wire.stack
 		default:
-			return nil, fmt.Errorf("the error in the run's result envelope has an unknown field %s", quote(name))
+			return nil, fmt.Errorf("the error in the run's result envelope has an unknown field %s", text.Quote(name))
 		}
 		if err := json.Unmarshal(value, into); err != nil {
 			return nil, fmt.Errorf("the error's %s in the run's result envelope has the wrong type: %w", name, err)
 		}
 	}
-	kind := errorType(wire.kind)
-	if kind == "" {
+	bounded := BoundedError(wire.kind, wire.message, wire.stack)
+	if bounded == nil {
 		return nil, errors.New("the error in the run's result envelope has no type")
 	}
-	return &yurt.ExecutionError{
-		Type:       kind,
-		Message:    cut(wire.message, maxErrorMessageBytes),
-		Stacktrace: boundStack(wire.stack),
-	}, nil
+	return bounded, nil
+}
+
+// BoundedError returns an error that a run, or a runtime that read its output, reports: with bounded lengths, and
+// without a type that only Yurt gives. It returns nil where kind is empty.
+func BoundedError(kind, message string, stack []string) *yurt.ExecutionError {
+	if kind = errorType(kind); kind == "" {
+		return nil
+	}
+	return &yurt.ExecutionError{Type: kind, Message: text.Cut(message, protocol.MaxErrorBytes), Stacktrace: boundStack(stack)}
 }
 
 // errorType makes a type that a run reports safe to show and to switch on.
@@ -150,7 +156,7 @@ func errorType(name string) string {
 		}
 		return r
 	}, name)
-	switch name = cut(name, maxErrorTypeBytes); name {
+	switch name = text.Cut(name, maxErrorTypeBytes); name {
 	case yurt.ErrorTypeTimeout, yurt.ErrorTypeOutOfMemory, yurt.ErrorTypeCommandNotFound, yurt.ErrorTypeSignaled,
 		yurt.ErrorTypeSandboxLost, yurt.ErrorTypeSessionEnded, yurt.ErrorTypeNonZeroExit, yurt.ErrorTypeSandboxFailed,
 		yurt.ErrorTypeRuntimeUnavailable, yurt.ErrorTypeKernelDied:
@@ -170,18 +176,7 @@ func boundStack(lines []string) []string {
 			}
 			continue
 		}
-		bounded = append(bounded, cut(line, maxStackLineBytes))
+		bounded = append(bounded, text.Cut(line, maxStackLineBytes))
 	}
 	return bounded
-}
-
-// cut shortens text to at most limit bytes and a mark, never inside a character.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…[cut]"
 }

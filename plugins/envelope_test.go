@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
 )
 
 func TestDecodeEnvelope(t *testing.T) {
@@ -108,7 +109,7 @@ func checkBounds(t *testing.T, got *yurt.ExecutionError) {
 	if got.Type == "" || len(got.Type) > maxErrorTypeBytes+mark || strings.ContainsFunc(got.Type, unicode.IsControl) {
 		t.Errorf("type %q", got.Type)
 	}
-	if len(got.Message) > maxErrorMessageBytes+mark || !utf8.ValidString(got.Message) {
+	if len(got.Message) > protocol.MaxErrorBytes+mark || !utf8.ValidString(got.Message) {
 		t.Errorf("message of %d bytes", len(got.Message))
 	}
 	if got.Stacktrace == nil || len(got.Stacktrace) > maxStackLines+1 {

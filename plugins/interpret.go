@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
 // Interpreter is a [Runtime] that knows what the output of a failed step means.
@@ -54,8 +55,8 @@ func CompileError(output []byte) *yurt.ExecutionError {
 func summary(output []byte) string {
 	var lines []string
 	for line := range strings.Lines(string(output)) {
-		if line = clean(strings.TrimRight(line, " \t\r\n")); line != "" && len(lines) < maxSummaryLines {
-			lines = append(lines, cut(line, maxStackLineBytes))
+		if line = text.Clean(strings.TrimRight(line, " \t\r\n")); line != "" && len(lines) < maxSummaryLines {
+			lines = append(lines, text.Cut(line, maxStackLineBytes))
 		}
 	}
 	if len(lines) == 0 {

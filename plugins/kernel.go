@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/plugins/proto"
 )
 
 // AbilityKernel is the ability of a runtime whose language keeps state between
@@ -81,50 +80,3 @@ func (p KernelPlan) Validate() error {
 }
 
 var errNoKernel = errors.New("the runtime plans no kernel")
-
-// PlanKernel asks the runtime of req.Language how to start a kernel. Its errors are
-// those of [Host.Plan]; a runtime without kernels is [yurt.CodeNotSupported]. The plan
-// has been validated.
-func (h *Host) PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	r, err := h.able(ctx, req.Language, AbilityKernel)
-	if err != nil {
-		return KernelPlan{}, err
-	}
-	if req.Kernel != "" { // a runtime that knows of no kernels would start its own
-		info, err := r.describe(ctx)
-		if err != nil {
-			return KernelPlan{}, err
-		}
-		if err := info.ValidateKernel("context", req.Kernel); err != nil {
-			return KernelPlan{}, err
-		}
-	}
-	return call(ctx, r, question[KernelPlan]{
-		"PlanKernel",
-		func(ctx context.Context, rt *clientV1) (KernelPlan, error) { return rt.PlanKernel(ctx, req) },
-		KernelPlan.Validate,
-	})
-}
-
-// PlanKernel answers with a runtime that is a [KernelPlanner].
-func (s *serverV1) PlanKernel(ctx context.Context, req *proto.KernelRequest) (res *proto.KernelResponse, err error) {
-	defer recoverTo(&err)
-	planner, ok := s.runtime.(KernelPlanner)
-	if !ok {
-		return nil, errorToWire(yurt.FieldErrorf(yurt.CodeNotSupported, "context", "%w", errNoKernel))
-	}
-	plan, err := planner.PlanKernel(ctx, KernelRequest{Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Kernel: req.GetKernel(), MemoryLimit: yurt.Size(req.GetMemoryLimit())})
-	if err != nil {
-		return nil, errorToWire(err)
-	}
-	return &proto.KernelResponse{Files: filesToWire(plan.Files), Argv: plan.Argv, Env: plan.Env}, nil
-}
-
-// PlanKernel asks a runtime in another process.
-func (c *clientV1) PlanKernel(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	res, err := c.rpc.PlanKernel(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Kernel: req.Kernel, MemoryLimit: int64(req.MemoryLimit)}, callOptions()...)
-	if err != nil {
-		return KernelPlan{}, err
-	}
-	return KernelPlan{Files: filesFromWire(res.GetFiles()), Argv: res.GetArgv(), Env: res.GetEnv()}, nil
-}

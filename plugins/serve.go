@@ -8,7 +8,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"google.golang.org/grpc"
+
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
 )
+
+// BinaryPrefix starts the file name of every runtime's binary; the runtime's name follows it.
+const BinaryPrefix = "yurt-runtime-"
 
 // Serve is all that the main function of a runtime's binary does: it serves rt to
 // the host that started the process and returns when the host is done with it. When
@@ -21,24 +26,24 @@ import (
 // is set up to write there. Methods of rt may be called concurrently; a panic in
 // one fails that call alone.
 func Serve(rt Runtime) error {
-	shake := handshake()
+	shake := protocol.Handshake()
 	if os.Getenv(shake.MagicCookieKey) != shake.MagicCookieValue {
 		return byHand(filepath.Base(os.Args[0]))
 	}
 	// hclog's default logger is what the recovered panics and the runtime's own
 	// code write to; go-plugin reads JSON lines back into records.
 	logger := hclog.New(&hclog.LoggerOptions{
-		Level:      hclog.LevelFromString(os.Getenv(logLevelEnv)),
+		Level:      hclog.LevelFromString(os.Getenv(protocol.LogLevelEnv)),
 		Output:     os.Stderr,
 		JSONFormat: true,
 	})
 	hclog.SetDefault(logger)
 	plugin.Serve(&plugin.ServeConfig{
 		HandshakeConfig:  shake,
-		VersionedPlugins: versions(rt),
+		VersionedPlugins: protocol.Versions(&servedV1{runtime: rt}),
 		Logger:           logger,
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(options, serverOptions()...)...)
+			return grpc.NewServer(append(options, grpc.MaxRecvMsgSize(protocol.MaxRequestBytes), grpc.MaxSendMsgSize(protocol.MaxResponseBytes))...)
 		},
 	})
 	return nil
@@ -47,5 +52,5 @@ func Serve(rt Runtime) error {
 func byHand(name string) error {
 	return fmt.Errorf(`%s is a language runtime of Yurt, speaking version %s of the runtime protocol.
 It is not run by hand: put it into the plugin directory of a Yurt node, which starts it
-when code in its language is to be run. "yurt runtime list" shows what is installed`, name, spokenVersions())
+when code in its language is to be run. "yurt runtime list" shows what is installed`, name, protocol.Spoken())
 }

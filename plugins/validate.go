@@ -7,24 +7,18 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
+	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
 // Bounds of a [Plan].
 const (
 	MaxPlanFiles    = 256
-	MaxPlanBytes    = 32 << 20 // of all files together
+	MaxPlanBytes    = protocol.MaxPlanBytes // of all files together
 	MaxCompileSteps = 16
-)
-
-// Bounds of a description.
-const (
-	maxNames        = 64
-	maxNameBytes    = 64
-	maxInstallBytes = 500
 )
 
 // Validate checks everything that the sandbox relies on. Plans come from another
@@ -42,7 +36,7 @@ func (p Plan) Validate() error {
 		}
 	}
 	if p.Result != ResultNone && p.Result != ResultEnvelope {
-		return fmt.Errorf("result format %s is unknown", quote(string(p.Result)))
+		return fmt.Errorf("result format %s is unknown", text.Quote(string(p.Result)))
 	}
 	return nil
 }
@@ -55,7 +49,7 @@ func (i *Insertion) validate() error {
 		return nil
 	}
 	if i.File == "" || i.Text == "" || len(i.File) > maxInsertion || len(i.Text) > maxInsertion || strings.Contains(i.File+i.Text, "\n") || i.Line < 1 || i.Column < 1 {
-		return fmt.Errorf("inserted text %s into file %s at %d:%d: it needs a file, a line and a column from 1, and one line of at most %d bytes", quote(i.Text), quote(i.File), i.Line, i.Column, maxInsertion)
+		return fmt.Errorf("inserted text %s into file %s at %d:%d: it needs a file, a line and a column from 1, and one line of at most %d bytes", text.Quote(i.Text), text.Quote(i.File), i.Line, i.Column, maxInsertion)
 	}
 	return nil
 }
@@ -98,13 +92,13 @@ func validateArgv(argv []string) error {
 func validateCommand(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
-		return fmt.Errorf("argv[0] %s names no command", quote(name))
+		return fmt.Errorf("argv[0] %s names no command", text.Quote(name))
 	case len(name) > yurt.MaxPathBytes:
 		return fmt.Errorf("argv[0] has %d bytes; at most %d are allowed", len(name), yurt.MaxPathBytes)
-	case !printable(name):
-		return fmt.Errorf("argv[0] %s contains control characters or is not UTF-8", quote(name))
+	case !text.Printable(name):
+		return fmt.Errorf("argv[0] %s contains control characters or is not UTF-8", text.Quote(name))
 	case strings.Contains(name, "/") && (!path.IsAbs(name) || path.Clean(name) != name):
-		return fmt.Errorf("argv[0] %s is neither a clean absolute path nor a bare name", quote(name))
+		return fmt.Errorf("argv[0] %s is neither a clean absolute path nor a bare name", text.Quote(name))
 	}
 	return nil
 }
@@ -117,7 +111,7 @@ func validateEnv(env map[string]string) error {
 	for name, value := range env {
 		total += len(name) + len(value)
 		if !validEnvName(name) {
-			return fmt.Errorf("env name %s is not made of letters, digits and underscores", quote(name))
+			return fmt.Errorf("env name %s is not made of letters, digits and underscores", text.Quote(name))
 		}
 		if !plainText(value) {
 			return fmt.Errorf("env %s contains a NUL character or is not UTF-8", name)
@@ -164,15 +158,15 @@ func (f File) validate() error {
 	case len(f.Path) > yurt.MaxPathBytes:
 		return fmt.Errorf("a file's path has %d bytes; at most %d are allowed", len(f.Path), yurt.MaxPathBytes)
 	case !fs.ValidPath(f.Path) || f.Path == ".":
-		return fmt.Errorf("file path %s is not a clean relative path", quote(f.Path))
-	case !printable(f.Path):
-		return fmt.Errorf("file path %s contains control characters or is not UTF-8", quote(f.Path))
+		return fmt.Errorf("file path %s is not a clean relative path", text.Quote(f.Path))
+	case !text.Printable(f.Path):
+		return fmt.Errorf("file path %s contains control characters or is not UTF-8", text.Quote(f.Path))
 	case f.Mode&^fs.ModePerm != 0:
-		return fmt.Errorf("file %s has mode %#o; only permission bits are allowed", quote(f.Path), uint32(f.Mode))
+		return fmt.Errorf("file %s has mode %#o; only permission bits are allowed", text.Quote(f.Path), uint32(f.Mode))
 	}
 	for part := range strings.SplitSeq(f.Path, "/") {
 		if len(part) > 255 {
-			return fmt.Errorf("file path %s has a name longer than 255 bytes", quote(f.Path))
+			return fmt.Errorf("file path %s has a name longer than 255 bytes", text.Quote(f.Path))
 		}
 	}
 	return nil
@@ -191,7 +185,7 @@ func validateTree(paths []string) error {
 		if !inside {
 			continue
 		}
-		name := quote(strings.ReplaceAll(paths[i-1], "\x00", "/"))
+		name := text.Quote(strings.ReplaceAll(paths[i-1], "\x00", "/"))
 		if rest == "" {
 			return fmt.Errorf("file path %s is given twice", name)
 		}
@@ -202,78 +196,8 @@ func validateTree(paths []string) error {
 	return nil
 }
 
-// validateInfo checks what a runtime says of itself.
-func validateInfo(info yurt.RuntimeInfo) error {
-	if !validName(info.Name) {
-		return fmt.Errorf("name %s is not made of lower-case letters, digits and -+.#_", quote(info.Name))
-	}
-	if len(info.Version) > maxNameBytes || !printable(info.Version) {
-		return fmt.Errorf("version %s is too long or contains control characters", quote(info.Version))
-	}
-	if len(info.Languages) == 0 {
-		return errors.New("it names no language")
-	}
-	for _, list := range [][]string{info.Languages, info.Extensions, info.Abilities, info.Kernels} {
-		if len(list) > maxNames {
-			return fmt.Errorf("a list has %d entries; at most %d are allowed", len(list), maxNames)
-		}
-		for _, name := range list {
-			if !validName(name) {
-				return fmt.Errorf("%s is not made of lower-case letters, digits and -+.#_", quote(name))
-			}
-		}
-	}
-	for _, list := range [][]string{info.HostPaths, info.Path} {
-		if len(list) > maxNames {
-			return fmt.Errorf("a list has %d paths; at most %d are allowed", len(list), maxNames)
-		}
-		for _, at := range list {
-			if !cleanAbsolute(at) || at == "/" || strings.Contains(at, ":") {
-				return fmt.Errorf("%s is not a clean absolute path below / without a colon", quote(at))
-			}
-		}
-	}
-	return validateTools(info.Tools)
-}
-
-func cleanAbsolute(at string) bool {
-	return len(at) <= yurt.MaxPathBytes && path.IsAbs(at) && path.Clean(at) == at && printable(at)
-}
-
-func validateTools(tools []yurt.Tool) error {
-	if len(tools) > maxNames {
-		return fmt.Errorf("it names %d tools; at most %d are allowed", len(tools), maxNames)
-	}
-	for _, tool := range tools {
-		switch {
-		case !validName(tool.Name):
-			return fmt.Errorf("tool %s is not made of lower-case letters, digits and -+.#_", quote(tool.Name))
-		case len(tool.Paths) == 0 || len(tool.Paths) > maxNames:
-			return fmt.Errorf("tool %s has %d paths; 1 to %d are allowed", tool.Name, len(tool.Paths), maxNames)
-		case len(tool.Install) > maxInstallBytes || !printable(tool.Install):
-			return fmt.Errorf("how to install tool %s is longer than %d bytes or contains control characters", tool.Name, maxInstallBytes)
-		}
-		for _, at := range tool.Paths {
-			if !cleanAbsolute(at) {
-				return fmt.Errorf("tool %s: %s is not a clean absolute path", tool.Name, quote(at))
-			}
-		}
-	}
-	return nil
-}
-
-// validName allows what names of languages are made of: python3, c++, c#, .tar.gz.
-func validName(name string) bool {
-	for _, r := range name {
-		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-+.#_", r) {
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxNameBytes
-}
-
-// validate checks what the host itself relies on. The rest is up to the runtime.
-func (req PlanRequest) validate() error {
+// Validate checks the parts that the host itself relies on. The rest is up to the runtime.
+func (req PlanRequest) Validate() error {
 	for _, part := range []struct {
 		field     string
 		size, max int
@@ -290,10 +214,10 @@ func (req PlanRequest) validate() error {
 	if err := req.validateProject(); err != nil {
 		return err
 	}
-	if !printable(req.Handler) {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "handler", "%s is not the name of a function: it contains control characters or is not UTF-8", quote(req.Handler))
+	if !text.Printable(req.Handler) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "handler", "%s is not the name of a function: it contains control characters or is not UTF-8", text.Quote(req.Handler))
 	}
-	if !printable(req.ExecutionID + req.Dir + req.Root + req.OutDir + req.CacheDir + req.Layer + string(req.Kind)) {
+	if !text.Printable(req.ExecutionID + req.Dir + req.Root + req.OutDir + req.CacheDir + req.Layer + string(req.Kind)) {
 		return yurt.Errorf(yurt.CodeInternal, "the request to the runtime contains control characters")
 	}
 	return nil
@@ -318,17 +242,4 @@ func (req PlanRequest) validateProject() error {
 
 func plainText(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsRune(text, 0)
-}
-
-func printable(text string) bool {
-	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
-}
-
-// quote shows hostile text in a message: escaped and of bounded length.
-func quote(text string) string {
-	const limit = 100
-	if len(text) > limit {
-		return fmt.Sprintf("%q…", text[:limit])
-	}
-	return fmt.Sprintf("%q", text)
 }

@@ -5,31 +5,9 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
 	"github.com/yurtrun/yurt/plugins/proto"
 )
-
-func requestToWire(req PlanRequest) *proto.PlanRequest {
-	return &proto.PlanRequest{
-		ExecutionId: req.ExecutionID,
-		Kind:        string(req.Kind),
-		Language:    req.Language,
-		Code:        []byte(req.Code),
-		Handler:     req.Handler,
-		Event:       req.Event,
-		Context:     req.Context,
-		Dir:         req.Dir,
-		TimeoutNs:   int64(req.Timeout.Std()),
-		MemoryLimit: int64(req.MemoryLimit),
-		Files:       filesToWire(req.Files),
-		Entry:       req.Entry,
-		Args:        req.Args,
-		Root:        req.Root,
-		OutDir:      req.OutDir,
-		CacheDir:    req.CacheDir,
-		Tools:       req.Tools,
-		Layer:       req.Layer,
-	}
-}
 
 func requestFromWire(req *proto.PlanRequest) PlanRequest {
 	return PlanRequest{
@@ -66,21 +44,6 @@ func planToWire(plan Plan) *proto.PlanResponse {
 		res.Compile = append(res.Compile, &proto.Step{Argv: step.Argv, Env: step.Env, TimeoutNs: int64(step.Timeout)})
 	}
 	return res
-}
-
-// planFromWire does not check the plan: [Plan.Validate] does.
-func planFromWire(res *proto.PlanResponse) Plan {
-	plan := Plan{
-		Files: filesFromWire(res.GetFiles()), Argv: res.GetArgv(), Env: res.GetEnv(),
-		Result: ResultFormat(res.GetResult()), Interpret: res.GetInterpret(),
-	}
-	if in := res.GetInserted(); in != nil {
-		plan.Inserted = &Insertion{File: in.GetFile(), Line: int(in.GetLine()), Column: int(in.GetColumn()), Text: in.GetText()}
-	}
-	for _, step := range res.GetCompile() {
-		plan.Compile = append(plan.Compile, Step{Argv: step.GetArgv(), Env: step.GetEnv(), Timeout: yurt.Duration(step.GetTimeoutNs())})
-	}
-	return plan
 }
 
 func filesToWire(files []File) []*proto.File {
@@ -121,21 +84,34 @@ func toolsToWire(tools []yurt.Tool) []*proto.Tool {
 	return list
 }
 
-// infoFromWire does not check the description: validateInfo does.
-func infoFromWire(info *proto.DescribeResponse) yurt.RuntimeInfo {
-	var tools []yurt.Tool
-	for _, t := range info.GetTools() {
-		tools = append(tools, yurt.Tool{Name: t.GetName(), Paths: t.GetPaths(), Install: t.GetInstall(), Optional: t.GetOptional()})
+func failureFromWire(f *proto.InterpretRequest) Failure {
+	return Failure{
+		Language: f.GetLanguage(), Phase: Phase(f.GetPhase()), Step: int(f.GetStep()), ExitCode: int(f.GetExitCode()), Signal: int(f.GetSignal()),
+		Output: f.GetOutput(), Root: f.GetRoot(), Dir: f.GetDir(), OutDir: f.GetOutDir(), Entry: f.GetEntry(),
 	}
-	return yurt.RuntimeInfo{
-		Name:       info.GetName(),
-		Version:    info.GetVersion(),
-		Languages:  info.GetLanguages(),
-		Extensions: info.GetExtensions(),
-		Abilities:  info.GetAbilities(),
-		Tools:      tools,
-		Kernels:    info.GetKernels(),
-		HostPaths:  info.GetHostPaths(),
-		Path:       info.GetPath(),
+}
+
+func executionErrorToWire(err *yurt.ExecutionError) *proto.InterpretResponse {
+	if err == nil {
+		return &proto.InterpretResponse{}
+	}
+	res := &proto.InterpretResponse{Found: true, Type: protocol.Text(err.Type), Message: protocol.Text(err.Message)}
+	for _, line := range boundStack(err.Stacktrace) {
+		res.Stacktrace = append(res.Stacktrace, protocol.Text(line))
+	}
+	return res
+}
+
+func dependencyRequestFromWire(req *proto.DependencyRequest) DependencyRequest {
+	return DependencyRequest{
+		Language: req.GetLanguage(), Requirements: req.GetRequirements(), Files: filesFromWire(req.GetFiles()),
+		Dir: req.GetDir(), Mount: req.GetMount(), Tools: req.GetTools(),
+	}
+}
+
+func dependencyPlanToWire(plan DependencyPlan) *proto.DependencyResponse {
+	return &proto.DependencyResponse{
+		Inputs: plan.Inputs, Files: filesToWire(plan.Files), Argv: plan.Argv, Env: plan.Env,
+		LayerDir: plan.LayerDir, RunEnv: plan.RunEnv,
 	}
 }

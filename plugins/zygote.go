@@ -3,9 +3,6 @@ package plugins
 import (
 	"context"
 	"errors"
-
-	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/plugins/proto"
 )
 
 // AbilityZygote is the ability of a runtime whose runs can be forks of an interpreter that
@@ -48,42 +45,3 @@ type ZygotePlanner interface {
 }
 
 var errNoZygote = errors.New("the runtime plans no zygote")
-
-// PlanZygote asks the runtime of req.Language how to start a zygote. Its errors are those of
-// [Host.Plan]; a runtime without is [yurt.CodeNotSupported]. The plan has been validated.
-func (h *Host) PlanZygote(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	r, err := h.able(ctx, req.Language, AbilityZygote)
-	if err != nil {
-		return KernelPlan{}, err
-	}
-	return call(ctx, r, question[KernelPlan]{
-		"PlanZygote",
-		func(ctx context.Context, rt *clientV1) (KernelPlan, error) { return rt.PlanZygote(ctx, req) },
-		KernelPlan.Validate,
-	})
-}
-
-// PlanZygote answers with a runtime that is a [ZygotePlanner].
-func (s *serverV1) PlanZygote(ctx context.Context, req *proto.KernelRequest) (res *proto.KernelResponse, err error) {
-	defer recoverTo(&err)
-	planner, ok := s.runtime.(ZygotePlanner)
-	if !ok {
-		return nil, errorToWire(yurt.Errorf(yurt.CodeNotSupported, "%w", errNoZygote))
-	}
-	plan, err := planner.PlanZygote(ctx, KernelRequest{
-		Language: req.GetLanguage(), Dir: req.GetDir(), Tools: req.GetTools(), Preload: req.GetPreload(), Kernel: req.GetKernel(),
-	})
-	if err != nil {
-		return nil, errorToWire(err)
-	}
-	return &proto.KernelResponse{Files: filesToWire(plan.Files), Argv: plan.Argv, Env: plan.Env}, nil
-}
-
-// PlanZygote asks a runtime in another process.
-func (c *clientV1) PlanZygote(ctx context.Context, req KernelRequest) (KernelPlan, error) {
-	res, err := c.rpc.PlanZygote(ctx, &proto.KernelRequest{Language: req.Language, Dir: req.Dir, Tools: req.Tools, Preload: req.Preload, Kernel: req.Kernel}, callOptions()...)
-	if err != nil {
-		return KernelPlan{}, err
-	}
-	return KernelPlan{Files: filesFromWire(res.GetFiles()), Argv: res.GetArgv(), Env: res.GetEnv()}, nil
-}

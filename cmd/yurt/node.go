@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/host"
 )
 
 // removalLimit bounds how long yurt run waits for its sandbox to be gone.
@@ -118,12 +118,12 @@ func localRuntimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := plugins.NewHost(binaries.PluginDir, slog.New(slog.DiscardHandler))
-	defer host.Close()
-	if _, err := host.Discover(ctx); err != nil {
+	runtimes := host.New(binaries.PluginDir, slog.New(slog.DiscardHandler))
+	defer runtimes.Close()
+	if _, err := runtimes.Discover(ctx); err != nil {
 		return nil, err
 	}
-	return host.Runtimes(ctx)
+	return runtimes.Runtimes(ctx)
 }
 
 // readChecksums returns the checksums in the file, or nil for none.
@@ -131,9 +131,9 @@ func (a *app) readChecksums(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	text, err := a.readInput(file, plugins.MaxChecksumBytes)
+	text, err := a.readInput(file, host.MaxChecksumBytes)
 	if err != nil {
 		return nil, err
 	}
-	return plugins.ParseChecksums(string(text))
+	return host.ParseChecksums(string(text))
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/host"
 )
 
 // newHost builds the runtime's binary and returns a host of it.
-func newHost(t testing.TB) *plugins.Host {
+func newHost(t testing.TB) *host.Host {
 	t.Helper()
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "yurt-runtime-python"), "github.com/yurtrun/yurt/cmd/yurt-runtime-python")
@@ -20,7 +20,7 @@ func newHost(t testing.TB) *plugins.Host {
 	if err := build.Run(); err != nil {
 		t.Fatalf("building the runtime: %v", err)
 	}
-	h := plugins.NewHost(dir, slog.New(slog.DiscardHandler))
+	h := host.New(dir, slog.New(slog.DiscardHandler))
 	t.Cleanup(h.Close)
 	return h
 }

@@ -22,6 +22,7 @@ func Directions() []Direction {
 		{".", nil, "the domain holds values and rules, and every part speaks in them; it can depend on none"},
 		{"internal/...", nil, "a helper that several parts share knows none of them"},
 		{"hcl/...", []string{".", "internal/suggest"}, "a template file decodes to a value of the domain, whoever uses it then"},
+		{"plugins", []string{".", "plugins/internal/...", "plugins/proto"}, "a runtime's author links this; it must not bring the host or the node along"},
 		{"plugins/...", []string{".", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
 		{"executor/...", []string{".", "executor/...", "internal/linux/...", "plugins/..."}, "a node owns sandboxes and knows nothing of sessions, their owners or template files"},
 		{"executor/libcontainer", []string{"executor/disk/loop", "executor/hugepage", "executor/launch", "internal/linux/openat", "internal/linux/pidfd", "executor/rootfs/layout", "executor/sysmon"}, lean},

@@ -20,7 +20,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/host"
 )
 
 // Binaries is where the built programs are.
@@ -169,7 +169,7 @@ func Config(t testing.TB, b Binaries) executor.Config {
 	return executor.Config{
 		StateDir: t.TempDir(), Node: "test", InitPath: b.Init, LauncherPath: b.Launcher,
 		PluginDir: b.PluginDir, Logger: Logger(t),
-		RuntimeStart: Moment(t, plugins.DefaultStartTimeout), RuntimeCall: Moment(t, plugins.DefaultCallTimeout),
+		RuntimeStart: Moment(t, host.DefaultStartTimeout), RuntimeCall: Moment(t, host.DefaultCallTimeout),
 	}
 }
 

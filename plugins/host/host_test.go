@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"bufio"
@@ -21,23 +21,25 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
 )
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pluginDir(t, "good"))
-	got, err := h.Plan(t.Context(), PlanRequest{
+	got, err := h.Plan(t.Context(), plugins.PlanRequest{
 		ExecutionID: "exe_1", Kind: yurt.KindCode, Language: "good", Code: "print(1)", Handler: "h", Event: []byte("{}"),
 		Context: []byte("[]"), Dir: "/run/x", Timeout: yurt.Duration(3 * time.Second), MemoryLimit: 64 << 20,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Plan{
+	want := plugins.Plan{
 		Argv:   []string{"/bin/echo", "exe_1", "good", "{}", "[]", "h", "3s", "64Mi"},
-		Files:  []File{{Path: "code", Data: []byte("print(1)"), Mode: 0o640}},
+		Files:  []plugins.File{{Path: "code", Data: []byte("print(1)"), Mode: 0o640}},
 		Env:    map[string]string{"DIR": "/run/x"},
-		Result: ResultEnvelope,
+		Result: plugins.ResultEnvelope,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -152,7 +154,7 @@ func TestBrokenFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := pluginDir(t, "zgood")
-			path := filepath.Join(dir, BinaryPrefix+name)
+			path := filepath.Join(dir, plugins.BinaryPrefix+name)
 			if err := os.WriteFile(path, []byte(tt.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +290,7 @@ func TestLargestMessages(t *testing.T) {
 	req := request("good", "large "+strings.Repeat("x", yurt.MaxCodeBytes-6))
 	req.Event = bytes.Repeat([]byte("1"), yurt.MaxEventBytes)
 	plan, err := h.Plan(t.Context(), req)
-	if err != nil || len(plan.Files[0].Data) != MaxPlanBytes {
+	if err != nil || len(plan.Files[0].Data) != plugins.MaxPlanBytes {
 		t.Errorf("got %d files, %v", len(plan.Files), err)
 	}
 }
@@ -312,7 +314,7 @@ func TestEnvironment(t *testing.T) {
 	h := newHost(t, pluginDir(t, "good"))
 	for _, entry := range mustPlan(t, h, "good", "env").Argv[1:] {
 		name, _, _ := strings.Cut(entry, "=")
-		if name != "PATH" && name != "LANG" && name != logLevelEnv && name != handshake().MagicCookieKey && !strings.HasPrefix(name, "PLUGIN_") {
+		if name != "PATH" && name != "LANG" && name != protocol.LogLevelEnv && name != protocol.Handshake().MagicCookieKey && !strings.HasPrefix(name, "PLUGIN_") {
 			t.Errorf("the runtime sees %s", entry)
 		}
 	}
@@ -426,7 +428,7 @@ func TestReplacedBinary(t *testing.T) {
 		t.Error("the replaced binary still runs")
 	}
 	wantGone(t, pid)
-	if err := os.Remove(filepath.Join(dir, BinaryPrefix+"good")); err != nil {
+	if err := os.Remove(filepath.Join(dir, plugins.BinaryPrefix+"good")); err != nil {
 		t.Fatal(err)
 	}
 	_, err = h.Plan(t.Context(), request("good", "ok"))
@@ -443,7 +445,7 @@ func copyRuntime(t *testing.T, dir, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(dir, BinaryPrefix+name)
+	path := filepath.Join(dir, plugins.BinaryPrefix+name)
 	if err := os.WriteFile(path+".new", data, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -470,7 +472,7 @@ func TestUntrustedDirectory(t *testing.T) {
 	}{
 		"writable":        {open, []string{"writable by every user", "chmod o-w"}},
 		"parent writable": {inside, []string{"writable by every user", parent}},
-		"missing":         {filepath.Join(open, "none"), []string{"does not exist", BinaryPrefix}},
+		"missing":         {filepath.Join(open, "none"), []string{"does not exist", plugins.BinaryPrefix}},
 		"file":            {os.Args[0], []string{"not a directory"}},
 	}
 	for name, tt := range tests {
@@ -528,7 +530,7 @@ func (b *syncBuffer) String() string {
 // TestByHand runs a runtime as a curious user does.
 func TestByHand(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command(filepath.Join(pluginDir(t, "good"), BinaryPrefix+"good")).CombinedOutput()
+	out, err := exec.Command(filepath.Join(pluginDir(t, "good"), plugins.BinaryPrefix+"good")).CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "is a language runtime of Yurt") {
 		t.Errorf("%v: %s", err, out)

@@ -1,4 +1,11 @@
-package plugins
+// Package host starts language runtimes and asks them for plans; the executor is its caller.
+//
+// A host finds the binaries named yurt-runtime-* in a plugin directory, starts one when it is first needed,
+// negotiates the protocol version, restarts runtimes that crashed and kills runtimes that hang. A
+// broken runtime costs its own requests and no others. Each process gets a minimal
+// environment, is reached over mutual TLS on a socket whose name is gone once the
+// host is connected, and dies with the host, however that ends. The host checks every answer, since it trusts no runtime.
+package host
 
 import (
 	"context"
@@ -15,6 +22,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/hclogslog"
 )
 
@@ -41,9 +49,9 @@ type Host struct {
 
 var errHostClosed = errors.New("was stopped with its host")
 
-// NewHost returns a host for the runtimes in dir. It touches nothing yet. The
+// New returns a host for the runtimes in dir. It touches nothing yet. The
 // caller must call [Host.Close] before the process ends.
-func NewHost(dir string, logger *slog.Logger, opts ...Option) *Host {
+func New(dir string, logger *slog.Logger, opts ...Option) *Host {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{
 		dir:       dir,
@@ -91,7 +99,7 @@ func (h *Host) Discover(ctx context.Context) ([]string, error) {
 	}
 	dir, err := checkDir(h.dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin directory %s does not exist; create it and put the language runtimes (%s*) into it", h.dir, BinaryPrefix)
+		return nil, yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin directory %s does not exist; create it and put the language runtimes (%s*) into it", h.dir, plugins.BinaryPrefix)
 	}
 	if err != nil {
 		return nil, yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin directory %s cannot be used: %w", h.dir, err)
@@ -103,7 +111,7 @@ func (h *Host) Discover(ctx context.Context) ([]string, error) {
 	found := map[string]*installed{}
 	refused := map[string]error{}
 	for _, entry := range entries {
-		name, ok := strings.CutPrefix(entry.Name(), BinaryPrefix)
+		name, ok := strings.CutPrefix(entry.Name(), plugins.BinaryPrefix)
 		if !ok || !validName(name) {
 			continue
 		}

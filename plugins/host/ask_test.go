@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
 )
 
 // able is obedient with everything that a runtime may have. It does what the output,
@@ -18,23 +19,23 @@ type able struct{ obedient }
 
 func (a able) Describe(ctx context.Context) (yurt.RuntimeInfo, error) {
 	info, err := a.obedient.Describe(ctx)
-	info.Abilities = append(info.Abilities, AbilityProject, AbilityDependencies)
+	info.Abilities = append(info.Abilities, plugins.AbilityProject, plugins.AbilityDependencies)
 	info.Tools = []yurt.Tool{{Name: "cc", Paths: []string{"/usr/bin/cc"}, Install: "install gcc", Optional: true}}
 	return info, err
 }
 
-func (able) Plan(_ context.Context, req PlanRequest) (Plan, error) {
+func (able) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, error) {
 	source, files := req.Source("main.x")
-	return Plan{
+	return plugins.Plan{
 		Files:     files,
-		Compile:   []Step{{Argv: []string{req.Tools["cc"], source}, Env: map[string]string{"CACHE": req.CacheDir}, Timeout: yurt.Duration(time.Second)}},
+		Compile:   []plugins.Step{{Argv: []string{req.Tools["cc"], source}, Env: map[string]string{"CACHE": req.CacheDir}, Timeout: yurt.Duration(time.Second)}},
 		Argv:      append([]string{req.OutDir + "/program", req.Root}, req.Args...),
 		Interpret: true,
-		Inserted:  &Insertion{File: "main.x", Line: 1, Column: 2, Text: "main {"},
+		Inserted:  &plugins.Insertion{File: "main.x", Line: 1, Column: 2, Text: "main {"},
 	}, nil
 }
 
-func (able) Interpret(_ context.Context, failure Failure) (*yurt.ExecutionError, error) {
+func (able) Interpret(_ context.Context, failure plugins.Failure) (*yurt.ExecutionError, error) {
 	switch string(failure.Output) {
 	case "nothing":
 		return nil, nil
@@ -43,14 +44,14 @@ func (able) Interpret(_ context.Context, failure Failure) (*yurt.ExecutionError,
 	case "hang":
 		time.Sleep(time.Hour)
 	case "forge":
-		return &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "\xff", Stacktrace: make([]string, 10*maxStackLines)}, nil
+		return &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "\xff", Stacktrace: make([]string, 10*256)}, nil
 	}
 	name, _ := failure.UserPath(failure.Dir + "/main.x")
 	return &yurt.ExecutionError{Type: yurt.ErrorTypeCompile, Message: string(failure.Output), Stacktrace: []string{name, string(failure.Phase)}}, nil
 }
 
-func (able) PlanDependencies(_ context.Context, req DependencyRequest) (DependencyPlan, error) {
-	plan := DependencyPlan{
+func (able) PlanDependencies(_ context.Context, req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
+	plan := plugins.DependencyPlan{
 		Inputs: req.Requirements, Files: req.Files, Argv: append([]string{"install", req.Dir}, req.Requirements...),
 		LayerDir: "layer", RunEnv: map[string]string{"LIBS": req.Mount},
 	}
@@ -63,18 +64,18 @@ func (able) PlanDependencies(_ context.Context, req DependencyRequest) (Dependen
 func TestPlanOfAProject(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pluginDir(t, "able"))
-	req := PlanRequest{
+	req := plugins.PlanRequest{
 		Kind: yurt.KindCode, Language: "able", Dir: "/run/x", Root: "/workspace", OutDir: "/tmp/out", CacheDir: "/tmp/cache",
-		Files: []File{{Path: "src/a", Data: []byte("a")}}, Entry: "src/a", Args: []string{"one", ""}, Tools: map[string]string{"cc": "/usr/bin/cc"},
+		Files: []plugins.File{{Path: "src/a", Data: []byte("a")}}, Entry: "src/a", Args: []string{"one", ""}, Tools: map[string]string{"cc": "/usr/bin/cc"},
 	}
 	got, err := h.Plan(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Plan{
-		Compile: []Step{{Argv: []string{"/usr/bin/cc", "/workspace/src/a"}, Env: map[string]string{"CACHE": "/tmp/cache"}, Timeout: yurt.Duration(time.Second)}},
+	want := plugins.Plan{
+		Compile: []plugins.Step{{Argv: []string{"/usr/bin/cc", "/workspace/src/a"}, Env: map[string]string{"CACHE": "/tmp/cache"}, Timeout: yurt.Duration(time.Second)}},
 		Argv:    []string{"/tmp/out/program", "/workspace", "one", ""}, Interpret: true,
-		Inserted: &Insertion{File: "main.x", Line: 1, Column: 2, Text: "main {"},
+		Inserted: &plugins.Insertion{File: "main.x", Line: 1, Column: 2, Text: "main {"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -97,13 +98,13 @@ func TestBadProjectRequests(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pluginDir(t, "able", "good"))
 	for name, tt := range map[string]struct {
-		change func(*PlanRequest)
+		change func(*plugins.PlanRequest)
 		code   yurt.Code
 	}{
-		"entry leads out":  {func(r *PlanRequest) { r.Entry = "../x" }, yurt.CodeInvalidArgument},
-		"file leads out":   {func(r *PlanRequest) { r.Files = []File{{Path: "/etc/passwd"}} }, yurt.CodeInvalidArgument},
-		"NUL in arguments": {func(r *PlanRequest) { r.Args = []string{"a\x00"} }, yurt.CodeInvalidArgument},
-		"no project there": {func(r *PlanRequest) { r.Language, r.Entry = "good", "main" }, yurt.CodeNotSupported},
+		"entry leads out":  {func(r *plugins.PlanRequest) { r.Entry = "../x" }, yurt.CodeInvalidArgument},
+		"file leads out":   {func(r *plugins.PlanRequest) { r.Files = []plugins.File{{Path: "/etc/passwd"}} }, yurt.CodeInvalidArgument},
+		"NUL in arguments": {func(r *plugins.PlanRequest) { r.Args = []string{"a\x00"} }, yurt.CodeInvalidArgument},
+		"no project there": {func(r *plugins.PlanRequest) { r.Language, r.Entry = "good", "main" }, yurt.CodeNotSupported},
 	} {
 		req := request("able", "")
 		tt.change(&req)
@@ -116,7 +117,7 @@ func TestBadProjectRequests(t *testing.T) {
 func TestInterpret(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pluginDir(t, "able", "good"), WithCallTimeout(time.Minute))
-	failure := Failure{Language: "able", Phase: PhaseCompile, Output: []byte("no such type"), Dir: "/run/x"}
+	failure := plugins.Failure{Language: "able", Phase: plugins.PhaseCompile, Output: []byte("no such type"), Dir: "/run/x"}
 	got, err := h.Interpret(t.Context(), failure)
 	want := &yurt.ExecutionError{Type: yurt.ErrorTypeCompile, Message: "no such type", Stacktrace: []string{"main.x", "compile"}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -128,7 +129,7 @@ func TestInterpret(t *testing.T) {
 	}
 	failure.Output = []byte("forge")
 	got, err = h.Interpret(t.Context(), failure)
-	if err != nil || got.Type != "user."+yurt.ErrorTypeSandboxLost || len(got.Stacktrace) > maxStackLines+1 || got.Message != "\ufffd" {
+	if err != nil || got.Type != "user."+yurt.ErrorTypeSandboxLost || len(got.Stacktrace) > 256+1 || got.Message != "\ufffd" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	failure.Output = []byte("fail")
@@ -138,22 +139,22 @@ func TestInterpret(t *testing.T) {
 	impatient := newHost(t, pluginDir(t, "able"), WithCallTimeout(2*time.Second))
 	_, err = impatient.Interpret(t.Context(), failure)
 	wantError(t, err, yurt.CodeRuntimeUnavailable, "did not answer within 2s and was killed")
-	failure.Output = make([]byte, MaxInterpretedBytes+1)
+	failure.Output = make([]byte, plugins.MaxInterpretedBytes+1)
 	_, err = h.Interpret(t.Context(), failure)
 	wantError(t, err, yurt.CodeInternal)
-	_, err = h.Interpret(t.Context(), Failure{Language: "good", Output: []byte("x")})
+	_, err = h.Interpret(t.Context(), plugins.Failure{Language: "good", Output: []byte("x")})
 	wantError(t, err, yurt.CodeRuntimeIncompatible, "does not know the call Interpret")
 }
 
 func TestPlanDependencies(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pluginDir(t, "able", "good"))
-	req := DependencyRequest{
-		Language: "able", Requirements: []string{"requests==2.32.3"}, Files: []File{{Path: "lock", Data: []byte("x")}},
+	req := plugins.DependencyRequest{
+		Language: "able", Requirements: []string{"requests==2.32.3"}, Files: []plugins.File{{Path: "lock", Data: []byte("x")}},
 		Dir: "/workspace", Mount: "/opt/layer",
 	}
 	got, err := h.PlanDependencies(t.Context(), req)
-	want := DependencyPlan{
+	want := plugins.DependencyPlan{
 		Inputs: req.Requirements, Files: req.Files, Argv: []string{"install", "/workspace", "requests==2.32.3"},
 		LayerDir: "layer", RunEnv: map[string]string{"LIBS": "/opt/layer"},
 	}
@@ -161,33 +162,20 @@ func TestPlanDependencies(t *testing.T) {
 		t.Error(diff, err)
 	}
 	for name, tt := range map[string]struct {
-		change func(*DependencyRequest)
+		change func(*plugins.DependencyRequest)
 		code   yurt.Code
 	}{
-		"layer outside":     {func(r *DependencyRequest) { r.Requirements = []string{"escape"} }, yurt.CodeInternal},
-		"empty requirement": {func(r *DependencyRequest) { r.Requirements = []string{""} }, yurt.CodeInvalidArgument},
-		"long requirement":  {func(r *DependencyRequest) { r.Requirements = []string{strings.Repeat("x", 5000)} }, yurt.CodeInvalidArgument},
-		"many":              {func(r *DependencyRequest) { r.Requirements = make([]string, MaxRequirements+1) }, yurt.CodeLimitOutOfRange},
-		"file leads out":    {func(r *DependencyRequest) { r.Files = []File{{Path: "../x"}} }, yurt.CodeInvalidArgument},
-		"no ability":        {func(r *DependencyRequest) { r.Language = "good" }, yurt.CodeNotSupported},
+		"layer outside":     {func(r *plugins.DependencyRequest) { r.Requirements = []string{"escape"} }, yurt.CodeInternal},
+		"empty requirement": {func(r *plugins.DependencyRequest) { r.Requirements = []string{""} }, yurt.CodeInvalidArgument},
+		"long requirement":  {func(r *plugins.DependencyRequest) { r.Requirements = []string{strings.Repeat("x", 5000)} }, yurt.CodeInvalidArgument},
+		"many":              {func(r *plugins.DependencyRequest) { r.Requirements = make([]string, plugins.MaxRequirements+1) }, yurt.CodeLimitOutOfRange},
+		"file leads out":    {func(r *plugins.DependencyRequest) { r.Files = []plugins.File{{Path: "../x"}} }, yurt.CodeInvalidArgument},
+		"no ability":        {func(r *plugins.DependencyRequest) { r.Language = "good" }, yurt.CodeNotSupported},
 	} {
 		bad := req
 		tt.change(&bad)
 		if _, err := h.PlanDependencies(t.Context(), bad); yurt.CodeOf(err) != tt.code {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func TestCompileError(t *testing.T) {
-	t.Parallel()
-	for output, want := range map[string]string{
-		"":                          "the compiler failed and printed nothing",
-		"\n a: bad \r\n\nb\x1b[31m": " a: bad\nb\ufffd[31m",
-		strings.Repeat("x\n", 1000): strings.TrimSuffix(strings.Repeat("x\n", maxSummaryLines), "\n"),
-	} {
-		if got := CompileError([]byte(output)); got.Message != want || got.Type != yurt.ErrorTypeCompile {
-			t.Errorf("%.20q became %+v", output, got)
 		}
 	}
 }

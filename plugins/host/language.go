@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
 // patience is how long others are kept waiting: by a runtime that failed before and
@@ -75,7 +76,7 @@ func (h *Host) find(ctx context.Context, language string) (*installed, error) {
 func (h *Host) findAmongAll(ctx context.Context, language string, namesake *installed, refusal error) (*installed, error) {
 	all := h.describeAll(ctx, func(d described) bool { return d.has(language) })
 	if err := ctx.Err(); err != nil {
-		return nil, yurt.Errorf(yurt.CodeOf(err), "looking for the runtime of %s: %w", quote(language), err)
+		return nil, yurt.Errorf(yurt.CodeOf(err), "looking for the runtime of %s: %w", text.Quote(language), err)
 	}
 	for _, d := range all {
 		if d.has(language) {
@@ -215,12 +216,12 @@ func notSupported(language string, all []described) error {
 		languages = append(languages, d.info.Languages...)
 	}
 	slices.Sort(languages)
-	text := "no language runtime is installed that works"
+	installed := "no language runtime is installed that works"
 	if len(languages) > 0 {
-		text = "installed are " + strings.Join(slices.Compact(languages), ", ")
+		installed = "installed are " + strings.Join(slices.Compact(languages), ", ")
 	}
 	if len(broken) > 0 {
-		text += fmt.Sprintf(" (and %s, which cannot be asked)", strings.Join(broken, ", "))
+		installed += fmt.Sprintf(" (and %s, which cannot be asked)", strings.Join(broken, ", "))
 	}
-	return yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "no runtime for language %s; %s", quote(language), text)
+	return yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "no runtime for language %s; %s", text.Quote(language), installed)
 }

@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
 )
 
 // counting is a runtime whose plans tell how often it was asked.
@@ -17,12 +18,12 @@ type counting struct {
 	calls atomic.Int64
 }
 
-func (c *counting) Plan(_ context.Context, req PlanRequest) (Plan, error) {
-	return Plan{
+func (c *counting) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, error) {
+	return plugins.Plan{
 		Argv:    []string{req.Dir + "/program", req.ExecutionID, fmt.Sprint(c.calls.Add(1))},
 		Env:     map[string]string{"OUT": req.OutDir},
-		Files:   []File{{Path: "f", Data: []byte(req.Dir + " " + req.ExecutionID), Mode: 0o644}, {Path: "g", Data: []byte("same"), Mode: 0o644}},
-		Compile: []Step{{Argv: []string{"cc", req.OutDir}, Env: map[string]string{"DIR": req.Dir}}},
+		Files:   []plugins.File{{Path: "f", Data: []byte(req.Dir + " " + req.ExecutionID), Mode: 0o644}, {Path: "g", Data: []byte("same"), Mode: 0o644}},
+		Compile: []plugins.Step{{Argv: []string{"cc", req.OutDir}, Env: map[string]string{"DIR": req.Dir}}},
 	}, nil
 }
 
@@ -31,9 +32,9 @@ func (c *counting) Plan(_ context.Context, req PlanRequest) (Plan, error) {
 func TestPlansAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pluginDir(t, "count"))
-	ask := func(id, code string) Plan {
+	ask := func(id, code string) plugins.Plan {
 		t.Helper()
-		plan, err := h.Plan(t.Context(), PlanRequest{
+		plan, err := h.Plan(t.Context(), plugins.PlanRequest{
 			ExecutionID: id, Kind: yurt.KindCode, Language: "count", Code: code, Dir: "/run/" + id, OutDir: "/out/" + id,
 		})
 		if err != nil {
@@ -41,11 +42,11 @@ func TestPlansAreKept(t *testing.T) {
 		}
 		return plan
 	}
-	want := func(call int, id string) Plan {
-		return Plan{
+	want := func(call int, id string) plugins.Plan {
+		return plugins.Plan{
 			Argv: []string{"/run/" + id + "/program", id, fmt.Sprint(call)}, Env: map[string]string{"OUT": "/out/" + id},
-			Files:   []File{{Path: "f", Data: []byte("/run/" + id + " " + id), Mode: 0o644}, {Path: "g", Data: []byte("same"), Mode: 0o644}},
-			Compile: []Step{{Argv: []string{"cc", "/out/" + id}, Env: map[string]string{"DIR": "/run/" + id}}},
+			Files:   []plugins.File{{Path: "f", Data: []byte("/run/" + id + " " + id), Mode: 0o644}, {Path: "g", Data: []byte("same"), Mode: 0o644}},
+			Compile: []plugins.Step{{Argv: []string{"cc", "/out/" + id}, Env: map[string]string{"DIR": "/run/" + id}}},
 		}
 	}
 	for _, step := range []struct {
@@ -62,12 +63,12 @@ func TestPlanCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	c := newPlanCache()
 	for i := range 2 * maxCachedPlans {
-		key, err := c.key(PlanRequest{Code: fmt.Sprint(i)})
+		key, err := c.key(plugins.PlanRequest{Code: fmt.Sprint(i)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.put(key, Plan{Argv: []string{fmt.Sprint(i)}})
-		c.put(key, Plan{Argv: []string{"again"}})
+		c.put(key, plugins.Plan{Argv: []string{fmt.Sprint(i)}})
+		c.put(key, plugins.Plan{Argv: []string{"again"}})
 		if plan, ok := c.get(key); !ok || plan.Argv[0] != fmt.Sprint(i) {
 			t.Fatalf("plan %d is %v, %t", i, plan, ok)
 		}
@@ -75,11 +76,11 @@ func TestPlanCacheIsBounded(t *testing.T) {
 	if len(c.plans) != maxCachedPlans || len(c.order) != maxCachedPlans {
 		t.Errorf("%d plans are kept, %d in order", len(c.plans), len(c.order))
 	}
-	large, err := c.key(PlanRequest{Code: "large"})
+	large, err := c.key(plugins.PlanRequest{Code: "large"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.put(large, Plan{Files: []File{{Data: make([]byte, maxCachedPlanBytes+1)}}})
+	c.put(large, plugins.Plan{Files: []plugins.File{{Data: make([]byte, maxCachedPlanBytes+1)}}})
 	if _, ok := c.get(large); ok {
 		t.Error("a large plan is kept")
 	}

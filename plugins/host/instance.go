@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"context"
@@ -19,6 +19,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
+	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
 // instance is one running process of a runtime, connected and described.
@@ -39,14 +42,14 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 	env := []string{
 		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		"LANG=C.UTF-8",
-		logLevelEnv + "=" + h.log.GetLevel().String(),
+		protocol.LogLevelEnv + "=" + h.log.GetLevel().String(),
 	}
 	start, file, err := h.verified(name, path)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	proc, err := newProcess(h.starter, start, BinaryPrefix+name, env)
+	proc, err := newProcess(h.starter, start, plugins.BinaryPrefix+name, env)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +77,8 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 
 func (h *Host) clientConfig(proc *process) *plugin.ClientConfig {
 	return &plugin.ClientConfig{
-		HandshakeConfig:  handshake(),
-		VersionedPlugins: versions(nil),
+		HandshakeConfig:  protocol.Handshake(),
+		VersionedPlugins: protocol.Versions(&dialedV1{}),
 		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
@@ -100,7 +103,7 @@ func (i *instance) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	served, err := rpc.Dispense(pluginName)
+	served, err := rpc.Dispense(protocol.Service)
 	if err != nil {
 		return err
 	}
@@ -151,11 +154,11 @@ func (h *Host) diagnose(name string, proc *process, err error) error {
 	case errors.As(err, &broken):
 		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s %w", name, broken)
 	case unimplemented(err) || errors.Is(err, errNoRuntime):
-		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not answer the calls of protocol version %s; rebuild it against this version of Yurt", name, spokenVersions())
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not answer the calls of protocol version %s; rebuild it against this version of Yurt", name, protocol.Spoken())
 	case proc.stdout.text() == "" && proc.exitedCleanly():
-		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s is not a runtime: it exited without a word of the protocol; remove the file or replace it by a runtime that speaks version %s", name, spokenVersions())
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s is not a runtime: it exited without a word of the protocol; remove the file or replace it by a runtime that speaks version %s", name, protocol.Spoken())
 	}
-	if given := errorFromWire(err); given != nil {
+	if given := protocol.ErrorFromWire(err); given != nil {
 		return yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s cannot describe itself: %s", name, given.Message)
 	}
 	return yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s failed to start: %s", name, proc.epitaph())
@@ -166,7 +169,7 @@ func diagnoseExec(name string, err error) error {
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, errHostClosed) {
 		return yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s cannot be started now: %w", name, err)
 	}
-	return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s is not a program that this host can start (%w); install one built for it that speaks version %s of the runtime protocol", name, err, spokenVersions())
+	return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s is not a program that this host can start (%w); install one built for it that speaks version %s of the runtime protocol", name, err, protocol.Spoken())
 }
 
 // diagnoseHandshake explains a first line of output that is not the handshake of
@@ -177,13 +180,13 @@ func diagnoseHandshake(line string) string {
 	}
 	parts := strings.Split(line, "|")
 	if len(parts) < 4 || !isNumber(parts[0]) || !isNumber(parts[1]) {
-		return fmt.Sprintf("is not a runtime: it printed %s where the handshake of the runtime protocol belongs; Yurt speaks version %s of it", quote(line), spokenVersions())
+		return fmt.Sprintf("is not a runtime: it printed %s where the handshake of the runtime protocol belongs; Yurt speaks version %s of it", text.Quote(line), protocol.Spoken())
 	}
 	if parts[0] != strconv.Itoa(plugin.CoreProtocolVersion) {
 		return fmt.Sprintf("uses version %s of the plugin handshake; Yurt uses %d", parts[0], plugin.CoreProtocolVersion)
 	}
-	if version, err := strconv.Atoi(parts[1]); err != nil || versions(nil)[version] == nil {
-		return fmt.Sprintf("speaks version %s of the runtime protocol; this Yurt speaks version %s: install a runtime and a Yurt that have one in common", parts[1], spokenVersions())
+	if version, err := strconv.Atoi(parts[1]); err != nil || protocol.Versions(&dialedV1{})[version] == nil {
+		return fmt.Sprintf("speaks version %s of the runtime protocol; this Yurt speaks version %s: install a runtime and a Yurt that have one in common", parts[1], protocol.Spoken())
 	}
 	if len(parts) < 5 || parts[4] != string(plugin.ProtocolGRPC) {
 		return "does not speak gRPC, which the runtime protocol is made of"

@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"crypto/sha256"
@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
 )
 
 func TestChecksums(t *testing.T) {
 	t.Parallel()
 	dir := pluginDir(t, "good", "better", "other")
-	binary, err := os.ReadFile(filepath.Join(dir, BinaryPrefix+"good"))
+	binary, err := os.ReadFile(filepath.Join(dir, plugins.BinaryPrefix+"good"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"context"
@@ -22,6 +22,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
 	"github.com/yurtrun/yurt/plugins/proto"
 )
 
@@ -31,7 +33,7 @@ const hostDirEnv = "YURT_TEST_HOST_DIR"
 // TestMain lets the test binary play every part: under the name of a runtime it is
 // that runtime.
 func TestMain(m *testing.M) {
-	if name, ok := strings.CutPrefix(filepath.Base(os.Args[0]), BinaryPrefix); ok {
+	if name, ok := strings.CutPrefix(filepath.Base(os.Args[0]), plugins.BinaryPrefix); ok {
 		os.Exit(play(name))
 	}
 	if dir := os.Getenv(hostDirEnv); dir != "" {
@@ -69,23 +71,23 @@ func play(name string) int {
 		fmt.Println("2|1|unix|/nowhere|grpc|")
 		time.Sleep(time.Hour)
 	case "future":
-		serveRaw(7, versions(obedient{name})[1])
+		serveRaw(7, plugin.PluginSet{protocol.Service: &unregistered{}})
 	case "empty":
-		serveRaw(1, plugin.PluginSet{pluginName: &unregistered{}})
+		serveRaw(1, plugin.PluginSet{protocol.Service: &unregistered{}})
 	case "able":
-		if err := Serve(able{obedient{name}}); err != nil {
+		if err := plugins.Serve(able{obedient{name}}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	case "count":
-		if err := Serve(&counting{obedient: obedient{name}}); err != nil {
+		if err := plugins.Serve(&counting{obedient: obedient{name}}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	case "hostile":
-		serveRaw(1, plugin.PluginSet{pluginName: &hostile{name: name}})
+		serveRaw(1, plugin.PluginSet{protocol.Service: &hostile{name: name}})
 	default:
-		if err := Serve(obedient{name}); err != nil {
+		if err := plugins.Serve(obedient{name}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -95,10 +97,10 @@ func play(name string) int {
 
 func serveRaw(version int, set plugin.PluginSet) {
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  handshake(),
+		HandshakeConfig:  protocol.Handshake(),
 		VersionedPlugins: map[int]plugin.PluginSet{version: set},
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
-			return grpc.NewServer(append(options, serverOptions()...)...)
+			return grpc.NewServer(options...)
 		},
 		Logger: hclog.NewNullLogger(),
 	})
@@ -127,7 +129,7 @@ func (o obedient) Describe(ctx context.Context) (yurt.RuntimeInfo, error) {
 	return info, nil
 }
 
-func (o obedient) Plan(_ context.Context, req PlanRequest) (Plan, error) {
+func (o obedient) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, error) {
 	switch verb, arg, _ := strings.Cut(req.Code, " "); verb {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "dying words") // by way of go-plugin
@@ -141,31 +143,31 @@ func (o obedient) Plan(_ context.Context, req PlanRequest) (Plan, error) {
 		cmd := exec.Command("/bin/sleep", "3600")
 		cmd.Stdout, cmd.Stderr = os.NewFile(1, ""), os.NewFile(2, "")
 		if err := cmd.Start(); err != nil {
-			return Plan{}, err
+			return plugins.Plan{}, err
 		}
-		return Plan{Argv: []string{fmt.Sprint(cmd.Process.Pid)}}, nil
+		return plugins.Plan{Argv: []string{fmt.Sprint(cmd.Process.Pid)}}, nil
 	case "refuse":
-		return Plan{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "no %s please", arg)
+		return plugins.Plan{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "no %s please", arg)
 	case "fail":
-		return Plan{}, errors.New("disk on fire")
+		return plugins.Plan{}, errors.New("disk on fire")
 	case "bad":
-		return Plan{}, nil // no argv
+		return plugins.Plan{}, nil // no argv
 	case "env":
-		return Plan{Argv: append([]string{"env"}, os.Environ()...)}, nil
+		return plugins.Plan{Argv: append([]string{"env"}, os.Environ()...)}, nil
 	case "pid":
-		return Plan{Argv: []string{fmt.Sprint(os.Getpid())}}, nil
+		return plugins.Plan{Argv: []string{fmt.Sprint(os.Getpid())}}, nil
 	case "print":
 		fmt.Println("on standard output") // must not break the protocol
 	case "large":
-		return Plan{Argv: []string{"a"}, Files: []File{{Path: "f", Data: make([]byte, MaxPlanBytes), Mode: 0o600}}}, nil
+		return plugins.Plan{Argv: []string{"a"}, Files: []plugins.File{{Path: "f", Data: make([]byte, plugins.MaxPlanBytes), Mode: 0o600}}}, nil
 	case "log":
 		hclog.Default().Warn("from the runtime", "key", "value")
 	}
-	return Plan{
+	return plugins.Plan{
 		Argv:   []string{"/bin/echo", req.ExecutionID, req.Language, string(req.Event), string(req.Context), req.Handler, req.Timeout.String(), req.MemoryLimit.String()},
-		Files:  []File{{Path: "code", Data: []byte(req.Code), Mode: 0o640}},
+		Files:  []plugins.File{{Path: "code", Data: []byte(req.Code), Mode: 0o640}},
 		Env:    map[string]string{"DIR": req.Dir},
-		Result: ResultEnvelope,
+		Result: plugins.ResultEnvelope,
 	}, nil
 }
 
@@ -194,7 +196,7 @@ func (h *hostile) Plan(_ context.Context, req *proto.PlanRequest) (*proto.PlanRe
 	case "binary":
 		return &proto.PlanResponse{Argv: []string{"\xff"}}, nil
 	case "huge":
-		return &proto.PlanResponse{Argv: []string{"a"}, Files: []*proto.File{{Path: "f", Data: make([]byte, maxResponseBytes)}}}, nil
+		return &proto.PlanResponse{Argv: []string{"a"}, Files: []*proto.File{{Path: "f", Data: make([]byte, protocol.MaxResponseBytes)}}}, nil
 	}
 	return &proto.PlanResponse{Argv: []string{"a"}, Files: []*proto.File{{Path: "../../etc/cron.d/x", Data: []byte("x"), Mode: 0o644}}}, nil
 }
@@ -210,8 +212,8 @@ func (unregistered) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.Client
 
 // playHost starts a runtime, prints its pid and waits to be killed.
 func playHost(dir string) {
-	h := NewHost(dir, slog.New(slog.DiscardHandler))
-	plan, err := h.Plan(context.Background(), PlanRequest{Kind: yurt.KindCode, Language: "good", Code: "pid"})
+	h := New(dir, slog.New(slog.DiscardHandler))
+	plan, err := h.Plan(context.Background(), plugins.PlanRequest{Kind: yurt.KindCode, Language: "good", Code: "pid"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -236,7 +238,7 @@ func addRuntime(t testing.TB, dir, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(self, filepath.Join(dir, BinaryPrefix+name)); err != nil {
+	if err := os.Symlink(self, filepath.Join(dir, plugins.BinaryPrefix+name)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -253,7 +255,7 @@ func newLoggedHost(t testing.TB, dir string, logs slog.Handler, opts ...Option) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := NewHost(dir, slog.New(logs), append([]Option{WithTempDir(temp)}, opts...)...)
+	h := New(dir, slog.New(logs), append([]Option{WithTempDir(temp)}, opts...)...)
 	t.Cleanup(func() {
 		h.Close()
 		if left, _ := filepath.Glob(temp + "/*"); len(left) > 0 {
@@ -264,11 +266,11 @@ func newLoggedHost(t testing.TB, dir string, logs slog.Handler, opts ...Option) 
 	return h
 }
 
-func request(language, code string) PlanRequest {
-	return PlanRequest{Kind: yurt.KindCode, Language: language, Code: code, Dir: "/run/x"}
+func request(language, code string) plugins.PlanRequest {
+	return plugins.PlanRequest{Kind: yurt.KindCode, Language: language, Code: code, Dir: "/run/x"}
 }
 
-func mustPlan(t testing.TB, h *Host, language, code string) Plan {
+func mustPlan(t testing.TB, h *Host, language, code string) plugins.Plan {
 	t.Helper()
 	plan, err := h.Plan(t.Context(), request(language, code))
 	if err != nil {

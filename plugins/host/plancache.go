@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
 )
 
 // Bounds of what is kept of one runtime's plans.
@@ -26,7 +27,7 @@ type planCache struct {
 	id, dir, out string // placeholders, which nobody can guess
 
 	mu    sync.Mutex // guards what follows
-	plans map[[sha256.Size]byte]Plan
+	plans map[[sha256.Size]byte]plugins.Plan
 	order [][sha256.Size]byte // oldest first
 }
 
@@ -34,23 +35,23 @@ func newPlanCache() *planCache {
 	secret := strings.ToLower(rand.Text())
 	return &planCache{
 		id: yurt.ExecutionIDPrefix + secret, dir: "/run/yurt/" + secret, out: "/tmp/" + secret,
-		plans: make(map[[sha256.Size]byte]Plan),
+		plans: make(map[[sha256.Size]byte]plugins.Plan),
 	}
 }
 
 // neutral returns req with placeholders.
-func (c *planCache) neutral(req PlanRequest) PlanRequest {
+func (c *planCache) neutral(req plugins.PlanRequest) plugins.PlanRequest {
 	req.ExecutionID, req.Dir, req.OutDir = c.id, c.dir, c.out
 	return req
 }
 
 // key names a neutral request.
-func (c *planCache) key(neutral PlanRequest) ([sha256.Size]byte, error) {
+func (c *planCache) key(neutral plugins.PlanRequest) ([sha256.Size]byte, error) {
 	data, err := json.Marshal(neutral)
 	return sha256.Sum256(data), err
 }
 
-func (c *planCache) get(key [sha256.Size]byte) (Plan, bool) {
+func (c *planCache) get(key [sha256.Size]byte) (plugins.Plan, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	plan, ok := c.plans[key]
@@ -58,7 +59,7 @@ func (c *planCache) get(key [sha256.Size]byte) (Plan, bool) {
 }
 
 // put keeps a plan, in place of the oldest when there are too many.
-func (c *planCache) put(key [sha256.Size]byte, plan Plan) {
+func (c *planCache) put(key [sha256.Size]byte, plan plugins.Plan) {
 	size := 0
 	for _, f := range plan.Files {
 		size += len(f.Data)
@@ -80,7 +81,7 @@ func (c *planCache) put(key [sha256.Size]byte, plan Plan) {
 }
 
 // fill returns a copy of the plan with what req has in place of the placeholders.
-func (c *planCache) fill(plan Plan, req PlanRequest) Plan {
+func (c *planCache) fill(plan plugins.Plan, req plugins.PlanRequest) plugins.Plan {
 	replacer := strings.NewReplacer(c.id, req.ExecutionID, c.dir, req.Dir, c.out, req.OutDir)
 	texts := func(list []string) []string {
 		filled := slices.Clone(list)

@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins/internal/protocol"
 )
 
 // installed is one runtime of the plugin directory: a binary that can be started,
@@ -98,12 +99,12 @@ func callNow[Answer any](ctx context.Context, r *installed, inst *instance, q qu
 
 // explain turns the failure of a call into what its user should read.
 func (r *installed) explain(ctx context.Context, inst *instance, name string, err error) error {
-	if given := errorFromWire(err); given != nil {
+	if given := protocol.ErrorFromWire(err); given != nil {
 		return given
 	}
 	switch {
 	case unimplemented(err):
-		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not know the call %s of protocol version %s; rebuild it", r.name, name, spokenVersions())
+		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s does not know the call %s of protocol version %s; rebuild it", r.name, name, protocol.Spoken())
 	case refusedSize(err):
 		return yurt.Errorf(yurt.CodeRuntimeIncompatible, "runtime %s and Yurt exchanged a message that is too large: %s", r.name, brief(err))
 	case !connectionLost(err):

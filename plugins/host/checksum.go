@@ -1,4 +1,4 @@
-package plugins
+package host
 
 import (
 	"crypto/sha256"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/plugins"
 )
 
 // MaxChecksumBytes bounds a list of checksums.
@@ -34,9 +35,9 @@ func ParseChecksums(text string) (map[string]string, error) {
 		}
 		sum, file, _ := strings.Cut(line, " ")
 		file = path.Base(strings.TrimLeft(file, " *"))
-		name, ok := strings.CutPrefix(file, BinaryPrefix)
+		name, ok := strings.CutPrefix(file, plugins.BinaryPrefix)
 		if raw, err := hex.DecodeString(sum); err != nil || len(raw) != sha256.Size || !ok || !validName(name) {
-			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums is not what sha256sum prints of a file %s…", number, BinaryPrefix)
+			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums is not what sha256sum prints of a file %s…", number, plugins.BinaryPrefix)
 		}
 		if before, ok := sums[name]; ok && !strings.EqualFold(before, sum) {
 			return nil, yurt.Errorf(yurt.CodeInvalidArgument, "line %d of the checksums gives another one for %s", number, name)

@@ -1,11 +1,12 @@
-package plugins
+package host
 
 import (
 	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
 // Bounds of what a message shows of a plugin's standard error.
@@ -56,22 +57,12 @@ func readable(line string) string {
 			line += fmt.Sprintf(": %v", entry.Error)
 		}
 	}
-	line = clean(line)
+	line = text.Clean(line)
 	if runes := []rune(line); len(runes) > tailLineRunes {
 		line = string(runes[:tailLineRunes]) + "…"
 	}
 	return line
 }
 
-// clean replaces what could steer a terminal or break a log line.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return '�'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "�"))
-}
-
 // brief shows an error that may hold what a runtime sent.
-func brief(err error) string { return cut(clean(err.Error()), 500) }
+func brief(err error) string { return text.Cut(text.Clean(err.Error()), 500) }
