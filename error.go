@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
-
-	"google.golang.org/grpc/codes"
 )
 
-// Code names a kind of failure. The set is closed: clients may switch on it, and
-// every code has exactly one row in [codeTable].
+// Code names a kind of failure. The set is closed: clients may switch on it. Each transport
+// has one table of what it calls the codes.
 type Code string
 
 // The codes. Their strings are part of the API and never change.
@@ -74,89 +71,69 @@ const (
 	ExitSandboxFailed = 5 // the sandbox could not be initialised
 )
 
-type codeRow struct {
-	http int
-	grpc codes.Code
-	exit int
-}
-
-// codeTable is the one mapping from codes to what each transport calls them.
-func codeTable() map[Code]codeRow {
-	return map[Code]codeRow{
-		CodeInvalidArgument:      {http.StatusBadRequest, codes.InvalidArgument, ExitError},
-		CodeUnknownField:         {http.StatusBadRequest, codes.InvalidArgument, ExitError},
-		CodeMalformedBody:        {http.StatusBadRequest, codes.InvalidArgument, ExitError},
-		CodeBodyTooLarge:         {http.StatusRequestEntityTooLarge, codes.InvalidArgument, ExitError},
-		CodeLimitOutOfRange:      {http.StatusBadRequest, codes.OutOfRange, ExitError},
-		CodeInvalidPath:          {http.StatusBadRequest, codes.InvalidArgument, ExitError},
-		CodePathOutsideWorkspace: {http.StatusBadRequest, codes.PermissionDenied, ExitError},
-		CodeFileNotFound:         {http.StatusNotFound, codes.NotFound, ExitFileNotFound},
-		CodeNotAFile:             {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeFileTooLarge:         {http.StatusRequestEntityTooLarge, codes.ResourceExhausted, ExitError},
-		CodeFileExists:           {http.StatusConflict, codes.AlreadyExists, ExitError},
-		CodeRangeNotSatisfiable:  {http.StatusRequestedRangeNotSatisfiable, codes.OutOfRange, ExitError},
-		CodeArchiveInvalid:       {http.StatusUnprocessableEntity, codes.InvalidArgument, ExitError},
-		CodeWorkspaceFull:        {http.StatusInsufficientStorage, codes.ResourceExhausted, ExitError},
-		CodeDiskFull:             {http.StatusInsufficientStorage, codes.ResourceExhausted, ExitError},
-		CodeNotFound:             {http.StatusNotFound, codes.NotFound, ExitError},
-		CodeMethodNotAllowed:     {http.StatusMethodNotAllowed, codes.Unimplemented, ExitError},
-		CodeSessionNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
-		CodeSessionEnded:         {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeExecutionNotFound:    {http.StatusNotFound, codes.NotFound, ExitError},
-		CodeContextNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
-		CodeContextBusy:          {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeNodeNotFound:         {http.StatusNotFound, codes.NotFound, ExitError},
-		CodeExecutionRunning:     {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeExecutionEnded:       {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeStdinClosed:          {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeProcessNotFound:      {http.StatusNotFound, codes.NotFound, ExitError},
-		CodeIllegalTransition:    {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeTemplateNotFound:     {http.StatusNotFound, codes.NotFound, ExitError},
-		CodeTemplateInvalid:      {http.StatusUnprocessableEntity, codes.InvalidArgument, ExitError},
-		CodeTemplateExists:       {http.StatusConflict, codes.AlreadyExists, ExitError},
-		CodeTemplateInUse:        {http.StatusConflict, codes.FailedPrecondition, ExitError},
-		CodeIdempotencyConflict:  {http.StatusConflict, codes.AlreadyExists, ExitError},
-		CodeForbidden:            {http.StatusForbidden, codes.PermissionDenied, ExitError},
-		CodeLanguageNotSupported: {http.StatusBadRequest, codes.InvalidArgument, ExitError},
-		CodeRuntimeUnavailable:   {http.StatusServiceUnavailable, codes.Unavailable, ExitSandboxFailed},
-		CodeRuntimeIncompatible:  {http.StatusServiceUnavailable, codes.FailedPrecondition, ExitSandboxFailed},
-		CodeSandboxNotFound:      {http.StatusNotFound, codes.NotFound, ExitSandboxFailed},
-		CodeSandboxFailed:        {http.StatusInternalServerError, codes.Internal, ExitSandboxFailed},
-		CodeLimitNotEnforceable:  {http.StatusUnprocessableEntity, codes.FailedPrecondition, ExitSandboxFailed},
-		CodeNotSupported:         {http.StatusNotImplemented, codes.Unimplemented, ExitError},
-		CodeOverloaded:           {http.StatusTooManyRequests, codes.ResourceExhausted, ExitError},
-		CodeUnavailable:          {http.StatusServiceUnavailable, codes.Unavailable, ExitError},
-		CodeCanceled:             {499, codes.Canceled, ExitError},
-		CodeDeadlineExceeded:     {http.StatusGatewayTimeout, codes.DeadlineExceeded, ExitError},
-		CodeInternal:             {http.StatusInternalServerError, codes.Internal, ExitError},
-	}
-}
-
-// Codes returns every code, for documentation and tests; its order is not stable.
+// Codes returns every code.
 func Codes() []Code {
-	table := codeTable()
-	list := make([]Code, 0, len(table))
-	for c := range table {
-		list = append(list, c)
+	return []Code{
+		CodeInvalidArgument,
+		CodeUnknownField,
+		CodeMalformedBody,
+		CodeBodyTooLarge,
+		CodeLimitOutOfRange,
+		CodeInvalidPath,
+		CodePathOutsideWorkspace,
+		CodeFileNotFound,
+		CodeNotAFile,
+		CodeFileTooLarge,
+		CodeFileExists,
+		CodeRangeNotSatisfiable,
+		CodeArchiveInvalid,
+		CodeWorkspaceFull,
+		CodeDiskFull,
+		CodeNotFound,
+		CodeMethodNotAllowed,
+		CodeSessionNotFound,
+		CodeSessionEnded,
+		CodeExecutionNotFound,
+		CodeContextNotFound,
+		CodeContextBusy,
+		CodeNodeNotFound,
+		CodeExecutionRunning,
+		CodeExecutionEnded,
+		CodeStdinClosed,
+		CodeProcessNotFound,
+		CodeIllegalTransition,
+		CodeTemplateNotFound,
+		CodeTemplateInvalid,
+		CodeTemplateExists,
+		CodeTemplateInUse,
+		CodeIdempotencyConflict,
+		CodeForbidden,
+		CodeLanguageNotSupported,
+		CodeRuntimeUnavailable,
+		CodeRuntimeIncompatible,
+		CodeSandboxNotFound,
+		CodeSandboxFailed,
+		CodeLimitNotEnforceable,
+		CodeNotSupported,
+		CodeOverloaded,
+		CodeUnavailable,
+		CodeCanceled,
+		CodeDeadlineExceeded,
+		CodeInternal,
 	}
-	return list
 }
-
-func (c Code) row() codeRow {
-	if row, ok := codeTable()[c]; ok {
-		return row
-	}
-	return codeTable()[CodeInternal]
-}
-
-// HTTPStatus returns the status that a response with this code carries.
-func (c Code) HTTPStatus() int { return c.row().http }
-
-// GRPC returns the status code of gRPC for this code.
-func (c Code) GRPC() codes.Code { return c.row().grpc }
 
 // ExitCode returns the exit code of a command that fails with this code.
-func (c Code) ExitCode() int { return c.row().exit }
+func (c Code) ExitCode() int {
+	switch c {
+	case CodeFileNotFound:
+		return ExitFileNotFound
+	case CodeRuntimeUnavailable, CodeRuntimeIncompatible, CodeSandboxNotFound, CodeSandboxFailed, CodeLimitNotEnforceable:
+		return ExitSandboxFailed
+	default:
+		return ExitError
+	}
+}
 
 // Error is a failure that a user may read: a stable code, a sentence that says
 // what to do, and the field that was wrong where there is one.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/httpcode"
 )
 
 // sayEnded replaces the error of a call that lost a race against the end of its session. The
@@ -28,7 +29,7 @@ func mayBeRace(err error) bool {
 	case "", yurt.CodeSessionNotFound, yurt.CodeExecutionNotFound, yurt.CodeNotSupported:
 		return false // the controller itself says so, of any session
 	default:
-		status := code.HTTPStatus()
+		status := httpcode.Of(code)
 		return status == http.StatusNotFound || status >= http.StatusInternalServerError
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/grpccode"
 )
 
 // wire is the error as Nomad gets and shows it. What may well go better a moment later is
@@ -17,7 +18,7 @@ func wire(err error) error {
 		return nil
 	}
 	code := yurt.CodeOf(err)
-	grpcCode := code.GRPC()
+	grpcCode := grpccode.Of(code)
 	if grpcCode == codes.Unavailable { // by which the client takes the plugin for gone
 		grpcCode = codes.Aborted
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 	"github.com/yurtrun/yurt/hcl"
+	"github.com/yurtrun/yurt/internal/httpcode"
 )
 
 // exitError ends the program with an exit code and no message: what there was to
@@ -66,7 +67,7 @@ func (a *app) report(err error) int {
 }
 
 func (a *app) reportProblem(err error, code yurt.Code) {
-	p := problem{Title: http.StatusText(code.HTTPStatus()), Status: code.HTTPStatus(), Detail: err.Error(), Code: code}
+	p := problem{Title: http.StatusText(httpcode.Of(code)), Status: httpcode.Of(code), Detail: err.Error(), Code: code}
 	var coded *yurt.Error
 	if errors.As(err, &coded) {
 		p.Field = coded.Field

@@ -22,6 +22,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/sqlite"
+	"github.com/yurtrun/yurt/internal/httpcode"
 	"github.com/yurtrun/yurt/test/contract"
 )
 
@@ -201,8 +202,8 @@ func wantProblem(t *testing.T, a answer, code yurt.Code, field string) {
 	t.Helper()
 	var p problem
 	a.decode(t, &p)
-	if p.Code != code || p.Field != field || a.status != code.HTTPStatus() || p.Status != a.status {
-		t.Errorf("answer %d %s\nwant code %q, field %q, status %d", a.status, a.body, code, field, code.HTTPStatus())
+	if p.Code != code || p.Field != field || a.status != httpcode.Of(code) || p.Status != a.status {
+		t.Errorf("answer %d %s\nwant code %q, field %q, status %d", a.status, a.body, code, field, httpcode.Of(code))
 	}
 	if got := a.header.Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("content type %q, want that of a problem", got)

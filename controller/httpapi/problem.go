@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/httpcode"
 )
 
 // retryAfter is what an overloaded or starting server asks its clients to wait, where
@@ -62,7 +63,7 @@ func newProblem(ctx context.Context, code yurt.Code, field, detail string) *prob
 	title := strings.ReplaceAll(string(code), "_", " ")
 	return &problem{
 		Type: "urn:yurt:error:" + string(code), Title: strings.ToUpper(title[:1]) + title[1:],
-		Status: code.HTTPStatus(), Detail: detail, Code: code, Field: field, RequestID: requestID(ctx),
+		Status: httpcode.Of(code), Detail: detail, Code: code, Field: field, RequestID: requestID(ctx),
 	}
 }
 

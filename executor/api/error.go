@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
+	"github.com/yurtrun/yurt/internal/grpccode"
 )
 
 // maxErrorText bounds the text of an error, in bytes: it travels in headers.
@@ -29,9 +30,9 @@ func errorToWire(err error) error {
 			wire.Message = wireText(coded.Message)
 		}
 	}
-	st, detailErr := status.New(code.GRPC(), "see the details").WithDetails(wire)
+	st, detailErr := status.New(grpccode.Of(code), "see the details").WithDetails(wire)
 	if detailErr != nil {
-		return status.Error(code.GRPC(), wire.GetMessage())
+		return status.Error(grpccode.Of(code), wire.GetMessage())
 	}
 	return st.Err()
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/grpccode"
 	"github.com/yurtrun/yurt/plugins/internal/text"
 	"github.com/yurtrun/yurt/plugins/proto"
 )
@@ -19,7 +20,7 @@ func ErrorToWire(err error) error {
 	if errors.As(err, &coded) {
 		wire.Message, wire.Field = Text(coded.Message), Text(coded.Field)
 	}
-	st := status.New(yurt.CodeOf(err).GRPC(), "see the details")
+	st := status.New(grpccode.Of(yurt.CodeOf(err)), "see the details")
 	if detailed, detailErr := st.WithDetails(wire); detailErr == nil {
 		st = detailed
 	}
