@@ -1,0 +1,17 @@
+"""The few operations that differ between the asynchronous and the synchronous SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Callable, TypeVar
+
+T = TypeVar("T")
+
+
+async def sleep(seconds: float) -> None:
+    await asyncio.sleep(seconds)
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Does work that blocks."""
+    return await asyncio.to_thread(work)

@@ -1,0 +1,164 @@
+"""An execution and the stream of its events."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import msgspec
+
+from .. import _aio as aio
+from .. import models
+from .._wire import EventReader, given, segment
+from ..errors import ConflictError, UnavailableError, YurtError
+from ..results import Display, Event, Result
+from .client import AsyncYurt
+
+_RECONNECT = 60.0  # seconds without a connection after which a stream gives up
+
+
+class AsyncExecution:
+    """A running execution. Iterate over it for its events; a connection that breaks is made again after the last one.
+
+    Leaving it as a context manager cancels the execution if it has not ended.
+    """
+
+    def __init__(self, client: AsyncYurt, path: str, response: httpx.Response | None = None) -> None:
+        self._client = client
+        self._path = path
+        self.id = path.rsplit("/", 1)[1]
+        self.last = 0
+        """Number of the last event."""
+        self._ended: Result | None = None
+        self._response = response
+        self._chunks: AsyncIterator[bytes] | None = response.aiter_bytes() if response else None
+        self._reader = EventReader()
+        self._ready: Iterator[bytes] = iter(())
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._ended is not None:
+            raise StopAsyncIteration
+        end, pause = time.monotonic() + _RECONNECT, 0.0
+        while True:
+            try:
+                event = await self._next()
+            except (httpx.TransportError, httpx.StreamError, UnavailableError):
+                event = None
+            if event is not None and event.seq > self.last:
+                return await self._take(event)
+            if event is None:
+                await self.aclose()
+                if time.monotonic() > end:
+                    raise UnavailableError(f"the stream of execution {self.id} broke off and could not be resumed; the execution goes on", code="unavailable")
+                await aio.sleep(pause)
+                pause = min(2 * pause + 0.05, 1.0)
+
+    async def _next(self) -> Event | None:
+        """Returns the next event of the connection, which it makes if there is none, or None at its end."""
+        if self._chunks is None:
+            self._response = await self._client.send(
+                "GET", self._path + "/events", headers={"accept": "text/event-stream", "last-event-id": str(self.last)}, stream=True,
+            )
+            self._chunks = self._response.aiter_bytes()
+        while (data := next(self._ready, None)) is None:
+            try:
+                chunk = await self._chunks.__anext__()
+            except StopAsyncIteration:
+                return None
+            self._ready = self._reader.feed(chunk)
+        return msgspec.json.decode(data, type=Event)
+
+    async def _take(self, event: Event) -> Event:
+        self.last = event.seq
+        if event.type == "ended":
+            if event.result is None:
+                raise YurtError("the last event has no result", code="internal")
+            event.result.execution_id = self.id
+            self._ended = event.result
+            await self._drain()
+        return event
+
+    async def _drain(self) -> None:
+        """Reads the end of the stream, so that its connection can be used again."""
+        try:
+            if self._chunks is not None:
+                await self._chunks.__anext__()
+        except (StopAsyncIteration, httpx.TransportError, httpx.StreamError):
+            pass
+        await self.aclose()
+
+    async def result(
+        self, *, on_stdout: Callable[[str], object] | None = None, on_stderr: Callable[[str], object] | None = None,
+        on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
+    ) -> Result:
+        """Waits for the end, and returns the result. If the wait is interrupted the execution is cancelled."""
+        try:
+            async for event in self:
+                if on_event:
+                    on_event(event)
+                if event.type == "stdout" and on_stdout:
+                    on_stdout(event.text)
+                elif event.type == "stderr" and on_stderr:
+                    on_stderr(event.text)
+                elif event.display is not None and on_result:
+                    on_result(Display(event.display.data, bool(event.display.main)))
+        except UnavailableError:
+            raise
+        except BaseException:
+            await self._abandon()
+            raise
+        if self._ended is None:
+            raise YurtError("the stream ended without a result", code="internal")
+        return self._ended
+
+    async def _abandon(self) -> None:
+        try:
+            await self._client.send("DELETE", self._path)
+        except YurtError:
+            pass  # it has ended, or the server has gone: the reason for leaving matters more
+        await self.aclose()
+
+    async def cancel(self) -> None:
+        """Interrupts the execution, kills it if that does not end it within five seconds, and waits for its end."""
+        try:
+            await self._client.send("DELETE", self._path)
+        except ConflictError as error:
+            if error.code != "execution_ended":
+                raise
+
+    async def write_stdin(self, data: str | bytes = b"", *, eof: bool = False) -> None:
+        """Gives an execution that was started with stdin_open data to read."""
+        raw = data.encode() if isinstance(data, str) else data
+        body: dict[str, Any] = given(data_base64=base64.b64encode(raw).decode() if raw else None, eof=eof or None)
+        await self._client.send("POST", self._path + "/stdin", body=body)
+
+    async def signal(self, signal: str | int) -> None:
+        await self._client.send("POST", self._path + "/signal", body={"signal": signal})
+
+    async def record(self) -> models.ExecutionBody:
+        return await self._client.call(models.ExecutionBody, "GET", self._path)
+
+    async def aclose(self) -> None:
+        """Leaves the stream; the execution goes on."""
+        response, self._response, self._chunks = self._response, None, None
+        self._reader, self._ready = EventReader(), iter(())
+        if response is not None:
+            await response.aclose()
+
+    async def __aenter__(self) -> AsyncExecution:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._ended is None:
+            await self._abandon()
+        await self.aclose()
+
+
+def execution_path(session_path: str, execution_id: str) -> str:
+    return f"{session_path}/executions/{segment(execution_id)}"

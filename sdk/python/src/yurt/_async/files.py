@@ -1,0 +1,125 @@
+"""Files of a sandbox."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from collections.abc import AsyncIterator, Callable
+from typing import BinaryIO
+
+import httpx
+import msgspec
+
+from .. import _aio as aio
+from .. import models
+from .._wire import path_of
+from ..errors import InvalidArgumentError, UnavailableError
+from .client import AsyncYurt
+
+_CHUNK = 1 << 20  # bytes that an upload or download holds at a time
+Progress = Callable[[int, "int | None"], object]
+
+
+class AsyncFiles:
+    """Files by path, relative to /workspace."""
+
+    def __init__(self, client: AsyncYurt, session_path: str) -> None:
+        self._client = client
+        self._session = session_path
+
+    def _at(self, path: str) -> str:
+        return f"{self._session}/files/{path_of(path)}"
+
+    async def read_bytes(self, path: str) -> bytes:
+        return (await self._client.send("GET", self._at(path), repeat=True)).content
+
+    async def read(self, path: str) -> str:
+        """Returns a file of text. One that is not UTF-8 is an error; read_bytes reads it."""
+        data = await self.read_bytes(path)
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidArgumentError(f"{path!r} is not text: byte {error.start} is no UTF-8; use read_bytes", code="not_text", field="path") from None
+
+    async def write(self, path: str, data: str | bytes, *, append: bool = False, mode: str | None = None) -> models.FileInfo:
+        """Writes a file, and makes the directories above it as needed."""
+        raw = data.encode() if isinstance(data, str) else data
+        if not isinstance(raw, bytes):
+            raise InvalidArgumentError(f"it is of type {type(raw).__name__}; give str or bytes", code="invalid_argument", field="data")
+        return await self._put(path, raw, append=append, mode=mode)
+
+    async def _put(self, path: str, content: bytes | AsyncIterator[bytes], *, append: bool = False, mode: str | None = None) -> models.FileInfo:
+        params = {**({"append": "true"} if append else {}), **({"mode": mode} if mode else {})}
+        return await self._client.call(
+            models.FileInfo, "PUT", self._at(path), content=content, params=params, headers={"content-type": "application/octet-stream"},
+        )
+
+    async def upload(self, source: str | os.PathLike[str] | BinaryIO, path: str, on_progress: Progress | None = None) -> models.FileInfo:
+        """Uploads a local file, by its path or opened in binary mode. on_progress gets the bytes so far and in all."""
+        if isinstance(source, (str, os.PathLike)):
+            with open(source, "rb") as opened:
+                return await self._put(path, _chunks(opened, on_progress))
+        return await self._put(path, _chunks(source, on_progress))
+
+    async def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
+        """Downloads to a local file and returns its size. A download that fails leaves none behind."""
+        response = await self._client.send("GET", self._at(path), repeat=True, stream=True)
+        partial = pathlib.Path(f"{os.fspath(target)}.part")
+        size, total = 0, int(response.headers.get("content-length", 0)) or None
+        try:
+            with open(partial, "wb") as file:
+                async for chunk in response.aiter_bytes(_CHUNK):
+                    size += file.write(chunk)
+                    if on_progress:
+                        on_progress(size, total)
+            os.replace(partial, target)
+        except httpx.TransportError as error:
+            raise UnavailableError(f"the download of {path!r} broke off after {size} bytes ({error}); try again", code="unavailable") from error
+        finally:
+            partial.unlink(missing_ok=True)
+            await response.aclose()
+        return size
+
+    async def list(self, path: str = "", *, depth: int = 1) -> list[models.FileInfo]:
+        """Lists what is below a directory, so many levels deep."""
+        found: list[models.FileInfo] = []
+        cursor = ""
+        while True:
+            params = {"list": path, "depth": depth, **({"cursor": cursor} if cursor else {})}
+            page = await self._client.call(models.FileList, "GET", self._session + "/files", params=params)
+            found.extend(page.files or ())
+            cursor = page.next_cursor or ""
+            if not cursor:
+                return found
+
+    async def stat(self, path: str) -> models.FileInfo:
+        page = await self._client.call(models.FileList, "GET", self._session + "/files", params={"stat": path})
+        return (page.files or [])[0]
+
+    async def make_dir(self, path: str) -> models.FileInfo:
+        return await self._client.call(models.FileInfo, "PUT", self._at(path), params={"directory": "true"})
+
+    async def move(self, path: str, to: str, *, overwrite: bool = False) -> models.FileInfo:
+        return await self._client.call(models.FileInfo, "PATCH", self._at(path), body={"path": to, "overwrite": overwrite})
+
+    async def remove(self, path: str, *, recursive: bool = False) -> None:
+        await self._client.send("DELETE", self._at(path), params={"recursive": "true"} if recursive else {})
+
+    async def watch(self, path: str = "", *, recursive: bool = False) -> AsyncIterator[models.FileEventBody]:
+        """Yields the changes below a directory, until the directory or the sandbox is gone."""
+        params = {"path": path, "recursive": "true" if recursive else "false"}
+        async for data in self._client.events(self._session + "/watch", params):
+            yield msgspec.json.decode(data, type=models.FileEventBody)
+
+
+async def _chunks(file: BinaryIO, on_progress: Progress | None) -> AsyncIterator[bytes]:
+    try:
+        total: int | None = os.fstat(file.fileno()).st_size
+    except (OSError, ValueError, AttributeError):
+        total = None
+    sent = 0
+    while chunk := await aio.in_thread(lambda: file.read(_CHUNK)):
+        yield chunk
+        sent += len(chunk)
+        if on_progress:
+            on_progress(sent, total)

@@ -1,0 +1,224 @@
+"""Sandboxes."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any, List
+
+import msgspec
+
+from .. import _aio as aio
+from .. import models
+from .._wire import API, files_of, given, segment
+from ..errors import ConflictError, NotFoundError, YurtError
+from ..results import Display, Event, Result
+from .client import AsyncYurt
+from .execution import AsyncExecution, execution_path
+from .files import AsyncFiles
+from .parts import AsyncContexts, AsyncProcesses
+from .terminal import AsyncTerminal
+
+Text = Callable[[str], object]
+
+
+class AsyncSandbox:
+    """A sandbox. As a context manager it ends when it was created by this object, and is only left when it was connected to."""
+
+    def __init__(self, client: AsyncYurt, info: models.Session, *, owned: bool, shared: bool) -> None:
+        self._client = client
+        self._owned = owned  # it was created here
+        self._shared = shared  # the client is the caller's
+        self._path = f"{API}/sessions/{segment(info.id)}"
+        self.id = info.id
+        self.info = info
+        """Its state when it was last told."""
+        self.files = AsyncFiles(client, self._path)
+        self.contexts = AsyncContexts(client, self._path)
+        self.processes = AsyncProcesses(client, self._path)
+
+    @classmethod
+    async def create(
+        cls, template: str | None = None, *, timeout: float | str | None = None, idle_timeout: float | str | None = None,
+        env: Mapping[str, str] | None = None, metadata: Mapping[str, str] | None = None, resources: Mapping[str, Any] | None = None,
+        files: Mapping[str, str | bytes] | None = None, agent_id: str | None = None, reuse: bool | None = None,
+        url: str | None = None, local: bool = False, client: AsyncYurt | None = None,
+    ) -> AsyncSandbox:
+        """Makes a sandbox. A request whose answer is lost is repeated, and makes no second one.
+
+        With local it starts `yurt dev`, which ends with the sandbox.
+        """
+        body = given(
+            template_id=template, timeout=timeout, idle_timeout=idle_timeout, env=env, metadata=metadata, resources=resources,
+            files=files_of(files), agent_id=agent_id, reuse=reuse,
+        )
+        own = client if client is not None else await aio.in_thread(lambda: AsyncYurt(url, local=local))
+        try:
+            info = await own.call(models.Session, "POST", API + "/sessions", body=body, headers={"idempotency-key": uuid.uuid4().hex}, repeat=True)
+        except BaseException:
+            if client is None:
+                await own.aclose()
+            raise
+        return cls(own, info, owned=True, shared=client is not None)
+
+    @classmethod
+    async def connect(cls, id: str, *, url: str | None = None, client: AsyncYurt | None = None) -> AsyncSandbox:
+        """Returns the sandbox of that id."""
+        own = client or AsyncYurt(url)
+        try:
+            info = await own.call(models.Session, "GET", f"{API}/sessions/{segment(id)}")
+        except BaseException:
+            if client is None:
+                await own.aclose()
+            raise
+        return cls(own, info, owned=False, shared=client is not None)
+
+    @classmethod
+    async def list(
+        cls, *, metadata: Mapping[str, str] | None = None, template: str | None = None, agent_id: str | None = None,
+        ended: bool = False, url: str | None = None, client: AsyncYurt | None = None,
+    ) -> list[models.Session]:
+        """Lists sandboxes, newest first: those that live, and with ended the others that are not forgotten yet."""
+        own = client or AsyncYurt(url)
+        params = given(template_id=template, agent_id=agent_id, **{f"metadata[{k}]": v for k, v in (metadata or {}).items()})
+        found: list[models.Session] = []
+        try:
+            while True:
+                page = await own.call(models.SessionList, "GET", API + "/sessions", params=params)
+                found.extend(s for s in page.sessions or () if ended or s.ended_at is None)
+                if not page.next_cursor:
+                    return found
+                params["cursor"] = page.next_cursor
+        finally:
+            if client is None:
+                await own.aclose()
+
+    async def _start(self, body: Mapping[str, Any]) -> AsyncExecution:
+        response = await self._client.send(
+            "POST", self._path + "/execute", body={**body, "stream": True}, headers={"accept": "text/event-stream"}, stream=True,
+        )
+        execution_id = response.headers.get("location", "").rsplit("/", 1)[-1]
+        if not execution_id:
+            await response.aclose()
+            raise YurtError("the server did not name the execution", code="internal")
+        return AsyncExecution(self._client, execution_path(self._path, execution_id), response)
+
+    async def stream_code(
+        self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
+        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | bytes] | None = None,
+        entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
+        stdin: str | None = None, stdin_open: bool | None = None, output_limit: int | str | None = None,
+    ) -> AsyncExecution:
+        """Starts code and returns its execution, an iterator of events."""
+        body = given(
+            code=code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files_of(files), entry=entry, args=args,
+            dependencies=dependencies, stdin=stdin, stdin_open=stdin_open, output_limit=output_limit,
+        )
+        return await self._start({**body, "handler": None})  # code that only defines a handler is run as it is
+
+    async def run_code(
+        self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
+        env: Mapping[str, str] | None = None, cwd: str | None = None, files: Mapping[str, str | bytes] | None = None,
+        entry: str | None = None, args: Sequence[str] | None = None, dependencies: Sequence[str] | None = None,
+        stdin: str | None = None, output_limit: int | str | None = None, on_stdout: Text | None = None, on_stderr: Text | None = None,
+        on_result: Callable[[Display], object] | None = None, on_event: Callable[[Event], object] | None = None,
+    ) -> Result:
+        """Runs code and returns its result. Variables last from one run to the next, in the context of that name."""
+        execution = await self.stream_code(
+            code, language=language, context=context, timeout=timeout, env=env, cwd=cwd, files=files, entry=entry, args=args,
+            dependencies=dependencies, stdin=stdin, output_limit=output_limit,
+        )
+        return await execution.result(on_stdout=on_stdout, on_stderr=on_stderr, on_result=on_result, on_event=on_event)
+
+    async def stream_command(
+        self, command: str | Sequence[str], *, timeout: float | str | None = None, env: Mapping[str, str] | None = None,
+        cwd: str | None = None, stdin: str | None = None, stdin_open: bool | None = None, output_limit: int | str | None = None,
+    ) -> AsyncExecution:
+        """Starts a line for the shell, or a program with its arguments, and returns its execution."""
+        return await self._start(given(
+            command=command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, stdin_open=stdin_open, output_limit=output_limit,
+        ))
+
+    async def run_command(
+        self, command: str | Sequence[str], *, timeout: float | str | None = None, env: Mapping[str, str] | None = None,
+        cwd: str | None = None, stdin: str | None = None, output_limit: int | str | None = None,
+        on_stdout: Text | None = None, on_stderr: Text | None = None,
+    ) -> Result:
+        """Runs a line for the shell, or a program with its arguments, and returns its result."""
+        execution = await self.stream_command(command, timeout=timeout, env=env, cwd=cwd, stdin=stdin, output_limit=output_limit)
+        return await execution.result(on_stdout=on_stdout, on_stderr=on_stderr)
+
+    async def invoke(
+        self, code: str, event: Any = None, *, handler: str = "handler", language: str | None = None, context: Mapping[str, Any] | None = None,
+        timeout: float | str | None = None, env: Mapping[str, str] | None = None, dependencies: Sequence[str] | None = None,
+        on_stdout: Text | None = None, on_stderr: Text | None = None,
+    ) -> Result:
+        """Calls a function of the code, as AWS Lambda does, with the event; the result's value is its return value."""
+        body = given(code=code, handler=handler, language=language, context=context, timeout=timeout, env=env, dependencies=dependencies)
+        execution = await self._start({**body, "event": event})
+        return await execution.result(on_stdout=on_stdout, on_stderr=on_stderr)
+
+    def execution(self, id: str) -> AsyncExecution:
+        """Returns an execution that was started before; iterating over it yields its events from the first."""
+        return AsyncExecution(self._client, execution_path(self._path, id))
+
+    async def pty(self, command: str | None = None, *, cwd: str | None = None, rows: int = 24, cols: int = 80) -> AsyncTerminal:
+        """Opens a terminal on the shell, or on a line for it."""
+        return await AsyncTerminal.open(self._client, self._path + "/pty", given(command=command, cwd=cwd, rows=rows, cols=cols))
+
+    async def logs(self, limit: int = 65536) -> List[models.LogBody]:
+        """Returns the last bytes of what executions wrote, the newest last."""
+        return (await self._client.call(models.LogList, "GET", self._path + "/logs", params={"limit": limit})).logs or []
+
+    async def follow_logs(self, limit: int = 65536) -> AsyncIterator[models.LogBody]:
+        """Yields what logs returns, and then what executions write, until the sandbox has ended."""
+        async for data in self._client.events(self._path + "/logs", {"limit": limit, "follow": "true"}):
+            entry = msgspec.json.decode(data, type=models.LogBody)
+            if entry.type == "ended":
+                return
+            yield entry
+
+    async def metrics(self) -> models.SandboxStats:
+        return await self._client.call(models.SandboxStats, "GET", self._path + "/metrics")
+
+    async def _change(self, method: str, verb: str, body: Mapping[str, Any] | None = None) -> models.Session:
+        self.info = await self._client.call(models.Session, method, self._path + verb, body=body)
+        return self.info
+
+    async def refresh(self) -> models.Session:
+        return await self._change("GET", "")
+
+    async def pause(self) -> models.Session:
+        """Stops everything that runs in the sandbox, which keeps its memory."""
+        return await self._change("POST", "/pause")
+
+    async def resume(self) -> models.Session:
+        return await self._change("POST", "/resume")
+
+    async def set_timeout(self, timeout: float | str | None = None, *, idle_timeout: float | str | None = None) -> models.Session:
+        """Gives the sandbox another lifetime, since its creation, and another idle timeout."""
+        return await self._change("POST", "/timeout", given(timeout=timeout, idle_timeout=idle_timeout))
+
+    async def kill(self) -> models.Session:
+        """Ends the sandbox. One that has ended is an error of code session_ended."""
+        return await self._change("DELETE", "")
+
+    async def aclose(self) -> None:
+        """Closes the connections. A sandbox goes on, unless its server was started for it."""
+        if not self._shared:
+            await self._client.aclose()
+
+    async def __aenter__(self) -> AsyncSandbox:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            if self._owned:
+                await self.kill()
+        except (ConflictError, NotFoundError):
+            pass  # it has ended already
+        finally:
+            await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.info.state}>"

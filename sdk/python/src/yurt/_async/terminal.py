@@ -1,0 +1,68 @@
+"""Terminals of a sandbox."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import websockets.asyncio.client
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+
+from ..errors import UnavailableError, YurtError, problem_error
+from .client import AsyncYurt
+
+
+class AsyncTerminal:
+    """A terminal. Read until None, which means that its program has ended: see exit_code."""
+
+    def __init__(self, connection: Any, execution_id: str) -> None:
+        self._connection = connection
+        self.execution_id = execution_id
+        self.exit_code: int | None = None
+
+    @classmethod
+    async def open(cls, client: AsyncYurt, path: str, params: dict[str, Any]) -> AsyncTerminal:
+        url = "ws" + (client.url + path).removeprefix("http") + "?" + urlencode(params)
+        try:
+            connection = await websockets.asyncio.client.connect(url, max_size=1 << 20, proxy=None if client.loopback else True)
+            first = json.loads(await connection.recv())
+        except InvalidStatus as error:
+            raise problem_error(bytes(error.response.body or b""), error.response.status_code) from None
+        except (OSError, InvalidHandshake, ConnectionClosed) as error:
+            raise UnavailableError(f"no terminal could be opened at {client.url}: {error}", code="unavailable") from error
+        return cls(connection, first.get("execution_id", ""))
+
+    async def read(self) -> bytes | None:
+        """Returns what is to be shown next."""
+        while True:
+            try:
+                message = await self._connection.recv()
+            except ConnectionClosed as error:
+                if self.exit_code is not None:
+                    return None
+                raise UnavailableError(f"the terminal broke off; execution {self.execution_id} goes on", code="unavailable") from error
+            if isinstance(message, bytes):
+                return message
+            told = json.loads(message)
+            if told.get("type") == "exited":
+                self.exit_code = told.get("exit_code", 0)
+                return None
+            if told.get("type") == "failed":
+                raise YurtError(told["error"]["message"], code=told["error"]["type"])
+
+    async def write(self, data: str | bytes) -> None:
+        await self._connection.send(data.encode() if isinstance(data, str) else data)
+
+    async def resize(self, rows: int, cols: int) -> None:
+        await self._connection.send(json.dumps({"type": "resize", "rows": rows, "cols": cols}))
+
+    async def aclose(self) -> None:
+        """Hangs up: its programs are told so."""
+        await self._connection.close()
+
+    async def __aenter__(self) -> AsyncTerminal:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()

@@ -1,0 +1,75 @@
+"""Encoding of requests and decoding of streams."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from .errors import InvalidArgumentError, UnavailableError
+
+API = "/api/v1"
+MAX_EVENT = 256 << 20  # bytes; the last event of a stream carries the whole result
+
+
+def segment(text: object) -> str:
+    """Escapes one segment of a path. Dots alone are escaped too, lest a proxy take them for a step up."""
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"it is {text!r}, of type {type(text).__name__}; give a string", code="invalid_argument", field="path")
+    return re.sub(r"^\.{1,2}$", lambda dots: dots[0].replace(".", "%2E"), quote(text, safe=""))
+
+
+def path_of(path: object) -> str:
+    """Escapes a path segment by segment."""
+    if not isinstance(path, str):
+        return segment(path)
+    return "/".join(map(segment, path.split("/")))
+
+
+def encode(body: Mapping[str, Any]) -> bytes:
+    """Writes a request as JSON. What JSON has not is an error that names the member."""
+    try:
+        return json.dumps(body, allow_nan=False, ensure_ascii=False).encode()
+    except (TypeError, ValueError):
+        for name, value in body.items():
+            try:
+                json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
+            except (TypeError, ValueError) as error:
+                raise InvalidArgumentError(f"JSON cannot say it: {error}; give text, finite numbers, lists and dicts", code="invalid_argument", field=name) from None
+        raise
+
+
+def given(**members: Any) -> dict[str, Any]:
+    """Returns the members that are not None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def files_of(files: Mapping[str, str | bytes] | None) -> dict[str, Any] | None:
+    """Writes text as it is and bytes in base64."""
+    if files is None:
+        return None
+    return {path: {"base64": base64.b64encode(data).decode()} if isinstance(data, bytes) else data for path, data in files.items()}
+
+
+class EventReader:
+    """Finds the data of server-sent events in the chunks of a stream."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        self._buffer += chunk
+        while (end := self._buffer.find(b"\n\n", self._searched)) >= 0:
+            block = bytes(self._buffer[:end])
+            del self._buffer[: end + 2]
+            self._searched = 0
+            data = b"".join(line[5:].removeprefix(b" ") for line in block.split(b"\n") if line.startswith(b"data:"))
+            if data:  # a heartbeat has none
+                yield data
+        self._searched = max(0, len(self._buffer) - 1)
+        if len(self._buffer) > MAX_EVENT:
+            raise UnavailableError(f"the server sent an event of more than {MAX_EVENT >> 20} MiB", code="unavailable")

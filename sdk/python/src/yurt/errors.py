@@ -1,0 +1,87 @@
+"""The errors that calls raise. Code that fails inside a sandbox raises none: see Result.error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import httpx
+import msgspec
+
+from .models import Problem
+
+if TYPE_CHECKING:
+    from .models import ExecutionError
+
+
+class YurtError(Exception):
+    """A call failed. `code` names the kind of failure and never changes between releases."""
+
+    def __init__(self, message: str, *, code: str, field: str | None = None, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.field = field
+        """Dotted path of the input that is wrong."""
+        self.request_id = request_id
+        """Names the request in the server's log."""
+
+    def __str__(self) -> str:
+        place = f"{self.field}: " if self.field else ""
+        request = f" (request {self.request_id})" if self.request_id else ""
+        return f"{place}{self.message} [{self.code}]{request}"
+
+
+class InvalidArgumentError(YurtError, ValueError):
+    """An argument has a value that is not allowed."""
+
+
+class NotFoundError(YurtError, LookupError):
+    """The sandbox, file, template or other object does not exist."""
+
+
+class ConflictError(YurtError):
+    """The object is in a state that does not allow the call, such as a sandbox that has ended."""
+
+
+class OverloadedError(YurtError):
+    """The server is full; try again later."""
+
+
+class UnavailableError(YurtError, ConnectionError):
+    """No server answers, or a part that it needs is not there now."""
+
+
+class ServerError(YurtError):
+    """The server failed, or does not support the call."""
+
+
+class CodeFailedError(Exception):
+    """The code in the sandbox failed. Only Result.raise_for_error raises it."""
+
+    def __init__(self, error: ExecutionError | None, exit_code: int) -> None:
+        self.type = error.type if error else "NonZeroExit"
+        self.stacktrace = list(error.stacktrace or ()) if error else []
+        self.exit_code = exit_code
+        super().__init__(f"{self.type}: {error.message}" if error else f"it ended with exit code {exit_code}")
+
+
+_BY_STATUS: dict[int, type[YurtError]] = {
+    400: InvalidArgumentError, 404: NotFoundError, 409: ConflictError, 413: InvalidArgumentError, 416: InvalidArgumentError,
+    422: InvalidArgumentError, 429: OverloadedError, 502: UnavailableError, 503: UnavailableError,
+}
+
+
+def error_of(response: httpx.Response) -> YurtError:
+    """Returns the error of a response, whose body has been read."""
+    kind = _BY_STATUS.get(response.status_code, ServerError)
+    return problem_error(response.content, response.status_code, kind)
+
+
+def problem_error(body: bytes, status: int, kind: type[YurtError] | None = None) -> YurtError:
+    kind = kind or _BY_STATUS.get(status, ServerError)
+    try:
+        problem = msgspec.json.decode(body, type=Problem)
+    except msgspec.MsgspecError:
+        code = "unavailable" if kind is UnavailableError else "internal"
+        return kind(f"the server answered {status}, which is not an answer of Yurt; check the address", code=code)
+    return kind(problem.detail or problem.title, code=problem.code, field=problem.field, request_id=problem.request_id)

@@ -1,0 +1,204 @@
+package sdk
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt/test/devserver"
+)
+
+// Faults is a server behind a proxy that breaks connections when a scenario asks for it.
+type Faults struct {
+	URL     string // what the SDK is to use
+	Control string // what control steps talk to
+
+	t       testing.TB
+	program string
+	state   string
+	listen  string
+
+	mu     sync.Mutex
+	server *devserver.Server
+	err    error // of a restart
+	after  int   // events after which streams are cut; 0: never
+	drop   int   // answers that are still to be dropped
+	report report
+	work   sync.WaitGroup
+}
+
+type report struct {
+	Cuts  int `json:"cuts"`
+	Drops int `json:"drops"`
+	Kills int `json:"kills"`
+}
+
+// NewFaults starts "yurt dev" of the program behind a proxy, for as long as the test.
+func NewFaults(t testing.TB, program string) *Faults {
+	t.Helper()
+	f := &Faults{t: t, program: program, state: t.TempDir(), listen: "127.0.0.1:0"}
+	f.start()
+	if f.err != nil {
+		t.Fatal(f.err)
+	}
+	target, err := url.Parse(f.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.listen = target.Host
+	proxy := httptest.NewServer(f.proxy(target))
+	control := httptest.NewServer(http.HandlerFunc(f.control))
+	f.URL, f.Control = proxy.URL, control.URL
+	t.Cleanup(func() {
+		control.Close()
+		proxy.CloseClientConnections()
+		proxy.Close()
+		f.work.Wait()
+		if err := errors.Join(f.err, f.server.Stop()); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// start starts the server; f.mu is held, or no other goroutine knows f yet.
+func (f *Faults) start() {
+	server, err := devserver.Start(context.WithoutCancel(f.t.Context()), f.program, f.state, f.listen)
+	if err != nil {
+		f.err = errors.Join(f.err, err)
+		return
+	}
+	f.server = server
+}
+
+var errCut = errors.New("cut on request")
+
+func (f *Faults) proxy(target *url.URL) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+		},
+		ModifyResponse: f.spoil,
+		// A client sees a connection that breaks, as it would without the proxy.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     nil,
+	}
+}
+
+// spoil breaks an answer off if that was asked for.
+func (f *Faults) spoil(resp *http.Response) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.drop > 0 && resp.Request.Method != http.MethodGet {
+		f.drop--
+		f.report.Drops++
+		return errCut
+	}
+	if f.after > 0 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		resp.Body = &cutter{ReadCloser: resp.Body, left: f.after, cut: func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.report.Cuts++
+		}}
+	}
+	return nil
+}
+
+// cutter ends a stream of events after so many of them.
+type cutter struct {
+	io.ReadCloser
+	left int
+	cut  func()
+}
+
+func (c *cutter) Read(p []byte) (int, error) {
+	if c.left <= 0 {
+		c.cut()
+		return 0, errCut
+	}
+	n, err := c.ReadCloser.Read(p)
+	for from := 0; ; {
+		end := bytes.Index(p[from:n], []byte("\n\n"))
+		if end < 0 {
+			return n, err
+		}
+		from += end + 2
+		if c.left--; c.left <= 0 {
+			return from, nil
+		}
+	}
+}
+
+// action is the body of a control step.
+type action struct {
+	Action      string  `json:"action"`
+	AfterEvents int     `json:"after_events"`
+	Count       int     `json:"count"`
+	After       float64 `json:"after_seconds"`
+	BackAfter   float64 `json:"back_after_seconds"`
+}
+
+func (f *Faults) control(w http.ResponseWriter, r *http.Request) {
+	var a action
+	if err := json.NewDecoder(io.LimitReader(r.Body, 1<<16)).Decode(&a); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch a.Action {
+	case "cut_streams":
+		f.after = a.AfterEvents
+	case "drop_answers":
+		f.drop = a.Count
+	case "kill_server":
+		f.schedule(a)
+	case "report":
+	default:
+		http.Error(w, fmt.Sprintf("%q is no action", a.Action), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(f.report); err != nil {
+		f.t.Logf("answering a control step: %v", err)
+	}
+}
+
+// schedule kills the server, now or later, and starts it again. f.mu is held.
+func (f *Faults) schedule(a action) {
+	if a.After == 0 {
+		f.kill()
+	}
+	f.work.Go(func() {
+		if a.After > 0 {
+			time.Sleep(seconds(a.After))
+			f.mu.Lock()
+			f.kill()
+			f.mu.Unlock()
+		}
+		time.Sleep(seconds(a.BackAfter))
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.start()
+	})
+}
+
+// kill kills the server; f.mu is held.
+func (f *Faults) kill() {
+	f.report.Kills++
+	f.err = errors.Join(f.err, f.server.Kill())
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }

@@ -1,0 +1,94 @@
+package sdk
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// run runs a program and wants it to succeed.
+func run(t testing.TB, dir string, command ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", command, err, out)
+	}
+	return string(out)
+}
+
+func python(t testing.TB) string { return filepath.Join(rig.Root(t), "sdk", "python") }
+
+// pythonTools returns an interpreter with the tools that build and check the SDK.
+func pythonTools(t testing.TB) string {
+	t.Helper()
+	dir := rig.Cached(t, "sdk-python-tools-1", func(dir string) {
+		run(t, dir, "python3", "-m", "venv", dir)
+		run(t, dir, filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "build==1.6.1", "hatchling==1.33.0",
+			"mypy==2.4.1", "pyright[nodejs]==1.1.414", "httpx==0.28.1", "msgspec==0.22.0", "websockets==17.4")
+	})
+	return filepath.Join(dir, "bin", "python3")
+}
+
+// installed builds the wheel, installs it into an empty environment, and returns its interpreter.
+func installed(t testing.TB, extras ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	copied := filepath.Join(dir, "source") // building leaves products beside the source
+	if err := os.CopyFS(copied, os.DirFS(python(t))); err != nil {
+		t.Fatal(err)
+	}
+	run(t, copied, pythonTools(t), "-m", "build", "--wheel", "--no-isolation", "--outdir", dir)
+	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		t.Fatalf("the build made the wheels %q, expected one (%v)", wheels, err)
+	}
+	run(t, dir, "python3", "-m", "venv", "env")
+	interpreter := filepath.Join(dir, "env", "bin", "python3")
+	run(t, dir, append([]string{interpreter, "-m", "pip", "install", "--quiet", wheels[0]}, extras...)...)
+	return interpreter
+}
+
+func TestPythonScenarios(t *testing.T) {
+	Scenarios(t, false, installed(t), filepath.Join(python(t), "tests", "scenarios.py"))
+}
+
+func TestPythonTypes(t *testing.T) {
+	tools := pythonTools(t)
+	for _, check := range [][]string{
+		{"mypy", "--strict", "--python-version", "3.10", "--cache-dir", t.TempDir(), "src/yurt"},
+		{"pyright", "--pythonversion", "3.10", "--pythonpath", tools, "src/yurt"},
+	} {
+		run(t, python(t), append([]string{tools, "-m"}, check...)...)
+	}
+}
+
+// The generated parts must be those that the generator makes of today's API and async source.
+func TestPythonGenerated(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(python(t))); err != nil {
+		t.Fatal(err)
+	}
+	document := filepath.Join(t.TempDir(), "openapi.json")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-tags", "seccomp", "./test/sdk/document")
+	cmd.Dir = rig.Root(t)
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(document, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "sh", "-c", "python3 generate.py < "+document)
+	for _, part := range []string{"models.py", "_sync"} {
+		path := filepath.Join("src", "yurt", part)
+		cmd := exec.CommandContext(t.Context(), "diff", "-ru", "--exclude=__pycache__", filepath.Join(python(t), path), filepath.Join(dir, path))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("sdk/python/%s is stale, run make sdk-python:\n%.4000s", path, out)
+		}
+	}
+}
