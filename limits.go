@@ -40,6 +40,7 @@ const (
 	MaxEnvBytes   = 128 << 10 // names and values together
 	MaxArgs       = 4096
 	MaxArgBytes   = 128 << 10 // one argument; Linux refuses longer ones
+	MaxArgsBytes  = 512 << 10 // all arguments together
 	MaxMetadata   = 64        // entries
 )
 

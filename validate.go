@@ -222,7 +222,11 @@ func validateArgs(field string, args []string) error {
 	if len(args) > MaxArgs {
 		return FieldErrorf(CodeLimitOutOfRange, field, "%d arguments are too many; at most %d are allowed", len(args), MaxArgs)
 	}
+	total := 0
 	for i, arg := range args {
+		if total += len(arg); total > MaxArgsBytes {
+			return FieldErrorf(CodeLimitOutOfRange, field, "the arguments up to number %d have %d bytes together; at most %d are allowed, pass more through stdin or a file", i, total, MaxArgsBytes)
+		}
 		if len(arg) >= MaxArgBytes {
 			return FieldErrorf(CodeLimitOutOfRange, field, "argument %d has %d bytes; less than %d are allowed, pass more through stdin or a file", i, len(arg), MaxArgBytes)
 		}

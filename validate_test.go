@@ -2,6 +2,7 @@ package yurt_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,9 @@ func TestExecutionSpecValidate(t *testing.T) {
 		}, "dependencies", yurt.CodeInvalidArgument},
 		{"streamed to log files", func(s *yurt.ExecutionSpec) { *s = streamed(); s.Logs = &yurt.LogFiles{} }, "logs", yurt.CodeInvalidArgument},
 		{"streamed code", func(s *yurt.ExecutionSpec) { s.Streamed, s.Timeout, s.OutputLimit = true, 0, 0 }, "kind", yurt.CodeInvalidArgument},
+		{"too long arguments", func(s *yurt.ExecutionSpec) {
+			*s = command(slices.Repeat([]string{strings.Repeat("x", yurt.MaxArgBytes-1)}, 5)...)
+		}, "command", yurt.CodeLimitOutOfRange},
 		{"too long an argument", func(s *yurt.ExecutionSpec) { *s = command("a", strings.Repeat("x", yurt.MaxArgBytes)) }, "command", yurt.CodeLimitOutOfRange},
 	}
 	for _, test := range tests {

@@ -112,7 +112,7 @@ func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 	}
 	for _, mechanism := range []string{
 		"root", "user namespace", "pid namespace", "network namespace", "mount namespace", "ipc namespace", "uts namespace", "cgroup namespace",
-		"seccomp", "cgroup limits", "swap limit", "io weight", "runtime directory", "processors stay awake", "disk limit in memory", "disk limit by image", "project quota", "time namespace",
+		"seccomp", "cgroup limits", "swap limit", "io weight", "runtime directory", "processors stay awake", "memory shortage", "disk limit in memory", "disk limit by image", "project quota", "time namespace",
 		"identity", "root file system", "path resolution", "capabilities", "rlimits", "shared stores", "descriptors",
 		"keyring", "core dumps", "landlock", "mandatory access control", "second layer", "gVisor",
 	} {

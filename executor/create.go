@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -220,6 +222,9 @@ func admitResources(spec yurt.SandboxSpec) error {
 	if r.CPU > float64(runtime.NumCPU()) {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.cpu", "%v cores were asked for, the node has %d", r.CPU, runtime.NumCPU())
 	}
+	if most, err := maxPIDs(); err != nil || r.PIDs > most {
+		return errors.Join(err, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.pids", "%d processes were asked for, the node's kernel has at most %d in all", r.PIDs, most))
+	}
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return fmt.Errorf("reading the host's memory: %w", err)
@@ -232,6 +237,19 @@ func admitResources(spec yurt.SandboxSpec) error {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, and workspaces are held in memory, of which the node has %s", r.Disk, total)
 	}
 	return nil
+}
+
+// maxPIDs returns how many processes and threads the kernel can have at once.
+func maxPIDs() (int, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		return 0, fmt.Errorf("reading how many processes the kernel can have: %w", err)
+	}
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("reading how many processes the kernel can have: %w", err)
+	}
+	return most, nil
 }
 
 func limitsOf(spec yurt.SandboxSpec) cgroup.Limits {

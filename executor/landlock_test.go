@@ -32,6 +32,9 @@ func landlockVersion(t *testing.T) int {
 func TestLandlock(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e)
+	if r := run(t, e, s.ID, "cat /proc/self/oom_score_adj"); r.Stdout != "1000\n" {
+		t.Errorf("the score for want of memory is %q %q, want 1000", r.Stdout, r.Stderr)
+	}
 	want := "[Errno 13] Permission denied"
 	if landlockVersion(t) < 2 {
 		want = "written"

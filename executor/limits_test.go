@@ -82,10 +82,11 @@ func TestDiskLimit(t *testing.T) {
 func TestLimitsThatTheNodeCannotHoldAreRefused(t *testing.T) {
 	e := rig.Executor(t)
 	for name, change := range map[string]func(*yurt.Resources){
-		"more memory than the host has": func(r *yurt.Resources) { r.Memory = 1 << 41 },
-		"more cores than the host has":  func(r *yurt.Resources) { r.CPU = 400 },
-		"a negative limit":              func(r *yurt.Resources) { r.PIDs = -1 },
-		"more disk than the host has":   func(r *yurt.Resources) { r.Disk = 1 << 41 },
+		"more memory than the host has":  func(r *yurt.Resources) { r.Memory = 1 << 41 },
+		"more processes than the kernel": func(r *yurt.Resources) { r.PIDs = yurt.MaxPIDs },
+		"more cores than the host has":   func(r *yurt.Resources) { r.CPU = 400 },
+		"a negative limit":               func(r *yurt.Resources) { r.PIDs = -1 },
+		"more disk than the host has":    func(r *yurt.Resources) { r.Disk = 1 << 41 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := rig.Spec()

@@ -160,6 +160,9 @@ func startError(r *run, err error) error {
 	if errors.As(err, &failure) && failure.Reason == initd.ReasonNoDir {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "cwd", "%s", failure.Message)
 	}
+	if errors.Is(err, initd.ErrTooLarge) {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "command", "arguments, environment and their escapes are too long to be handed over; pass more through stdin or a file")
+	}
 	if code := yurt.CodeOf(err); code != yurt.CodeInternal {
 		return err
 	}

@@ -61,6 +61,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	slackenMonitor(logger)
+	outliveSandboxes(logger)
 	limitMemory(logger)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
 	if err != nil {

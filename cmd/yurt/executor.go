@@ -101,6 +101,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 		return err
 	}
 	slackenMonitor(logger)
+	outliveSandboxes(logger)
 	limitMemory(logger)
 	source, err := f.identity(logger)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/sysmon"
+	"github.com/yurtrun/yurt/internal/linux/oomscore"
 	"github.com/yurtrun/yurt/internal/memlimit"
 )
 
@@ -35,6 +36,13 @@ func (a *app) readSettings(flags *pflag.FlagSet) error {
 		}
 	})
 	return failure
+}
+
+// outliveSandboxes has the kernel end other processes than a server of a node, when memory is short.
+func outliveSandboxes(logger *slog.Logger) {
+	if err := oomscore.Lower(oomscore.Service); err != nil {
+		logger.Debug("the kernel spares this server no more than others when memory is short", "error", err)
+	}
 }
 
 // slackenMonitor is for servers, see [sysmon].

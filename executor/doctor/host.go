@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/openfiles"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/internal/linux/oomscore"
 )
 
 // checkIO is about shares of disks' time, for templates that ask for one.
@@ -59,6 +60,12 @@ func checkRunDir() Finding {
 		f.State, f.Detail = Degraded, rundir.Default+" is on a disk"
 	}
 	return f
+}
+
+// checkOOMScore says whether servers can be spared when the host has no memory left.
+func checkOOMScore() Finding {
+	return finding("memory shortage", oomscore.MayLower(), "the kernel ends processes of sandboxes first (oom_score_adj 1000), and servers of the node late (-900)",
+		"the kernel ends processes of sandboxes first, and servers of the node like other programs; give yurt executor CAP_SYS_RESOURCE")
 }
 
 // checkProcessors says whether the kernel can keep processors awake.

@@ -73,18 +73,23 @@ func cleanName(name string) (string, bool) {
 	return name, !slices.Contains(parts, "") && !strings.ContainsFunc(name, odd)
 }
 
-// special are networks that no registry is in, beside those that [netip.Addr] knows.
+// special lists networks without registries, beside those that [netip.Addr] knows.
 func special() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("0.0.0.0/8"),
 		netip.MustParsePrefix("100.64.0.0/10"), // carriers'
 		netip.MustParsePrefix("192.0.0.0/24"),
+		netip.MustParsePrefix("192.0.2.0/24"),   // of documentation
+		netip.MustParsePrefix("192.88.99.0/24"), // relays from IPv6
 		netip.MustParsePrefix("198.18.0.0/15"),
 		netip.MustParsePrefix("240.0.0.0/4"),
 		netip.MustParsePrefix("64:ff9b::/96"), // IPv4 in IPv6, by which all of these could be written
 		netip.MustParsePrefix("64:ff9b:1::/48"),
 		netip.MustParsePrefix("2002::/16"),
 		netip.MustParsePrefix("2001::/32"),
+		netip.MustParsePrefix("2001:db8::/32"), // of documentation
+		netip.MustParsePrefix("100::/64"),      // discards packets
+		netip.MustParsePrefix("5f00::/16"),     // of segment routing
 		netip.MustParsePrefix("fec0::/10"),
 		netip.MustParsePrefix("::/96"),
 	}
@@ -120,5 +125,19 @@ func (h Host) mayReach(addr netip.Addr) bool {
 			return false
 		}
 	}
-	return true
+	return !ownAddress(addr)
+}
+
+// ownAddress reports whether the node has the address, or may have it: services of the node listen there.
+func ownAddress(addr netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return true
+	}
+	for _, each := range own {
+		if prefix, err := netip.ParsePrefix(each.String()); err == nil && prefix.Addr().Unmap() == addr {
+			return true
+		}
+	}
+	return false
 }

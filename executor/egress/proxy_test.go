@@ -14,11 +14,16 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 // names answers as a server of DNS would that an attacker may own: each question with the
@@ -223,6 +228,7 @@ func TestMayReach(t *testing.T) {
 		"151.101.0.223": true, "2a04:4e42::223": true, "127.0.0.1": false, "::1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false,
 		"169.254.169.254": false, "fe80::1": false, "fd00:ec2::254": false, "fc00::1": false, "0.0.0.0": false, "::": false, "224.0.0.1": false,
 		"255.255.255.255": false, "100.64.0.1": false, "::ffff:10.0.0.1": false, "64:ff9b::a00:1": false, "2002:7f00:1::": false, "168.63.129.16": false, "::7f00:1": false,
+		"192.0.2.1": false, "192.88.99.1": false, "2001:db8::1": false, "100::1": false, "5f00::1": false,
 	} {
 		if got := (Host{}).mayReach(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: %v", text, got)
@@ -233,6 +239,30 @@ func TestMayReach(t *testing.T) {
 			t.Errorf("a private host at %s: %v", text, got)
 		}
 	}
+}
+
+// TestOwnAddressesAreRefused: services of the node listen at its addresses, public ones too.
+func TestOwnAddressesAreRefused(t *testing.T) {
+	public := netip.MustParseAddr("151.101.0.223")
+	if !(Host{}).mayReach(public) {
+		t.Fatalf("%s of another machine is refused", public)
+	}
+	lockedthread.Run(func() { // the network namespace ends with the thread
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Error(err)
+			return
+		}
+		if out, err := exec.CommandContext(t.Context(), "ip", "address", "add", public.String()+"/32", "dev", "lo").CombinedOutput(); err != nil {
+			t.Errorf("giving the machine an address: %v\n%s", err, out)
+			return
+		}
+		if (Host{}).mayReach(public) {
+			t.Errorf("%s of this machine can be reached", public)
+		}
+		if !(Host{Private: true}).mayReach(public) {
+			t.Errorf("%s of this machine cannot be reached by a host that the operator has listed as a private one", public)
+		}
+	})
 }
 
 // FuzzParseHello reads what a client may send in a tunnel.

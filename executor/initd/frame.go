@@ -3,6 +3,7 @@ package initd
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -66,7 +67,10 @@ func WriteMessage(w io.Writer, kind Kind, message any) error {
 	return err
 }
 
-// EncodeMessage returns message as JSON in one frame.
+// ErrTooLarge is the error of a message that does not fit into a frame.
+var ErrTooLarge = errors.New("the message is too large")
+
+// EncodeMessage returns message as JSON in one frame, or [ErrTooLarge].
 func EncodeMessage(kind Kind, message any) ([]byte, error) {
 	var payload []byte
 	if message != nil {
@@ -76,7 +80,7 @@ func EncodeMessage(kind Kind, message any) ([]byte, error) {
 		}
 	}
 	if len(payload) > MaxFrame {
-		return nil, fmt.Errorf("a %q frame of %d bytes exceeds %d", kind, len(payload), MaxFrame)
+		return nil, fmt.Errorf("%w: a %q frame of %d bytes exceeds %d", ErrTooLarge, kind, len(payload), MaxFrame)
 	}
 	return AppendFrame(make([]byte, 0, frameHeader+len(payload)), kind, payload), nil
 }

@@ -90,7 +90,7 @@ func (endless) Read(buf []byte) (int, error) { clear(buf); return len(buf), nil 
 
 func TestMessageBounds(t *testing.T) {
 	var out bytes.Buffer
-	if err := WriteMessage(&out, KindStart, StartRequest{ID: strings.Repeat("x", MaxFrame)}); err == nil || out.Len() != 0 {
+	if err := WriteMessage(&out, KindStart, StartRequest{ID: strings.Repeat("x", MaxFrame)}); !errors.Is(err, ErrTooLarge) || out.Len() != 0 {
 		t.Errorf("a message beyond the bound was written: %d bytes, %v", out.Len(), err)
 	}
 	if err := WriteMessage(&out, KindStart, func() {}); err == nil || out.Len() != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
+	"github.com/yurtrun/yurt/internal/linux/oomscore"
 )
 
 // IDRange is how many user and group ids every sandbox has to itself.
@@ -81,8 +82,10 @@ func initProcess(o Options) *specs.Process {
 	if o.Layered { // to mount what each process gets for itself
 		capabilities = append(capabilities, "CAP_SYS_ADMIN")
 	}
+	first := oomscore.Sandbox // to end for want of memory, and its children with it
 	return &specs.Process{
 		User:            specs.User{UID: 0, GID: 0},
+		OOMScoreAdj:     &first,
 		ApparmorProfile: o.AppArmor,
 		SelinuxLabel:    o.SELinux.Process,
 		Args:            append([]string{layout.InitPath}, o.InitArgs...),

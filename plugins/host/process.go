@@ -16,6 +16,8 @@ import (
 
 	"github.com/hashicorp/go-plugin/runner"
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/internal/linux/oomscore"
 )
 
 // drainTime is how long the output of a dead process is still read, for a
@@ -101,6 +103,9 @@ func (p *process) Start(context.Context) error {
 		return err
 	}
 	p.pid = p.cmd.Process.Pid
+	if err := oomscore.Set(p.pid, oomscore.Helper); err != nil { // the server's own is lower
+		p.stderr.tail.Write([]byte(err.Error() + "\n")) //nolint:errcheck // it never fails
+	}
 	if p.killed != nil { // while it was being started
 		_ = unix.Kill(-p.pid, unix.SIGKILL) // it exists: nothing reaps it yet
 	}
