@@ -25,12 +25,19 @@ func restSessionOf(p *place, template string) (*yurtclient.Client, string, error
 
 // restServer starts a server of its own.
 func restServer(p *place) (*yurtclient.Client, error) {
+	client, _, err := restServerAt(p)
+	return client, err
+}
+
+// restServerAt is restServer with the address of the server.
+func restServerAt(p *place) (*yurtclient.Client, string, error) {
 	server, err := devserver.Run(p.ctx, filepath.Join(p.bin, "yurt"), filepath.Join(p.dir, "server"), "dev", "--listen", "127.0.0.1:0", "--run-dir", p.runDir)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	p.cleanup(server.Stop)
-	return yurtclient.New(server.URL)
+	client, err := yurtclient.New(server.URL)
+	return client, server.URL, err
 }
 
 // restSessionAt starts a session on a server.

@@ -42,6 +42,10 @@ func benches() []bench {
 		},
 		{name: "rest-command", n: 200, pause: isolated, prepare: restCommand, goal: goal{"p50 ≤ 4 ms", func(r Row) bool { return r.P50 <= 4 }}},
 		{
+			name: "sdk-python", n: 200, pause: isolated, prepare: sdkPython,
+			goal: goal{"p50 ≤ a raw request + 1 ms", func(r Row) bool { return r.P50 <= r.Peers["http.client"].P50+1 }},
+		},
+		{
 			name: "python-stateless", n: 100, pause: isolated, prepare: restCodePython,
 			goal: goal{"p50 ≤ 8 ms, and ≤ python3 -c + 1 ms", func(r Row) bool { return r.P50 <= 8 && r.P50 <= r.Peers["python3 -c"].P50+1 }},
 		},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -93,7 +94,7 @@ func (f *Faults) proxy(target *url.URL) http.Handler {
 		ModifyResponse: f.spoil,
 		// A client sees a connection that breaks, as it would without the proxy.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		ErrorLog:     nil,
+		ErrorLog:     log.New(io.Discard, "", 0), // of each cut
 	}
 }
 

@@ -19,6 +19,8 @@ def segment(text: object) -> str:
     """Escapes one segment of a path. Dots alone are escaped too, lest a proxy take them for a step up."""
     if not isinstance(text, str):
         raise InvalidArgumentError(f"it is {text!r}, of type {type(text).__name__}; give a string", code="invalid_argument", field="path")
+    if re.search("[\ud800-\udfff]", text):
+        raise InvalidArgumentError(f"{text!r} holds a lone surrogate, which is no character; give text", code="invalid_path", field="path")
     return re.sub(r"^\.{1,2}$", lambda dots: dots[0].replace(".", "%2E"), quote(text, safe=""))
 
 

@@ -59,6 +59,8 @@ class AsyncFiles:
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as opened:
                 return await self._put(path, _chunks(opened, on_progress))
+        if not hasattr(source, "read"):
+            raise InvalidArgumentError(f"it is of type {type(source).__name__}; give a path or a file", code="invalid_argument", field="source")
         return await self._put(path, _chunks(source, on_progress))
 
     async def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:

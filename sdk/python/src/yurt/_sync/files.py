@@ -60,6 +60,8 @@ class Files:
         if isinstance(source, (str, os.PathLike)):
             with open(source, "rb") as opened:
                 return self._put(path, _chunks(opened, on_progress))
+        if not hasattr(source, "read"):
+            raise InvalidArgumentError(f"it is of type {type(source).__name__}; give a path or a file", code="invalid_argument", field="source")
         return self._put(path, _chunks(source, on_progress))
 
     def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:

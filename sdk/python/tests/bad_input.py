@@ -1,0 +1,82 @@
+"""Bad input and clients that leave: each a clear error, with no process and no file left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from typing import Any, Callable
+
+from yurt import AsyncSandbox, InvalidArgumentError, NotFoundError, Sandbox, UnavailableError, Yurt, YurtError
+
+
+def refused(kind: type[YurtError], field: str | None, call: Callable[[], Any]) -> None:
+    try:
+        got = call()
+    except kind as error:
+        assert error.field == field, f"{error!r} names the field {error.field}; expected {field}"
+        return
+    raise AssertionError(f"{got!r} was returned; expected {kind.__name__} of {field}")
+
+
+def sleepers(sandbox: Sandbox) -> list[str]:
+    return [process.name for process in sandbox.processes.list() if process.name == "sleep"]
+
+
+def wrong_values(box: Any) -> None:
+    refused(InvalidArgumentError, "code", lambda: box.run_code(b"1"))
+    refused(InvalidArgumentError, "code", lambda: box.run_code("\ud800"))
+    refused(InvalidArgumentError, "language", lambda: box.run_code("1", language=5))
+    refused(InvalidArgumentError, "files", lambda: box.run_code("1", files={"a": 5}))
+    refused(InvalidArgumentError, "command", lambda: box.run_command(["sleep", 1]))
+    refused(InvalidArgumentError, "timeout", lambda: box.set_timeout(float("nan")))
+    refused(InvalidArgumentError, "path", lambda: box.files.read(5))
+    refused(InvalidArgumentError, "path", lambda: box.files.write("a\nb", "x"))
+    refused(InvalidArgumentError, "path", lambda: box.files.write("\ud800", "x"))
+    refused(InvalidArgumentError, "data", lambda: box.files.write("x", 5))
+    refused(InvalidArgumentError, "source", lambda: box.files.upload(5, "x"))
+    refused(InvalidArgumentError, "cwd", lambda: box.pty(cwd="/nope"))
+    refused(NotFoundError, None, lambda: box.contexts.restart("nope"))
+    refused(NotFoundError, None, lambda: box.execution("exe_nope").result())
+    refused(NotFoundError, None, lambda: Sandbox.connect("ses_nope"))
+    refused(InvalidArgumentError, "url", lambda: Sandbox.create(url="ftp://x"))
+    refused(UnavailableError, None, lambda: Sandbox.create(client=Yurt("http://127.0.0.1:1", patience=0.1)))
+
+
+def leaving(box: Sandbox) -> None:
+    def fail(_: str) -> None:
+        raise RuntimeError("of the callback")
+
+    try:
+        box.run_command("echo hello; sleep 60", on_stdout=fail)
+        raise AssertionError("the callback's error is lost; expected it from run_command")
+    except RuntimeError:
+        pass
+    assert not sleepers(box), "a sleep runs on after the callback failed; expected none"
+    with box.stream_command("sleep 60") as execution:
+        next(execution)
+    assert not sleepers(box), "a sleep runs on after its block; expected none"
+    with tempfile.TemporaryDirectory() as directory:
+        refused(NotFoundError, "path", lambda: box.files.download("nope", os.path.join(directory, "file")))
+        assert os.listdir(directory) == [], f"a failed download left {os.listdir(directory)}; expected no file"
+
+
+async def cancelled() -> None:
+    async with await AsyncSandbox.create() as box:
+        try:
+            await asyncio.wait_for(box.run_command("sleep 60"), 0.5)
+            raise AssertionError("the command ended; expected a timeout of asyncio")
+        except asyncio.TimeoutError:
+            pass
+        left = [p.name for p in await box.processes.list() if p.name == "sleep"]
+        assert not left, f"{left} runs on after its task was cancelled; expected none"
+        results = await asyncio.gather(*(box.run_command(f"echo {i}") for i in range(20)))
+        assert [r.stdout for r in results] == [f"{i}\n" for i in range(20)], results
+
+
+with Sandbox.create() as sandbox:
+    wrong_values(sandbox)
+    leaving(sandbox)
+asyncio.run(cancelled())
+assert not Sandbox.list(), "sandboxes are left; expected none"
+print("all refused")
