@@ -16,20 +16,17 @@ const (
 	finishTries = 5           // to store a result
 	finishRetry = time.Second // between them
 	nodeRetry   = time.Second // towards a node that does not answer
-	// answerPause is how long those who wait for an end have to pass it on before it is stored.
-	answerPause = time.Millisecond
 )
 
 // liveExecution is an execution that this controller follows until its end.
 type liveExecution struct {
 	record yurt.Execution // as it began
 	limit  yurt.Size      // of each stream of output
-	stays  bool           // its session does not end with it
 
 	ctx    context.Context // ends with a cause that is an *endCause, or with the controller
 	cancel context.CancelCauseFunc
-	told   chan struct{} // closed once those who wait may have the end
-	done   chan struct{} // closed once the end is stored, or there is none
+	told   chan struct{} // closed once the end is stored; waiters may have it
+	done   chan struct{} // closed once the controller no longer follows it
 
 	mu       sync.Mutex
 	node     Node
@@ -50,7 +47,7 @@ func (e *endCause) Error() string { return e.reason }
 func (c *Controller) register(session yurt.Session, node Node, record yurt.Execution, limit yurt.Size) *liveExecution {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	live := &liveExecution{
-		record: record, sandbox: session.SandboxID, node: node, limit: limit, stays: session.Mode == yurt.ModePersistent,
+		record: record, sandbox: session.SandboxID, node: node, limit: limit,
 		ctx: ctx, cancel: cancel, told: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.mu.Lock()
@@ -329,64 +326,33 @@ const (
 	keepSession                    // it never ran: the session stays as it was
 )
 
-// finish stores the result, moves the session on and tells everybody who waits: a moment before it
-// is stored, where all who ask then will find it so. A controller that is killed between the two
-// leaves an execution that has not ended, and whose result the node has, as one that is killed
-// before.
+// finish stores the result, moves the session on, and then tells the callers that wait.
 func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afterEnd) {
 	result, now := wellFormed(result), c.clock.Now()
 	record := live.record
 	record.State, record.Result = result.State(), result
-	change := func(s *yurt.Session, running int) ([]yurt.Transition, error) {
+	session, ended := c.storeResult(live, result, func(s *yurt.Session, running int) ([]yurt.Transition, error) {
 		return c.afterEnd(s, running, record.ID, result, after)
-	}
-	commit, wanted := c.endLater(live, result, change)
-	late := commit != nil
-	if late {
-		c.metrics.executionEnded(record)
-		live.tell(record)
-		select { // those who wait pass it on first, and use the processor for it
-		case <-wanted:
-		case <-time.After(answerPause):
-		}
-	}
-	session, ended := c.storeResult(live, result, change, commit)
+	})
 	if !ended {
 		if first, err := c.store.Execution(context.WithoutCancel(live.ctx), record.SessionID, record.ID); err == nil && first.State.Ended() {
 			record = first // another result was stored before
 		}
+		live.tell(record)
+		c.drop(live)
+		return
 	}
-	if ended && !late {
-		c.metrics.executionEnded(record)
-	}
+	c.metrics.executionEnded(record)
 	live.tell(record)
-	if ended {
-		c.log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
-			"exit_code", result.ExitCode, "error_type", errorTypeOf(result), "duration_ms", result.Metrics.DurationMS)
-		if session.State.Ended() {
-			c.destroyAfterWatchers(session, live)
-		} else {
-			c.reaper.arm(session)
-			c.reaper.forgetLater(live, now)
-		}
+	c.log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
+		"exit_code", result.ExitCode, "error_type", errorTypeOf(result), "duration_ms", result.Metrics.DurationMS)
+	if session.State.Ended() {
+		c.destroyAfterWatchers(session, live)
+	} else {
+		c.reaper.arm(session)
+		c.reaper.forgetLater(live, now)
 	}
 	c.drop(live)
-}
-
-// endLater is [LateStore.EndExecutionLater] for an execution whose session goes on. It returns
-// nil where the end has to be stored before anybody is told.
-func (c *Controller) endLater(live *liveExecution, result *yurt.Result, change SessionChange) (commit Commit, wanted <-chan struct{}) {
-	store, may := c.store.(LateStore)
-	if !may || !live.stays {
-		return nil, nil
-	}
-	work, cancel := detached(live.ctx, startLimit)
-	defer cancel()
-	commit, wanted, err := store.EndExecutionLater(work, live.record.ID, result, change)
-	if err != nil {
-		return nil, nil // it is stored in the ordinary way, which says why it cannot be
-	}
-	return commit, wanted
 }
 
 // wellFormed returns the result with what every reader may rely on: empty lists, and
@@ -415,26 +381,16 @@ func errorTypeOf(result *yurt.Result) string {
 	return result.Error.Type
 }
 
-// storeResult stores the result and the step that the session takes with it, first by commit
-// if that is not nil. A store that is away, or has no room, is waited for; when the controller is closed
-// meanwhile, the next one that follows the execution gets the result from the node. A store that
-// fails otherwise is tried again a few times; then the result is lost to all but those who wait
-// for it now, and the session is judged by the next sweep.
-func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, change SessionChange, commit Commit) (yurt.Session, bool) {
-	store := func() (yurt.Session, bool, error) {
-		work, cancel := detached(live.ctx, startLimit)
-		defer cancel()
-		return c.store.EndExecution(work, live.record.ID, result, change)
-	}
-	if commit == nil {
-		commit = store
-	}
+// storeResult stores the result and the step that the session takes with it. It waits for a store that is away, or has no
+// room; when the controller is closed meanwhile, the next one that follows the execution gets the result from the node. It
+// tries a few times again when the store fails otherwise; then only the callers that wait now have the result, and the next
+// sweep judges the session.
+func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, change SessionChange) (yurt.Session, bool) {
 	for try := 1; ; try++ {
-		session, ended, err := commit()
+		session, ended, err := c.storeOnce(live, result, change)
 		if err == nil {
 			return session, ended
 		}
-		commit = store
 		c.log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
 		passes := slices.Contains([]yurt.Code{yurt.CodeUnavailable, yurt.CodeDiskFull}, yurt.CodeOf(err))
 		if try >= finishTries && !passes || c.ctx.Err() != nil {
@@ -442,6 +398,12 @@ func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, chang
 		}
 		sleep(c.ctx, finishRetry)
 	}
+}
+
+func (c *Controller) storeOnce(live *liveExecution, result *yurt.Result, change SessionChange) (yurt.Session, bool, error) {
+	work, cancel := detached(live.ctx, startLimit)
+	defer cancel()
+	return c.store.EndExecution(work, live.record.ID, result, change)
 }
 
 // afterEnd decides the step of a session in which an execution ended.

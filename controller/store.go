@@ -132,19 +132,6 @@ type ExecutionStore interface {
 	OwnExecution(ctx context.Context, id, from, to string) (bool, error)
 }
 
-// Commit stores the end of an execution, see [LateStore].
-type Commit func() (s yurt.Session, ended bool, err error)
-
-// LateStore is a [Store] that need not have stored the end of an execution for all who ask to
-// hear of it. Only one that a single process uses can be.
-type LateStore interface {
-	// EndExecutionLater is [ExecutionStore.EndExecution] in two steps. Whatever is asked of the
-	// store once it has returned waits until commit has, and so finds the execution ended. commit
-	// stores the end, returns what EndExecution does, and has to be called, at once when wanted is
-	// closed, which says that somebody waits, and by who asks the store nothing before.
-	EndExecutionLater(ctx context.Context, id string, result *yurt.Result, change SessionChange) (commit Commit, wanted <-chan struct{}, err error)
-}
-
 // TemplateStore keeps the templates that users made.
 type TemplateStore interface {
 	// PutTemplates adds the templates, all of them or none. A name that is taken is a

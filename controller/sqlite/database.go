@@ -18,15 +18,14 @@ func readTexts() []string { return []string{selectSession, selectExecution, sele
 type reader struct {
 	*sql.DB
 	prepared map[string]*sql.Stmt // by text; never changed once open
-	late     *late
 }
 
-func newReader(ctx context.Context, path string, n int, late *late) (*reader, error) {
+func newReader(ctx context.Context, path string, n int) (*reader, error) {
 	db, err := openDatabase(dsn(path)+"&_txlock=deferred&_pragma=query_only(1)", n)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{DB: db, prepared: map[string]*sql.Stmt{}, late: late}
+	r := &reader{DB: db, prepared: map[string]*sql.Stmt{}}
 	for _, text := range readTexts() {
 		statement, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // Close does
 		if err != nil {
@@ -57,18 +56,8 @@ func dsn(path string) string {
 		"?_pragma=busy_timeout(10000)&_pragma=auto_vacuum(incremental)&_pragma=journal_mode(WAL)&_pragma=journal_size_limit(33554432)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(4096)"
 }
 
-// QueryContext is that of sql.DB, after what is written late.
-func (r *reader) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
-	if err := r.late.wait(ctx); err != nil {
-		return nil, err
-	}
-	return r.DB.QueryContext(ctx, text, args...)
-}
-
-// QueryRowContext is that of sql.DB, after what is written late, and with a prepared statement
-// where there is one.
+// QueryRowContext is that of sql.DB, with a prepared statement where there is one.
 func (r *reader) QueryRowContext(ctx context.Context, text string, args ...any) record.Row {
-	_ = r.late.wait(ctx) // if it ended, so does the query
 	if statement, ok := r.prepared[text]; ok {
 		return explainedRow{statement.QueryRowContext(ctx, args...)}
 	}

@@ -4,9 +4,8 @@
 // [Open] makes or migrates the file and returns a [Store], which implements
 // controller.Store. Migrations only go forward. The file is in WAL mode with one
 // writing connection and several reading ones, so that readers never wait for a
-// writer, but for one that was told of before it is committed
-// ([Store.EndExecutionLater]). A commit survives the death of the process; after a power
-// cut the last few may be lost, but the file stays consistent.
+// writer. A commit survives the death of the process; after a power cut the last few may
+// be lost, but the file stays consistent.
 //
 // The file holds the environments of sessions, which may be secret: it is created
 // readable by its owner alone. One controller at a time uses it: a lock of the file's

@@ -41,34 +41,12 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 
 // EndExecution implements controller.ExecutionStore.
 func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
-	return s.endExecution(ctx, id, result, change, s.write.transact)
-}
-
-// EndExecutionLater implements controller.LateStore. What writes waits for its turn, and what
-// reads for [late.wait].
-func (s *Store) EndExecutionLater(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (controller.Commit, <-chan struct{}, error) {
-	done, err := s.write.take(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	wanted, settled := s.late.begin()
-	return func() (yurt.Session, bool, error) {
-		defer done()
-		defer settled()
-		return s.endExecution(ctx, id, result, change, s.write.carryOut)
-	}, wanted, nil
-}
-
-// transact is how a transaction is run, see [writer.transact].
-type transact func(ctx context.Context, work func(tx *transaction) error, ended func(committed bool)) error
-
-func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange, run transact) (yurt.Session, bool, error) {
 	values, err := record.ResultValues(result)
 	if err != nil {
 		return yurt.Session{}, false, err
 	}
 	var after kept
-	err = run(ctx, func(tx *transaction) error {
+	err = s.write.transact(ctx, func(tx *transaction) error {
 		tx.ends = sizeOf(values) <= smallResult
 		sessionID, err := storeResult(tx, id, values)
 		if err != nil || sessionID == "" {

@@ -132,9 +132,6 @@ func reuseTaken(tx *transaction, key string) (taken bool, _ error) {
 
 // Session implements controller.SessionStore.
 func (s *Store) Session(ctx context.Context, id string) (yurt.Session, error) {
-	if err := s.late.wait(ctx); err != nil {
-		return yurt.Session{}, err
-	}
 	if found, ok := s.cache.get(id); ok {
 		return found.session, nil
 	}

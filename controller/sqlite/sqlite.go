@@ -36,14 +36,11 @@ type Store struct {
 	write *writer
 	read  *reader
 	cache *cache
-	late  late
 	pools poolSizes
 }
 
 var (
-	_ controller.Store     = (*Store)(nil)
-	_ controller.LateStore = (*Store)(nil)
-
+	_ controller.Store       = (*Store)(nil)
 	_ controller.ShrinkStore = (*Store)(nil)
 )
 
@@ -77,10 +74,10 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 	if err := makeShrinkable(ctx, db, s.dir()); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if s.write, err = newWriter(ctx, db, path, &s.late); err != nil {
+	if s.write, err = newWriter(ctx, db, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	if s.read, err = newReader(ctx, path, max(4, runtime.GOMAXPROCS(0)), &s.late); err != nil {
+	if s.read, err = newReader(ctx, path, max(4, runtime.GOMAXPROCS(0))); err != nil {
 		return nil, err
 	}
 	if err := s.readLive(ctx); err != nil {

@@ -19,20 +19,19 @@ type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
 	turn       chan struct{}        // has a token while nobody writes
-	late       *late                // what holds the turn for longer than it takes
 	dir        string               // that the file is in
 	room       *headroom.Room       // for what ends something
 	statements map[string]*sql.Stmt // by text; of whoever has the turn
 }
 
 // newWriter takes the only connection of db.
-func newWriter(ctx context.Context, db *sql.DB, path string, late *late) (*writer, error) {
+func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	w := &writer{
-		db: db, conn: conn, turn: make(chan struct{}, 1), late: late, statements: map[string]*sql.Stmt{},
+		db: db, conn: conn, turn: make(chan struct{}, 1), statements: map[string]*sql.Stmt{},
 		dir: filepath.Dir(path), room: roomFor(path),
 	}
 	w.turn <- struct{}{}
@@ -116,16 +115,9 @@ func (w *writer) take(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("beginning a transaction: %w", err)
 	}
-	done = func() { w.turn <- struct{}{} }
 	select {
 	case <-w.turn:
-		return done, nil
-	default:
-	}
-	defer w.late.writer()()
-	select {
-	case <-w.turn:
-		return done, nil
+		return func() { w.turn <- struct{}{} }, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("beginning a transaction: %w", ctx.Err())
 	}

@@ -30,7 +30,6 @@ func Run(t *testing.T, open func(t *testing.T) controller.Store) {
 		{"of a reuse key there is one live session", testReuseKey},
 		{"an execution moves its session on", testExecution},
 		{"the first result stays", testFirstResult},
-		{"an end that is stored later is waited for", testEndLater},
 		{"executions are listed newest first", testExecutions},
 		{"what runs out is found in order", testExpiry},
 		{"ended sessions are purged with all that is theirs", testPurge},
