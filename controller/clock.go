@@ -38,11 +38,11 @@ func newSteadyClock(machine func() time.Time, passed func() time.Duration) *stea
 	return &steadyClock{machine: machine, passed: passed, now: machine().Round(0), read: passed()}
 }
 
-// begin has the clock say now, and be led towards another one from here on.
-func (c *steadyClock) begin(now time.Time, machine func() time.Time) {
+// restart has the clock say what the machine's says.
+func (c *steadyClock) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now, c.read, c.machine = now.Round(0), c.passed(), machine
+	c.now, c.read = c.machine().Round(0), c.passed()
 }
 
 // systemClock is the steady clock of this machine.

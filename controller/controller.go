@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/lease"
 )
 
 // SessionLabel is the label of a sandbox that names the session that owns it.
@@ -26,7 +27,7 @@ type Config struct {
 	Logger    *slog.Logger          // nil: nothing is logged
 	Metrics   prometheus.Registerer // nil: nothing is measured
 	// LeaseTime is for how long a controller may be silent before another one that uses
-	// the same store takes over; 0 is [DefaultLeaseTime].
+	// the same store takes over; 0 is [lease.DefaultTime].
 	LeaseTime time.Duration
 	// ResultRetention is how long a session that has ended is remembered, with its results; 0 is
 	// [yurt.ResultRetention].
@@ -46,7 +47,8 @@ type Controller struct {
 	metrics   *metrics
 	reaper    *reaper
 	id        string // of this life, which owns what it makes and follows
-	members   *members
+	members   *lease.Members
+	clocks    *clockCheck
 	suspects  map[string]time.Time // sandboxes that the last sweep found without a session; Run's alone
 	guard     nodeGuard            // likewise
 	orphans   orphans
@@ -92,7 +94,12 @@ func New(config Config) (*Controller, error) {
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
 		reaper: newReaper(), guard: newNodeGuard(), orphans: orphans{policy: config.Orphans}, id: yurt.NewControllerID(),
 	}
-	c.members = newMembers(config.Store, config.Clock, c.id, cmp.Or(config.LeaseTime, DefaultLeaseTime), config.Logger, c.reaper.sweepSoon)
+	c.clocks = newClockCheck(config.Store, config.Clock)
+	leases, _ := config.Store.(lease.Store)
+	c.members = lease.New(lease.Config{
+		Store: leases, ID: c.id, Time: cmp.Or(config.LeaseTime, lease.DefaultTime), Log: config.Logger,
+		Fit: c.clocks.check, Changed: c.reaper.sweepSoon,
+	})
 	c.tornDown = sync.NewCond(&c.mu)
 	var err error
 	if c.metrics, err = newMetrics(config.Metrics, config.Store, c.members); err != nil {
@@ -112,10 +119,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	watchers := newNodeWatchers(c)
 	defer watchers.wait()
 	defer cancel() // before the wait: a watcher ends when its context does
-	if err := c.members.beat(ctx); err != nil {
+	if err := c.members.Beat(ctx); err != nil {
 		return err
 	}
-	if c.members.leads() {
+	if c.members.Leads() {
 		c.reaper.takeSweep() // which this is
 		if err := c.recoverSessions(ctx); err != nil {
 			return err
@@ -123,7 +130,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		watchers.refresh(ctx)
 	}
 	close(c.recovered)
-	watchers.tasks.Go(func() { c.members.run(ctx) })
+	watchers.tasks.Go(func() { c.members.Run(ctx) })
 	c.reap(ctx, watchers)
 	return nil
 }
@@ -131,7 +138,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // Leads reports whether this is the one of the controllers of its store that ends
 // sessions which run out, sizes warm pools and sweeps. Another one takes over when it is
 // silent, so what only a leader may do has to be harmless when two do it for a moment.
-func (c *Controller) Leads() bool { return c.members.leads() }
+func (c *Controller) Leads() bool { return c.members.Leads() }
 
 // Close takes no new requests, waits until the sessions that have ended are cleared
 // up, and then ends everything that the controller does in the background. Sessions
@@ -182,6 +189,9 @@ func (c *Controller) serving() error {
 	c.mu.Unlock()
 	if closing {
 		return yurt.Errorf(yurt.CodeUnavailable, "the controller is shutting down")
+	}
+	if err := c.members.Unfit(); err != nil {
+		return err
 	}
 	select {
 	case <-c.recovered:

@@ -195,7 +195,7 @@ func causeOf(session yurt.Session) *endCause {
 // learnEnd notes why the session ended, if another controller ended it, and reports
 // whether one did.
 func (c *Controller) learnEnd(live *liveExecution) bool {
-	if !c.members.shared() {
+	if !c.members.Shared() {
 		return false
 	}
 	work, cancel := detached(live.ctx, startLimit)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/lease"
 )
 
 const scrapeLimit = 5 * time.Second // for the store to count
@@ -22,7 +23,7 @@ type metrics struct {
 	expired    prometheus.Counter
 }
 
-func newMetrics(registerer prometheus.Registerer, store Store, members *members) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, store Store, members *lease.Members) (*metrics, error) {
 	m := &metrics{
 		created: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "yurt_session_create_duration_seconds",
@@ -51,7 +52,7 @@ func newMetrics(registerer prometheus.Registerer, store Store, members *members)
 		Name: "yurt_controller_leads",
 		Help: "1 while this controller is the one that ends sessions which run out, and sizes warm pools.",
 	}, func() float64 {
-		if members.leads() {
+		if members.Leads() {
 			return 1
 		}
 		return 0
@@ -59,7 +60,7 @@ func newMetrics(registerer prometheus.Registerer, store Store, members *members)
 	count := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "yurt_controllers",
 		Help: "Controllers that use the same store, this one included.",
-	}, func() float64 { return float64(members.count()) })
+	}, func() float64 { return float64(members.Count()) })
 	collectors := []prometheus.Collector{m.created, m.executions, m.duration, m.expired, sessions, leads, count}
 	if measured, ok := store.(prometheus.Collector); ok {
 		collectors = append(collectors, measured)

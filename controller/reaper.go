@@ -124,7 +124,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 		c.reaper.working()
 		now := c.clock.Now()
 		c.forgetDue(ctx, now)
-		if !c.members.leads() {
+		if !c.members.Leads() {
 			c.waitUntil(ctx, now.Add(sweepInterval)) // or until it does
 			continue
 		}
@@ -160,7 +160,7 @@ func (c *Controller) nextSweep(now time.Time) time.Time {
 
 // poll is how often is looked at what others change: the other controllers, or the nodes.
 func (c *Controller) poll() time.Duration {
-	if c.members.shared() {
+	if c.members.Shared() {
 		return expiryPoll
 	}
 	return nodePoll

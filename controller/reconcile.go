@@ -58,7 +58,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 		return fmt.Errorf("listing unfinished executions: %w", err)
 	}
 	// Who owns what was read is seen to live by what is read now.
-	if err := c.members.look(ctx); err != nil {
+	if err := c.members.Look(ctx); err != nil {
 		return err
 	}
 	nodes, err := c.placer.Nodes(ctx)
@@ -97,7 +97,7 @@ func (c *Controller) judgeSandboxes(ctx context.Context, nodes map[string]Node, 
 			case err != nil || belongs == toSession:
 			case belongs == toUnknownSession && !c.orphans.mayDestroy():
 				held[sandbox.ID] = true
-			case c.members.shared() && !longSince(c.suspects, sandbox.ID, now):
+			case c.members.Shared() && !longSince(c.suspects, sandbox.ID, now):
 				suspects[sandbox.ID] = firstSeen(c.suspects, sandbox.ID, now) // another controller may be about to destroy it
 			default:
 				err = c.destroyOrphan(ctx, name, nodes[name], sandbox)
@@ -175,7 +175,7 @@ func (c *Controller) whose(ctx context.Context, sandbox yurt.Sandbox) (ownership
 	c.orphans.noteKnown(owner)
 	switch {
 	case !session.State.Ended() && session.SandboxID == sandbox.ID,
-		session.State == yurt.SessionCreating && session.Owner != c.id && c.members.lives(session.Owner):
+		session.State == yurt.SessionCreating && session.Owner != c.id && c.members.Lives(session.Owner):
 		return toSession, nil
 	}
 	return toEndedSession, nil
@@ -198,7 +198,7 @@ func (c *Controller) isBusy(sessionID string) bool {
 // one whose sandbox lives.
 func (c *Controller) judgeSession(ctx context.Context, session yurt.Session, running []yurt.Execution, listed map[string]map[string]yurt.Sandbox) error {
 	if session.State == yurt.SessionCreating {
-		if c.isPlacing(session.ID) || session.Owner != c.id && c.members.lives(session.Owner) {
+		if c.isPlacing(session.ID) || session.Owner != c.id && c.members.Lives(session.Owner) {
 			return nil
 		}
 		stillCreating := func(s *yurt.Session) bool { return s.State == yurt.SessionCreating } // it may be ready by now
@@ -231,7 +231,7 @@ func (c *Controller) judgeUnreachable(session yurt.Session) error {
 // isFollowed reports whether this controller follows the execution, or another one that
 // lives.
 func (c *Controller) isFollowed(record yurt.Execution) bool {
-	return c.liveExecution(record.SessionID, record.ID) != nil || record.Owner != c.id && c.members.lives(record.Owner)
+	return c.liveExecution(record.SessionID, record.ID) != nil || record.Owner != c.id && c.members.Lives(record.Owner)
 }
 
 // endOrphans ends the executions that nobody follows although their session has

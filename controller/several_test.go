@@ -87,7 +87,17 @@ func newFleet(t *testing.T, url string, n int, lease time.Duration) *fleet {
 	return f
 }
 
+// join starts a controller and waits until it is ready.
 func (f *fleet) join(t *testing.T, lease time.Duration, changes ...func(*controller.Config)) *member {
+	m := f.begin(t, lease, changes...)
+	f.members = append(f.members, m)
+	f.Controller = f.members[0].Controller
+	f.eventually("the controller is ready", func() bool { return m.Ready(context.Background()) == nil })
+	return m
+}
+
+// begin starts a controller, which the test stops in the end.
+func (f *fleet) begin(t *testing.T, lease time.Duration, changes ...func(*controller.Config)) *member {
 	store, err := postgres.Open(t.Context(), f.url)
 	if err != nil {
 		t.Fatal(err)
@@ -119,9 +129,6 @@ func (f *fleet) join(t *testing.T, lease time.Duration, changes ...func(*control
 		_ = store.Close()
 	})
 	t.Cleanup(m.stop)
-	f.members = append(f.members, m)
-	f.Controller = f.members[0].Controller
-	f.eventually("the controller is ready", func() bool { return m.Ready(context.Background()) == nil })
 	return m
 }
 

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -61,9 +62,9 @@ type jumpingStore struct {
 	clock *wrong
 }
 
-func (s jumpingStore) StoreClock(ctx context.Context) (time.Time, time.Duration, error) {
-	now, behind, err := s.Store.StoreClock(ctx)
-	return now.Add(time.Duration(s.clock.by.Load())), behind, err
+func (s jumpingStore) StoreClock(ctx context.Context) (time.Time, error) {
+	now, err := s.Store.StoreClock(ctx)
+	return now.Add(time.Duration(s.clock.by.Load())), err
 }
 
 // idleAt makes a session, at one of the controllers, that ends when it is idle for so long.
@@ -98,42 +99,42 @@ func (f *fleet) wantTimely(t *testing.T, live ...yurt.Session) {
 	}
 }
 
-// onlyLast stops all controllers but the last one, which leads then.
-func (f *fleet) onlyLast() {
-	last := f.members[len(f.members)-1]
-	for _, m := range f.members {
-		if m != last {
-			m.stop()
-		}
+// wantWrong wants a controller to say that its clock is wrong, to refuse sessions and not to lead.
+func (f *fleet) wantWrong(t *testing.T, m *member, direction string) {
+	t.Helper()
+	f.eventually("a controller says that its clock is "+direction+" the store's", func() bool {
+		err := m.Ready(t.Context())
+		return yurt.CodeOf(err) == yurt.CodeUnavailable && strings.Contains(err.Error(), direction+" the store's") && !m.Leads()
+	})
+	_, err := m.CreateSession(t.Context(), controller.CreateSessionRequest{TemplateID: "shell-basic"})
+	if yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "NTP") {
+		t.Errorf("a controller whose clock is wrong makes a session: %v", err)
 	}
-	f.members, f.Controller = []*member{last}, last.Controller
-	f.eventually("the last one leads", last.Leads)
 }
 
-// testWrongClocks: what the clock of a controller's machine says, and is set to, shows in no
-// session, whoever made it and whoever leads.
+// testWrongClocks: a controller whose clock is wrong serves no requests and never leads, so that it ends no session of the
+// others. It serves when its machine's clock has been set right.
 func testWrongClocks(t *testing.T, url string) {
 	f := newFleet(t, url, 0, quickLease)
-	ahead, back := wrongBy(2*time.Hour), wrongBy(-4*time.Hour)
-	f.join(t, quickLease, ahead.machine)
-	f.join(t, quickLease, back.machine)
-	live := []yurt.Session{f.idleAt(t, f.members[0], time.Hour), f.idleAt(t, f.members[1], time.Hour)}
-	if apart := live[1].CreatedAt.Sub(live[0].CreatedAt).Abs(); apart > time.Minute {
-		t.Errorf("sessions that were made one after the other are %s apart", apart)
-	}
-	f.wantTimely(t, live...)
-	ahead.jump(5 * time.Hour)
-	back.jump(-5 * time.Hour)
-	f.wantTimely(t, live...)
-	for _, by := range []time.Duration{3 * time.Hour, -3 * time.Hour} {
-		f.join(t, quickLease, wrongBy(by).machine)
-		f.onlyLast()
+	right := f.join(t, quickLease, wrongBy(0).machine)
+	live := []yurt.Session{f.idleAt(t, right, time.Hour)}
+	for by, direction := range map[time.Duration]string{2 * time.Hour: "ahead of", -4 * time.Hour: "behind"} {
+		clock := wrongBy(by)
+		wrong := f.begin(t, quickLease, clock.machine)
+		f.wantWrong(t, wrong, direction)
+		f.wantTimely(t, live...)
+		right.stop()
+		time.Sleep(2 * quickLease)
+		f.wantWrong(t, wrong, direction)
+		clock.jump(-by)
+		f.eventually("it leads once its clock is right", func() bool { return wrong.Ready(t.Context()) == nil && wrong.Leads() })
+		f.members, f.Controller, right = []*member{wrong}, wrong.Controller, wrong
 		f.wantTimely(t, live...)
 	}
 }
 
-// testStoreClockJumps: what the clock of the store's machine is set to shows in no session
-// either, also not to a controller that begins after it was.
+// testStoreClockJumps: when the clock of the store's machine is set, with that of the controllers' or alone, no session
+// ends. The controllers say so until the clocks agree again.
 func testStoreClockJumps(t *testing.T, url string) {
 	f := newFleet(t, url, 0, quickLease)
 	if os.Getenv(setsClockEnv) != "" {
@@ -143,18 +144,15 @@ func testStoreClockJumps(t *testing.T, url string) {
 	f.join(t, quickLease, right.machine, store.of)
 	f.join(t, quickLease, right.machine, store.of)
 	live := []yurt.Session{f.idleAt(t, f.members[0], time.Hour), f.idleAt(t, f.members[1], time.Hour)}
-	for _, by := range []time.Duration{2 * time.Hour, -4 * time.Hour} {
-		before := time.Duration(store.by.Load())
+	for by, direction := range map[time.Duration]string{2 * time.Hour: "behind", -4 * time.Hour: "ahead of"} {
 		store.set(t, by)
-		f.wantTimely(t, live...)
-		want := time.Duration(store.by.Load())
-		f.eventually("it is noted", func() bool {
-			_, behind, err := f.members[0].store.StoreClock(t.Context())
-			return err == nil && (behind-want).Abs() < time.Minute && (behind-before).Abs() > time.Hour
+		for _, m := range f.members {
+			f.wantWrong(t, m, direction)
+		}
+		store.set(t, -by)
+		f.eventually("the controllers are ready again", func() bool {
+			return f.members[0].Ready(t.Context()) == nil && f.members[1].Ready(t.Context()) == nil
 		})
-		f.join(t, quickLease, right.machine, store.of)
-		f.wantTimely(t, live...)
-		f.onlyLast()
 		f.wantTimely(t, live...)
 	}
 }

@@ -144,24 +144,3 @@ type TemplateStore interface {
 	// Templates lists every template, by name.
 	Templates(ctx context.Context) ([]yurt.Template, error)
 }
-
-// Lease is what one holder at a time has of a name. Who holds it counts its beat up
-// again and again; one whose beat stands still for long enough is taken over. So no
-// clock of one machine is ever compared with that of another.
-type Lease struct {
-	Name   string
-	Holder string
-	Beat   int64
-}
-
-// LeaseStore is a [Store] that several controllers may use at once.
-type LeaseStore interface {
-	// Leases lists every lease that somebody has, by name.
-	Leases(ctx context.Context) ([]Lease, error)
-	// TakeLease gives the lease to the holder, with another beat, if it is still as it was
-	// seen: seen has its holder and beat, or a beat of 0 when nobody had it. It reports
-	// false when it is not.
-	TakeLease(ctx context.Context, seen Lease, holder string) (taken Lease, ok bool, err error)
-	// ReleaseLease gives up what the holder has of the name, if anything.
-	ReleaseLease(ctx context.Context, name, holder string) error
-}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/lease"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/test/pgserver"
 )
@@ -183,7 +183,7 @@ func TestAnswerOfACommitIsLost(t *testing.T) {
 				t.Errorf("it counts as ended: %v, error %v", ended, err)
 			}
 			proxy.next(test.cut)
-			if _, ok, err := store.TakeLease(t.Context(), controller.Lease{Name: "a"}, "x"); !ok || err != nil {
+			if _, ok, err := store.TakeLease(t.Context(), lease.Lease{Name: "a"}, "x"); !ok || err != nil {
 				t.Errorf("the lease is taken: %v, error %v", ok, err)
 			}
 			proxy.next(test.cut)

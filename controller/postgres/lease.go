@@ -6,13 +6,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/internal/record"
+	"github.com/yurtrun/yurt/controller/lease"
 )
 
-// Leases implements controller.LeaseStore.
-func (s *Store) Leases(ctx context.Context) ([]controller.Lease, error) {
-	return list(ctx, s, "listing leases", `SELECT name, holder, beat FROM leases ORDER BY name COLLATE "C"`, nil, func(row record.Row) (l controller.Lease, err error) {
+// Leases implements lease.Store.
+func (s *Store) Leases(ctx context.Context) ([]lease.Lease, error) {
+	return list(ctx, s, "listing leases", `SELECT name, holder, beat FROM leases ORDER BY name COLLATE "C"`, nil, func(row record.Row) (l lease.Lease, err error) {
 		err = row.Scan(&l.Name, &l.Holder, &l.Beat)
 		return l, err
 	})
@@ -21,11 +21,11 @@ func (s *Store) Leases(ctx context.Context) ([]controller.Lease, error) {
 // errNotAsSeen says that somebody else has the lease.
 var errNotAsSeen = errors.New("the lease is not as it was seen")
 
-// TakeLease implements controller.LeaseStore.
-func (s *Store) TakeLease(ctx context.Context, seen controller.Lease, holder string) (controller.Lease, bool, error) {
-	var now controller.Lease
+// TakeLease implements lease.Store.
+func (s *Store) TakeLease(ctx context.Context, seen lease.Lease, holder string) (lease.Lease, bool, error) {
+	var now lease.Lease
 	read := func(reads *pgx.Batch) {
-		now = controller.Lease{}
+		now = lease.Lease{}
 		queue(reads, "SELECT name, holder, beat FROM leases WHERE name = ? FOR UPDATE", seen.Name).QueryRow(func(row pgx.Row) error {
 			if err := row.Scan(&now.Name, &now.Holder, &now.Beat); !errors.Is(err, pgx.ErrNoRows) {
 				return err
@@ -46,14 +46,14 @@ func (s *Store) TakeLease(ctx context.Context, seen controller.Lease, holder str
 	})
 	switch {
 	case errors.Is(err, errNotAsSeen), violates(err, "leases_pkey"):
-		return controller.Lease{}, false, nil
+		return lease.Lease{}, false, nil
 	case err != nil:
-		return controller.Lease{}, false, err
+		return lease.Lease{}, false, err
 	}
-	return controller.Lease{Name: seen.Name, Holder: holder, Beat: seen.Beat + 1}, true, nil
+	return lease.Lease{Name: seen.Name, Holder: holder, Beat: seen.Beat + 1}, true, nil
 }
 
-// ReleaseLease implements controller.LeaseStore.
+// ReleaseLease implements lease.Store.
 func (s *Store) ReleaseLease(ctx context.Context, name, holder string) error {
 	_, err := s.exec(ctx, "releasing a lease", "DELETE FROM leases WHERE name = ? AND holder = ?", name, holder)
 	return err

@@ -20,6 +20,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/lease"
 )
 
 const (
@@ -44,7 +45,7 @@ type Store struct {
 
 var (
 	_ controller.Store      = (*Store)(nil)
-	_ controller.LeaseStore = (*Store)(nil)
+	_ lease.Store           = (*Store)(nil)
 	_ controller.ClockStore = (*Store)(nil)
 	_ prometheus.Collector  = (*Store)(nil)
 )

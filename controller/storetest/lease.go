@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/lease"
 )
 
 // testLease is about a store that several controllers may use.
 func testLease(t *testing.T, shared controller.Store) {
-	store, ok := shared.(controller.LeaseStore)
+	store, ok := shared.(lease.Store)
 	if !ok {
 		return
 	}
 	ctx := t.Context()
-	take := func(seen controller.Lease, holder string, want bool) controller.Lease {
+	take := func(seen lease.Lease, holder string, want bool) lease.Lease {
 		t.Helper()
 		taken, ok, err := store.TakeLease(ctx, seen, holder)
 		if err != nil || ok != want {
@@ -25,7 +26,7 @@ func testLease(t *testing.T, shared controller.Store) {
 		}
 		return taken
 	}
-	leases := func(want ...controller.Lease) {
+	leases := func(want ...lease.Lease) {
 		t.Helper()
 		got, err := store.Leases(ctx)
 		if err != nil {
@@ -34,16 +35,16 @@ func testLease(t *testing.T, shared controller.Store) {
 		wantEqual(t, "leases", got, want)
 	}
 	leases()
-	none := controller.Lease{Name: "a"}
+	none := lease.Lease{Name: "a"}
 	first := take(none, "x", true)
-	leases(controller.Lease{Name: "a", Holder: "x", Beat: 1})
+	leases(lease.Lease{Name: "a", Holder: "x", Beat: 1})
 	take(none, "y", false)
 	second := take(first, "x", true)
 	take(first, "y", false) // the beat went on
 	third := take(second, "y", true)
 	take(second, "x", false)
-	take(controller.Lease{Name: "a", Holder: "x", Beat: third.Beat}, "x", false) // not its holder
-	other := take(controller.Lease{Name: "B"}, "x", true)
+	take(lease.Lease{Name: "a", Holder: "x", Beat: third.Beat}, "x", false) // not its holder
+	other := take(lease.Lease{Name: "B"}, "x", true)
 	leases(other, third)
 	for _, holder := range []string{"x", "y", "y"} {
 		if err := store.ReleaseLease(ctx, "a", holder); err != nil {
@@ -56,13 +57,13 @@ func testLease(t *testing.T, shared controller.Store) {
 }
 
 // testLeaseRace has many take one lease at once.
-func testLeaseRace(t *testing.T, store controller.LeaseStore) {
+func testLeaseRace(t *testing.T, store lease.Store) {
 	var (
 		group   sync.WaitGroup
 		winners atomic.Int64
 		ctx     = context.WithoutCancel(t.Context())
 	)
-	seen := controller.Lease{Name: "race"}
+	seen := lease.Lease{Name: "race"}
 	for round := range 3 {
 		winners.Store(0)
 		for n := range 8 {
