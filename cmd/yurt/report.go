@@ -42,10 +42,9 @@ func (a *app) report(err error) int {
 		fmt.Fprintln(a.stderr, strings.TrimRight(template.Text(a.told().Color), "\n"))
 		return yurt.CodeOf(err).ExitCode()
 	}
-	var several interface{ Unwrap() []error }
-	if errors.As(err, &several) && !a.json {
+	if parts := joined(err); parts != nil && !a.json {
 		worst := yurt.ExitOK
-		for _, err := range several.Unwrap() {
+		for _, err := range parts {
 			worst = max(worst, a.report(err))
 		}
 		return worst
@@ -64,6 +63,16 @@ func (a *app) report(err error) int {
 		return yurt.ExitSandboxFailed
 	}
 	return code.ExitCode()
+}
+
+// joined returns the errors that err was joined from, and nil where it says more than they do: a list
+// that lies deeper, such as a library's, has its explanation around it.
+func joined(err error) []error {
+	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // of this error alone
+	if !ok || errors.Join(several.Unwrap()...).Error() != err.Error() {
+		return nil
+	}
+	return several.Unwrap()
 }
 
 func (a *app) reportProblem(err error, code yurt.Code) {
