@@ -11,7 +11,7 @@ import (
 )
 
 func newCACommand(a *app) *cobra.Command {
-	return parent("ca", "Make the certificates by which executors and controllers know each other", groupHost,
+	return parent("ca", "Make the certificates that executors and controllers authenticate with", groupHost,
 		newCAInitCommand(a), newCAIssueCommand(a))
 }
 
@@ -20,8 +20,8 @@ func newCAInitCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Make an authority",
-		Long: `Make an authority: a certificate that every executor and controller is given, and a
-key that none of them needs, and whoever has it can be any of them.`,
+		Long: `Make an authority: a certificate and a key. Copy the certificate to every executor and
+controller. Keep the key apart from them: it makes certificates for all names.`,
 		Example: "  yurt ca init --dir ./ca",
 		Args:    noArguments,
 		RunE: func(*cobra.Command, []string) error {
@@ -40,8 +40,8 @@ key that none of them needs, and whoever has it can be any of them.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", ".", "where to put it")
-	cmd.Flags().StringVar(&valid, "valid", identity.DefaultAuthorityLife.String(), "how long it is to be valid")
+	cmd.Flags().StringVar(&dir, "dir", ".", "the directory to write the authority to")
+	cmd.Flags().StringVar(&valid, "valid", identity.DefaultAuthorityLife.String(), "how long the certificate is valid")
 	return cmd
 }
 
@@ -50,9 +50,9 @@ func newCAIssueCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "issue executor|controller NAME",
 		Short: "Issue a certificate to an executor or a controller",
-		Long: `Issue a certificate and its key to the executor of a node, or to a controller. Those
-that are there already are replaced, which is how they are renewed: a part that uses the
-files takes up the new ones without a restart.`,
+		Long: `Issue a certificate and its key to the executor of a node, or to a controller. To renew them,
+run the command again: it replaces the files, and the programs that use them read the new ones
+without a restart.`,
 		Example: "  yurt ca issue executor node1 --dir ./ca --out ./certs\n  yurt ca issue controller eu1 --valid 720h",
 		Args:    arguments(2, 2, "a role and a name"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -63,9 +63,9 @@ files takes up the new ones without a restart.`,
 			return a.issueCertificate(identity.Name{Role: identity.Role(args[0]), Name: args[1]}, dir, out, life)
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", ".", "where the authority is")
-	cmd.Flags().StringVar(&out, "out", ".", "where to put what is issued")
-	cmd.Flags().StringVar(&valid, "valid", identity.DefaultLife.String(), "how long it is to be valid")
+	cmd.Flags().StringVar(&dir, "dir", ".", "the directory of the authority")
+	cmd.Flags().StringVar(&out, "out", ".", "the directory to write the certificate and the key to")
+	cmd.Flags().StringVar(&valid, "valid", identity.DefaultLife.String(), "how long the certificate is valid")
 	return cmd
 }
 

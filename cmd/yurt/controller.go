@@ -47,14 +47,14 @@ func newControllerCommand(a *app) *cobra.Command {
 		Short:   "Serve the REST API on a Nomad cluster",
 		GroupID: groupRun,
 		Long: `Serve the REST API with sandboxes on the nodes of a Nomad cluster. Nomad grants the room
-for sandboxes, and each node's executor (driver = "yurt") says through Consul what it has.
-The controller claims a warm sandbox at a node, or has Nomad start a job for the session.
+for sandboxes. Each node's executor (driver = "yurt") announces its warm sandboxes in Consul.
+The controller claims a warm sandbox of a node, or has Nomad start a job for the session.
 
-It asks nobody for a key, and so it listens on this machine alone, unless --insecure-listen
-says that whatever can reach it may run code.
+Requests need no key. For that reason the controller listens on this machine alone, unless
+--insecure-listen lets every program that can reach it run code.
 
-Stopped or killed, it leaves the sessions as they are. Started again on the same store, it
-goes on with them. Nomad and Consul are also found by their own variables, such as
+Sessions run on when the controller stops or is killed; one that starts on the same store takes
+them over. Nomad and Consul are also found by their own environment variables, such as
 NOMAD_ADDR, NOMAD_TOKEN and CONSUL_HTTP_ADDR.` + settingsHelp,
 		Example: "  yurt controller --nomad http://127.0.0.1:4646 --consul 127.0.0.1:8500 \\\n" +
 			"    --tls-ca yurt-ca.pem --tls-cert controller.pem --tls-key controller-key.pem",
@@ -67,32 +67,32 @@ NOMAD_ADDR, NOMAD_TOKEN and CONSUL_HTTP_ADDR.` + settingsHelp,
 }
 
 func (f *controllerFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.listen, "listen", defaultListen, "where to listen: an address and a port, 0 for any that is free")
-	flags.BoolVar(&f.insecure, "insecure-listen", false, "listen also where others can reach it: they may all run code, and see every session")
-	flags.StringVar(&f.store, "store", "", "where sessions are kept: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite database (default: controller.db in the state directory)")
-	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what --store does not name (default: /var/lib/yurt for root)")
+	flags.StringVar(&f.listen, "listen", defaultListen, "the address and port to listen on; port 0 takes any free one")
+	flags.BoolVar(&f.insecure, "insecure-listen", false, "allow --listen to be an address that other machines reach: all of them may run code and see every session")
+	flags.StringVar(&f.store, "store", "", "the database of sessions: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite file (default: controller.db in the state directory)")
+	flags.StringVar(&f.stateDir, "state-dir", "", "the directory for files that --store does not name (default: /var/lib/yurt for root)")
 	f.orphans.add(flags)
 	f.results.add(flags)
 	f.log.add(flags)
-	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the certificates of the authorities that nodes are trusted by (see yurt ca)")
-	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the certificate of this controller")
-	flags.StringVar(&f.tls.Key, "tls-key", "", "its key")
-	flags.StringVar(&f.jobspec, "jobspec", "", "the job that is registered for each sandbox that no node has ready (default: jobspecs/session.nomad.hcl, built in)")
+	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the file with the authorities that sign the certificates of nodes (see yurt ca)")
+	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the file with the certificate of this controller")
+	flags.StringVar(&f.tls.Key, "tls-key", "", "the file with the key of --tls-cert")
+	flags.StringVar(&f.jobspec, "jobspec", "", "the Nomad job that starts a sandbox where no node has a warm one (default: jobspecs/session.nomad.hcl, built in)")
 	flags.StringVar(&f.nomad.Address, "nomad", "", "the address of Nomad (default: NOMAD_ADDR, or http://127.0.0.1:4646)")
-	flags.StringVar(&f.nomad.Region, "nomad-region", "", "the region that sandboxes are placed in")
-	flags.StringVar(&f.nomad.Namespace, "nomad-namespace", "", "the namespace of their jobs")
-	flags.StringVar(&f.nomad.NodePool, "nomad-node-pool", "", "the node pool that they are placed in")
-	flags.StringSliceVar(&f.nomad.Datacenters, "nomad-datacenters", nil, "the datacenters that they are placed in")
+	flags.StringVar(&f.nomad.Region, "nomad-region", "", "the Nomad region of the sandboxes")
+	flags.StringVar(&f.nomad.Namespace, "nomad-namespace", "", "the Nomad namespace of the jobs")
+	flags.StringVar(&f.nomad.NodePool, "nomad-node-pool", "", "the Nomad node pool of the sandboxes")
+	flags.StringSliceVar(&f.nomad.Datacenters, "nomad-datacenters", nil, "the Nomad datacenters of the sandboxes")
 	flags.StringVar(&f.nomad.TokenFile, "nomad-token-file", "", "a file with the ACL token for Nomad (default: NOMAD_TOKEN)")
-	flags.IntVar(&f.nomad.MHzPerCore, "nomad-mhz-per-core", 0, "what a core of a session is in Nomad's MHz (default: what the nodes have)")
-	flags.StringVar(&f.nomad.CAFile, "nomad-ca", "", "the authority of Nomad's certificate")
-	flags.StringVar(&f.nomad.CertFile, "nomad-cert", "", "a certificate for Nomad, where it asks for one")
-	flags.StringVar(&f.nomad.KeyFile, "nomad-key", "", "its key")
+	flags.IntVar(&f.nomad.MHzPerCore, "nomad-mhz-per-core", 0, "how many of Nomad's MHz one core of a session takes (default: the MHz of a core of the nodes)")
+	flags.StringVar(&f.nomad.CAFile, "nomad-ca", "", "the file with the authorities that sign Nomad's certificate")
+	flags.StringVar(&f.nomad.CertFile, "nomad-cert", "", "the file with the client certificate that Nomad asks for")
+	flags.StringVar(&f.nomad.KeyFile, "nomad-key", "", "the file with the key of --nomad-cert")
 	flags.StringVar(&f.consul.Address, "consul", "", "the address of Consul (default: CONSUL_HTTP_ADDR, or 127.0.0.1:8500)")
 	flags.StringVar(&f.consul.TokenFile, "consul-token-file", "", "a file with the ACL token for Consul (default: CONSUL_HTTP_TOKEN)")
-	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "the authority of Consul's certificate")
-	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "a certificate for Consul, where it asks for one")
-	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "its key")
+	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "the file with the authorities that sign Consul's certificate")
+	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "the file with the client certificate that Consul asks for")
+	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "the file with the key of --consul-cert")
 }
 
 // complete fills in what was not given, and refuses what cannot be.

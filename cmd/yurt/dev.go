@@ -29,21 +29,21 @@ func newDevCommand(a *app) *cobra.Command {
 		Use:     "dev",
 		Short:   "Serve the REST API on this machine, everything in one process",
 		GroupID: groupRun,
-		Long: `Serve the REST API with everything in one process: controller, sandboxes and a SQLite
-database in the state directory. It asks nobody for a key, and so it listens on this
-machine alone.
+		Long: `Serve the REST API with everything in one process: controller, sandboxes and an SQLite
+database in the state directory. Requests need no key, and for that reason the server listens
+on this machine alone.
 
-Ctrl-C ends the sessions and then the server. A server that is killed leaves them
-running, and finds them again when it is started on the same state directory.` + settingsHelp,
+Ctrl-C ends the sessions and then the server. When a server is killed, its sessions run on, and
+the next server on the same state directory takes them over.` + settingsHelp,
 		Example: "  yurt dev\n  yurt dev --listen 127.0.0.1:0 --state-dir ./state --log-format json",
 		Args:    noArguments,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveDev(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", defaultListen, "where to listen: a loopback address and a port, 0 for any that is free")
+	flags.StringVar(&f.listen, "listen", defaultListen, "the loopback address and port to listen on; port 0 takes any free one")
 	f.add(flags)
-	flags.BoolVar(&f.keep, "keep-sessions", false, "leave the sessions running on Ctrl-C, for the next start to find again")
+	flags.BoolVar(&f.keep, "keep-sessions", false, "on Ctrl-C, let the sessions run on until the next start")
 	f.orphans.add(flags)
 	f.results.add(flags)
 	return cmd

@@ -12,19 +12,19 @@ func newDoctorCommand(a *app) *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what this host can and cannot isolate, and why",
-		Long: `Say what this host can and cannot isolate, and why. in_force means that it protects
-sandboxes here. What follows is said below of what does not; --all says of the rest, too, what
-its absence would mean.
+		Short: "List the isolation mechanisms that this host has and lacks",
+		Long: `List the isolation mechanisms of this host, each with its state; in_force means that it protects
+sandboxes here. Below the table stands the consequence of each mechanism that is missing or
+degraded.
 
-Exit code 1 means that something is missing without which no sandbox can be made.`,
+The exit code is 5 where a mechanism is missing that every sandbox needs.`,
 		GroupID: groupHost,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.printFindings(doctor.Examine(cmd.Context()), all)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "say of each mechanism what its absence means, not only of those that are absent")
+	cmd.Flags().BoolVar(&all, "all", false, "also print the consequence that the absence of each mechanism in force would have")
 	return cmd
 }
 

@@ -38,15 +38,15 @@ func newExecutorCommand(a *app) *cobra.Command {
 	var f executorFlags
 	cmd := &cobra.Command{
 		Use:     "executor",
-		Short:   "Own the sandboxes of this machine, for others to ask for",
+		Short:   "Run the sandboxes of this machine for controllers and the Nomad driver",
 		GroupID: groupHost,
-		Long: `Own the sandboxes of this machine and serve them to other programs: on a Unix socket,
-which root and the user that it runs as may use, and for controllers over mutual TLS
-(see yurt ca).
+		Long: `Run the sandboxes of this machine for other programs. The Nomad driver calls the executor on
+a Unix socket, which root and the executor's own user may use. Controllers call it over mutual
+TLS (see yurt ca).
 
-Stopped or killed, it leaves the sandboxes and what runs in them as they are. Started
-again on the same state directory, in this version or a newer one, it goes on with
-them; no output is lost.` + settingsHelp,
+Sandboxes and their programs run on when the executor stops or is killed. An executor of this
+version or a newer one that starts on the same state directory takes them over, and no output
+is lost.` + settingsHelp,
 		Example: "  yurt executor\n  yurt executor --state-dir ./state --listen ./executor.sock --log-format json\n" +
 			"  yurt executor --listen-tls :8701 --node node1 \\\n    --tls-ca yurt-ca.pem --tls-cert executor-node1.pem --tls-key executor-node1-key.pem",
 		Args:    noArguments,
@@ -57,16 +57,16 @@ them; no output is lost.` + settingsHelp,
 	f.add(flags)
 	flags.StringVar(&f.listen, "listen", "", "the Unix socket to listen on (default: executor.sock in the state directory)")
 	flags.StringVar(&f.listenTLS, "listen-tls", "", "the address, host:port, to listen on for controllers (default: none)")
-	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "with --listen-tls: the certificates of the authorities to trust")
-	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "with --listen-tls: the certificate of this executor")
-	flags.StringVar(&f.tls.Key, "tls-key", "", "with --listen-tls: its key")
+	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "with --listen-tls: the file with the authorities that sign the certificates of controllers")
+	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "with --listen-tls: the file with the certificate of this executor")
+	flags.StringVar(&f.tls.Key, "tls-key", "", "with --listen-tls: the file with the key of --tls-cert")
 	flags.StringVar(&f.node, "node", "", "the name of this node (default: the host's)")
-	flags.StringVar(&f.advertise, "advertise", "", "with --consul: the address, host:port, by which controllers reach this executor (default: the one it listens on)")
-	flags.StringVar(&f.consul.Consul, "consul", "", "the address of this machine's agent of Consul, to which this node is announced; CONSUL_HTTP_TOKEN and its like count too (default: it is not)")
-	flags.StringVar(&f.consul.TokenFile, "consul-token-file", "", "with --consul: a file with the token to use, read again whenever it is needed")
-	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "with --consul: the certificates of the authorities of its agent")
-	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "with --consul: the certificate to show to its agent")
-	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "with --consul: its key")
+	flags.StringVar(&f.advertise, "advertise", "", "with --consul: the address, host:port, at which controllers reach this executor (default: that of --listen-tls)")
+	flags.StringVar(&f.consul.Consul, "consul", "", "the address of this machine's Consul agent, where the executor announces the node; CONSUL_HTTP_TOKEN and the like work too (default: no announcement)")
+	flags.StringVar(&f.consul.TokenFile, "consul-token-file", "", "with --consul: a file with the ACL token, read again for each use")
+	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "with --consul: the file with the authorities that sign the agent's certificate")
+	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "with --consul: the file with the client certificate for the agent")
+	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "with --consul: the file with the key of --consul-cert")
 	return cmd
 }
 

@@ -16,10 +16,10 @@ type imageFlags struct{ registries, layouts, auth, keep string }
 const sharedImagesDir = "/var/cache/yurt/images" // of every yurt run
 
 func (f *imageFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.registries, "image-registries", "", "the registries that container images are taken from: hosts such as docker.io or registry.example.com:5000, with commas between; * for all (default: none)")
-	flags.StringVar(&f.layouts, "image-layouts", "", "directories in the OCI layout that images are taken from, with all below them, with commas between (default: none)")
-	flags.StringVar(&f.auth, "image-auth", "", "a file with the credentials for registries, as Docker's config.json has them in \"auths\" (default: none)")
-	flags.StringVar(&f.keep, "images-keep", "", "how much of images is kept for the next sandboxes (default: 20Gi)")
+	flags.StringVar(&f.registries, "image-registries", "", "the registries from which nodes may pull images: hosts such as docker.io or registry.example.com:5000, separated by commas; * for all (default: none)")
+	flags.StringVar(&f.layouts, "image-layouts", "", "directories with images in the OCI layout, at any depth, separated by commas (default: none)")
+	flags.StringVar(&f.auth, "image-auth", "", "a file with credentials for registries, in the format of Docker's config.json (default: none)")
+	flags.StringVar(&f.keep, "images-keep", "", "how much disk unpacked images may take; those unused for longest are removed first (default: 20Gi)")
 }
 
 func (f *imageFlags) config() (images.Config, error) {

@@ -17,9 +17,9 @@ func newNodeDrainCommand(a *app) *cobra.Command {
 	var undo bool
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Have a node take nothing new, and end what is there after a grace",
-		Long: `Have a node take nothing new. The sessions on it are told so in their events, and end
-once the grace is over. The node drains until --undo, also when it is started again.`,
+		Short: "Let a node take no new sessions, and end its sessions after a grace period",
+		Long: `Let a node take no new sessions. An event tells the sessions on it, and they end when the grace
+period is over. The node drains until --undo, even over a restart.`,
 		Example:           "  yurt node drain node-1 --grace 10m\n  yurt node drain node-1 --undo",
 		Args:              arguments(1, 1, "one node"),
 		ValidArgsFunction: a.completes(nodeNames, cobra.ShellCompDirectiveNoFileComp),
@@ -27,8 +27,8 @@ once the grace is over. The node drains until --undo, also when it is started ag
 			return a.drainNode(cmd.Context(), args[0], grace, undo)
 		},
 	}
-	cmd.Flags().DurationVar((*time.Duration)(&grace), "grace", defaultGrace, "how long the sessions on it may go on")
-	cmd.Flags().BoolVar(&undo, "undo", false, "have the node take sessions again, and let those go on that are there")
+	cmd.Flags().DurationVar((*time.Duration)(&grace), "grace", defaultGrace, "how long the sessions on it may continue")
+	cmd.Flags().BoolVar(&undo, "undo", false, "let the node take sessions again, and its sessions continue")
 	cmd.MarkFlagsMutuallyExclusive("grace", "undo")
 	return cmd
 }

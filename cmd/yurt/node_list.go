@@ -12,7 +12,7 @@ import (
 )
 
 func newNodeCommand(a *app) *cobra.Command {
-	cmd := parent("node", "Look at the machines that sandboxes are on, and drain them", groupServer, newNodeListCommand(a), newNodeDrainCommand(a))
+	cmd := parent("node", "List the nodes that run sandboxes, and drain them", groupServer, newNodeListCommand(a), newNodeDrainCommand(a))
 	a.addServerFlag(cmd)
 	return cmd
 }
@@ -21,7 +21,7 @@ func newNodeListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the nodes: state, sandboxes that are ready, room",
+		Short:   "List the nodes with their state, warm sandboxes and free room",
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listNodes(cmd.Context()) },
 	}

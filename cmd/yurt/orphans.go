@@ -11,7 +11,7 @@ import (
 type orphanFlag string
 
 func (f *orphanFlag) add(flags *pflag.FlagSet) {
-	flags.StringVar((*string)(f), "adopt-orphans", "", "what to do with sandboxes that run and whose session the store does not know: keep or destroy (default: refuse to start when it knows none that runs)")
+	flags.StringVar((*string)(f), "adopt-orphans", "", "keep or destroy running sandboxes that the store does not know (default: destroy them where the store knows other running sandboxes, and refuse to start otherwise)")
 }
 
 func (f *orphanFlag) check() error {

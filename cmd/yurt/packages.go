@@ -21,8 +21,8 @@ const (
 )
 
 func (f *packageFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.from, "packages-from", "", "the hosts that packages for code are installed from: public for the public registries, NAME or NAME:PORT, with commas between; none for no installations (default: public). The mirrors that PIP_INDEX_URL, NPM_CONFIG_REGISTRY, GOPROXY, YURT_CARGO_INDEX and YURT_MAVEN_MIRROR name are added")
-	flags.StringVar(&f.keep, "packages-keep", "", "how much of installed packages is kept for the next sessions (default: 8Gi)")
+	flags.StringVar(&f.from, "packages-from", "", "the hosts from which nodes install packages: public for the public registries, NAME or NAME:PORT, separated by commas; none forbids installations (default: public). The mirrors in PIP_INDEX_URL, NPM_CONFIG_REGISTRY, GOPROXY, YURT_CARGO_INDEX and YURT_MAVEN_MIRROR are added")
+	flags.StringVar(&f.keep, "packages-keep", "", "how much disk installed packages may take; those unused for longest are removed first (default: 8Gi)")
 }
 
 // config returns the settings, with what the environment says of mirrors.

@@ -10,7 +10,7 @@ import (
 )
 
 func newPoolCommand(a *app) *cobra.Command {
-	cmd := parent("pool", "Look at the warm pools of templates, and size them", groupServer, newPoolListCommand(a), newPoolSetCommand(a), newPoolUnsetCommand(a))
+	cmd := parent("pool", "List the warm pools of templates, and change their sizes", groupServer, newPoolListCommand(a), newPoolSetCommand(a), newPoolUnsetCommand(a))
 	a.addServerFlag(cmd)
 	return cmd
 }
@@ -19,7 +19,7 @@ func newPoolListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "List the warm pools: sizes, how many claims found a sandbox, refills",
+		Short:   "List the warm pools with their sizes, hit rates and refill times",
 		Args:    noArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.listPools(cmd.Context()) },
 	}
@@ -64,11 +64,10 @@ func newPoolSetCommand(a *app) *cobra.Command {
 	var size yurt.PoolSize
 	cmd := &cobra.Command{
 		Use:   "set TEMPLATE",
-		Short: "Give the warm pool of a template another size",
-		Long: `Give the warm pool of a template another size, in place of what the template says.
-The server keeps --min sandboxes ready, and up to --max when many ask for one. A flag that
-you leave out changes nothing, but for a --min above the maximum, which raises that to twice
---min. With 0 for both the pool keeps no sandbox.`,
+		Short: "Change the size of a template's warm pool",
+		Long: `Change the size of a template's warm pool. The server keeps --min sandboxes ready, and up to
+--max when there are many requests. A flag that you leave out keeps its value. A --min above the
+maximum raises the maximum to twice --min. With 0 for both the pool keeps no sandbox.`,
 		Example:           "  yurt pool set python-basic --min 2 --max 10\n  yurt pool set python-basic --min 3",
 		Args:              arguments(1, 1, "one template"),
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
@@ -84,7 +83,7 @@ you leave out changes nothing, but for a --min above the maximum, which raises t
 		},
 	}
 	cmd.Flags().IntVar(&size.Min, "min", 0, "how many are always kept ready, 0 to 100")
-	cmd.Flags().IntVar(&size.Max, "max", 0, "how many demand may raise that to, up to 100")
+	cmd.Flags().IntVar(&size.Max, "max", 0, "how many are ready at most under demand, up to 100")
 	return cmd
 }
 
@@ -111,7 +110,7 @@ func (a *app) showPool(pool yurt.Pool, err error) error {
 func newPoolUnsetCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "unset TEMPLATE",
-		Short:             "Have the warm pool of a template sized by the template again",
+		Short:             "Give a template's warm pool the size in the template again",
 		Example:           "  yurt pool unset python-basic",
 		Args:              arguments(1, 1, "one template"),
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),

@@ -21,7 +21,7 @@ const (
 )
 
 func (f *resultFlags) add(flags *pflag.FlagSet) {
-	flags.DurationVar(&f.retention, "result-retention", yurt.ResultRetention, "how long a session that has ended is remembered, with its results: 1m to 2160h")
+	flags.DurationVar(&f.retention, "result-retention", yurt.ResultRetention, "how long an ended session and its results are kept: 1m to 2160h")
 }
 
 func (f *resultFlags) config(c *controller.Config) error {

@@ -16,14 +16,14 @@ func newRootCommand(a *app) *cobra.Command {
 
 Try it with no server:      yurt run handler.py --event '{"name": "world"}'
 Serve the REST API:         yurt dev
-Ask what this host can do:  yurt doctor`,
+Check this host:            yurt doctor`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run code:"},
 		&cobra.Group{ID: groupServer, Title: "Use a server:"},
-		&cobra.Group{ID: groupHost, Title: "Know this host:"},
+		&cobra.Group{ID: groupHost, Title: "Look after this host:"},
 	)
 	root.AddCommand(
 		newRunCommand(a),

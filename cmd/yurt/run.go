@@ -42,23 +42,24 @@ func newRunCommand(a *app) *cobra.Command {
 		Use:     "run FILE|DIR [ARGUMENT]...",
 		Short:   "Run a handler or a script in a sandbox of its own, with no server",
 		GroupID: groupRun,
-		Long: `Run FILE ("-" for standard input), or the project in DIR, in a fresh sandbox on this
-machine, and remove the sandbox again. Of a project the file main, index, app or handler
-is run, unless --entry names another; its extension says the language.
+		Long: `Run FILE ("-" for standard input), or the project in DIR, in a fresh sandbox on this machine,
+and remove the sandbox afterwards. The main file of a project is main, index, app or handler,
+unless --entry names another. The language follows from its extension.
 
-A file that defines a function named "handler" is run as a Lambda-style handler:
-it is called with the event, and what it returns is printed as JSON. Any other file
-is run as a script, with the arguments, unless --event or --handler says that it is a
-handler; with --handler "" any file is. Arguments that begin with a dash come after "--".
+A file that defines a function named "handler" is run as a Lambda-style handler: the function
+is called with the event, and its return value is printed as JSON. Any other file is run as a
+script with the arguments, unless --event or --handler makes it a handler. With --handler ""
+every file is a script. Arguments that begin with a dash come after "--".
 
-A script reads our standard input and writes to our standard output, in full; under --json
-its output is in the result, up to the template's output_limit, as its standard error always
-is. It gets pipes, whatever our input and output are, and never a terminal.
+A script reads the standard input of this program and writes to its standard output, in full.
+With --json its output is in the result, up to the template's output_limit; its standard error
+always is. A script has pipes for input and output, and never a terminal.
 
-With --runtime-client a Lambda runtime client serves the function that --handler names. Its
-command, a program or a line for the sandbox's shell, is started beside FILE, or in what DIR
-has but for hidden files at its top, and is invoked once. These are taken as they are: compiled
-functions, links, installed packages. What the function streams is printed as it comes.
+With --runtime-client a Lambda runtime client serves the function that --handler names. The
+command is a program or a line for the sandbox's shell. It starts in a directory with a copy of
+FILE, or of all of DIR but hidden files at its top, and is invoked once. Compiled functions,
+links and installed packages are copied as they are. A stream of the function is printed as it
+comes.
 
 Exit codes: 0 success, 1 general error, 2 file not found or unreadable, 3 syntax
 error or handler not defined, 4 execution timeout, 5 the sandbox could not be made.`,
@@ -90,8 +91,8 @@ error or handler not defined, 4 execution timeout, 5 the sandbox could not be ma
 	flags.StringArrayVar(&f.dependencies, "dep", nil, "a package to install first, as its package manager writes it; may be repeated")
 	flags.StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the one called default, which has every language of the host)")
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's); __timeout in the event wins")
-	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
-	flags.BoolVar(&f.profile, "profile", false, "say where the time went, and how much memory it took")
+	flags.StringArrayVar(&f.env, "env", nil, "an environment variable: NAME=VALUE, or NAME to copy the one here; may be repeated")
+	flags.BoolVar(&f.profile, "profile", false, "print the time of each phase, and the memory that was used")
 	f.variables.add(cmd)
 	registerCompletion(cmd, "template", builtinTemplates)
 	return cmd

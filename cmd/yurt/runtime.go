@@ -10,7 +10,7 @@ import (
 )
 
 func newRuntimeCommand(a *app) *cobra.Command {
-	cmd := parent("runtime", "Look at the language runtimes, and test them", groupServer, newRuntimeListCommand(a), newRuntimePrepareCommand(a), newRuntimeTestCommand(a))
+	cmd := parent("runtime", "List the language runtimes, and test them", groupServer, newRuntimeListCommand(a), newRuntimePrepareCommand(a), newRuntimeTestCommand(a))
 	a.addServerFlag(cmd)
 	return cmd
 }
@@ -31,7 +31,7 @@ func newRuntimeListCommand(a *app) *cobra.Command {
 			return a.printRuntimes(runtimes)
 		},
 	}
-	cmd.Flags().BoolVar(&local, "local", false, "those beside this binary, without asking a server")
+	cmd.Flags().BoolVar(&local, "local", false, "list the runtimes beside this binary, without a server")
 	return cmd
 }
 

@@ -21,10 +21,10 @@ func newRuntimeTestCommand(a *app) *cobra.Command {
 	var f runtimeTestFlags
 	cmd := &cobra.Command{
 		Use:   "test PATH",
-		Short: "Hold a language runtime to what every one must do, in sandboxes on this machine",
+		Short: "Run the conformance suite on a language runtime, in sandboxes on this machine",
 		Long: `Run the conformance suite on the language runtime at PATH, whose name begins with
-"yurt-runtime-". Its samples are a small program for each thing that a language must
-be able to do; docs/RUNTIMES.md says which. The exit code is 1 if anything is wrong.`,
+"yurt-runtime-". The samples are small programs, one for each ability that a
+language must have; docs/RUNTIMES.md lists them. The exit code is 1 if a case fails.`,
 		Example: `  yurt runtime test ./yurt-runtime-lua --samples testdata/samples
   yurt runtime test ./yurt-runtime-lua --template lua.hcl --json`,
 		Args: arguments(1, 1, "the PATH of a runtime"),
@@ -32,7 +32,7 @@ be able to do; docs/RUNTIMES.md says which. The exit code is 1 if anything is wr
 			return a.testRuntime(cmd.Context(), args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&f.run, "run", "", "those cases alone whose name this regular expression matches")
+	cmd.Flags().StringVar(&f.run, "run", "", "run only the cases whose name matches this regular expression")
 	cmd.Flags().StringVar(&f.samples, "samples", "testdata/samples", "directory of the samples")
 	cmd.Flags().StringVarP(&f.template, "template", "t", "", "a built-in template, or an .hcl file that defines one (default: the programs of the host)")
 	return cmd

@@ -17,10 +17,10 @@ func newRuntimePrepareCommand(a *app) *cobra.Command {
 		Short: "Compile Go's standard library once for all sandboxes of this host",
 		Long: `Compile Go's standard library once for all sandboxes of this host.
 
-The first Go program in a sandbox takes many seconds, since the standard library is
-compiled with it. This makes a build cache that sandboxes read: at the default place
-they find it in every template that binds /usr. In another one, bind the directory and
-set ` + golang.CacheEnv + ` in the template's env.
+The first Go program in a sandbox takes many seconds, since the standard library is compiled
+with it. This command makes a build cache that sandboxes read. Templates that bind /usr find it
+at the default place. For another place, bind the directory in the template and set
+` + golang.CacheEnv + ` in its env.
 
 Run it again after Go was updated.`,
 		Example: "  sudo yurt runtime prepare go",
@@ -40,6 +40,6 @@ Run it again after Go was updated.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", golang.SharedCache, "where to make the cache")
+	cmd.Flags().StringVar(&dir, "dir", golang.SharedCache, "the directory of the cache")
 	return cmd
 }

@@ -56,9 +56,9 @@ type sessionRunFlags struct {
 func (f *sessionRunFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may run, such as 10s (default: the template's)")
-	flags.StringArrayVar(&f.env, "env", nil, "a variable for it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
+	flags.StringArrayVar(&f.env, "env", nil, "an environment variable: NAME=VALUE, or NAME to copy the one here; may be repeated")
 	flags.StringVar(&f.cwd, "cwd", "", "directory to run in (default "+yurt.WorkspaceDir+")")
-	flags.StringVar(&f.onDisconnect, "on-disconnect", "", "what becomes of it if the connection to the server ends: continue or interrupt (default continue)")
+	flags.StringVar(&f.onDisconnect, "on-disconnect", "", "whether it goes on or is interrupted when the connection to the server ends: continue or interrupt (default continue)")
 	registerCompletion(cmd, "on-disconnect", cobra.FixedCompletions([]cobra.Completion{string(yurt.DisconnectContinue), string(yurt.DisconnectInterrupt)}, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVarP(&f.event, "event", "e", "", "invoke a handler with this event: JSON, @FILE, or - for standard input")
 }

@@ -20,10 +20,10 @@ type askFlags struct {
 func newSessionCompleteCommand(a *app) *cobra.Command {
 	return newAskCommand(a, &cobra.Command{
 		Use:   "complete [flags] ID FILE",
-		Short: "Say how code in a context may go on",
-		Long: `Print, a line each, what may stand at the cursor in the code in FILE, or from standard
-input for "-": names, attributes, modules, keys and files. The interpreter of the context
-answers, and runs none of the code.`,
+		Short: "Complete the code at a cursor",
+		Long: `Print the completions at the cursor of the code in FILE, or from standard input for "-", one a
+line: names, attributes, modules, keys and files. The interpreter of the context answers. It
+does not run the code.`,
 		Example: `  printf 'import ma' | yurt session complete -l python $id -`,
 	}, (*app).completeCode, false)
 }
@@ -31,9 +31,9 @@ answers, and runs none of the code.`,
 func newSessionInspectCommand(a *app) *cobra.Command {
 	return newAskCommand(a, &cobra.Command{
 		Use:   "inspect [flags] ID FILE",
-		Short: "Say what a name in a context stands for",
-		Long: `Print what the interpreter of a context knows of the name at the cursor in the code in
-FILE, or from standard input for "-": its signature, type and documentation.`,
+		Short: "Show the signature, type and documentation of a name",
+		Long: `Print the signature, type and documentation of the name at the cursor of the code in FILE, or
+from standard input for "-", as the interpreter of the context knows them.`,
 		Example: `  printf 'print' | yurt session inspect -l python $id -`,
 	}, (*app).inspectCode, true)
 }
@@ -57,7 +57,7 @@ func newAskCommand(a *app, cmd *cobra.Command, ask askCode, detailed bool) *cobr
 		return ask(a, cmd.Context(), client, args[0], f.inside, question)
 	}
 	cmd.Flags().StringVar(&f.inside, "context", yurt.DefaultContext, "the context that is asked")
-	cmd.Flags().StringVarP(&f.language, "language", "l", "", "its language; makes the context where there is none")
+	cmd.Flags().StringVarP(&f.language, "language", "l", "", "its language; a context that does not exist yet is made")
 	cmd.Flags().IntVar(&f.cursor, "cursor", 0, "place in the code, in characters (default: the end of its last line)")
 	cmd.Flags().StringVar(&f.timeout, "timeout", "", "how long to wait for the context, and then for the answer (default 3s, at most 10s)")
 	if detailed {

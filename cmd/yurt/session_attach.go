@@ -12,10 +12,10 @@ import (
 func newSessionAttachCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "attach ID [EXECUTION]",
-		Short: "Pass on what an execution has printed and prints, until it ends",
-		Long: `Pass on what an execution has printed, and what it prints from now on, until it ends.
-Its exit code becomes that of this program. Without EXECUTION it is the session's latest.
-An execution goes on when whoever is attached leaves.`,
+		Short: "Print the output of an execution, past and to come, until it ends",
+		Long: `Print the output of an execution so far, and then its further output until it ends. The exit
+code of the execution becomes that of this program. Without EXECUTION it is the latest of the
+session. The execution goes on when this program is interrupted.`,
 		Example: `  execution=$(yurt session exec --detach $id 'sleep 10; echo done')
   yurt session attach $id $execution`,
 		Args:              arguments(1, 2, "a session ID and at most one execution"),

@@ -16,7 +16,7 @@ func newSessionCancelCommand(a *app) *cobra.Command {
 		Long: `Interrupt an execution, and kill it if it has not ended five seconds later. Without
 EXECUTION it is the latest of the session that runs, or waits for its turn.
 
-What it printed until then is kept. In a context, an interrupt keeps the variables.`,
+Its output until then is kept. In a context, an interrupt keeps the variables.`,
 		Example: `  execution=$(yurt session exec --detach $id 'sleep 1000')
   yurt session cancel $id $execution
   yurt session cancel $id`,

@@ -24,26 +24,26 @@ func newSessionCodeCommand(a *app) *cobra.Command {
 	var f sessionCodeFlags
 	cmd := &cobra.Command{
 		Use:   "code [flags] ID FILE|DIR [ARGUMENT]...",
-		Short: "Run source code in a session, and pass its output on as it comes",
-		Long: `Run the source code in FILE, or from standard input for "-", in a session. What it
-prints is passed on as it comes, then what its last expression is, and its exit code
-becomes that of this program.
+		Short: "Run source code in a session, and print its output as it comes",
+		Long: `Run the source code in FILE, or from standard input for "-", in a session. Its output is
+printed as it comes, and then the value of its last expression. Its exit code becomes that of
+this program.
 
-The extension of the file says the language, unless --language does. Without either, as
-from standard input, it is the language of the session's template.
+The language follows from the extension of the file, unless --language names it. Standard
+input has no extension: its language is that of the session's template.
 
-Of a directory all files are put into the working directory, and main, index, app or
-handler is run, unless --entry names another.
+All files of a directory are copied into the working directory, and the file main, index, app
+or handler is run, unless --entry names another.
 
-In a persistent session, variables, imports and the working directory last from one
-piece of code to the next, where the language can keep them. Another --context is
-another interpreter; an empty one is a fresh one, as projects and code with arguments
-have.
+In a persistent session, variables, imports and the working directory last from one piece of
+code to the next, where the language can keep them. Each --context has an interpreter of its
+own. With an empty --context the code runs in a fresh interpreter, as projects and code with
+arguments do.
 
-With --event or --handler the code is a Lambda-style handler: it is called with the event,
-and what it returns is printed as JSON. So it is without either, with the event {}, where the
-code only defines things and a function named "handler" among them; with a --context, or with
---handler "", it is not.`,
+With --event or --handler the code is a Lambda-style handler: the handler is called with the
+event, and its return value is printed as JSON. Code that only defines things, a function named
+"handler" among them, is called with the event {} without these flags too. With --context, or
+with --handler "", the code runs as it is.`,
 		Example: `  yurt session code $id analysis.py
   echo 'x = 6 * 7' | yurt session code $id - && echo x | yurt session code $id -
   yurt session code --context "" $id analysis.py

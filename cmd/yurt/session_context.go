@@ -16,12 +16,12 @@ func newSessionContextCommand(a *app) *cobra.Command {
 		newContextListCommand(a),
 		newContextChangeCommand(a, "restart", "restarted", (*yurtclient.Client).RestartContext, &cobra.Command{
 			Short: "Give a context a fresh interpreter",
-			Long: `Give a context a fresh interpreter. Its variables are lost, what runs in it ends, and
-what waits there goes on in the fresh one.`,
+			Long: `Give a context a fresh interpreter. Its variables are lost. The execution that runs in it ends,
+and those that wait run in the fresh interpreter.`,
 		}),
 		newContextChangeCommand(a, "rm", "removed", (*yurtclient.Client).RemoveContext, &cobra.Command{
 			Aliases: []string{"remove"},
-			Short:   "Remove a context; what runs or waits in it ends",
+			Short:   "Remove a context, and end the executions that run or wait in it",
 		}),
 	)
 	return cmd

@@ -25,10 +25,10 @@ func newSessionCpCommand(a *app) *cobra.Command {
 		Short: "Copy files to or from a session",
 		Long: `Copy a file or a directory to a session, or from one.
 
-One of the two is ID:PATH, a path below the session's workspace. A destination that is
-a directory, or that ends in a slash, gets the source by its own name; a directory is
-copied with all that is in it. "-" is standard input or output. Links that lead out of
-what is copied from a session are left out.`,
+One of the two is ID:PATH, a path below the session's workspace. In a destination that is a
+directory, or that ends in a slash, the copy has the name of the source. A directory is copied
+with all its files. "-" is standard input or output. Copies from a session leave out links that
+lead out of the directory that is copied.`,
 		Example: `  yurt session cp data.csv $id:
   yurt session cp src $id:project/
   yurt session cp $id:project/report.pdf .

@@ -29,15 +29,15 @@ func newSessionCreateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create a session and print its id",
-		Long: `Create a session and print its id, once its sandbox is ready.
+		Long: `Create a session, wait until its sandbox is ready, and print its id.
 
-The id alone goes to standard output. Unless told otherwise the session is
-persistent: it takes any number of executions until it is stopped or times out.
+Standard output has the id alone. The session is persistent unless --mode says otherwise: it
+takes any number of executions until it is stopped or times out.
 
-Files given with it are in its workspace before it is ready. LOCAL is a file, a directory,
-of which all files go, or "-" for standard input. PATH is where it goes, relative to
-` + yurt.WorkspaceDir + `; without one, or with one that ends in a slash, it keeps its own name. At most 256
-files and 16Mi go along; "yurt session cp" copies more.`,
+Files of --file are in its workspace before it is ready. LOCAL is a file, a directory with all
+its files, or "-" for standard input. PATH is its place relative to ` + yurt.WorkspaceDir + `; without PATH, or
+where PATH ends in a slash, LOCAL keeps its name. The limits are 256 files and 16Mi; "yurt
+session cp" copies more.`,
 		Example: `  id=$(yurt session create)
   yurt session create --template shell-basic --memory 128Mi --timeout 10m
   yurt session create --file main.py --file data.csv:input/ --file src
@@ -47,22 +47,22 @@ files and 16Mi go along; "yurt session cp" copies more.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.createSession(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.template, "template", "t", yurt.DefaultTemplate, "what its sandbox is made from")
+	flags.StringVarP(&f.template, "template", "t", yurt.DefaultTemplate, "the template of its sandbox")
 	flags.StringVar(&f.mode, "mode", string(yurt.ModePersistent), "persistent, or ephemeral for one execution")
 	flags.StringVar(&f.agent, "agent", "", "the agent it belongs to")
-	flags.BoolVar(&f.reuse, "reuse", false, "with --agent: print a live session that the agent has, if it is of this template, with these resources and variables")
+	flags.BoolVar(&f.reuse, "reuse", false, "with --agent: print the id of a live session of the agent that has the same template, resources and variables, where there is one")
 	flags.StringVar(&f.timeout, "timeout", "", "how long it may live, such as 1h (default: the template's)")
 	flags.StringVar(&f.idleTimeout, "idle-timeout", "", "how long it may go unused, such as 10m (default: the template's)")
 	flags.StringVar(&f.cpu, "cpu", "", "CPU limit in cores, such as 0.5 or 500m (default: the template's)")
 	flags.StringVar(&f.memory, "memory", "", "memory limit, such as 512Mi (default: the template's)")
 	flags.StringVar(&f.disk, "disk", "", "size of "+yurt.WorkspaceDir+", such as 256Mi (default: the template's)")
 	flags.IntVar(&f.pids, "pids", 0, "limit of processes and threads (default: the template's)")
-	flags.StringVar(&f.diskKind, "disk-kind", "", "what that is held in: memory, image for a file on the node's disk, or quota for a directory there (default: the template's)")
-	flags.IntVar(&f.ioWeight, "io-weight", 0, "share of the disks' time, 1 to 1000, of which 100 is usual (default: the template's)")
+	flags.StringVar(&f.diskKind, "disk-kind", "", "where --disk is held: memory, image for a file on the node's disk, or quota for a directory there (default: the template's)")
+	flags.IntVar(&f.ioWeight, "io-weight", 0, "weight for the time of disks, 1 to 1000; 100 is usual (default: the template's)")
 	flags.StringArrayVar(&f.ulimits, "ulimit", nil, "nofile=N, fsize=SIZE or stack=SIZE for each process (default: the template's); may be repeated")
-	flags.StringArrayVar(&f.env, "env", nil, "a variable for everything in it: NAME=VALUE, or NAME to pass on the one here; may be repeated")
-	flags.StringArrayVar(&f.files, "file", nil, "a file that it begins with: LOCAL, or LOCAL:PATH; may be repeated")
-	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE to find it by; may be repeated")
+	flags.StringArrayVar(&f.env, "env", nil, "an environment variable of its programs: NAME=VALUE, or NAME to copy the one here; may be repeated")
+	flags.StringArrayVar(&f.files, "file", nil, "a file to copy into it first: LOCAL, or LOCAL:PATH; may be repeated")
+	flags.StringArrayVar(&f.metadata, "metadata", nil, "a label for session list: KEY=VALUE; may be repeated")
 	a.completesFlag(cmd, "template", templateNames)
 	modes := []cobra.Completion{string(yurt.ModePersistent), string(yurt.ModeEphemeral)}
 	registerCompletion(cmd, "mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))

@@ -20,23 +20,22 @@ func newSessionExecCommand(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "exec ID [flags] [--] COMMAND [ARGUMENT]...",
-		Short: "Run a command in a session, and pass its output on as it comes",
-		Long: `Run a command in a session. What it prints is passed on as it comes, and its exit
-code becomes that of this program.
+		Short: "Run a command in a session, and print its output as it comes",
+		Long: `Run a command in a session. Its output is printed as it comes, and its exit code becomes that
+of this program.
 
-Standard input that is a pipe or a file is passed on while the command runs, so in a loop
-over lines give "< /dev/null".
+The command reads the standard input of this program where that is a pipe or a file. In a loop
+over lines give "< /dev/null", so that the command does not read the other lines.
 
-Flags come before or after the ID. The first word after them that is no flag begins the
-command, and all that follows it, or "--", is the command's.
+Flags come before or after the ID. The command begins with the first other word after the ID,
+or after "--"; flags behind that word belong to the command.
 
-Several words are a program and its arguments. A single argument that holds a space
-or anything that a shell gives a meaning to is a line for the sandbox's shell.
+Several words are a program and its arguments. A single argument with a space or another
+character that is special to a shell is a line for the sandbox's shell.
 
-With --handler the command is a Lambda runtime client, which serves that function: it is
-started once, and invoked with the event. What the function streams is passed on as it
-comes; what it returns is printed as JSON. With --dep packages of its language are
-installed first, such as the client itself.`,
+With --handler the command is a Lambda runtime client that serves this function. It is started
+once, and invoked with the event. A stream of the function is printed as it comes, and its
+return value as JSON. --dep installs packages first, such as the client itself.`,
 		Example: `  yurt session exec $id -- ls -l /workspace
   yurt session exec $id 'for i in 1 2 3; do echo $i; sleep 1; done'
   yurt session exec $id --timeout 10s --json -- ls -l

@@ -36,7 +36,7 @@ func newSessionListCommand(a *app) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&all, "all", "a", false, "those too that have ended")
+	flags.BoolVarP(&all, "all", "a", false, "also those that have ended")
 	flags.StringVar(&state, "state", "", "only those in this state")
 	flags.StringVarP(&filter.TemplateID, "template", "t", "", "only those of this template")
 	flags.StringVar(&filter.AgentID, "agent", "", "only those of this agent")

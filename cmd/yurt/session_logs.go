@@ -15,10 +15,9 @@ func newSessionLogsCommand(a *app) *cobra.Command {
 	var tail string
 	cmd := &cobra.Command{
 		Use:   "logs ID",
-		Short: "Show what the executions of a session wrote, the newest last",
-		Long: `Show what the executions of a session wrote, the newest last: their stdout on stdout and
-their stderr on stderr. With --follow it goes on with what they write, until the session
-has ended.`,
+		Short: "Show the output of the executions of a session, the newest last",
+		Long: `Show the output of the executions of a session, the newest last: their stdout on stdout and
+their stderr on stderr. With --follow further output is shown until the session ends.`,
 		Example:           "  yurt session logs $id --tail 4Ki\n  yurt session logs $id --follow",
 		Args:              arguments(1, 1, "one session ID"),
 		ValidArgsFunction: a.completes(allSessions, cobra.ShellCompDirectiveNoFileComp),
@@ -33,8 +32,8 @@ has ended.`,
 			return a.showLogs(cmd.Context(), args[0], int(limit), follow)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is written")
-	cmd.Flags().StringVar(&tail, "tail", yurt.Size(yurt.DefaultLogBytes).String(), "how much of what was written before, at most")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show further output as it comes")
+	cmd.Flags().StringVar(&tail, "tail", yurt.Size(yurt.DefaultLogBytes).String(), "how much past output to show, at most")
 	return cmd
 }
 

@@ -15,9 +15,9 @@ import (
 func newSessionPauseCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause ID",
-		Short: "Stop everything in a session for a while; it keeps its memory",
-		Long: `Stop everything that runs in a session. It keeps its memory and gets no CPU time.
-Timeouts of executions and the idle timeout stand still, the session's lifetime does not.`,
+		Short: "Pause all programs of a session; they keep their memory",
+		Long: `Pause all programs of a session. They keep their memory and get no CPU time. The timeouts of
+executions and the idle timeout stop too; the lifetime of the session goes on.`,
 		Args:              arguments(1, 1, "one session ID"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -29,7 +29,7 @@ Timeouts of executions and the idle timeout stand still, the session's lifetime 
 func newSessionResumeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "resume ID",
-		Short:             "Let a paused session go on",
+		Short:             "Resume a paused session",
 		Args:              arguments(1, 1, "one session ID"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ func newSessionProcessesCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:               "processes ID",
 		Aliases:           []string{"ps"},
-		Short:             "List what runs in a session, also what outlived its execution",
+		Short:             "List the processes of a session, also those that outlived their execution",
 		Args:              arguments(1, 1, "one session ID"),
 		ValidArgsFunction: a.completeSession(cobra.ShellCompDirectiveNoFileComp),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.listProcesses(cmd.Context(), args[0]) },

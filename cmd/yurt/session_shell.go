@@ -22,11 +22,11 @@ func newSessionShellCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell [flags] ID [LINE]",
 		Short: "Open a terminal in a session",
-		Long: `Open a terminal in a session, on its shell or on what the shell is to run. It has the
-size of ours, and the exit code becomes that of this program.
+		Long: `Open a terminal in a session, with its shell or with the command LINE. The terminal has the size
+of this one, and the exit code becomes that of this program.
 
-What runs in it is told when this program is ended. When just the connection breaks it
-goes on, and --attach comes back to it.`,
+A hangup ends the programs in the terminal when this program is ended. They go on when the
+connection breaks, and --attach connects to them again.`,
 		Example: `  yurt session shell $id
   yurt session shell $id python3
   yurt session shell $id --attach $execution`,
@@ -40,7 +40,7 @@ goes on, and --attach comes back to it.`,
 		},
 	}
 	cmd.Flags().StringVar(&req.Cwd, "cwd", "", "directory to run in (default "+yurt.WorkspaceDir+")")
-	cmd.Flags().StringVar(&req.ExecutionID, "attach", "", "an execution that has a terminal, to come back to")
+	cmd.Flags().StringVar(&req.ExecutionID, "attach", "", "the execution whose terminal to connect to again")
 	return cmd
 }
 

@@ -22,12 +22,11 @@ func newSessionStopCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "stop ID... | --all",
 		Aliases: []string{"rm"},
-		Short:   "End sessions, and everything that runs in them",
-		Long: `End sessions, and everything that runs in them. Their files are gone then; results stay
-for a day.
+		Short:   "End sessions and their programs",
+		Long: `End sessions and all programs in them, and remove their files. Results stay for a day.
 
-With --all every session on the server ends. The command says how many there are and asks
-first; a script, which has no terminal to answer at, gives --yes.`,
+With --all every session on the server ends. The command first prints their number and asks for
+a confirmation. Without a terminal, as in a script, give --yes.`,
 		Example:           "  yurt session stop $id\n  yurt session stop --all --yes",
 		ValidArgsFunction: a.completesEach(liveSessions),
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -19,8 +19,8 @@ import (
 // settingsHelp ends the help of the commands whose flags are settings.
 const settingsHelp = `
 
-Each flag is also a variable of the environment, which the flag overrides: --max-queue
-is YURT_MAX_QUEUE.`
+Each flag can also be given as an environment variable: --max-queue is YURT_MAX_QUEUE. The
+flag wins over the variable.`
 
 // readSettings sets the flags that were not given to what the environment says.
 func (a *app) readSettings(flags *pflag.FlagSet) error {
@@ -77,20 +77,20 @@ type nodeFlags struct {
 }
 
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.stateDir, "state-dir", "", "where to keep what is to last and what is large: slots, packages, workspaces on disk (default: /var/lib/yurt for root)")
-	flags.StringVar(&f.runDir, "run-dir", "", "where, best in memory, to have a directory of what need not outlive a boot: what is known of sandboxes, and the beginnings of logs (default: "+rundir.Default+")")
+	flags.StringVar(&f.stateDir, "state-dir", "", "the directory for lasting and large files: slots, packages, workspaces on disk (default: /var/lib/yurt for root)")
+	flags.StringVar(&f.runDir, "run-dir", "", "the directory, best in memory, for files that need not outlive a reboot: records of sandboxes, and the first part of each log (default: "+rundir.Default+")")
 	f.log.add(flags)
-	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once, each of which takes up to 12 open files (default: 1000, or as many as there are files for)")
-	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many may be made at once (default: twice the processors, at least 4)")
-	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many may wait to be made before more are refused (default: 256)")
+	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once, each of which takes up to 12 open files (default: 1000, or fewer where the limit of open files is low)")
+	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many sandboxes may be made at once (default: twice the processors, at least 4)")
+	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many sandboxes may wait to be made; more are refused (default: 256)")
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
-	flags.DurationVar(&f.stayAwake, "stay-awake", 0, "how long at most to keep the host's processors awake for each request that waits for a sandbox or an execution, such as 25ms: answers come sooner and take more power (default: not at all)")
+	flags.DurationVar(&f.stayAwake, "stay-awake", 0, "keep the processors of the host awake for up to this long while a request waits for a sandbox or an execution, such as 25ms: answers come sooner and take more power (default: off)")
 	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
 	flags.StringVar(&f.seLinux.Process, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0; each gets categories of its own (default: none)")
-	flags.StringVar(&f.seLinux.Files, "selinux-file-label", "", "with --selinux-label: the label of what a sandbox may write to, such as system_u:object_r:container_file_t:s0")
+	flags.StringVar(&f.seLinux.Files, "selinux-file-label", "", "with --selinux-label: the label of files that a sandbox may write to, such as system_u:object_r:container_file_t:s0")
 	f.packages.add(flags)
 	f.images.add(flags)
-	flags.StringVar(&f.checksums, "runtime-checksums", "", "a file with what sha256sum prints of the language runtimes: none but those are started (default: any in the plugin directory)")
+	flags.StringVar(&f.checksums, "runtime-checksums", "", "a file in the format of sha256sum that lists the language runtimes that may start (default: all in the plugin directory may)")
 }
 
 // complete fills in what was not given, and refuses what cannot be.

@@ -12,7 +12,7 @@ import (
 )
 
 func newTemplateCommand(a *app) *cobra.Command {
-	cmd := parent("template", "Check template files, give them to a server, and look at those there are", groupServer,
+	cmd := parent("template", "Check template files, push them to a server, and list its templates", groupServer,
 		newTemplateValidateCommand(a),
 		newTemplateListCommand(a),
 		newTemplateShowCommand(a),
@@ -26,7 +26,7 @@ func newTemplateCommand(a *app) *cobra.Command {
 
 // localFlag is how list and show are told to ask no server.
 func localFlag(cmd *cobra.Command, into *bool) {
-	cmd.Flags().BoolVar(into, "local", false, "the templates built into this binary, without asking a server")
+	cmd.Flags().BoolVar(into, "local", false, "list the templates built into this binary, without a server")
 }
 
 func (a *app) templates(ctx context.Context, local bool) ([]yurt.Template, error) {

@@ -12,11 +12,11 @@ func newTemplatePrepareCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "prepare NAME",
 		Short: "Install the packages of a template on the nodes",
-		Long: `Install the packages of a template, and pull its image, on each node that can run it. Without
-this a node does so when the first session needs them, which then waits.
+		Long: `Install the packages of a template, and pull its image, on each node that can run it. Otherwise
+a node does so for the first session of the template, and that session waits.
 
-What the package managers print goes to standard error; of several nodes it is said when each
-is ready. A node that fails does not stop the others.`,
+The output of the package managers goes to standard error, and with several nodes a line when
+each is ready. The other nodes go on when one fails.`,
 		Example:           "  yurt template prepare data",
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),
 		Args:              arguments(1, 1, "one template NAME"),

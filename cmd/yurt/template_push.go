@@ -17,16 +17,16 @@ func newTemplatePushCommand(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "push FILE...",
-		Short: "Give the templates of files to a server",
-		Long: `Give the templates of files to a server, which keeps them. The files are checked here first,
-as yurt template validate does; templates that they extend are asked from the server.
-All of the templates are made, or, if one is refused, none.
+		Short: "Push the templates of files to a server",
+		Long: `Push the templates of files to a server, which stores them. This command checks the files first,
+as yurt template validate does, and asks the server for templates that they extend. The server
+stores all of the templates, or no template where it refuses one.
 
-A template whose name is taken is refused; with --replace it takes the place of the other.
-Sessions that there are go on as they began, and warm pools are filled anew.
+A template whose name is taken is refused; --replace replaces the older one. Running sessions
+keep the older template, and warm pools are filled anew.
 
-A template with dependencies is there when a node has installed them. What the package
-managers print goes to standard error.`,
+The push of a template with dependencies waits until a node has installed them. The output of
+the package managers goes to standard error.`,
 		Example: "  yurt template push data.hcl\n  yurt template push base.hcl mine.hcl --var version=3.12\n  yurt template push data.hcl --replace",
 		Args:    arguments(1, -1, "one FILE or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,7 +38,7 @@ managers print goes to standard error.`,
 		},
 	}
 	variables.add(cmd)
-	cmd.Flags().BoolVar(&replace, "replace", false, "replace templates that the server has by these names")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace templates of the same names on the server")
 	return cmd
 }
 

@@ -12,9 +12,9 @@ func newTemplateRmCommand(a *app) *cobra.Command {
 		Use:     "rm NAME...",
 		Aliases: []string{"delete"},
 		Short:   "Delete templates from a server",
-		Long: `Delete templates from a server. Sessions of theirs go on as they began, and their warm pools
-are emptied. A template that others extend is not deleted before these are, and a built-in
-one not at all.`,
+		Long: `Delete templates from a server, and empty their warm pools. Running sessions keep their
+template. Delete templates that extend another before that one. Built-in templates cannot be
+deleted.`,
 		Example:           "  yurt template rm data",
 		ValidArgsFunction: a.completesEach(templateNames),
 		Args:              arguments(1, -1, "one template NAME or more"),

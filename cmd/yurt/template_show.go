@@ -14,8 +14,8 @@ func newTemplateShowCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show one template, complete with its defaults",
-		Long: `Show one template as HCL, complete with its defaults: what is printed can be saved to a
-file, changed, and be a template of its own.`,
+		Long: `Show one template as HCL, complete with its defaults. To make a template of your own, save the
+output to a file and change it.`,
 		Example:           "  yurt template show python-basic\n  yurt template show --local shell-basic > mine.hcl",
 		Args:              arguments(1, 1, "one template NAME"),
 		ValidArgsFunction: a.completes(templateNames, cobra.ShellCompDirectiveNoFileComp),

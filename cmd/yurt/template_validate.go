@@ -15,13 +15,13 @@ func newTemplateValidateCommand(a *app) *cobra.Command {
 	var variables variableFlags
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Check template files, and show what is wrong with them",
-		Long: `Check template files without a server. The files are one whole: they share variables
-and locals, and one may extend what another defines. A directory stands for the .hcl
-files in it.
+		Short: "Check template files, and show their errors",
+		Long: `Check template files without a server. The files belong together: they share variables and
+locals, and a template in one may extend a template in another. A directory stands for its
+.hcl files.
 
-What is wrong is shown with file, line, column and source line, and is exit code 1.
-Under --json the findings go to standard output.`,
+An error is shown with file, line, column and source line, and the exit code is 1. With --json
+the errors go to standard output.`,
 		Example: "  yurt template validate templates/\n  yurt template validate base.hcl mine.hcl --var version=3.12\n  yurt template validate mine.hcl --var-file production.hcl",
 		Args:    arguments(1, -1, "one FILE or more"),
 		RunE: func(_ *cobra.Command, args []string) error {

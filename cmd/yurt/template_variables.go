@@ -11,7 +11,7 @@ type variableFlags struct{ values, files []string }
 
 func (f *variableFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.values, "var", nil, "a value for a variable of the template files: NAME=VALUE; may be repeated")
-	cmd.Flags().StringArrayVar(&f.files, "var-file", nil, "a file of such values, as NAME = VALUE in HCL or, named .json, as a JSON object; may be repeated: a later file wins, and --var over all")
+	cmd.Flags().StringArrayVar(&f.files, "var-file", nil, "a file of values for variables: NAME = VALUE in HCL, or a JSON object in a .json file; may be repeated: a later file wins over an earlier one, and --var over all files")
 }
 
 // given reports whether there is a value.
