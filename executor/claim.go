@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
@@ -211,10 +212,14 @@ func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
 	return nil
 }
 
-// resize gives a file system in memory of the sandbox other bounds. Nothing has run in
-// the sandbox yet that could have put a link in its place.
+// resize gives a file system in memory of the sandbox other bounds.
 func (s *sandbox) resize(path string, to oci.Sizes) error {
-	fs, err := unix.Fspick(unix.AT_FDCWD, fmt.Sprintf("/proc/%d/root%s", s.record.Init.PID, path), unix.FSPICK_CLOEXEC)
+	at, err := openat.Inside(s.record.Init.PID, path, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	fs, err := unix.Fspick(at, "", unix.FSPICK_CLOEXEC|unix.FSPICK_EMPTY_PATH)
 	if err != nil {
 		return err
 	}

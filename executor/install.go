@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 const (
@@ -130,16 +131,26 @@ func (e *Executor) adoptLayers(s *sandbox) error {
 		if err != nil {
 			return err
 		}
-		var inside, outside unix.Stat_t
-		dir := fmt.Sprintf("/proc/%d/root%s", s.record.Init.PID, path.Join(packages.LayersDir, digest))
-		if err := unix.Lstat(dir, &inside); err != nil || !there {
-			continue
-		}
-		if err := unix.Lstat(e.layers.Tree(digest), &outside); err == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino {
+		shown, err := s.shows(path.Join(packages.LayersDir, digest), e.layers.Tree(digest))
+		if shown && there && err == nil {
 			s.noteMounted(digest)
 		}
 	}
 	return nil
+}
+
+// shows reports whether the directory dir of the node is mounted at target in the sandbox, where a directory is.
+func (s *sandbox) shows(target, dir string) (bool, error) {
+	place, err := openat.Inside(s.record.Init.PID, target, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(place)
+	var inside, outside unix.Stat_t
+	if err := unix.Fstat(place, &inside); err != nil {
+		return false, err
+	}
+	return unix.Lstat(dir, &outside) == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino, nil
 }
 
 // install returns when the sandbox has the use of the layer, or why there is none.

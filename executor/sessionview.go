@@ -54,12 +54,10 @@ func (e *Executor) showLayer(s *sandbox, l *packages.Layer) error {
 
 // mountView mounts the directory of a view in the sandbox, unless it is mounted.
 func (s *sandbox) mountView(dir, target string) error {
-	inside := fmt.Sprintf("/proc/%d/root%s", s.record.Init.PID, target)
-	there, err := os.Stat(inside)
-	if err != nil {
+	switch shown, err := s.shows(target, dir); {
+	case err != nil:
 		return yurt.Errorf(yurt.CodeNotSupported, "this session was made by an earlier version and cannot show packages; use a new session")
-	}
-	if own, err := os.Stat(dir); err == nil && os.SameFile(own, there) {
+	case shown:
 		return nil
 	}
 	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.record.Init.PID))

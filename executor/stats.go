@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // SandboxStats says what the sandbox uses.
@@ -41,8 +42,8 @@ func (s *sandbox) stats() (yurt.SandboxStats, error) {
 		PIDs: used.PIDs, PIDsLimit: limits.PIDs, IOReadBytes: used.Read, IOWriteBytes: used.Wrote,
 	}
 	pid := s.record.Init.PID
-	var disk unix.Statfs_t
-	if err := unix.Statfs(fmt.Sprintf("/proc/%d/root%s", pid, yurt.WorkspaceDir), &disk); err != nil {
+	disk, err := workspaceUse(pid)
+	if err != nil {
 		return yurt.SandboxStats{}, fmt.Errorf("measuring the workspace: %w", err)
 	}
 	stats.DiskLimitBytes = int64(disk.Blocks) * disk.Bsize
@@ -53,6 +54,16 @@ func (s *sandbox) stats() (yurt.SandboxStats, error) {
 	}
 	stats.NetworkRxBytes, stats.NetworkTxBytes = networkBytes(string(devices))
 	return stats, nil
+}
+
+// workspaceUse describes the file system of a sandbox's workspace.
+func workspaceUse(pid int) (use unix.Statfs_t, err error) {
+	dir, err := openat.Inside(pid, yurt.WorkspaceDir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return use, err
+	}
+	defer unix.Close(dir)
+	return use, unix.Fstatfs(dir, &use)
 }
 
 // networkBytes sums what the interfaces in the text of /proc/PID/net/dev have received

@@ -18,7 +18,7 @@ import (
 // Find returns the paths, by name, of those of the tools that are in the root of the process.
 // missing is the first that is needed and is not there; nil for none.
 func Find(pid int, wanted []yurt.Tool) (found map[string]string, missing *yurt.Tool, err error) {
-	root, err := openRoot(pid)
+	root, err := openat.Root(pid)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,7 +41,7 @@ func Find(pid int, wanted []yurt.Tool) (found map[string]string, missing *yurt.T
 
 // Stamps tell one installation of the tools from the next of the same paths.
 func Stamps(pid int, found map[string]string) ([]string, error) {
-	root, err := openRoot(pid)
+	root, err := openat.Root(pid)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +55,6 @@ func Stamps(pid int, found map[string]string) ([]string, error) {
 		stamps = append(stamps, fmt.Sprintf("%s %s %d %d", name, found[name], stat.Size, stat.Mtim.Nano()))
 	}
 	return stamps, nil
-}
-
-func openRoot(pid int) (int, error) {
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, fmt.Errorf("opening the root of process %d: %w", pid, err)
-	}
-	return root, nil
 }
 
 // firstProgram returns the first path below root that is an executable file.

@@ -8,6 +8,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // Dir is a directory inside a sandbox. Its methods may be called concurrently.
@@ -20,10 +22,15 @@ type Dir struct {
 	close context.CancelFunc
 }
 
-// Open opens the directory at name inside the sandbox of the given process. The
-// name's own components must be beyond the sandbox's reach.
+// Open opens the directory at name inside the sandbox of the given process. The name leads through no link: it is the
+// node's, and a link in it would be the sandbox's or its image's.
 func Open(pid int, name string, uid, gid int) (*Dir, error) {
-	d, err := At(fmt.Sprintf("/proc/%d/root%s", pid, name), uid, gid)
+	fd, err := openat.Inside(pid, name, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s of the sandbox: %w", name, err)
+	}
+	defer unix.Close(fd)
+	d, err := At(fmt.Sprintf("/proc/self/fd/%d", fd), uid, gid)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s of the sandbox: %w", name, err)
 	}

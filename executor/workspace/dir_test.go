@@ -64,6 +64,23 @@ func newArena(t testing.TB) *arena {
 	return a
 }
 
+// TestOpenFollowsNoLink: an image or a sandbox can put a link in the place of its workspace.
+func TestOpenFollowsNoLink(t *testing.T) {
+	a := newArena(t)
+	link := filepath.Join(filepath.Dir(a.in), "link")
+	if err := os.Symlink(a.out, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, "/proc/self/root" + a.out, "/proc/self/cwd"} {
+		if d, err := Open(os.Getpid(), path, testUser, testUser); !errors.Is(err, unix.ELOOP) {
+			t.Errorf("opening %s: %v, want %v", path, err, unix.ELOOP)
+			if err == nil {
+				d.Close()
+			}
+		}
+	}
+}
+
 // untouched fails the test if anything outside was read into data or changed.
 func (a *arena) untouched(t testing.TB, data []byte) {
 	t.Helper()

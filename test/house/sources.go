@@ -136,6 +136,23 @@ func isSkip(call *ast.CallExpr) bool {
 	}
 }
 
+// CheckRoots reports a path through the root, the working directory or a descriptor of another process: it would follow the
+// links that a sandbox put there.
+func CheckRoots(s Source) []string {
+	if s.isTest() || strings.HasPrefix(s.Path, "internal/linux/openat/") || strings.HasPrefix(s.Path, "test/") {
+		return nil
+	}
+	var broken []string
+	ast.Inspect(s.AST, func(n ast.Node) bool {
+		text, ok := n.(*ast.BasicLit)
+		if ok && text.Kind == token.STRING && (strings.Contains(text.Value, "/proc/%d/root") || strings.Contains(text.Value, "/proc/%d/cwd")) {
+			broken = append(broken, s.at(n)+": a path in a sandbox is opened by openat.Inside, which follows no link")
+		}
+		return true
+	})
+	return broken
+}
+
 // CheckFuzzSeeds reports a fuzz target that adds no seed, as without any an
 // ordinary test run does not run it at all.
 func CheckFuzzSeeds(s Source) []string {

@@ -38,7 +38,7 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 func TestSources(t *testing.T) {
 	for _, p := range ours(t) {
 		for _, s := range sources(t, p) {
-			for _, check := range []func(Source) []string{CheckLength, CheckSkips, CheckFuzzSeeds, CheckExits} {
+			for _, check := range []func(Source) []string{CheckLength, CheckSkips, CheckRoots, CheckFuzzSeeds, CheckExits} {
 				for _, broken := range check(s) {
 					t.Error(broken)
 				}
@@ -95,6 +95,10 @@ func TestSourceChecksFindWhatIsWrong(t *testing.T) {
 		{"step in a literal", CheckSkips, "a_test.go", "package a\nfunc TestA(t *testing.T) { rapid.Check(t, func(t *rapid.T) { t.Skip() }) }", ""},
 		{"skip beside a property", CheckSkips, "a_test.go", "package a\nfunc TestA(t *testing.T) { rapid.Check(t, func(t *rapid.T) {}); t.Skip() }", "only inside"},
 		{"skips of another kind", CheckSkips, "a_test.go", "package a\nfunc f() { reader.Skip(3) }", ""},
+
+		{"root of a process", CheckRoots, "executor/a.go", "package a\nfunc f() { os.Open(fmt.Sprintf(\"/proc/%d/root%s\", 1, \"/tmp\")) }", "follows no link"},
+		{"root in a test", CheckRoots, "executor/a_test.go", "package a\nfunc f() { os.Open(\"/proc/%d/root\") }", ""},
+		{"namespace of a process", CheckRoots, "executor/a.go", "package a\nfunc f() { os.Open(\"/proc/%d/ns/mnt\") }", ""},
 
 		{"no seeds", CheckFuzzSeeds, "a_test.go", "package a\nfunc FuzzA(f *F) { f.Fuzz(nil) }", "never runs"},
 		{"seeds", CheckFuzzSeeds, "a_test.go", "package a\nfunc FuzzA(f *F) { f.Add(1); f.Fuzz(nil) }", ""},

@@ -62,6 +62,39 @@ func TestAtSaysWhy(t *testing.T) {
 	}
 }
 
+// TestInside opens paths in the root of a process: a link in any place of the path is refused, one to the same directory too.
+func TestInside(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "real", "below"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"last": "real", "absolute": dir + "/real", "dot": ".", "away": "/etc"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]error{
+		"/": nil, dir: nil, dir + "/real/below": nil, dir + "/real/../real": nil,
+		dir + "/last": unix.ELOOP, dir + "/last/below": unix.ELOOP, dir + "/absolute/below": unix.ELOOP, dir + "/dot/real": unix.ELOOP,
+		dir + "/away": unix.ELOOP, "/proc/self/root" + dir: unix.ELOOP, "/proc/self/cwd": unix.ELOOP, dir + "/missing": unix.ENOENT,
+		strings.Repeat("/..", 20) + "/etc": unix.EXDEV,
+	} {
+		fd, err := openat.Inside(os.Getpid(), path, unix.O_PATH|unix.O_DIRECTORY)
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+		if err == nil {
+			unix.Close(fd)
+		}
+	}
+	if _, err := openat.Inside(1<<22+1, "/", unix.O_PATH); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("in the root of a process that is not there: %v", err)
+	}
+}
+
 // renaming has a file renamed again and again, until the function that it returns is called.
 func renaming(t *testing.T) (stop func()) {
 	t.Helper()
