@@ -34,6 +34,7 @@ type controllerFlags struct {
 	insecure                bool
 	orphans                 orphanFlag
 	results                 resultFlags
+	mcp                     mcpFlags
 	jobspec                 string
 	nomad                   nomad.Config
 	consul                  consul.Config
@@ -73,6 +74,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stateDir, "state-dir", "", "the directory for files that --store does not name (default: /var/lib/yurt for root)")
 	f.orphans.add(flags)
 	f.results.add(flags)
+	f.mcp.add(flags)
 	f.log.add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the file with the authorities that sign the certificates of nodes (see yurt ca)")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the file with the certificate of this controller")
@@ -162,7 +164,7 @@ func (f *controllerFlags) storeName() string {
 // newClusterServer builds the parts from the bottom up; what is built when a later one
 // fails is closed again.
 func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *slog.Logger) (_ *apiServer, err error) {
-	s := newAPIServer(logger)
+	s := newAPIServer(logger, &f.mcp)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

@@ -21,6 +21,7 @@ type devFlags struct {
 	keep    bool
 	orphans orphanFlag
 	results resultFlags
+	mcp     mcpFlags
 }
 
 func newDevCommand(a *app) *cobra.Command {
@@ -46,6 +47,7 @@ the next server on the same state directory takes them over.` + settingsHelp,
 	flags.BoolVar(&f.keep, "keep-sessions", false, "on Ctrl-C, let the sessions run on until the next start")
 	f.orphans.add(flags)
 	f.results.add(flags)
+	f.mcp.add(flags)
 	return cmd
 }
 
@@ -97,7 +99,7 @@ func (a *app) announceServer(address net.Addr, keeps keeps, atEnd string) {
 // newDevServer builds the parts from the bottom up; what is built when a later one
 // fails is closed again.
 func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger) (_ *apiServer, err error) {
-	s := newAPIServer(logger)
+	s := newAPIServer(logger, &f.mcp)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())

@@ -17,6 +17,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/hcl"
@@ -32,6 +33,8 @@ const (
 type apiServer struct {
 	controller *controller.Controller
 	api        *httpapi.API
+	mcp        *mcp.Server // nil where no MCP is served
+	mcpFlags   *mcpFlags
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
@@ -39,11 +42,11 @@ type apiServer struct {
 	atEnd      func(ctx context.Context) error   // what is done with the sessions when it is told to stop
 }
 
-func newAPIServer(logger *slog.Logger) *apiServer {
+func newAPIServer(logger *slog.Logger, mcpFlags *mcpFlags) *apiServer {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return &apiServer{
-		logger: logger, metrics: metrics,
+		logger: logger, metrics: metrics, mcpFlags: mcpFlags,
 		atEnd: func(context.Context) error { return nil },
 	}
 }
@@ -88,7 +91,12 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 	parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) {
 		return s.controller.Template(context.WithoutCancel(ctx), name)
 	}}
+	beside, err := s.serveBeside()
+	if err != nil {
+		return err
+	}
 	s.api, err = httpapi.New(httpapi.Config{
+		Beside: beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: loopbackOnly,
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
@@ -96,6 +104,19 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 		},
 	})
 	return err
+}
+
+// serveBeside makes what is served beside the REST API, over the same controller.
+func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
+	if s.mcpFlags.off() {
+		return nil, nil
+	}
+	var err error
+	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger); err != nil {
+		return nil, err
+	}
+	handler := s.mcp.Handler()
+	return map[string]http.Handler{"GET /mcp": handler, "POST /mcp": handler, "DELETE /mcp": handler}, nil
 }
 
 // serve answers requests until ctx is done, then ends what is under way. It calls
@@ -156,6 +177,9 @@ func (s *apiServer) shutdown(ctx context.Context, server *http.Server) error {
 	go func() { drained <- server.Shutdown(ctx) }()
 	err := s.atEnd(ctx)
 	s.api.Drain()
+	if s.mcp != nil {
+		s.mcp.Close()
+	}
 	if <-drained != nil {
 		err = errors.Join(err, server.Close()) // cuts off those that do not end
 	}

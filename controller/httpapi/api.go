@@ -36,6 +36,10 @@ type Config struct {
 	Logger  *slog.Logger         // nil: nothing is logged
 	Metrics *prometheus.Registry // what /metrics shows; nil: one of its own
 
+	// Beside serves other protocols at the same address, by pattern: a method and a path, such as
+	// "POST /mcp". Requests for them are guarded, logged and counted as those of the API are.
+	Beside map[string]http.Handler
+
 	// LoopbackOnly refuses requests whose Host is not of this machine and those that
 	// a page of another origin makes. It protects a server without keys from web
 	// pages that its user visits.
@@ -113,6 +117,9 @@ func (a *API) handlePages() error {
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
 	}))
 	a.handleDocs()
+	for pattern, handler := range a.config.Beside {
+		a.mux.Handle(pattern, handler)
+	}
 	a.mux.HandleFunc("/", a.unknownRoute)
 	return nil
 }

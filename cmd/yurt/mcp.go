@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/local"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+)
+
+// mcpCommandFlags are those of yurt mcp.
+type mcpCommandFlags struct {
+	mcpFlags
+	log    logFlags
+	server string
+}
+
+func newMCPCommand(a *app) *cobra.Command {
+	var f mcpCommandFlags
+	cmd := &cobra.Command{
+		Use:     "mcp",
+		Short:   "Serve sandboxes to an agent by MCP, on standard input and output",
+		GroupID: groupRun,
+		Long: `Serve sandboxes to an agent by the Model Context Protocol, on standard input and output.
+An agent's program starts this command itself: see yurt mcp config.
+
+With --server, or YURT_URL, the sandboxes are those of that server, and they live on when the
+agent is gone. Without it the command runs them itself, and ends them when the agent closes its
+standard input.` + settingsHelp,
+		Example: "  yurt mcp config claude-code\n  YURT_URL=http://127.0.0.1:8700 yurt mcp",
+		Args:    noArguments,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd.Context(), f) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.server, "server", "", "the server that has the sandboxes; also in YURT_URL (default: this command itself)")
+	f.mcpFlags.add(flags)
+	f.log.add(flags)
+	cmd.AddCommand(newMCPConfigCommand(a))
+	return cmd
+}
+
+func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
+	logger, err := f.log.logger(a)
+	if err != nil {
+		return err
+	}
+	if address := cmp.Or(f.server, a.env("YURT_URL", "")); address != "" {
+		client, err := yurtclient.New(address)
+		if err != nil {
+			return err
+		}
+		return a.speakMCP(ctx, &f.mcpFlags, remote.New(client), logger)
+	}
+	server, err := a.newOwnServer(ctx, &f.mcpFlags, logger)
+	if err != nil {
+		return initFailure(err)
+	}
+	return errors.Join(a.speakOwnMCP(ctx, server, &f.mcpFlags, logger), server.close())
+}
+
+// speakMCP serves the agent at standard input until it closes that.
+func (a *app) speakMCP(ctx context.Context, f *mcpFlags, of sandboxes, logger *slog.Logger) error {
+	server, err := f.server(of, logger)
+	if err != nil {
+		return err
+	}
+	defer server.Close() // waits for the calls that the agent left
+	transport := &mcp.IOTransport{Reader: io.NopCloser(a.stdin), Writer: nopWriteCloser{a.stdout}}
+	if err := server.Run(ctx, transport); err != nil && !errors.Is(err, io.EOF) && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+type nopWriteCloser struct{ io.Writer }
+
+// Close implements io.Closer. Standard output is open until the process ends.
+func (nopWriteCloser) Close() error { return nil }
+
+// newOwnServer makes a controller with a node of its own, which ends with this process.
+func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger) (_ *apiServer, err error) {
+	s := newAPIServer(logger, f)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	node, err := a.startPrivateNode(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.closers = append(s.closers, func() error { node.remove(ctx); return nil })
+	store, err := s.openStore(ctx, filepath.Join(node.stateDir, "yurt.db"))
+	if err != nil {
+		return nil, err
+	}
+	placer := local.New(localNode, node.Executor, logger)
+	s.beside = append(s.beside, func(ctx context.Context) error {
+		placer.Run(ctx, s.controller.PooledTemplates)
+		return nil
+	})
+	results := resultFlags{retention: yurt.ResultRetention}
+	return s, s.join(ctx, store, placer, orphanFlag(controller.OrphansRefuse), results, true)
+}
+
+// speakOwnMCP serves the agent with the sandboxes of this process, and ends them.
+func (a *app) speakOwnMCP(ctx context.Context, s *apiServer, f *mcpFlags, logger *slog.Logger) error {
+	group, background := errgroup.WithContext(context.WithoutCancel(ctx))
+	background, stop := context.WithCancel(background)
+	defer stop()
+	for _, task := range s.beside {
+		group.Go(func() error { return task(background) })
+	}
+	var spoken error
+	waited := s.awaitReady(ctx, func() { spoken = a.speakMCP(ctx, f, s.controller, logger) })
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
+	defer cancel()
+	ended := s.endSessions(ending)
+	stop()
+	return errors.Join(waited, spoken, ended, group.Wait())
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/yurtrun/yurt"
+)
+
+// mcpClient is a program that agents live in, and how it is told of MCP servers.
+type mcpClient struct {
+	name, title string
+	member      string // of its configuration that holds the servers
+	typed       bool   // a server says of what type it is
+	byURL       bool   // it can be told the address of a server
+	file        string // where the configuration belongs
+}
+
+func mcpClients() []mcpClient {
+	return []mcpClient{
+		{
+			name: "claude-desktop", title: "Claude Desktop", member: "mcpServers",
+			file: "claude_desktop_config.json, which Settings > Developer > Edit Config opens",
+		},
+		{name: "claude-code", title: "Claude Code", member: "mcpServers", typed: true, byURL: true, file: ".mcp.json in the directory of your project"},
+		{name: "vscode", title: "VS Code", member: "servers", typed: true, byURL: true, file: ".vscode/mcp.json in your workspace"},
+		{name: "cursor", title: "Cursor", member: "mcpServers", byURL: true, file: "~/.cursor/mcp.json, or .cursor/mcp.json in your project"},
+	}
+}
+
+func newMCPConfigCommand(a *app) *cobra.Command {
+	var server string
+	cmd := &cobra.Command{
+		Use:   "config CLIENT",
+		Short: "Print the JSON that adds Yurt to an agent's program",
+		Long: `Print the JSON that adds Yurt to an agent's program: claude-desktop, claude-code, vscode or cursor.
+
+Without --server the program starts yurt mcp, which runs the sandboxes itself. With it the
+sandboxes are those of that server.`,
+		Example: "  yurt mcp config claude-code > .mcp.json\n  yurt mcp config cursor --server http://127.0.0.1:8700",
+		Args:    arguments(1, 1, "the name of a client"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.printMCPConfig(args[0], cmp.Or(server, a.env("YURT_URL", "")))
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return mcpClientNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "", "the server that has the sandboxes; also in YURT_URL (default: the one that yurt mcp runs itself)")
+	return cmd
+}
+
+func mcpClientNames() []string {
+	var names []string
+	for _, client := range mcpClients() {
+		names = append(names, client.name)
+	}
+	return names
+}
+
+func (a *app) printMCPConfig(name, server string) error {
+	at := slices.IndexFunc(mcpClients(), func(c mcpClient) bool { return c.name == name })
+	if at < 0 {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "CLIENT", "%.64q is no client that is known; give one of %s", name, strings.Join(mcpClientNames(), ", "))
+	}
+	client := mcpClients()[at]
+	entry, err := client.entry(server)
+	if err != nil {
+		return err
+	}
+	if err := a.printJSON(map[string]any{client.member: map[string]any{"yurt": entry}}); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.stderr, "For %s: put it into %s.\n", client.title, client.file)
+	return nil
+}
+
+// mcpEntry is one server of a configuration.
+type mcpEntry struct {
+	Type    string            `json:"type,omitempty"`
+	Command string            `json:"command,omitempty"`
+	Args    []string          `json:"args,omitempty"`
+	Env     map[string]string `json:"env,omitempty"`
+	URL     string            `json:"url,omitempty"`
+}
+
+func (c mcpClient) entry(server string) (mcpEntry, error) {
+	server = strings.TrimRight(server, "/")
+	if server != "" && c.byURL {
+		entry := mcpEntry{URL: server + "/mcp"}
+		if c.typed {
+			entry.Type = "http"
+		}
+		return entry, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return mcpEntry{}, yurt.Errorf(yurt.CodeInternal, "finding the path of yurt: %w", err)
+	}
+	entry := mcpEntry{Command: self, Args: []string{"mcp"}}
+	if c.typed {
+		entry.Type = "stdio"
+	}
+	if server != "" {
+		entry.Env = map[string]string{"YURT_URL": server}
+	}
+	return entry, nil
+}

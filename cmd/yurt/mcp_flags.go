@@ -1,0 +1,49 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/mcp"
+)
+
+// mcpFlags are the settings of what agents are offered by MCP.
+type mcpFlags struct {
+	tools            []string
+	calls, sandboxes int
+}
+
+// noTools, in place of names of tools, serves no MCP.
+const noTools = "none"
+
+func (f *mcpFlags) add(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&f.tools, "mcp-tools", nil, "the tools that MCP clients have, such as run_code,read_file; none serves no MCP (default: all)")
+	flags.IntVar(&f.calls, "mcp-client-calls", 0, "how many calls of tools an MCP client may have under way; more are refused (default: any number)")
+	flags.IntVar(&f.sandboxes, "mcp-client-sandboxes", 0, "how many sandboxes an MCP client may have at once (default: any number)")
+}
+
+// off reports whether there is no MCP.
+func (f *mcpFlags) off() bool { return len(f.tools) == 1 && f.tools[0] == noTools }
+
+// sandboxes is the controller that an MCP server translates for.
+type sandboxes interface {
+	mcp.Sessions
+	mcp.Executions
+	mcp.Files
+}
+
+// server makes the MCP server of a controller.
+func (f *mcpFlags) server(of sandboxes, logger *slog.Logger) (*mcp.Server, error) {
+	server, err := mcp.New(mcp.Config{
+		Sessions: of, Executions: of, Files: of, Tools: f.tools, Limits: mcp.Limits{Calls: f.calls, Sandboxes: f.sandboxes},
+		Version: version, Logger: logger,
+	})
+	var coded *yurt.Error
+	if errors.As(err, &coded) && coded.Field != "" {
+		return nil, yurt.FieldErrorf(coded.Code, "--"+coded.Field, "%s", coded.Message)
+	}
+	return server, err
+}

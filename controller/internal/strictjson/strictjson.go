@@ -1,0 +1,184 @@
+// Package strictjson decodes JSON objects of clients into structs. It refuses everything that the struct
+// has no place for, and its errors name the field, say what is allowed, and never show a value.
+package strictjson
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/suggest"
+)
+
+// Decoder decodes what one kind of client sends.
+type Decoder struct {
+	// Whole is the name of the object in errors, such as "body".
+	Whole string
+	// KeepsNull reports whether null is a value of a field of that type, and not as if the field were
+	// not there. With nil there is no such type.
+	KeepsNull func(reflect.Type) bool
+}
+
+// Decode decodes a JSON object into the struct that into points to. Unlike
+// encoding/json it refuses unknown and repeated fields, matches names exactly and
+// says where an error is. Its errors never show a value.
+func (d Decoder) Decode(data []byte, into any) error {
+	if !utf8.Valid(data) {
+		return yurt.Errorf(yurt.CodeMalformedBody, "the %s is not UTF-8", d.Whole)
+	}
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
+		line, column := place(data, syntax.Offset)
+		return yurt.Errorf(yurt.CodeMalformedBody, "the %s is not JSON: %s, at line %d, column %d", d.Whole, describe(syntax), line, column)
+	} else if err != nil {
+		return d.notJSON()
+	}
+	return d.object(data, reflect.ValueOf(into).Elem(), "")
+}
+
+// describe says what is wrong with the syntax, without the character that is.
+func describe(err *json.SyntaxError) string {
+	if strings.HasPrefix(err.Error(), "unexpected end") {
+		return "it ends too early"
+	}
+	return "there is a character that does not belong"
+}
+
+// place turns an offset behind a byte into a line and a column that count from 1.
+func place(data []byte, offset int64) (line, column int) {
+	before := data[:min(max(offset-1, 0), int64(len(data)))]
+	line = bytes.Count(before, []byte{'\n'}) + 1
+	return line, utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+}
+
+// object decodes valid JSON into a struct, member by member.
+func (d Decoder) object(data []byte, into reflect.Value, path string) error {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
+		return d.wrongType(path, "an object")
+	}
+	seen := map[string]bool{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return d.notJSON()
+		}
+		name, _ := token.(string)
+		field, ok := fieldByName(into, name)
+		member := strings.TrimPrefix(path+"."+name, ".")
+		if !ok {
+			return unknownField(into.Type(), path, name)
+		}
+		if seen[name] {
+			return yurt.FieldErrorf(yurt.CodeMalformedBody, member, "the field is given twice")
+		}
+		seen[name] = true
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); err != nil {
+			return d.notJSON()
+		}
+		if err := d.member(raw, field, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Decoder) member(raw json.RawMessage, into reflect.Value, path string) error {
+	if string(raw) == "null" && (d.KeepsNull == nil || !d.KeepsNull(into.Type())) {
+		return nil // as if it were not there; but null is a JSON value like others
+	}
+	if into.Kind() == reflect.Pointer && into.Type().Elem().Kind() == reflect.Struct {
+		value := reflect.New(into.Type().Elem())
+		into.Set(value)
+		return d.member(raw, value.Elem(), path)
+	}
+	if into.Kind() == reflect.Struct && !reflect.PointerTo(into.Type()).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return d.object(raw, into, path)
+	}
+	err := json.Unmarshal(raw, into.Addr().Interface())
+	var (
+		coded    *yurt.Error
+		mismatch *json.UnmarshalTypeError
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return yurt.FieldErrorf(coded.Code, path, "%s", coded.Message)
+	case errors.As(err, &mismatch):
+		return d.wrongType(path, typeName(into.Type()))
+	default:
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value cannot be read")
+	}
+}
+
+func (d Decoder) notJSON() error {
+	return yurt.Errorf(yurt.CodeMalformedBody, "the %s is not JSON", d.Whole)
+}
+
+func (d Decoder) wrongType(path, want string) error {
+	if path == "" {
+		return yurt.Errorf(yurt.CodeMalformedBody, "the %s must be %s", d.Whole, want)
+	}
+	return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value must be %s", want)
+}
+
+// typeName says in the words of JSON what a Go type is decoded from.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return typeName(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint16:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Map:
+		return "an object with strings as values"
+	case reflect.Slice:
+		return "an array"
+	default:
+		return "an object"
+	}
+}
+
+// fieldByName returns the field of a struct that JSON calls by name.
+func fieldByName(of reflect.Value, name string) (reflect.Value, bool) {
+	for i := range of.NumField() {
+		if jsonName(of.Type().Field(i)) == name {
+			return of.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// unknownField names the field that does not exist, as far as that is decent, and
+// the one that was probably meant.
+func unknownField(t reflect.Type, path, name string) error {
+	var names []string
+	for i := range t.NumField() {
+		names = append(names, jsonName(t.Field(i)))
+	}
+	hint := "the fields are " + strings.Join(names, ", ")
+	if near := suggest.Nearest(name, names); near != "" {
+		hint = "did you mean \"" + near + "\"?"
+	}
+	if len(name) > yurt.MaxNameBytes {
+		name = name[:yurt.MaxNameBytes]
+	}
+	member := strings.TrimPrefix(path+"."+strings.ToValidUTF8(name, ""), ".")
+	return yurt.FieldErrorf(yurt.CodeUnknownField, member, "there is no field %q; %s", member, hint)
+}

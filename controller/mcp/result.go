@@ -1,0 +1,210 @@
+package mcp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/yurtrun/yurt"
+)
+
+const (
+	maxInline      = 32 << 10 // bytes of a stream or a value in an answer; the whole is a resource
+	maxInlineImage = 4 << 20  // bytes of an image in an answer
+)
+
+// runOutput is what came of an execution.
+type runOutput struct {
+	SandboxID       string          `json:"sandbox_id"`
+	Created         bool            `json:"created,omitempty" jsonschema:"The sandbox was made by this call."`
+	ExecutionID     string          `json:"execution_id"`
+	ExitCode        int             `json:"exit_code"`
+	Stdout          string          `json:"stdout"`
+	Stderr          string          `json:"stderr"`
+	Text            string          `json:"text,omitempty" jsonschema:"The value of the last expression, as the language prints it."`
+	Result          json.RawMessage `json:"result,omitempty" jsonschema:"What a handler returned, or the value of the last expression where JSON can say the same."`
+	Error           *runError       `json:"error,omitempty" jsonschema:"Why it failed."`
+	Images          int             `json:"images,omitempty" jsonschema:"How many images it showed; they are in the content."`
+	Resources       []resource      `json:"resources,omitempty" jsonschema:"What is too large for this answer, and files that it made."`
+	StateLost       bool            `json:"state_lost,omitempty" jsonschema:"The interpreter ended with this execution: variables are gone."`
+	KernelRestarted bool            `json:"kernel_restarted,omitempty" jsonschema:"The interpreter was a fresh one: variables from before are gone."`
+	DurationMS      float64         `json:"duration_ms"`
+}
+
+type runError struct {
+	Type       string   `json:"type"`
+	Message    string   `json:"message"`
+	Stacktrace []string `json:"stacktrace,omitempty"`
+}
+
+// resource is a link to what an answer has no room for.
+type resource struct {
+	URI      string `json:"uri"`
+	Name     string `json:"name" jsonschema:"stdout, stderr, result, or the path of a file."`
+	MIMEType string `json:"mime_type,omitempty"`
+	Size     int64  `json:"size" jsonschema:"Bytes."`
+}
+
+func (r resource) link() *sdk.ResourceLink {
+	return &sdk.ResourceLink{URI: r.URI, Name: r.Name, MIMEType: r.MIMEType, Size: &r.Size}
+}
+
+func newRunOutput(e yurt.Execution) runOutput {
+	result := e.Result
+	out := runOutput{
+		SandboxID: e.SessionID, ExecutionID: e.ID, ExitCode: result.ExitCode, StateLost: result.StateLost, KernelRestarted: result.KernelRestarted,
+		DurationMS: result.Metrics.DurationMS,
+	}
+	out.Stdout = out.inline(partStdout, result.Stdout)
+	out.Stderr = out.inline(partStderr, result.Stderr)
+	if main := result.MainDisplay; main != nil && *main < len(result.Displays) {
+		out.Text = abridged(textOf(result.Displays[*main]))
+	}
+	if value := result.Result; len(value) > maxInline {
+		out.Resources = append(out.Resources, out.part(partResult, "application/json", len(value)))
+	} else if len(value) > 0 && string(value) != "null" {
+		out.Result = value
+	}
+	if failure := result.Error; failure != nil {
+		out.Error = &runError{Type: failure.Type, Message: abridged(failure.Message), Stacktrace: failure.Stacktrace}
+	}
+	for _, artifact := range result.Artifacts {
+		out.Resources = append(out.Resources, resource{URI: fileURI(e.SessionID, artifact.Path), Name: artifact.Path, MIMEType: artifact.MIMEType, Size: artifact.Size})
+	}
+	return out
+}
+
+// inline returns a stream as the answer has it, and adds a resource for one that is larger.
+func (o *runOutput) inline(part, text string) string {
+	if len(text) > maxInline {
+		o.Resources = append(o.Resources, o.part(part, "text/plain", len(text)))
+	}
+	return abridged(text)
+}
+
+func (o *runOutput) part(part, mimeType string, size int) resource {
+	return resource{URI: executionURI(o.SandboxID, o.ExecutionID, part), Name: part, MIMEType: mimeType, Size: int64(size)}
+}
+
+// abridged returns the beginning and the end of a text that an answer has no room for.
+func abridged(text string) string {
+	text = strings.ToValidUTF8(text, "�")
+	if len(text) <= maxInline {
+		return text
+	}
+	head, tail := maxInline/2, len(text)-maxInline/2
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return text[:head] + fmt.Sprintf("\n[… %d bytes are left out here …]\n", tail-head) + text[tail:]
+}
+
+// textOf returns the text of a display.
+func textOf(display yurt.Display) string {
+	var text string
+	if err := json.Unmarshal(display["text/plain"], &text); err != nil {
+		return "" // it has none
+	}
+	return text
+}
+
+// content tells a model what came of an execution.
+func (o *runOutput) content(result *yurt.Result) []sdk.Content {
+	var parts []string
+	add := func(text string) {
+		if text = strings.TrimRight(text, "\n"); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	add(o.Stdout)
+	add(o.Stderr)
+	for i, display := range result.Displays {
+		if result.MainDisplay == nil || i != *result.MainDisplay {
+			if _, image := imageOf(display); !image {
+				add(abridged(textOf(display)))
+			}
+		}
+	}
+	switch {
+	case o.Text != "":
+		add(o.Text)
+	case len(o.Result) > 0:
+		add(string(o.Result))
+	}
+	o.addFailure(add)
+	for _, link := range o.Resources {
+		add(fmt.Sprintf("%s: %d bytes, read the resource %s", link.Name, link.Size, link.URI))
+	}
+	images := o.images(result, add)
+	if len(parts) == 0 && len(images) == 0 {
+		parts = []string{"It ended with exit code " + strconv.Itoa(o.ExitCode) + " and no output."}
+	}
+	var content []sdk.Content
+	if len(parts) > 0 {
+		content = append(content, &sdk.TextContent{Text: strings.Join(parts, "\n")})
+	}
+	content = append(content, images...)
+	for _, link := range o.Resources {
+		content = append(content, link.link())
+	}
+	return content
+}
+
+func (o *runOutput) addFailure(add func(string)) {
+	switch {
+	case o.Error != nil && !strings.Contains(o.Stderr, o.Error.Message):
+		add(strings.Join(append(o.Error.Stacktrace, o.Error.Type+": "+o.Error.Message), "\n"))
+	case o.Error == nil && o.ExitCode != 0:
+		add("exit code " + strconv.Itoa(o.ExitCode))
+	}
+	if o.StateLost {
+		add("The interpreter ended: variables and imports are gone.")
+	}
+	if o.KernelRestarted {
+		add("The interpreter is a fresh one: variables and imports from before are gone.")
+	}
+}
+
+// images returns the images that an execution showed, as far as an answer has room for them.
+func (o *runOutput) images(result *yurt.Result, add func(string)) []sdk.Content {
+	var (
+		images []sdk.Content
+		room   = maxInlineImage
+	)
+	for _, display := range result.Displays {
+		image, is := imageOf(display)
+		if !is {
+			continue
+		}
+		o.Images++
+		if room -= len(image.Data); room < 0 {
+			add(fmt.Sprintf("an image of %d bytes is left out; save it to a file and download it with download_file", len(image.Data)))
+			continue
+		}
+		images = append(images, image)
+	}
+	return images
+}
+
+// imageOf returns the image of a display that models can see, if it has one.
+func imageOf(display yurt.Display) (*sdk.ImageContent, bool) {
+	for _, mimeType := range []string{"image/png", "image/jpeg", "image/webp", "image/gif"} {
+		var text string
+		if json.Unmarshal(display[mimeType], &text) != nil {
+			continue // it has no such image
+		}
+		data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+		if err == nil && len(data) > 0 {
+			return &sdk.ImageContent{Data: data, MIMEType: mimeType}, true
+		}
+	}
+	return nil, false
+}
