@@ -70,9 +70,12 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 		return nil, resourceError(req.Params.URI, err)
 	}
 	contents := &sdk.ResourceContents{URI: req.Params.URI, MIMEType: mimeType}
-	if isText(data) {
+	switch {
+	case len(data) == 0:
+		contents.Blob = []byte{} // the library leaves out a text that is empty, and then the contents have neither
+	case isText(data):
 		contents.Text = string(data)
-	} else {
+	default:
 		contents.Blob = data
 	}
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{contents}}, nil
