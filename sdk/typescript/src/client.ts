@@ -1,0 +1,158 @@
+// The connection to one server.
+
+import { InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problemError } from "./errors.js";
+import { platform, type LocalServer } from "./platform/platform.js";
+import { EventStream } from "./stream.js";
+import { encode } from "./wire.js";
+
+const slowest = 2_000; // milliseconds between two tries
+
+/** What every call takes: a signal that interrupts it. */
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+export interface ClientOptions {
+  /** Default: YURT_URL, then http://127.0.0.1:8700; in a browser the page's origin. */
+  url?: string | undefined;
+  /** How many seconds a call that may be repeated tries to reach the server. Default 10. */
+  patience?: number | undefined;
+  /** In place of the global fetch. */
+  fetch?: typeof globalThis.fetch | undefined;
+}
+
+export interface Request extends CallOptions {
+  /** Sent as JSON. */
+  json?: object | undefined;
+  body?: BodyInit | undefined;
+  headers?: Record<string, string> | undefined;
+  /** Send it again if its answer is lost. */
+  repeat?: boolean | undefined;
+}
+
+/** A client of one server. Sandboxes make their own; several of them may share one. */
+export class Yurt {
+  readonly url: string;
+  readonly patience: number;
+  readonly #fetch: typeof globalThis.fetch;
+  #local: LocalServer | undefined;
+
+  constructor(options: ClientOptions = {}) {
+    this.url = String(options.url ?? platform().address()).replace(/\/+$/, "");
+    this.patience = options.patience ?? 10;
+    this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    if (!/^https?:\/\/[^/]/.test(this.url) || !URL.canParse(this.url)) {
+      const allowed = "give one such as http://127.0.0.1:8700";
+      throw new InvalidArgumentError(`${JSON.stringify(this.url)} is no address of a server; ${allowed}`, { code: "invalid_argument", field: "url" });
+    }
+  }
+
+  /** Starts `yurt dev` and returns its client, whose close ends it. */
+  static async local(options: Omit<ClientOptions, "url"> = {}): Promise<Yurt> {
+    const server = await platform().startLocal();
+    const client = new Yurt({ ...options, url: server.url });
+    client.#local = server;
+    return client;
+  }
+
+  /** Ends the server if `local` started it. */
+  async close(): Promise<void> {
+    await this.#local?.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** Sends a request and returns the response of a success. One that may be repeated is, until patience ends. */
+  async send(method: string, path: string, request: Request = {}): Promise<Response> {
+    const body = request.json ? encode(request.json) : request.body;
+    const headers = request.json ? { "content-type": "application/json", ...request.headers } : request.headers;
+    const once: RequestInit & { duplex?: string } = { method, body: body ?? null, headers: headers ?? {}, signal: request.signal ?? null };
+    const streams = body instanceof ReadableStream;
+    if (streams) once.duplex = "half";
+    let end = 0;
+    for (let pause = 50; ; pause = Math.min(2 * pause, slowest)) {
+      try {
+        return await this.#once(path, once);
+      } catch (error) {
+        end ||= Date.now() + this.patience * 1000;
+        const again = request.repeat || (!streams && neverSent(error));
+        if (!again || !(error instanceof UnavailableError || error instanceof OverloadedError) || Date.now() + pause > end) throw error;
+      }
+      await sleep(pause, request.signal);
+    }
+  }
+
+  async #once(path: string, request: RequestInit): Promise<Response> {
+    let response: Response;
+    try {
+      response = await this.#fetch(this.url + path, request);
+      if (response.ok) return response;
+      throw problemError(response.status, await response.text());
+    } catch (error) {
+      throw this.broken(error, request.signal ?? undefined, 'is "yurt dev" running there?');
+    }
+  }
+
+  /** Returns the error of a connection that broke, or the one that it is already. */
+  broken(error: unknown, signal: AbortSignal | undefined, advice: string): unknown {
+    if (signal?.aborted) return signal.reason;
+    if (error instanceof YurtError) return error;
+    const cause = error instanceof Error ? error.cause : undefined;
+    const why = cause instanceof Error ? cause.message || codeOf(cause) : String(error);
+    return new UnavailableError(`no answer from ${this.url} (${why}); ${advice}`, { code: "unavailable", cause: error });
+  }
+
+  /** Sends a request and returns its answer. A GET may be repeated. */
+  async call<T>(method: string, path: string, request: Request = {}): Promise<T> {
+    const response = await this.send(method, path, { repeat: method === "GET", ...request });
+    let text: string;
+    try {
+      text = await response.text();
+    } catch (error) {
+      throw this.broken(error, request.signal, "the answer broke off; try again");
+    }
+    try {
+      return JSON.parse(text) as T;
+    } catch (error) {
+      throw new YurtError(`the answer of ${this.url} is not one of Yurt: ${String(error)}`, { code: "internal", cause: error });
+    }
+  }
+
+  /** Yields each event of a stream. */
+  async *events<T>(method: string, path: string, request: Request = {}): AsyncGenerator<T, void, undefined> {
+    const headers = { accept: "text/event-stream", ...request.headers };
+    const stream = new EventStream(await this.send(method, path, { repeat: method === "GET", ...request, headers }));
+    try {
+      for (let data; (data = await stream.next()) !== undefined; ) yield JSON.parse(data) as T;
+    } catch (error) {
+      throw this.broken(error, request.signal, "the stream broke off; follow it again");
+    } finally {
+      await stream.close();
+    }
+  }
+}
+
+const codeOf = (error: object): string => ("code" in error ? String(error.code) : "");
+
+/** Reports whether the server cannot have seen the request. */
+function neverSent(error: unknown): boolean {
+  const cause = error instanceof UnavailableError && error.cause instanceof Error ? error.cause.cause : undefined;
+  return cause instanceof Error && ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(codeOf(cause));
+}
+
+export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", abort);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", abort, { once: true });
+  });
+}

@@ -1,0 +1,168 @@
+// An execution and the stream of its events.
+
+import { type CallOptions, type Yurt, sleep } from "./client.js";
+import { ConflictError, UnavailableError, YurtError } from "./errors.js";
+import type { EventBody, ExecutionBody } from "./models.js";
+import { type Display, Event, Result } from "./results.js";
+import { EventStream } from "./stream.js";
+import { given, toBase64 } from "./wire.js";
+
+const reconnecting = 60_000; // milliseconds without a connection after which a stream gives up
+
+/** Functions that are called as an execution goes. One that returns a promise is waited for. */
+export interface Callbacks {
+  onStdout?: ((text: string) => unknown) | undefined;
+  onStderr?: ((text: string) => unknown) | undefined;
+  onResult?: ((display: Display) => unknown) | undefined;
+  onEvent?: ((event: Event) => unknown) | undefined;
+}
+
+/** A running execution. Iterate over it for its events; a connection that breaks is made again after the last one. */
+export class Execution implements AsyncIterableIterator<Event> {
+  readonly id: string;
+  /** Number of the last event. */
+  last = 0;
+  readonly #client: Yurt;
+  readonly #path: string;
+  readonly #signal: AbortSignal | undefined;
+  #stream: EventStream | undefined;
+  #ended: Result | undefined;
+  #abandoned: Promise<void> | undefined;
+
+  /** The signal cancels the execution. */
+  constructor(client: Yurt, path: string, response?: Response, signal?: AbortSignal) {
+    this.#client = client;
+    this.#path = path;
+    this.#signal = signal;
+    this.id = path.slice(path.lastIndexOf("/") + 1);
+    this.#stream = response && new EventStream(response);
+    signal?.addEventListener("abort", this.#abort, { once: true });
+    if (signal?.aborted) this.#abort();
+  }
+
+  readonly #abort = (): void => {
+    void this.#abandon();
+  };
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Event, undefined>> {
+    const end = Date.now() + reconnecting;
+    for (let pause = 0; ; ) {
+      if (this.#abandoned) {
+        await this.#abandoned;
+        this.#signal?.throwIfAborted();
+        return { done: true, value: undefined };
+      }
+      if (this.#ended) return { done: true, value: undefined };
+      const body = await this.#receive();
+      if (body && body.seq > this.last) return { done: false, value: await this.#take(body) };
+      if (body || this.#abandoned) continue;
+      await this.leave();
+      if (Date.now() > end) {
+        throw new UnavailableError(`the stream of execution ${this.id} broke off and could not be resumed; the execution goes on`, { code: "unavailable" });
+      }
+      await sleep(pause, this.#signal).catch(() => undefined); // the next round throws
+      pause = Math.min(2 * pause + 50, 1000);
+    }
+  }
+
+  /** Returns the next event of the connection, which it makes if there is none, or undefined where it broke or ended. */
+  async #receive(): Promise<EventBody | undefined> {
+    let data: string | undefined;
+    try {
+      if (!this.#stream) {
+        const headers = { accept: "text/event-stream", "last-event-id": String(this.last) };
+        this.#stream = new EventStream(await this.#client.send("GET", this.#path + "/events", { headers }));
+      }
+      data = await this.#stream.next();
+    } catch (error) {
+      if (error instanceof YurtError && !(error instanceof UnavailableError)) throw error;
+      return undefined;
+    }
+    return data === undefined ? undefined : (JSON.parse(data) as EventBody);
+  }
+
+  async #take(body: EventBody): Promise<Event> {
+    this.last = body.seq;
+    if (body.type !== "ended") return new Event(body, undefined);
+    if (!body.result) throw new YurtError("the last event has no result", { code: "internal" });
+    this.#ended = new Result(body.result, this.id);
+    this.#signal?.removeEventListener("abort", this.#abort);
+    await this.#stream?.next().catch(() => undefined); // its end, so that the connection can be used again
+    await this.leave();
+    return new Event(body, this.#ended);
+  }
+
+  /** Is called when a loop is left: the execution goes on, and so may the iteration. */
+  async return(): Promise<IteratorResult<Event, undefined>> {
+    await this.leave();
+    return { done: true, value: undefined };
+  }
+
+  /** Waits for the end, and returns the result. If a callback throws the execution is cancelled. */
+  async result(callbacks: Callbacks = {}): Promise<Result> {
+    try {
+      for (let step; !(step = await this.next()).done; ) await tell(step.value, callbacks);
+    } catch (error) {
+      if (!(error instanceof YurtError) && !this.#abandoned) await this.#abandon();
+      throw error;
+    }
+    if (!this.#ended) throw new YurtError(`execution ${this.id} was left before its end`, { code: "canceled" });
+    return this.#ended;
+  }
+
+  #abandon(): Promise<void> {
+    this.#signal?.removeEventListener("abort", this.#abort);
+    this.#abandoned ??= this.#client.send("DELETE", this.#path).then(
+      () => this.leave(),
+      () => this.leave(), // it has ended, or the server has gone: the reason for leaving matters more
+    );
+    return this.#abandoned;
+  }
+
+  /** Interrupts the execution, kills it if that does not end it within five seconds, and waits for its end. */
+  async cancel(options: CallOptions = {}): Promise<void> {
+    try {
+      await this.#client.send("DELETE", this.#path, options);
+    } catch (error) {
+      if (!(error instanceof ConflictError && error.code === "execution_ended")) throw error;
+    }
+  }
+
+  /** Gives an execution that was started with stdinOpen data to read. */
+  async writeStdin(data: string | Uint8Array, options: CallOptions & { eof?: boolean } = {}): Promise<void> {
+    const raw = typeof data === "string" ? new TextEncoder().encode(data) : data;
+    const json = given({ data_base64: raw.length ? toBase64(raw) : undefined, eof: options.eof });
+    await this.#client.send("POST", this.#path + "/stdin", { json, signal: options.signal });
+  }
+
+  async sendSignal(signal: string | number, options: CallOptions = {}): Promise<void> {
+    await this.#client.send("POST", this.#path + "/signal", { json: { signal }, ...options });
+  }
+
+  record(options: CallOptions = {}): Promise<ExecutionBody> {
+    return this.#client.call("GET", this.#path, options);
+  }
+
+  /** Leaves the stream; the execution goes on. */
+  async leave(): Promise<void> {
+    const stream = this.#stream;
+    this.#stream = undefined;
+    await stream?.close();
+  }
+
+  /** Cancels the execution if it has not ended: `await using` calls it. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#ended) await this.#abandon();
+  }
+}
+
+async function tell(event: Event, to: Callbacks): Promise<void> {
+  await to.onEvent?.(event);
+  if (event.type === "stdout") await to.onStdout?.(event.text);
+  else if (event.type === "stderr") await to.onStderr?.(event.text);
+  else if (event.type === "display" && to.onResult && event.display) await to.onResult(event.display);
+}

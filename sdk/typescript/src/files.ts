@@ -1,0 +1,179 @@
+// Files of a sandbox.
+
+import type { CallOptions, Yurt } from "./client.js";
+import { InvalidArgumentError, UnavailableError, problemError } from "./errors.js";
+import type { FileEvent, FileInfo, FileList } from "./models.js";
+import { platform, type Progress, type Upload } from "./platform/platform.js";
+import { pathOf, queryOf } from "./wire.js";
+
+export interface WriteOptions extends CallOptions {
+  append?: boolean;
+  /** Such as "0755". */
+  mode?: string;
+}
+
+export interface TransferOptions extends CallOptions {
+  /** Is called with the bytes so far and in all. */
+  onProgress?: Progress;
+}
+
+/** A source of an upload: the path of a local file, or bytes as they come. */
+export type Source = string | Blob | Uint8Array | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+
+/** Files by path, relative to /workspace. */
+export class Files {
+  readonly #client: Yurt;
+  readonly #session: string;
+
+  constructor(client: Yurt, session: string) {
+    this.#client = client;
+    this.#session = session;
+  }
+
+  #at(path: string): string {
+    return `${this.#session}/files/${pathOf(path)}`;
+  }
+
+  async readBytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
+    const response = await this.#client.send("GET", this.#at(path), { repeat: true, ...options });
+    try {
+      return new Uint8Array(await response.arrayBuffer());
+    } catch (error) {
+      throw this.#client.broken(error, options.signal, "the file broke off; try again");
+    }
+  }
+
+  /** Returns a file of text. One that is not UTF-8 is an error; readBytes reads it. */
+  async read(path: string, options: CallOptions = {}): Promise<string> {
+    const data = await this.readBytes(path, options);
+    try {
+      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data);
+    } catch {
+      throw new InvalidArgumentError(`${JSON.stringify(path)} is not text in UTF-8; use readBytes`, { code: "not_text", field: "path" });
+    }
+  }
+
+  /** Opens a file as a stream. */
+  async stream(path: string, options: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
+    return (await this.#client.send("GET", this.#at(path), { repeat: true, ...options })).body!;
+  }
+
+  /** Writes a file, and makes the directories above it as needed. */
+  async write(path: string, data: string | Uint8Array | ArrayBuffer | Blob, options: WriteOptions = {}): Promise<FileInfo> {
+    if (!(typeof data === "string" || data instanceof Uint8Array || data instanceof ArrayBuffer || data instanceof Blob)) {
+      throw new InvalidArgumentError(`it is of type ${typeof data}; give a string, bytes or a Blob`, { code: "invalid_argument", field: "data" });
+    }
+    return this.#put(path, data as BodyInit, options);
+  }
+
+  #put(path: string, body: BodyInit, { append, mode, signal }: WriteOptions): Promise<FileInfo> {
+    const query = queryOf({ append: append || undefined, mode });
+    return this.#client.call("PUT", this.#at(path) + query, { body, headers: { "content-type": "application/octet-stream" }, signal });
+  }
+
+  /** Uploads a local file, by its path, or bytes as they come. */
+  async upload(source: Source, path: string, options: TransferOptions = {}): Promise<FileInfo> {
+    const { onProgress, signal } = options;
+    const at = this.#at(path);
+    const { body, total } = await opened(source);
+    const put = platform().put;
+    if (put && body instanceof Blob) { // a browser sends a Blob from the disk, and no stream over HTTP/1.1
+      const response = await put(this.#client.url + at, body, onProgress ?? (() => undefined), signal);
+      if (!response.ok) throw problemError(response.status, await response.text());
+      return (await response.json()) as FileInfo;
+    }
+    const stream = body instanceof Blob ? body.stream() : body;
+    return this.#put(path, stream.pipeThrough(counting(total, onProgress)), { signal });
+  }
+
+  /** Downloads to a local file, or to a stream, and returns the size. A download that fails leaves no file behind. */
+  async download(path: string, target: string | WritableStream<Uint8Array>, options: TransferOptions = {}): Promise<number> {
+    const { onProgress, signal } = options;
+    const response = await this.#client.send("GET", this.#at(path), { repeat: true, signal });
+    const total = Number(response.headers.get("content-length")) || undefined;
+    let size = 0;
+    const counted = response.body!.pipeThrough(counting(total, (done, of) => {
+      size = done;
+      onProgress?.(done, of);
+    }));
+    try {
+      if (typeof target === "string") await platform().saveFile(target, counted);
+      else await counted.pipeTo(target);
+    } catch (error) {
+      if (signal?.aborted || !isNetwork(error)) throw signal?.aborted ? signal.reason : error;
+      throw new UnavailableError(`the download of ${JSON.stringify(path)} broke off after ${size} bytes; try again`, { code: "unavailable", cause: error });
+    }
+    return size;
+  }
+
+  /** Lists the contents of a directory, so many levels deep. */
+  async list(path = "", options: CallOptions & { depth?: number } = {}): Promise<FileInfo[]> {
+    const found: FileInfo[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const query = queryOf({ list: path, depth: options.depth ?? 1, cursor });
+      const page = await this.#client.call<FileList>("GET", `${this.#session}/files${query}`, { signal: options.signal });
+      found.push(...(page.files ?? []));
+      if (!(cursor = page.next_cursor)) return found;
+    }
+  }
+
+  async stat(path: string, options: CallOptions = {}): Promise<FileInfo> {
+    const page = await this.#client.call<FileList>("GET", `${this.#session}/files${queryOf({ stat: path })}`, options);
+    return page.files![0]!;
+  }
+
+  makeDir(path: string, options: CallOptions = {}): Promise<FileInfo> {
+    return this.#client.call("PUT", this.#at(path) + "?directory=true", options);
+  }
+
+  move(path: string, to: string, options: CallOptions & { overwrite?: boolean } = {}): Promise<FileInfo> {
+    return this.#client.call("PATCH", this.#at(path), { json: { path: to, overwrite: options.overwrite ?? false }, signal: options.signal });
+  }
+
+  async remove(path: string, options: CallOptions & { recursive?: boolean } = {}): Promise<void> {
+    await this.#client.send("DELETE", this.#at(path) + queryOf({ recursive: options.recursive }), { signal: options.signal });
+  }
+
+  /** Yields the changes below a directory, until the directory or the sandbox is gone. */
+  watch(path = "", options: CallOptions & { recursive?: boolean } = {}): AsyncGenerator<FileEvent, void, undefined> {
+    const query = queryOf({ path, recursive: options.recursive ?? false });
+    return this.#client.events("GET", `${this.#session}/watch${query}`, { signal: options.signal });
+  }
+}
+
+async function opened(source: Source): Promise<Upload> {
+  if (typeof source === "string") return platform().openFile(source);
+  if (source instanceof Uint8Array) source = new Blob([source as Uint8Array<ArrayBuffer>]);
+  if (source instanceof Blob) return { body: source, total: source.size };
+  if (source instanceof ReadableStream) return { body: source, total: undefined };
+  if (typeof source?.[Symbol.asyncIterator] === "function") return { body: streamOf(source), total: undefined };
+  throw new InvalidArgumentError(`it is of type ${typeof source}; give a path, a Blob, bytes or a stream`, { code: "invalid_argument", field: "source" });
+}
+
+function streamOf(source: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const chunks = source[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await chunks.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    async cancel() {
+      await chunks.return?.();
+    },
+  }, { highWaterMark: 0 });
+}
+
+function counting(total: number | undefined, onProgress: Progress | undefined): TransformStream<Uint8Array, Uint8Array> {
+  let done = 0;
+  return new TransformStream({
+    transform(chunk, controller) {
+      controller.enqueue(chunk);
+      done += chunk.length;
+      onProgress?.(done, total);
+    },
+  });
+}
+
+/** Reports whether an error is one of fetch: those of a file system have a code of their own. */
+const isNetwork = (error: unknown): boolean => error instanceof TypeError;

@@ -1,0 +1,17 @@
+// All that the package offers, on every platform.
+
+export { type CallOptions, type ClientOptions, Yurt } from "./client.js";
+export {
+  CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
+} from "./errors.js";
+export { type Callbacks, Execution } from "./execution.js";
+export { Files, type Source, type TransferOptions, type WriteOptions } from "./files.js";
+export type * from "./models.js";
+export { Contexts, type LanguageOptions, Pools, Processes, type QuestionOptions, Templates } from "./parts.js";
+export { Display, Event, Result, type Row } from "./results.js";
+export {
+  type CodeOptions, type CreateOptions, type Duration, type InvokeOptions, type ListOptions, type Place, type RunOptions, Sandbox,
+} from "./sandbox.js";
+export { Terminal } from "./terminal.js";
+export * as tools from "./tools.js";
+export type { FileMap } from "./wire.js";

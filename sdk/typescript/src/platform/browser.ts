@@ -1,0 +1,48 @@
+import { InvalidArgumentError, UnavailableError } from "../errors.js";
+import type { Platform, Progress, Socket, Take } from "./platform.js";
+
+function noFiles(field: string): never {
+  throw new InvalidArgumentError("a browser has no files by path; give a Blob, a File or a stream", { code: "invalid_argument", field });
+}
+
+export const browser: Platform = {
+  address: () => globalThis.location?.origin ?? "http://127.0.0.1:8700", // the server takes no requests from pages of other origins
+  openSocket,
+  openFile: async () => noFiles("source"),
+  saveFile: async () => noFiles("target"),
+  startLocal: async () => {
+    throw new InvalidArgumentError("a browser starts no server; give the url of one", { code: "invalid_argument", field: "local" });
+  },
+  put,
+};
+
+async function openSocket(url: string, take: Take): Promise<Socket> {
+  const socket = new WebSocket(url);
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => take(typeof data === "string" ? data : new Uint8Array(data));
+  socket.onclose = () => take(undefined);
+  await new Promise<void>((resolve, reject) => {
+    socket.onopen = () => resolve();
+    socket.onerror = () => reject(new Error("the browser does not say why"));
+  });
+  return {
+    send: (data) => socket.send(data as string | Uint8Array<ArrayBuffer>),
+    close: () => socket.close(1000),
+  };
+}
+
+function put(url: string, body: Blob, onProgress: Progress, signal: AbortSignal | undefined): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    const abort = (): void => request.abort();
+    request.open("PUT", url);
+    request.setRequestHeader("content-type", "application/octet-stream");
+    request.upload.onprogress = ({ loaded }) => onProgress(loaded, body.size);
+    request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
+    request.onerror = () => reject(new UnavailableError("the upload broke off; try again", { code: "unavailable" }));
+    request.onabort = () => reject(signal?.reason);
+    request.onloadend = () => signal?.removeEventListener("abort", abort);
+    signal?.addEventListener("abort", abort);
+    request.send(body);
+  });
+}

@@ -1,0 +1,281 @@
+// Sandboxes.
+
+import { type CallOptions, type ClientOptions, Yurt } from "./client.js";
+import { ConflictError, NotFoundError, YurtError } from "./errors.js";
+import { type Callbacks, Execution } from "./execution.js";
+import { Files } from "./files.js";
+import type { LogBody, ResourcesBody, SandboxStats, Session, SessionList } from "./models.js";
+import { Contexts, Processes } from "./parts.js";
+import type { Result } from "./results.js";
+import { Terminal } from "./terminal.js";
+import { API, type FileMap, filesOf, given, queryOf, segment } from "./wire.js";
+
+/** Seconds, or text such as "1h30m". */
+export type Duration = number | string;
+
+/** Where the server is: a client, or the options of one. */
+export interface Place extends ClientOptions, CallOptions {
+  client?: Yurt;
+}
+
+export interface CreateOptions extends Place {
+  template?: string;
+  /** Its lifetime. */
+  timeout?: Duration;
+  /** Its lifetime since it was last used. */
+  idleTimeout?: Duration;
+  env?: Record<string, string>;
+  metadata?: Record<string, string>;
+  resources?: ResourcesBody;
+  /** In its workspace before it is ready. */
+  files?: FileMap;
+  agentId?: string;
+  /** Take the agent's live sandbox, if it has one of this kind. */
+  reuse?: boolean;
+  /** Start `yurt dev` for the sandbox, and end it with the sandbox. */
+  local?: boolean;
+}
+
+export interface ListOptions extends Place {
+  metadata?: Record<string, string>;
+  template?: string;
+  agentId?: string;
+  /** Those that have ended and are not forgotten yet, too. */
+  ended?: boolean;
+}
+
+/** What commands and code have in common. An abort of the signal cancels the execution. */
+export interface RunOptions extends CallOptions {
+  timeout?: Duration;
+  env?: Record<string, string>;
+  cwd?: string;
+  stdin?: string;
+  /** More may be written to it, by Execution.writeStdin. */
+  stdinOpen?: boolean;
+  /** Of each stream. */
+  outputLimit?: number | string;
+}
+
+export interface CodeOptions extends RunOptions {
+  language?: string;
+  /** Name of the context whose variables the code shares; "" is a fresh interpreter. */
+  context?: string;
+  /** Written to the working directory first, where they stay. */
+  files?: FileMap;
+  /** File to run in place of code. */
+  entry?: string;
+  args?: string[];
+  /** Packages to install first. */
+  dependencies?: string[];
+}
+
+export interface InvokeOptions extends CallOptions, Pick<Callbacks, "onStdout" | "onStderr"> {
+  /** Name of the function in the code. Default: handler. */
+  handler?: string;
+  language?: string;
+  /** Fields that override the handler's context. */
+  context?: Record<string, unknown>;
+  timeout?: Duration;
+  env?: Record<string, string>;
+  dependencies?: string[];
+}
+
+/** A sandbox. `await using` ends one that was created, and only leaves one that was connected to. */
+export class Sandbox {
+  readonly id: string;
+  /** Its state when it was last told. */
+  info: Session;
+  readonly files: Files;
+  readonly contexts: Contexts;
+  readonly processes: Processes;
+  readonly client: Yurt;
+  readonly #owned: boolean; // it was created here
+  readonly #shared: boolean; // the client is the caller's
+  readonly #path: string;
+
+  private constructor(client: Yurt, info: Session, owned: boolean, shared: boolean) {
+    this.client = client;
+    this.#owned = owned;
+    this.#shared = shared;
+    this.#path = `${API}/sessions/${segment(info.id)}`;
+    this.id = info.id;
+    this.info = info;
+    this.files = new Files(client, this.#path);
+    this.contexts = new Contexts(client, this.#path);
+    this.processes = new Processes(client, this.#path);
+  }
+
+  /** Makes a sandbox. A request whose answer is lost is repeated, and makes no second one. */
+  static async create(options: CreateOptions = {}): Promise<Sandbox> {
+    const { template, timeout, idleTimeout, env, metadata, resources, files, agentId, reuse, signal } = options;
+    const json = given({
+      template_id: template, timeout, idle_timeout: idleTimeout, env, metadata, resources, files: filesOf(files), agent_id: agentId, reuse,
+    });
+    const client = options.client ?? (options.local ? await Yurt.local(options) : new Yurt(options));
+    try {
+      const headers = { "idempotency-key": newKey() };
+      const info = await client.call<Session>("POST", API + "/sessions", { json, headers, repeat: true, signal });
+      return new Sandbox(client, info, true, options.client !== undefined);
+    } catch (error) {
+      if (!options.client) await client.close();
+      throw error;
+    }
+  }
+
+  /** Returns the sandbox of that id. */
+  static async connect(id: string, options: Place = {}): Promise<Sandbox> {
+    const client = options.client ?? new Yurt(options);
+    const info = await client.call<Session>("GET", `${API}/sessions/${segment(id)}`, { signal: options.signal });
+    return new Sandbox(client, info, false, options.client !== undefined);
+  }
+
+  /** Lists the sandboxes that live, newest first. */
+  static async list(options: ListOptions = {}): Promise<Session[]> {
+    const { metadata = {}, template, agentId, ended, signal } = options;
+    const client = options.client ?? new Yurt(options);
+    const filter = Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`metadata[${name}]`, value]));
+    const found: Session[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const query = queryOf({ ...filter, template_id: template, agent_id: agentId, cursor });
+      const page = await client.call<SessionList>("GET", `${API}/sessions${query}`, { signal });
+      found.push(...(page.sessions ?? []).filter((session) => ended || !session.ended_at));
+      if (!(cursor = page.next_cursor)) return found;
+    }
+  }
+
+  async #start(body: object, signal: AbortSignal | undefined): Promise<Execution> {
+    signal?.throwIfAborted();
+    const headers = { accept: "text/event-stream" };
+    // The signal does not end this request: an execution that begins must be known, to be cancelled.
+    const starting = this.client.send("POST", this.#path + "/execute", { json: { ...body, stream: true }, headers }).then(async (response) => {
+      const id = response.headers.get("location")?.split("/").pop();
+      if (id) return new Execution(this.client, `${this.#path}/executions/${segment(id)}`, response, signal);
+      await response.body?.cancel();
+      throw new YurtError("the server did not name the execution", { code: "internal" });
+    });
+    return signal ? Promise.race([starting, aborted(signal, starting)]) : starting;
+  }
+
+  /** Starts code and returns its execution, an iterator of events. */
+  async streamCode(code?: string, options: CodeOptions = {}): Promise<Execution> {
+    const { language, context, files, entry, args, dependencies, signal } = options;
+    const body = given({ ...runBody(options), code, language, context, files: filesOf(files), entry, args, dependencies });
+    return this.#start({ ...body, handler: null }, signal); // code that only defines a handler is run as it is
+  }
+
+  /** Runs code and returns its result. Variables last from one run to the next, in the context of that name. */
+  async runCode(code?: string, options: CodeOptions & Callbacks = {}): Promise<Result> {
+    return (await this.streamCode(code, options)).result(options);
+  }
+
+  /** Starts a line for the shell, or a program with its arguments, and returns its execution. */
+  async streamCommand(command: string | string[], options: RunOptions = {}): Promise<Execution> {
+    return this.#start(given({ ...runBody(options), command }), options.signal);
+  }
+
+  /** Runs a line for the shell, or a program with its arguments, and returns its result. */
+  async runCommand(command: string | string[], options: RunOptions & Callbacks = {}): Promise<Result> {
+    return (await this.streamCommand(command, options)).result(options);
+  }
+
+  /** Calls a function of the code, as AWS Lambda does, with the event; the result's value is its return value. */
+  async invoke(code: string, event: unknown = null, options: InvokeOptions = {}): Promise<Result> {
+    const { handler = "handler", language, context, timeout, env, dependencies, signal } = options;
+    const body = given({ code, handler, language, context, timeout, env, dependencies });
+    return (await this.#start({ ...body, event }, signal)).result(options);
+  }
+
+  /** Returns an execution that was started before; iterating over it yields its events from the first. */
+  execution(id: string): Execution {
+    return new Execution(this.client, `${this.#path}/executions/${segment(id)}`);
+  }
+
+  /** Opens a terminal on the shell, or on a line for it. */
+  pty(command?: string, options: { cwd?: string; rows?: number; cols?: number } = {}): Promise<Terminal> {
+    const { cwd, rows = 24, cols = 80 } = options;
+    return Terminal.open(this.client, `${this.#path}/pty${queryOf({ command, cwd, rows, cols })}`);
+  }
+
+  /** Returns the last bytes of the output of executions, the newest last. */
+  async logs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): Promise<LogBody[]> {
+    return (await this.client.call<{ logs: LogBody[] | null }>("GET", `${this.#path}/logs${queryOf({ limit })}`, { signal })).logs ?? [];
+  }
+
+  /** Yields what logs returns, and then the output of executions as it comes, until the sandbox has ended. */
+  async *followLogs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): AsyncGenerator<LogBody, void, undefined> {
+    for await (const entry of this.client.events<LogBody>("GET", `${this.#path}/logs${queryOf({ limit, follow: true })}`, { signal })) {
+      if (entry.type === "ended") return;
+      yield entry;
+    }
+  }
+
+  metrics(options: CallOptions = {}): Promise<SandboxStats> {
+    return this.client.call("GET", this.#path + "/metrics", options);
+  }
+
+  async #change(method: string, verb: string, options: CallOptions, json?: object): Promise<Session> {
+    this.info = await this.client.call<Session>(method, this.#path + verb, { json, signal: options.signal });
+    return this.info;
+  }
+
+  refresh(options: CallOptions = {}): Promise<Session> {
+    return this.#change("GET", "", options);
+  }
+
+  /** Stops everything that runs in the sandbox, which keeps its memory. */
+  pause(options: CallOptions = {}): Promise<Session> {
+    return this.#change("POST", "/pause", options);
+  }
+
+  resume(options: CallOptions = {}): Promise<Session> {
+    return this.#change("POST", "/resume", options);
+  }
+
+  /** Gives the sandbox another lifetime, since its creation, and another idle timeout. */
+  async setTimeout(timeout?: Duration, options: CallOptions & { idleTimeout?: Duration } = {}): Promise<Session> {
+    return this.#change("POST", "/timeout", options, given({ timeout, idle_timeout: options.idleTimeout }));
+  }
+
+  /** Ends the sandbox, and the server that was started for it. A sandbox that has ended is an error of code session_ended. */
+  async kill(options: CallOptions = {}): Promise<Session> {
+    try {
+      return await this.#change("DELETE", "", options);
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** Leaves the sandbox, which goes on unless its server was started for it. */
+  async close(): Promise<void> {
+    if (!this.#shared) await this.client.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      if (this.#owned) await this.kill();
+    } catch (error) {
+      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error; // else it has ended already
+    } finally {
+      await this.close();
+    }
+  }
+}
+
+function runBody({ timeout, env, cwd, stdin, stdinOpen, outputLimit }: RunOptions): object {
+  return { timeout, env, cwd, stdin, stdin_open: stdinOpen, output_limit: outputLimit };
+}
+
+/** Rejects when the signal aborts before the execution has begun, which is cancelled once it has. */
+function aborted(signal: AbortSignal, starting: Promise<Execution>): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    const settled = (): void => signal.removeEventListener("abort", abort);
+    starting.then(settled, settled);
+  });
+}
+
+/** Returns a name that no other creation has: pages without TLS have no crypto.randomUUID. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,111 @@
+// Terminals of a sandbox.
+
+import type { Yurt } from "./client.js";
+import { UnavailableError, YurtError, problemError } from "./errors.js";
+import { platform, Refused, type Socket } from "./platform/platform.js";
+
+const unreadLimit = 1 << 20; // bytes that wait to be read, after which arrival pauses
+const unreadMost = 64 << 20; // where it cannot pause, after which the terminal is left
+
+interface Message {
+  type: string;
+  execution_id?: string;
+  exit_code?: number;
+  error?: { type: string; message: string };
+}
+
+/** A terminal. Read until undefined, which means that its program has ended: see exitCode. */
+export class Terminal implements AsyncIterable<Uint8Array> {
+  executionId = "";
+  exitCode: number | undefined;
+  #socket: Socket | undefined;
+  #queue: (Uint8Array | Message)[] = [];
+  #unread = 0;
+  #paused = false;
+  #closed = false;
+  #wake: () => void = () => undefined;
+
+  private constructor() {}
+
+  static async open(client: Yurt, path: string): Promise<Terminal> {
+    const url = "ws" + (client.url + path).slice("http".length);
+    const terminal = new Terminal();
+    try {
+      terminal.#socket = await platform().openSocket(url, (data) => terminal.#receive(data));
+    } catch (error) {
+      if (error instanceof Refused) throw problemError(error.status, error.body);
+      throw new UnavailableError(`no terminal could be opened at ${client.url}: ${String(error)}`, { code: "unavailable", cause: error });
+    }
+    const first = await terminal.#next();
+    terminal.executionId = first && !(first instanceof Uint8Array) ? (first.execution_id ?? "") : "";
+    return terminal;
+  }
+
+  #receive(data: string | Uint8Array | undefined): void {
+    if (data === undefined) {
+      this.#closed = true;
+    } else if (typeof data === "string") {
+      this.#queue.push(JSON.parse(data) as Message);
+    } else {
+      this.#queue.push(data);
+      this.#unread += data.length;
+    }
+    if (this.#unread > unreadLimit && this.#socket?.pause && !this.#paused) {
+      this.#paused = true;
+      this.#socket.pause();
+    }
+    if (this.#unread > unreadMost) this.#socket?.close();
+    this.#wake();
+  }
+
+  async #next(): Promise<Uint8Array | Message | undefined> {
+    while (this.#queue.length === 0) {
+      if (this.#closed) return undefined;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    const item = this.#queue.shift()!;
+    if (item instanceof Uint8Array) this.#unread -= item.length;
+    if (this.#paused && this.#unread <= unreadLimit) {
+      this.#paused = false;
+      this.#socket?.resume?.();
+    }
+    return item;
+  }
+
+  /** Returns what is to be shown next. */
+  async read(): Promise<Uint8Array | undefined> {
+    while (this.exitCode === undefined) {
+      const item = await this.#next();
+      if (item instanceof Uint8Array) return item;
+      if (item === undefined) {
+        throw new UnavailableError(`the terminal broke off; execution ${this.executionId} goes on`, { code: "unavailable" });
+      }
+      if (item.type === "exited") this.exitCode = item.exit_code ?? 0;
+      if (item.type === "failed") throw new YurtError(item.error?.message ?? "it failed", { code: item.error?.type ?? "internal" });
+    }
+    return undefined;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let shown; (shown = await this.read()) !== undefined; ) yield shown;
+  }
+
+  /** Types. */
+  write(data: string | Uint8Array): void {
+    this.#socket?.send(typeof data === "string" ? new TextEncoder().encode(data) : data);
+  }
+
+  resize(rows: number, cols: number): void {
+    this.#socket?.send(JSON.stringify({ type: "resize", rows, cols }));
+  }
+
+  /** Hangs up: its programs are told so. */
+  close(): void {
+    this.#socket?.close();
+    if (this.#paused) this.#socket?.resume?.(); // for the answer to the close
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}

@@ -1,0 +1,107 @@
+// Encoding of requests.
+
+import { InvalidArgumentError } from "./errors.js";
+
+export const API = "/api/v1";
+
+/** Files by path: text, or bytes. */
+export type FileMap = Record<string, string | Uint8Array>;
+
+const surrogate = /\p{Surrogate}/u; // with u it matches lone ones alone
+
+function text(value: unknown): string {
+  if (typeof value !== "string") {
+    throw new InvalidArgumentError(`it is ${shown(value)}; give a string`, { code: "invalid_argument", field: "path" });
+  }
+  if (surrogate.test(value)) {
+    throw new InvalidArgumentError(`${JSON.stringify(value)} holds a lone surrogate, which is no character; give text`, { code: "invalid_path", field: "path" });
+  }
+  return value;
+}
+
+function shown(value: unknown): string {
+  return value instanceof Object ? `of type ${value.constructor?.name ?? "object"}` : `${String(value)}, of type ${typeof value}`;
+}
+
+/** Escapes one segment of a path. */
+export function segment(value: unknown): string {
+  const plain = text(value);
+  if (plain === "" || plain === "." || plain === "..") { // the URL standard takes escaped dots for a step up as well
+    throw new InvalidArgumentError(`${JSON.stringify(plain)} is no name; give that of an object`, { code: "invalid_argument", field: "id" });
+  }
+  return encodeURIComponent(plain);
+}
+
+/** Escapes the path of a file as one segment, lest the URL standard steps up at dots before the server has judged them. */
+export function pathOf(value: unknown): string {
+  const plain = text(value);
+  return encodeURIComponent(plain === "." || plain === ".." ? plain + "/." : plain);
+}
+
+/** Returns the members that are given. */
+export function given<T extends object>(members: T): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+/** Writes the members that are given as a query, with its question mark. */
+export function queryOf(members: Record<string, string | number | boolean | undefined>): string {
+  const pairs = Object.entries(members).filter(([, value]) => value !== undefined);
+  return pairs.length === 0 ? "" : "?" + new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
+}
+
+/** Writes a request as JSON. A value that JSON has not is an error that names the member. */
+export function encode(body: object): string {
+  try {
+    return JSON.stringify(body, refuse);
+  } catch (error) {
+    for (const [name, value] of Object.entries(body)) {
+      try {
+        JSON.stringify({ value }, refuse);
+      } catch (reason) {
+        const why = reason instanceof Error ? reason.message : String(reason);
+        throw new InvalidArgumentError(`JSON cannot say it: ${why}; give text, finite numbers, arrays and plain objects`, { code: "invalid_argument", field: name });
+      }
+    }
+    throw error;
+  }
+}
+
+function refuse(_: string, value: unknown): unknown {
+  switch (typeof value) {
+    case "number":
+      if (!Number.isFinite(value)) throw new TypeError(`${value} is no number of JSON`);
+      break;
+    case "string":
+      if (surrogate.test(value)) throw new TypeError("a lone surrogate is no character");
+      break;
+    case "bigint":
+    case "function":
+    case "symbol":
+      throw new TypeError(`it is a ${typeof value}`);
+    case "object":
+      if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer || value instanceof Map || value instanceof Set) {
+        throw new TypeError(`it is of type ${value.constructor.name}`);
+      }
+  }
+  return value;
+}
+
+/** Writes text as it is and bytes in base64. */
+export function filesOf(files: FileMap | undefined): Record<string, string | { base64: string }> | undefined {
+  if (files === undefined) return undefined;
+  return Object.fromEntries(Object.entries(files).map(([path, data]) => [path, data instanceof Uint8Array ? { base64: toBase64(data) } : data]));
+}
+
+const piece = 0x6000; // bytes, a multiple of 3; String.fromCharCode takes each as an argument
+
+export function toBase64(data: Uint8Array): string {
+  const parts: string[] = [];
+  for (let from = 0; from < data.length; from += piece) {
+    parts.push(btoa(String.fromCharCode(...data.subarray(from, from + piece))));
+  }
+  return parts.join("");
+}
+
+export function fromBase64(data: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+}

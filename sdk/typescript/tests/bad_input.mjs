@@ -1,0 +1,125 @@
+// Bad input and clients that leave: each a clear error, with no process and no file left behind.
+
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { sdk } from "./sdk.mjs";
+
+const { InvalidArgumentError, NotFoundError, Sandbox, UnavailableError, Yurt, tools } = sdk;
+
+async function refused(Kind, field, call) {
+  let got;
+  try {
+    got = await call();
+  } catch (error) {
+    assert.ok(error instanceof Kind, `${error} was thrown; expected ${Kind.name}`);
+    assert.equal(error.field, field, `${error} names the field ${error.field}; expected ${field}`);
+    return;
+  }
+  assert.fail(`${got} was returned; expected ${Kind.name} of ${field}`);
+}
+
+const sleepers = async (box) => (await box.processes.list()).filter((process) => process.name === "sleep").length;
+
+async function wrongValues(box) {
+  const cyclic = {};
+  cyclic.self = cyclic;
+  await refused(InvalidArgumentError, "code", () => box.runCode(new Uint8Array(1)));
+  await refused(InvalidArgumentError, "code", () => box.runCode("\ud800"));
+  await refused(InvalidArgumentError, "code", () => box.runCode(1n));
+  await refused(InvalidArgumentError, "language", () => box.runCode("1", { language: 5 }));
+  await refused(InvalidArgumentError, "files", () => box.runCode("1", { files: { a: 5 } }));
+  await refused(InvalidArgumentError, "event", () => box.invoke("def handler(e, c): pass", cyclic, { language: "python" }));
+  await refused(InvalidArgumentError, "event", () => box.invoke("def handler(e, c): pass", { a: [NaN] }, { language: "python" }));
+  await refused(InvalidArgumentError, "command", () => box.runCommand(["sleep", 1]));
+  await refused(InvalidArgumentError, "timeout", () => box.setTimeout(NaN));
+  await refused(InvalidArgumentError, "path", () => box.files.read(5));
+  await refused(InvalidArgumentError, "path", () => box.files.write("a\nb", "x"));
+  await refused(InvalidArgumentError, "path", () => box.files.write("\ud800", "x"));
+  for (const path of ["..", "../x", "a/../../x"]) {
+    await assert.rejects(() => box.files.read(path), { code: "path_outside_workspace" });
+  }
+  await refused(InvalidArgumentError, "data", () => box.files.write("x", 5));
+  await refused(InvalidArgumentError, "source", () => box.files.upload(5, "x"));
+  await refused(InvalidArgumentError, "cwd", () => box.pty(undefined, { cwd: "/nope" }));
+  await refused(InvalidArgumentError, "name", () => tools.call(box, "nope", {}));
+  await refused(InvalidArgumentError, "id", () => Sandbox.connect(".."));
+  await refused(NotFoundError, undefined, () => box.contexts.restart("nope"));
+  await refused(NotFoundError, undefined, () => box.execution("exe_nope").result());
+  await refused(NotFoundError, undefined, () => Sandbox.connect("ses_nope"));
+  await refused(InvalidArgumentError, "url", () => Sandbox.create({ url: "ftp://x" }));
+  await refused(UnavailableError, undefined, () => Sandbox.create({ client: new Yurt({ url: "http://127.0.0.1:1", patience: 0.1 }) }));
+}
+
+async function leaving(box) {
+  const fail = () => {
+    throw new RangeError("of the callback");
+  };
+  await assert.rejects(() => box.runCommand("echo hello; sleep 60", { onStdout: fail }), RangeError);
+  assert.equal(await sleepers(box), 0, "a sleep runs on after the callback failed");
+  const execution = await box.streamCommand("sleep 60");
+  for await (const event of execution) {
+    assert.equal(event.type, "started");
+    break;
+  }
+  await sleep(200);
+  assert.equal(await sleepers(box), 1, "the execution ended when its loop was left");
+  await execution[Symbol.asyncDispose]();
+  assert.equal(await sleepers(box), 0, "a sleep runs on after the execution was disposed of");
+
+  const directory = await mkdtemp(join(tmpdir(), "download-"));
+  await refused(NotFoundError, "path", () => box.files.download("nope", join(directory, "file")));
+  await box.files.write("big", new Uint8Array(8 << 20));
+  const control = new AbortController();
+  const progress = () => control.abort(new RangeError("enough"));
+  await assert.rejects(() => box.files.download("big", join(directory, "file"), { signal: control.signal, onProgress: progress }), RangeError);
+  assert.deepEqual(await readdir(directory), [], "a failed download left a file");
+  await rm(directory, { recursive: true });
+}
+
+async function cancelled(box) {
+  const reason = new RangeError("enough");
+  for (const wait of [0, 300]) {
+    const control = new AbortController();
+    const running = box.runCommand("sleep 60", { signal: control.signal });
+    setTimeout(() => control.abort(reason), wait);
+    await assert.rejects(running, reason);
+  }
+  for (let round = 0; (await sleepers(box)) > 0; round++) { // the first was cancelled before the server named it
+    assert.ok(round < 50, "a sleep runs on after its command was aborted");
+    await sleep(100);
+  }
+  await assert.rejects(box.runCommand("touch made", { signal: AbortSignal.abort(reason) }), reason);
+  await refused(NotFoundError, "path", () => box.files.stat("made"));
+  const results = await Promise.all(Array.from({ length: 20 }, (_, i) => box.runCommand(`echo ${i}`)));
+  assert.deepEqual(results.map((result) => result.stdout), results.map((_, i) => `${i}\n`));
+  const ended = AbortSignal.timeout(300);
+  await assert.rejects(async () => {
+    for await (const _ of box.files.watch("", { signal: ended }));
+  }, ended.reason);
+}
+
+/** A terminal whose output is not read holds little of it, and goes on when it is. */
+async function unread(box) {
+  const terminal = await box.pty("head -c 40000000 /dev/zero; echo; echo end");
+  await sleep(1500);
+  const before = process.memoryUsage().rss;
+  let size = 0;
+  let last = "";
+  for await (const shown of terminal) {
+    size += shown.length;
+    last = Buffer.from(shown).toString();
+  }
+  terminal.close();
+  assert.ok(size >= 40_000_000, `${size} bytes were shown; expected 40 million`);
+  assert.ok(last.endsWith("end\r\n"), `the last shown is ${JSON.stringify(last.slice(-10))}`);
+  assert.ok(before < 250 << 20, `${before >> 20} MiB were held while the terminal was not read`);
+}
+
+const box = await Sandbox.create();
+for (const part of [wrongValues, leaving, cancelled, unread]) await part(box);
+await box.kill();
+assert.deepEqual(await Sandbox.list(), []);
+console.log("all refused");
