@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// tick is how often the pools are looked at when nothing happens.
+	// tick is the pause between two looks at the pools without a change.
 	tick = time.Second
 	// jitter is the part of a pause by which it may be longer.
 	jitter = 10
 )
 
-// Supply is what pools are made of. Its methods may be called concurrently.
+// Supply provides the slots of pools. Its methods may be called concurrently.
 type Supply interface {
-	// Stock says what there is, by digest of the template.
+	// Stock returns the present sandboxes by digest of the template.
 	Stock(ctx context.Context) (map[string]Stock, error)
 	// Open opens one slot of the template, and returns once its sandbox can be claimed.
 	Open(ctx context.Context, template yurt.Template) error
@@ -35,20 +35,19 @@ type Supply interface {
 // Templates lists all templates, with the sizes that their pools are to have now.
 type Templates func(context.Context) ([]yurt.Template, error)
 
-// Config is what a [Manager] is made of. Supply is needed.
+// Config configures a [Manager]. Supply is needed.
 type Config struct {
 	Supply Supply
-	// Leads says whether this manager opens and closes slots now; one that does not only
-	// looks, and so knows what is needed when it comes to lead. nil: always.
+	// Leads reports whether this manager opens and closes slots now. A manager that does not only observes, and so knows the demand
+	// when it comes to lead. nil: always.
 	Leads func() bool
-	// Hold says that nothing is to be opened now: what it takes is needed for those who wait
-	// for a sandbox that is no pool's. nil: never.
+	// Hold reports that no slots are to be opened now, because sessions wait for cold starts that need the same room. nil: never.
 	Hold func() bool
 	// Opens is how many slots are opened at once. 0: one.
 	Opens int
 	// Pause is how long a claim is left alone before the pool is looked at.
 	Pause  time.Duration
-	Logger *slog.Logger // nil: nothing is logged
+	Logger *slog.Logger // nil: no log
 }
 
 // Manager keeps pools at their sizes while it runs. Its methods may be called concurrently.
@@ -74,7 +73,7 @@ type opened struct {
 	err      error
 }
 
-// New returns a manager. It does nothing until [Manager.Run].
+// New returns a manager, which is idle until [Manager.Run].
 func New(config Config) *Manager {
 	if config.Leads == nil {
 		config.Leads = func() bool { return true }
@@ -92,8 +91,8 @@ func New(config Config) *Manager {
 	}
 }
 
-// Run keeps the pools at their sizes until ctx is done. It returns when nothing that it
-// began is under way, and leaves the slots as they are.
+// Run keeps the pools at their sizes until ctx is done. It returns when the openings and closings that it began have ended, and
+// leaves the slots as they are.
 func (m *Manager) Run(ctx context.Context, templates Templates) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -133,7 +132,7 @@ func (m *Manager) sleep(ctx context.Context, changed <-chan struct{}, d time.Dur
 	return false
 }
 
-// turn looks at the pools, and begins what has to be done.
+// turn looks at the pools and begins the changes that are due.
 func (m *Manager) turn(ctx context.Context, templates Templates, tasks *sync.WaitGroup) error {
 	list, err := templates(ctx)
 	if err != nil {
@@ -152,8 +151,7 @@ func (m *Manager) turn(ctx context.Context, templates Templates, tasks *sync.Wai
 	return nil
 }
 
-// look takes in what there is, and plans if this manager leads. What has opened is told to
-// the planner first, since the stock shows it.
+// look reads the stock, and plans if this manager leads. It tells the planner of opened slots first, since the stock shows them.
 func (m *Manager) look(ctx context.Context, templates []yurt.Template) (Plan, error) {
 	m.looking.Lock()
 	defer m.looking.Unlock()
@@ -171,7 +169,7 @@ func (m *Manager) look(ctx context.Context, templates []yurt.Template) (Plan, er
 	}
 	plan := m.planner.Look(m.now(), templates, stock)
 	if m.closing {
-		plan.Close = nil // the stock may not show yet what is being closed
+		plan.Close = nil // the stock may still show slots that are being closed
 	}
 	m.closing = m.closing || len(plan.Close) > 0
 	return plan, nil
@@ -217,8 +215,8 @@ func (m *Manager) close(ctx context.Context, closing []Closing) {
 	m.closing = false
 }
 
-// GaveWay says that idle slots of the template with the digest were closed for somebody who
-// waits, and are not to be opened again at once.
+// GaveWay notes that idle slots of the template with the digest were closed for a session that waits, and are not to be opened
+// again at once.
 func (m *Manager) GaveWay(digest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

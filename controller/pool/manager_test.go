@@ -157,7 +157,7 @@ func TestManager(t *testing.T) {
 	})
 }
 
-// TestManagerHolds: nothing is opened while it is told to hold, and all that is missing after.
+// TestManagerHolds: no slot is opened while Hold says so, and all missing ones after.
 func TestManagerHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots()

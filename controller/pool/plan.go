@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// A slot takes as long to be there as it opens, and until a pool is looked at: never
-	// less than minLead, which is also what is thought before one has opened.
+	// minLead is the least time that opening a slot is taken to need, and the estimate before the first slot has opened: a pool
+	// is looked at no more often.
 	minLead = 100 * time.Millisecond
 	maxLead = 5 * time.Second
 	// After a failure a pool opens one slot at a time until one succeeds, after a pause
@@ -21,7 +21,7 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// Stock is what there is of a template's sandboxes.
+// Stock counts the sandboxes of one template.
 type Stock struct {
 	Ready int // slots whose sandbox can be claimed
 	Busy  int // slots that are claimed or make the sandbox that follows, and come back
@@ -29,7 +29,7 @@ type Stock struct {
 	// than a further slot would be there.
 	Making int
 	Other  int // slots that are neither yet; not those whose Open has not returned
-	// What was claimed so far, at all nodes. It may begin again at 0, when a node does.
+	// Claims so far, at all nodes. It may begin again at 0, when a node does.
 	Hits, Misses int64
 	// Owed counts, so far, the claims that Busy does not show; see [Need].
 	Owed int64
@@ -44,7 +44,7 @@ type Closing struct {
 	Slots  int
 }
 
-// Plan is what to do now.
+// Plan lists the changes to make now.
 type Plan struct {
 	Open  []yurt.Template // one slot each; a template may be there several times
 	Close []Closing
@@ -82,8 +82,8 @@ type pool struct {
 	failure   string
 }
 
-// Look takes in what there is of each digest, and plans. Templates are all that there are:
-// pools of one that is not in the list any more, or not with that digest, are closed.
+// Look takes in the stock of each digest, and plans. Templates is the whole list: it closes pools of a template that has left the
+// list, or has another digest.
 func (p *Planner) Look(at time.Time, templates []yurt.Template, stock map[string]Stock) Plan {
 	p.Observe(at, templates, stock)
 	listed := make(map[string]bool, len(templates))
@@ -94,7 +94,7 @@ func (p *Planner) Look(at time.Time, templates []yurt.Template, stock map[string
 	return Plan{Open: p.open(at), Close: p.surplus(stock)}
 }
 
-// Observe takes in what the pools of some templates are needed for. Times must not go back.
+// Observe takes in the demand on the pools of some templates. Times must not go back.
 func (p *Planner) Observe(at time.Time, templates []yurt.Template, stock map[string]Stock) {
 	for _, template := range templates {
 		if template.WarmPool.Max == 0 {
@@ -113,7 +113,7 @@ func (o *pool) observe(at time.Time, template yurt.Template, stock map[string]St
 	digest := template.Digest()
 	now := stock[digest]
 	o.template = template
-	if o.digest != digest { // it is new, or the template has changed: what there is counts as needed
+	if o.digest != digest { // a new template, or new content: the present slots count as needed
 		o.digest, o.stock, o.notBefore, o.opening = digest, now, time.Time{}, 0
 		o.policy.Adopt(at, template.WarmPool, now.Ready+now.Busy)
 	}
@@ -171,9 +171,9 @@ func (o *pool) missing() int { return o.size - o.stock.slots() - o.opening }
 // lack is which part of its size a pool has not got.
 func (o *pool) lack() float64 { return float64(o.missing()) / float64(max(o.size, 1)) }
 
-// surplus plans what to close: of each pool what is beyond its size, and all of those that
-// are none any more. Only idle slots are closed, so no more than are ready. What is Other
-// does not count: it may be ready already, and be counted twice for a moment.
+// surplus plans which slots to close: those beyond a pool's size, and all of pools that no longer exist. Only idle slots are
+// closed, so at most as many as are ready. Other slots do not count: one may be ready already, and be counted twice for a
+// moment.
 func (p *Planner) surplus(stock map[string]Stock) []Closing {
 	keep := make(map[string]int, len(p.pools))
 	for _, one := range p.pools {
@@ -208,8 +208,8 @@ func (p *Planner) Opened(at time.Time, template yurt.Template, took time.Duratio
 	one.failure, one.backoff, one.notBefore = "", 0, time.Time{}
 }
 
-// GaveWay says that an idle slot of the template with the digest was closed to make room
-// for somebody who waits: it is not opened again at once.
+// GaveWay notes that an idle slot of the template with the digest was closed to make room for a session that waits. It is not
+// opened again at once.
 func (p *Planner) GaveWay(at time.Time, digest string) {
 	for _, one := range p.pools {
 		if one.digest == digest {

@@ -20,7 +20,7 @@ func newPlanner(opens int) *pool.Planner {
 	return pool.NewPlanner(opens, rand.New(rand.NewPCG(3, 4)))
 }
 
-// world is slots that do what a plan says, at random times and not always.
+// world carries plans out at random times, and not always.
 type world struct {
 	at        time.Time
 	planner   *pool.Planner
@@ -75,8 +75,8 @@ func (w *world) claim(digest string) {
 	})
 }
 
-// TestPlans: whatever happens, it keeps its bounds and closes only what is idle; and when
-// nobody comes for long, each pool is at its least, with nothing to do.
+// TestPlans: a planner keeps its bounds and closes only idle slots, in any world; and after a long time without sessions each
+// pool is at its least, with no changes to make.
 func TestPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		opens := rapid.IntRange(1, 8).Draw(t, "opens")
@@ -136,7 +136,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// TestBurst: what a burst takes away is opened again at once, so many at a time.
+// TestBurst: the slots that a burst takes are opened again at once, a few at a time.
 func TestBurst(t *testing.T) {
 	one := template("a", 0, 100)
 	digest := one.Digest()
@@ -165,8 +165,7 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestSlowOpening: claims that find nothing while slots open slowly are all needs, also when
-// they come one after the other.
+// TestSlowOpening: claims that find no sandbox while slots open slowly all count as demand, also one after the other.
 func TestSlowOpening(t *testing.T) {
 	one := template("a", 0, 100)
 	planner, at := newPlanner(1), epoch
@@ -181,8 +180,7 @@ func TestSlowOpening(t *testing.T) {
 	}
 }
 
-// TestSlowRefills: where sandboxes take long to be made again, what is being made is not
-// opened a second time, however many come meanwhile.
+// TestSlowRefills: where a slot takes long to make its next sandbox, no second slot is opened in its place.
 func TestSlowRefills(t *testing.T) {
 	planner, one, at := newPlanner(8), template("one", 10, 20), time.Unix(1000, 0)
 	stock := map[string]pool.Stock{one.Digest(): {Ready: 10, Busy: 4}}
@@ -244,8 +242,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestChangedTemplate: a template with other content has its pool replaced at the size that
-// it had, and one that is gone has none.
+// TestChangedTemplate: the pool of a template with new content is replaced at the same size, and the pool of a removed template
+// ends.
 func TestChangedTemplate(t *testing.T) {
 	before := template("a", 1, 20)
 	after := before
@@ -267,7 +265,7 @@ func TestChangedTemplate(t *testing.T) {
 	}
 }
 
-// TestGivesWay: a slot that was closed for somebody who waited is left closed for a while.
+// TestGivesWay: a slot that was closed for a waiting session stays closed for a while.
 func TestGivesWay(t *testing.T) {
 	one := template("a", 5, 5)
 	planner, stock := newPlanner(5), map[string]pool.Stock{one.Digest(): {Ready: 5}}

@@ -17,44 +17,40 @@ const (
 	buckets = 32
 )
 
-// Need is what a pool was needed for at one moment.
+// Need is the demand on a pool at one moment.
 type Need struct {
 	// Busy is how many slots are claimed, or are making the sandbox that follows.
 	Busy int
-	// Making is how many of these make the sandbox that follows: nothing has to be opened for
-	// what they will serve.
+	// Making is how many of these are making their next sandbox: their future claims need no new slot.
 	Making int
-	// Away is how many of those that the pool should have cannot be claimed, for whatever
-	// reason.
+	// Away is how many of the pool's own slots cannot be claimed, for any reason.
 	Away int
-	// Owed is how many claims came since the last observation that the busy ones do not
-	// show: those that found nothing, and those whose slot does not come back by itself.
+	// Owed is how many claims since the last observation the busy ones do not show: claims that found no sandbox, and claims whose
+	// slot does not come back by itself.
 	Owed int
-	// Claims is how many claims came since the last observation, and Misses how many of
-	// them found nothing: the pool lacked so many, whatever it had.
+	// Claims is how many claims came since the last observation, and Misses how many of them found no sandbox: the pool lacked
+	// so many.
 	Claims, Misses int
 	// Lead is how long it takes to open a slot.
 	Lead time.Duration
 }
 
-// Policy says how many slots a pool should have. It keeps what was needed at once in the
-// last idle timeout, so that each slot is closed when that has passed since it was last of
-// use. An idle timeout hence says what a cold start is worth: so many seconds of an idle
-// sandbox. That is the ski-rental rule, which costs at most twice what the best choice for
-// each slot would have cost in hindsight, whatever the load. Beside it, it keeps as many
-// ready as the rate of claims says will come while one more opens, plus a slack, which is
-// how it stays ahead of a load that grows. The zero value is ready for use.
+// Policy computes how many slots a pool should have: the most that were needed at once in the last idle timeout, so that each
+// slot is closed that long after it was last of use. The idle timeout therefore states the price of a cold start in seconds of
+// an idle sandbox. This is the ski-rental rule, which costs at most twice the best choice for each slot in hindsight, under any
+// load. In addition the pool keeps as many ready as will be claimed while one more opens, by the rate of claims, and a slack, so
+// that it stays ahead of a load that grows. The zero value is ready for use.
 type Policy struct {
 	used, busy peaks
 	owed       recent
 	rate       float64 // claims a second
 	now        int     // busy ones when last observed
-	claimed    int     // those of them that make nothing
+	claimed    int     // those of them that make no next sandbox
 	lead       time.Duration
 	at         time.Time // of the last observation
 }
 
-// Observe takes in what a pool is needed for. Times must not go back.
+// Observe takes in the demand on a pool. Times must not go back.
 func (p *Policy) Observe(at time.Time, pool yurt.WarmPool, need Need) {
 	if !p.at.IsZero() {
 		p.rate *= math.Exp(-at.Sub(p.at).Seconds() / rateMemory.Seconds())
@@ -71,7 +67,7 @@ func (p *Policy) Observe(at time.Time, pool yurt.WarmPool, need Need) {
 	p.busy.add(at, idle, p.claimed)
 }
 
-// Adopt takes a number of slots that there are for what was needed until now.
+// Adopt takes the present number of slots for the demand until now.
 func (p *Policy) Adopt(at time.Time, pool yurt.WarmPool, slots int) {
 	p.used.add(at, pool.IdleTimeout.Std(), slots)
 }
@@ -143,7 +139,7 @@ func (w *peaks) max(at time.Time, window time.Duration) int {
 	return greatest
 }
 
-// recent counts what came within a span of time.
+// recent counts events within a span of time.
 type recent struct {
 	events []event
 	sum    int

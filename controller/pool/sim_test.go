@@ -18,7 +18,7 @@ const (
 	simOpen   = 80 * time.Millisecond // to open a slot
 	simRefill = 70 * time.Millisecond // from the end of a session to the next sandbox in its slot
 	simOpens  = 8                     // at once
-	simIdle   = 5 * time.Minute       // idle timeout; what a cold start is worth in idle sandbox time
+	simIdle   = 5 * time.Minute       // idle timeout: the price of a cold start in idle sandbox time
 )
 
 // A load is when sessions begin, and how long they live.
@@ -30,7 +30,7 @@ type load struct {
 
 type session struct{ at, length time.Duration }
 
-// outcome is what serving a load came to.
+// outcome is the result of serving a load.
 type outcome struct {
 	cold, opened, peak int
 	idle               time.Duration // of sandboxes, together
@@ -39,8 +39,8 @@ type outcome struct {
 // cost is in idle sandbox time.
 func (o outcome) cost() time.Duration { return o.idle + time.Duration(o.cold)*simIdle }
 
-// simulation serves a load from one pool. Everything happens at an instant of its own
-// clock, in an order that depends on nothing else.
+// simulation serves a load from one pool. Everything happens at an instant of its own clock, in an order that depends on the
+// load alone.
 type simulation struct {
 	outcome
 	now               time.Duration
@@ -67,7 +67,7 @@ func (s *simulation) after(d time.Duration, do func()) {
 	s.due = slices.Insert(s.due, i, due{at, do})
 }
 
-// advance lets time pass until at, and what is due meanwhile happen.
+// advance lets time pass until at, and the events that are due happen.
 func (s *simulation) advance(at time.Duration) {
 	for len(s.due) > 0 && s.due[0].at <= at {
 		next := s.due[0]
@@ -120,14 +120,14 @@ func (s *simulation) look() {
 	}
 }
 
-// serve returns what a load comes to: sized by the policy, or with a size that is fixed.
+// serve returns the outcome of a load: sized by the policy, or with a fixed size.
 func serve(l load, fixed int) outcome {
 	s := &simulation{template: yurt.Template{Name: "t", WarmPool: yurt.WarmPool{Max: yurt.MaxPool, IdleTimeout: yurt.Duration(simIdle)}}}
 	if fixed < 0 {
 		s.planner = pool.NewPlanner(simOpens, rand.New(rand.NewPCG(1, 2)))
 	}
 	s.ready = max(0, fixed)
-	tick := l.horizon // for a fixed size there is nothing to look at
+	tick := l.horizon // a fixed size needs no looks
 	if s.planner != nil {
 		tick = time.Second
 	}
@@ -146,7 +146,7 @@ func serve(l load, fixed int) outcome {
 	return s.outcome
 }
 
-// bestFixed returns the fixed size that would have cost least, as nobody knows beforehand.
+// bestFixed returns the fixed size that would have cost least in hindsight.
 func bestFixed(l load) (size int, best outcome) {
 	for n := 0; n <= yurt.MaxPool; n++ {
 		if o := serve(l, n); n == 0 || o.cost() < best.cost() {
@@ -217,9 +217,8 @@ func loads() []load {
 	}
 }
 
-// TestRegret holds the policy to its promise on loads of all kinds: against the fixed size
-// that would have been best, it costs at most twice as much, and a cold start for each slot
-// that was ever needed, since it begins with none and knows nothing.
+// TestRegret holds the policy to its promise on loads of all kinds: it costs at most twice as much as the best fixed size in
+// hindsight, and a cold start for each slot that was ever needed, since it begins with an empty pool.
 func TestRegret(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n| load | sessions | cold | idle, mean | opened | best fixed | cold | idle | cost against it |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")

@@ -1,8 +1,8 @@
-// Package headroom keeps room on a disk for what has to be written when that is full, such as that something has
-// ended: a file that holds blocks, is given up for one write, and is taken again. It also says whether a disk is
-// full, so that new work is refused before it is half done.
+// Package headroom keeps room on a disk for the writes that end a sandbox, a run or a session when the disk is full: a file
+// that holds blocks, gives them up for one write, and takes them again. It also says whether a disk is full, so that
+// new work is refused before it is half done.
 //
-// A [Room] is safe for concurrent use. It needs no goroutine: whoever asks finds the disk as it is then.
+// A [Room] is safe for concurrent use. It needs no goroutine: each call looks at the disk at that moment.
 package headroom
 
 import (
@@ -15,25 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Least is how many bytes must be free on a disk for new work to begin on it. What one request makes the server write
-// at once is smaller: records of some KiB, and 64 KiB of a log.
+// Least is how many bytes must be free on a disk for new work to begin on it. One request makes the server write less at
+// once: records of some KiB, and 64 KiB of a log.
 const Least = 1 << 20
 
 // ErrFull says that a disk has no room.
 var ErrFull = errors.New("no room is left on the disk")
 
-// Room is what is kept on the disk of one directory.
+// Room is the room that is kept on the disk of one directory.
 type Room struct {
 	path string
 	size int64
 
 	mu   sync.Mutex
-	file *os.File // nil before Take, after Give, and where none can be made
+	file *os.File // nil before Take, after Give, and where the file cannot be made
 	held int64    // bytes that the file has
 }
 
-// New returns the room of a file at the path, which may be there from an earlier process. It holds nothing before
-// the first [Room.Check] or [Room.Take].
+// New returns the room of a file at the path, which may exist from an earlier process. The room is empty before the first
+// [Room.Check] or [Room.Take].
 func New(path string, size int64) *Room { return &Room{path: path, size: size} }
 
 // IsFull reports whether an error says that a disk, or the caller's quota of it, has no room.
@@ -41,8 +41,7 @@ func IsFull(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
-// Check takes what is missing of the room, which comes before new work, and returns [ErrFull] where the disk that it
-// is on has no room for more.
+// Check fills the room up before new work begins, and returns [ErrFull] where its disk has no space for more.
 func (r *Room) Check() error {
 	r.Take()
 	return Check(filepath.Dir(r.path))
@@ -56,7 +55,7 @@ func Check(dir string) error {
 	}
 	free := info.Bavail
 	if os.Geteuid() == 0 {
-		free = info.Bfree // with what file systems reserve for root
+		free = info.Bfree // with the blocks that file systems reserve for root
 	}
 	if int64(free)*info.Bsize < Least || info.Files > 0 && info.Ffree == 0 { //nolint:gosec // far below the largest
 		return ErrFull
@@ -64,7 +63,7 @@ func Check(dir string) error {
 	return nil
 }
 
-// Take takes what is missing of the room, as far as there is any.
+// Take fills the room up as far as the disk allows.
 func (r *Room) Take() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +94,8 @@ func (r *Room) take() {
 // smallest is the least that is taken at once, in bytes.
 const smallest = 4 << 10
 
-// Give gives the room up, for what is about to be written. It is for the start of a process, too, which may find the
-// disk full, with the room of an earlier one.
+// Give gives the room up for the write that follows. A process also calls it at its start, when it may find the disk full and the
+// room of an earlier process.
 func (r *Room) Give() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +104,7 @@ func (r *Room) Give() {
 
 func (r *Room) give() {
 	if r.file == nil {
-		_ = os.Truncate(r.path, 0) // that there is none is as well
+		_ = os.Truncate(r.path, 0) // a missing file is as good
 		return
 	}
 	if r.file.Truncate(0) == nil {
@@ -113,7 +112,7 @@ func (r *Room) give() {
 	}
 }
 
-// Spend has do write, on the room if there is none beside it. It is for what ends something, and so makes room.
+// Spend calls write, with the room given up if the disk has no other. It is for writes that end something, and so free space.
 func (r *Room) Spend(do func() error) error {
 	err := do()
 	if !IsFull(err) {
@@ -122,7 +121,7 @@ func (r *Room) Spend(do func() error) error {
 	return r.Use(do)
 }
 
-// Use has do write on the room, and takes again what that leaves.
+// Use calls write with the room given up, and fills the room up again from the rest.
 func (r *Room) Use(do func() error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,7 +137,7 @@ func (r *Room) Held() int64 {
 	return r.held
 }
 
-// Close closes the file and leaves it, with what it holds, for the next process.
+// Close closes the file and leaves it, with its blocks, for the next process.
 func (r *Room) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/yurtrun/yurt/test/smalldisk"
 )
 
-// TestRoomOnAFullDisk: what is kept can be written once the disk is full, is taken again from what is left, and is
-// whole again as soon as there is room.
+// TestRoomOnAFullDisk: the reserved bytes can be written once the disk is full; the room then fills up from the rest, and is
+// whole as soon as there is space.
 func TestRoomOnAFullDisk(t *testing.T) {
 	disk := smalldisk.InMemory(t, 4<<20, "")
 	dir := disk.Dir

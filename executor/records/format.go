@@ -11,16 +11,15 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Format is the version of how the directories of an executor are laid out: which records
-// there are, and where. Whoever does not know where to look for sandboxes would take them for
-// strays and end them, so an executor begins with its own format and older ones alone.
-// Directories that say none are from before there was one, and laid out as in the first.
+// Format is the version of the layout of an executor's directories: which records exist, and where. An executor that does not know
+// where to look for sandboxes would end them as strays, so it begins with its own format and older ones alone. Directories
+// without a format are from before it existed and have the first layout.
 const Format = 1
 
 // FormatFile is the name of the file, in each directory of an executor, that says the format.
 const FormatFile = "format.json"
 
-// format is what it says.
+// format is the content of the file.
 type format struct {
 	Format int    `json:"format"`
 	Yurt   string `json:"yurt"` // the version of the program that wrote it
@@ -49,8 +48,8 @@ func content(program string) string {
 	return string(data)
 }
 
-// WriteFormat gives the directory the format of this program, of that version, unless it has
-// it. It is on the disk when this returns: what a power failure leaves of it would be refused.
+// WriteFormat gives the directory the format of this version of the program, unless it has it. The file is on the disk when this
+// returns: the remains of a write that a power failure cut would be refused.
 func WriteFormat(dir, program string) error {
 	if there, err := readFormat(dir); err == nil && there.Format == Format {
 		return nil
@@ -61,7 +60,7 @@ func WriteFormat(dir, program string) error {
 	return nil
 }
 
-// readFormat returns that of the directory, the zero value where it says none.
+// readFormat returns the format of the directory, or the zero value where it has none.
 func readFormat(dir string) (format, error) {
 	var f format
 	data, err := os.ReadFile(filepath.Join(dir, FormatFile))

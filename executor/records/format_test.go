@@ -14,8 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/records"
 )
 
-// TestFormat: a program begins with directories of its own format and of older ones, and
-// what it does not understand it takes for none of those.
+// TestFormat: a program begins with directories of its own format and of older ones, and refuses a format that it cannot read.
 func TestFormat(t *testing.T) {
 	for text, says := range map[string][]string{
 		"":                           {"0 bytes", "unexpected end"},
@@ -49,7 +48,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// TestFormatIsWrittenOnce: who was first with it stays named, and nothing is beside it.
+// TestFormatIsWrittenOnce: the first program to write it stays named, and no other file lies beside it.
 func TestFormatIsWrittenOnce(t *testing.T) {
 	dir := t.TempDir()
 	for _, program := range []string{"v1", "v1.1"} {

@@ -1,7 +1,6 @@
-// Package records keeps on the disk what an executor must remember: small files of JSON, each
-// of which is written whole or not at all. The next executor on the state directory reads
-// them, which may be another build: each says in which version it was written, and what a
-// newer one wrote is refused and not touched. What is in a record, who writes it knows.
+// Package records keeps an executor's records on the disk: small JSON files, each of which is written whole or not at all. The
+// next executor on the state directory reads them, perhaps another build: each record names its version, and a record of a newer
+// version is refused and not touched. The packages that write records own their content.
 package records
 
 import (
@@ -11,13 +10,11 @@ import (
 	"os"
 )
 
-// Version is the version of what is written. An executor reads its own and older ones,
-// and refuses to begin where one is newer. Since version 2 there are slots, and executions
-// without an end.
+// Version is the version of the records. An executor reads its own and older ones, and refuses to begin where one is newer. Since
+// version 2 slots exist, and executions without an end.
 const Version = 2
 
-// ErrNewer says that a newer version wrote a record, which may mean what this one does
-// not know.
+// ErrNewer says that a newer version wrote a record. Its content may have a meaning that this version does not know.
 var ErrNewer = errors.New("it was made by a newer version of Yurt")
 
 // Write replaces the file at path; readers see the old record or the new one.
@@ -64,7 +61,7 @@ func Read(path string, record any) error {
 	return nil
 }
 
-// CheckVersion refuses a record that a newer version wrote, whatever else is in it.
+// CheckVersion refuses a record that a newer version wrote, independent of its other content.
 func CheckVersion(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

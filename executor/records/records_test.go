@@ -32,7 +32,7 @@ func TestRecordThatIsTorn(t *testing.T) {
 			t.Errorf("cut at %d it was believed", cut)
 		}
 	}
-	// A write that fails leaves what was there.
+	// A write that fails leaves the old content.
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +48,7 @@ func TestRecordThatIsTorn(t *testing.T) {
 	}
 }
 
-// TestRecordOfANewerVersion: that there is one is told from what cannot be read, whatever
-// else is in it.
+// TestRecordOfANewerVersion: a newer version is told apart from damage, independent of the other content.
 func TestRecordOfANewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record")
 	for text, newer := range map[string]bool{`{"version":2}`: false, `{"version":1,"text":"x"}`: false, `{"version":3,"text":{}}`: true} {

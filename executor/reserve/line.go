@@ -2,21 +2,19 @@ package reserve
 
 import "slices"
 
-// Seeker is a place in the line of those who wait for an item.
+// Seeker is a caller's place in the queue for items of one digest.
 type Seeker[T Item] struct {
 	digest string
 	fits   func(T) bool
 	given  chan T // holds the one that it was given, which is its own alone; closed when it was turned away
 }
 
-// Given returns a channel that receives what the seeker is given, the zero value when that is
-// nothing as it was turned away.
+// Given returns a channel that receives the seeker's item, or the zero value when the seeker is turned away.
 func (in *Seeker[T]) Given() <-chan T { return in.given }
 
-// Seek takes out the oldest of the digest that fits, as [Reserve.Take] does. If there is
-// none, and coming says that there will be one more than others wait for, the caller is in line
-// for the next ones, until it is given one, is turned away or leaves. coming, which is called
-// with what is in the reserve as it is, must not use the reserve.
+// Seek takes out the oldest item of the digest that fits, as [Reserve.Take] does. If no item fits, and coming says that more items
+// will come than others wait for, the caller joins the queue until it is given an item, is turned away or leaves. coming is called
+// with the present items of the reserve and must not use the reserve.
 func (r *Reserve[T]) Seek(digest string, fits func(T) bool, coming func() bool) (T, *Seeker[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +30,7 @@ func (r *Reserve[T]) Seek(digest string, fits func(T) bool, coming func() bool) 
 	return none, in
 }
 
-// Leave takes a seeker out of the line. What it was given all the same is returned.
+// Leave takes a seeker out of the queue. It returns an item that the seeker was given at the last moment.
 func (r *Reserve[T]) Leave(in *Seeker[T]) (item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,21 +41,21 @@ func (r *Reserve[T]) Leave(in *Seeker[T]) (item T) {
 	return <-in.given
 }
 
-// TurnAway is called when one fewer of the digest will come than was said. Who came last goes
-// without, as the next one that comes is given to who came first.
+// TurnAway is called when one item fewer of the digest will come than was announced. The last seeker in the queue leaves without an
+// item, since the next one goes to the first.
 func (r *Reserve[T]) TurnAway(digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := len(r.line[digest]) - 1
 	if last < 0 {
-		return // who waited for it has left
+		return // the seekers have left
 	}
 	in := r.line[digest][last]
 	r.letGo(digest, last)
 	close(in.given)
 }
 
-// give gives what nobody has to who has waited longest for one like it. The lock is held.
+// give hands an idle item to the seeker that has waited longest for its digest. The lock is held.
 func (r *Reserve[T]) give(item T) bool {
 	digest := item.Digest()
 	i := slices.IndexFunc(r.line[digest], func(in *Seeker[T]) bool { return in.fits(item) })

@@ -1,7 +1,6 @@
-// Package reserve keeps what is ready and nobody's yet, such as sandboxes, by the digest of
-// what it was made of. What is put in is handed out once, the oldest first, and never after it
-// is gone; who finds nothing can stand in line for what comes next. It holds nothing but
-// references: what is in it, the executor makes, watches and records.
+// Package reserve keeps idle items, such as warm sandboxes, by the digest of their template. It hands each item out once, the
+// oldest first, and never after the item is dropped. A caller that finds no item can queue for the next one. The package holds
+// references only: the executor makes, watches and records the items.
 package reserve
 
 import (
@@ -10,21 +9,20 @@ import (
 	"sync"
 )
 
-// Item is what can be held ready.
+// Item is a thing that can be held ready.
 type Item interface {
 	comparable
 
-	Digest() string // of what it was made of
+	Digest() string // of its template
 	IsGone() bool   // for good
 	SetTaken(bool)  // it is somebody's, or nobody's again
 }
 
-// Reserve holds what is ready, in the order in which it came. Its methods may be called
-// concurrently.
+// Reserve holds idle items in the order in which they came. Its methods may be called concurrently.
 type Reserve[T Item] struct {
 	mu   sync.Mutex
-	of   map[string][]T          // by digest; none is empty
-	line map[string][]*Seeker[T] // who waits for one, the first one first; none is empty
+	of   map[string][]T          // by digest; no list is empty
+	line map[string][]*Seeker[T] // the waiting seekers by digest, the oldest first; no list is empty
 }
 
 // New returns a reserve that is empty.
@@ -32,7 +30,7 @@ func New[T Item]() *Reserve[T] {
 	return &Reserve[T]{of: make(map[string][]T), line: make(map[string][]*Seeker[T])}
 }
 
-// Put adds what nobody has. Who waits for one has it.
+// Put adds an idle item, or gives it to the seeker that waits for it.
 func (r *Reserve[T]) Put(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,8 +44,8 @@ func (r *Reserve[T]) add(item T) {
 	}
 }
 
-// Take takes out the oldest of the digest that fits. It is the caller's alone from then on.
-// The zero value means that there is none.
+// Take takes out the oldest item of the digest that fits. The item then belongs to the caller alone. It returns the zero value when
+// no item fits.
 func (r *Reserve[T]) Take(digest string, fits func(T) bool) T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +64,7 @@ func (r *Reserve[T]) takeNow(digest string, fits func(T) bool) (item T) {
 	return item
 }
 
-// Drop takes out what is gone. Afterwards nobody can take it.
+// Drop takes out an item that is gone, so that no caller can take it.
 func (r *Reserve[T]) Drop(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +81,7 @@ func (r *Reserve[T]) remove(digest string, i int) {
 	}
 }
 
-// PutBack makes what was taken, and of which nothing has been changed, what nobody has.
+// PutBack returns an unchanged item to the reserve.
 func (r *Reserve[T]) PutBack(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt/executor/reserve"
 )
 
-// thing is what the reserve holds.
+// thing is the item of the tests.
 type thing struct {
 	digest      string
 	taken, gone bool
@@ -18,15 +18,14 @@ func (s *thing) Digest() string      { return s.digest }
 func (s *thing) IsGone() bool        { return s.gone }
 func (s *thing) SetTaken(taken bool) { s.taken = taken }
 
-// TestReserveHandsOutOnce plays with the reserves of two templates: what is put in
-// comes out once at the most, oldest first, and never after it died or was destroyed.
-// Who is in line has the next one, in their order, unless they leave.
+// TestReserveHandsOutOnce plays with the reserves of two templates: each item comes out at most once, oldest first, and never
+// after it died or was destroyed. Seekers get items in their order, unless they leave.
 func TestReserveHandsOutOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := reserve.New[*thing]()
 		digests := []string{"a", "b"}
-		want := map[string][]*thing{}                  // by digest, what must come out
-		line := map[string][]*reserve.Seeker[*thing]{} // by digest, who waits
+		want := map[string][]*thing{}                  // the items that must come out, by digest
+		line := map[string][]*reserve.Seeker[*thing]{} // the waiting seekers, by digest
 		anything := func(*thing) bool { return true }
 		always := func() bool { return true }
 		draw := func(t *rapid.T) string { return rapid.SampledFrom(digests).Draw(t, "digest") }
@@ -105,7 +104,7 @@ func TestReserveHandsOutOnce(t *testing.T) {
 					t.Fatalf("out came %p, not %p", s, next)
 				}
 			},
-			"put back": func(t *rapid.T) { // it is the last one, whatever it was
+			"put back": func(t *rapid.T) { // always the last one
 				digest := draw(t)
 				s := r.Take(digest, anything)
 				if s == nil {

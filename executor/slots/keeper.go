@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// refillPause keeps a slot's next sandbox out of the way of what its last one was
-	// for: a session that ends is often followed by another, with its first command.
+	// refillPause delays a slot's next sandbox: after a session ends, its user often starts another one, whose first command
+	// comes first.
 	refillPause = 50 * time.Millisecond
 	// maxFailures is how many times in a row no sandbox could be made, or it died before
 	// anybody had it, until the slot is given up.
@@ -47,8 +47,8 @@ func (l *Set[S]) keep(sl *Slot[S]) {
 	}
 }
 
-// letDown tells who waits for the slot's next sandbox, if somebody does, not to: nobody can be
-// told to wait for it again until it is there.
+// letDown tells a caller that waits for the slot's next sandbox that it will not come soon. No caller is sent to wait for it again
+// until it exists.
 func (l *Set[S]) letDown(sl *Slot[S]) {
 	sl.mu.Lock()
 	waited := sl.calm()
@@ -75,8 +75,8 @@ func backoff(failures int) time.Duration {
 	return d/2 + rand.N(d) //nolint:gosec // it is to differ, and not to be secret
 }
 
-// hold makes a sandbox for the slot, unless it has one, and returns when that is not
-// there any more: "" when somebody had it, else why nobody can.
+// hold makes a sandbox for the slot, unless it has one, and returns when that sandbox is gone: "" when a session had claimed it,
+// otherwise the reason why no session can.
 func (l *Set[S]) hold(sl *Slot[S]) (why string) {
 	var none S
 	if sl.Current() == none {
@@ -130,8 +130,7 @@ func (l *Set[S]) recordEnd(sl *Slot[S], why string, failed bool) bool {
 	return true
 }
 
-// shut closes a slot: no next executor knows it, nothing more is made in it, and its
-// sandbox is destroyed. Whose that was is told.
+// shut closes a slot: its record goes, its keeper stops, and its sandbox is destroyed. The owner of the sandbox is told.
 func (l *Set[S]) shut(sl *Slot[S]) {
 	defer close(sl.closed)
 	l.forget(sl)
@@ -154,7 +153,7 @@ func (l *Set[S]) shut(sl *Slot[S]) {
 	l.closeView(sl)
 }
 
-// whyClosed is what the session is told whose sandbox was in the slot.
+// whyClosed is the reason that a session gets when its slot is closed.
 func (sl *Slot[S]) whyClosed() string {
 	if sl.Spec.Labels[yurt.LabelNomadJob] == "" {
 		return "its slot was closed"
@@ -162,7 +161,7 @@ func (sl *Slot[S]) whyClosed() string {
 	return "its slot was closed: Nomad stopped its task, as for a drain, or all on the node was destroyed"
 }
 
-// closeView has those who wait for the slot hear that it is closed.
+// closeView tells the callers that wait for the slot that it is closed.
 func (l *Set[S]) closeView(sl *Slot[S]) {
 	var none S
 	sl.mu.Lock()

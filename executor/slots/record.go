@@ -13,11 +13,11 @@ import (
 	"github.com/yurtrun/yurt/executor/records"
 )
 
-// endedKept is how long a slot that has ended is known if nobody closes it.
+// endedKept is how long an ended slot is remembered if it is not closed.
 const endedKept = time.Hour
 
-// slotRecord is what is kept of a slot on disk, from the moment it is open to the one it
-// is closed. What sandbox it has, the sandbox's record says.
+// slotRecord is the record of a slot on the disk, from the moment it opens until it is closed. The record of a sandbox names its
+// slot, not the other way round.
 type slotRecord struct {
 	Version int           `json:"version"`
 	Spec    yurt.SlotSpec `json:"spec"`
@@ -30,7 +30,7 @@ const slotSuffix = ".json"
 
 func (l *Set[S]) path(id string) string { return filepath.Join(l.dir, id+slotSuffix) }
 
-// write records the slot as it is. Its lock is held, or nobody else knows it.
+// write records the slot as it is. Its lock is held, or no other goroutine knows the slot yet.
 func (l *Set[S]) write(sl *Slot[S]) error {
 	record := slotRecord{Version: records.Version, Spec: sl.Spec}
 	if ended := sl.ended; !ended.IsZero() {
@@ -47,7 +47,7 @@ func (l *Set[S]) remove(id string) error {
 	return nil
 }
 
-// forgetEnded drops what ended long ago and nobody closed. The lock is held.
+// forgetEnded drops slots that ended long ago and were not closed. The lock is held.
 func (l *Set[S]) forgetEnded(now time.Time) {
 	for id, sl := range l.byID {
 		sl.mu.Lock()
@@ -59,11 +59,11 @@ func (l *Set[S]) forgetEnded(now time.Time) {
 	}
 }
 
-// Of returns the slot with the id that a sandbox says it is in, nil for none. That the slot is closed, or has
-// ended, is an error: so has the sandbox.
+// Of returns the slot with the id that a sandbox names, nil for the empty id. It returns an error when the slot is closed or has
+// ended: the sandbox must then end too.
 func (l *Set[S]) Of(id string) (*Slot[S], error) {
 	if id == "" {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // a sandbox without a slot is no error
 	}
 	var none S
 	l.mu.Lock()

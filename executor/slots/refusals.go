@@ -12,15 +12,14 @@ const (
 	maxrefusals = 256
 )
 
-// refusals are the slots that were not opened lately, by id: who waits for one of them is
-// told why. The zero value is ready to use.
+// refusals are the slots that recently failed to open, by id: callers that wait for one of them get the reason. The zero value is
+// ready to use.
 type refusals struct {
 	mu   sync.Mutex
 	byID map[string]refused
 }
 
-// NoteRefusal keeps for a while what came of opening a slot, for those who wait for it, and
-// reports whether it was refused.
+// NoteRefusal keeps the outcome of opening a slot for a while, for callers that wait for it, and reports whether it was refused.
 func (l *Set[S]) NoteRefusal(id string, err error) bool {
 	return l.refusals.note(id, err, time.Now())
 }
@@ -33,7 +32,7 @@ type refused struct {
 	err error
 }
 
-// note keeps what came of opening a slot, and reports whether it was refused.
+// note keeps the outcome of opening a slot, and reports whether it was refused.
 func (r *refusals) note(id string, err error, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Sandbox is what a slot has.
+// Sandbox is the sandbox of a slot.
 type Sandbox interface {
 	comparable
 
@@ -19,8 +19,7 @@ type Sandbox interface {
 	IsGone() bool  // it has died, or is being destroyed
 }
 
-// Slot is the live handle of a slot; what must last is in its record. Its keeper makes
-// its sandboxes, one after the other.
+// Slot is the live handle of a slot; its record holds all that must last. Its keeper makes its sandboxes, one after the other.
 type Slot[S Sandbox] struct {
 	Spec   yurt.SlotSpec
 	Digest string // of its template
@@ -29,11 +28,11 @@ type Slot[S Sandbox] struct {
 	stop   context.CancelFunc
 	kept   chan struct{} // closed when the keeper has left
 	over   chan struct{} // closed when it has ended
-	closed chan struct{} // closed when nothing is left of it
+	closed chan struct{} // closed when the slot is forgotten
 	once   sync.Once     // to close it
 
 	mu      sync.Mutex
-	sandbox S // that it has now; the zero value while there is none
+	sandbox S // its present sandbox, or the zero value
 	ended   time.Time
 	failed  bool
 	reason  string        // that it ended, or that its sandbox is not there yet
@@ -51,10 +50,10 @@ func (l *Set[S]) newSlot(spec yurt.SlotSpec) *Slot[S] {
 	return sl
 }
 
-// Kept returns a channel that is closed when nobody makes sandboxes for the slot any more.
+// Kept returns a channel that is closed when the slot gets no more sandboxes.
 func (sl *Slot[S]) Kept() <-chan struct{} { return sl.kept }
 
-// Admits reports why who asks for that, of the slot's template, cannot have its sandbox.
+// Admits returns the reason why a claim of the slot's template cannot have its sandbox, or nil.
 func (sl *Slot[S]) Admits(spec yurt.SandboxSpec) error {
 	room := sl.Spec.Resources
 	switch {
@@ -77,14 +76,14 @@ func (sl *Slot[S]) Fill(s S) {
 	sl.calm()
 }
 
-// Current returns the sandbox that it has, the zero value for none.
+// Current returns the slot's sandbox, or the zero value.
 func (sl *Slot[S]) Current() S {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()
 	return sl.sandbox
 }
 
-// clear takes the sandbox out and says why there is none, unless the slot has ended.
+// clear takes the sandbox out and notes the reason, unless the slot has ended.
 func (sl *Slot[S]) clear(why string) {
 	var none S
 	sl.mu.Lock()
@@ -104,7 +103,7 @@ func (sl *Slot[S]) IsOver() bool {
 	}
 }
 
-// View is what the node says of it.
+// View is the slot as the node describes it.
 func (sl *Slot[S]) View() yurt.Slot {
 	var none S
 	sl.mu.Lock()
@@ -127,7 +126,7 @@ func (sl *Slot[S]) View() yurt.Slot {
 	return view
 }
 
-// again answers who opens a slot that is there.
+// again answers a caller that opens a slot which exists already.
 func (sl *Slot[S]) again(spec yurt.SlotSpec) (yurt.Slot, error) {
 	had := sl.Spec
 	same := spec.Template.Digest() == sl.Digest && spec.Resources == had.Resources && spec.For == had.For && spec.Once == had.Once && maps.Equal(spec.Labels, had.Labels)
@@ -155,8 +154,7 @@ func (sl *Slot[S]) BeHurried() bool {
 	return true
 }
 
-// calm says that nobody waits for the slot's next sandbox any more, and reports whether
-// somebody did. The lock is held.
+// calm notes that no caller waits for the slot's next sandbox, and reports whether one did. The lock is held.
 func (sl *Slot[S]) calm() bool {
 	if !sl.hurried {
 		return false

@@ -13,13 +13,12 @@ import (
 	"github.com/yurtrun/yurt/executor/headroom"
 )
 
-// Node is what slots need of the node that they are on.
+// Node is the node of the slots, as this package uses it.
 type Node[S Sandbox] interface {
 	// Make makes a sandbox, when the node takes something new. It is given to the slot, by
 	// [Slot.Fill], before anybody can claim it.
 	Make(ctx context.Context, sl *Slot[S]) error
-	// Await returns when the sandbox is gone, with the reason if nobody had claimed it. From
-	// then on nobody can.
+	// Await returns when the sandbox is gone, with the reason if no session had claimed it. From then on no session can.
 	Await(ctx context.Context, s S) (why string, err error)
 	Destroy(ctx context.Context, s S) error
 	// Bereave tells whose sandbox it was that it is gone, and why.
@@ -65,15 +64,15 @@ func (l *Set[S]) List() []*Slot[S] {
 	return list
 }
 
-// Get returns the slot of that id, nil for none.
+// Get returns the slot of that id, or nil.
 func (l *Set[S]) Get(id string) *Slot[S] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.byID[id]
 }
 
-// Open opens a slot that admit, told how many there are, does not refuse, and returns once
-// that is recorded, with the sandbox being made. Opening what is open already changes nothing.
+// Open opens a slot, unless admit refuses it by the present number of slots, and returns once the slot is recorded, while its
+// sandbox is being made. Opening an open slot changes no state.
 func (l *Set[S]) Open(spec yurt.SlotSpec, admit func(open int) error) (yurt.Slot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +95,8 @@ func (l *Set[S]) Open(spec yurt.SlotSpec, admit func(open int) error) (yurt.Slot
 	return sl.View(), nil
 }
 
-// Close ends a slot and destroys the sandbox that it has, whoever has claimed it. It returns
-// when the slot is forgotten. A slot that is not known is no error.
+// Close ends a slot and destroys its sandbox, also a claimed one. It returns when the slot is forgotten. An unknown slot is no
+// error.
 func (l *Set[S]) Close(ctx context.Context, id string) error {
 	sl := l.Get(id)
 	if sl == nil {

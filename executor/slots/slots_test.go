@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt/executor/slots"
 )
 
-// sandbox is one that is nothing but its states.
+// sandbox has states and no processes.
 type sandbox struct {
 	taken atomic.Bool
 	gone  chan struct{}
@@ -38,7 +38,7 @@ func (s *sandbox) IsGone() bool {
 // node is where sandboxes are made as the test says.
 type node struct {
 	wait  sync.WaitGroup
-	down  atomic.Int32  // how many who waited were let down
+	down  atomic.Int32  // how many waiting callers were told to stop
 	slow  chan struct{} // closed when it may see that a sandbox is gone; nil for at once
 	makes func(*slots.Slot[*sandbox]) error
 }
@@ -103,8 +103,8 @@ func TestSandboxThatIsHadAtOnce(t *testing.T) {
 	})
 }
 
-// TestSandboxThatIsGoneIsNotClaimed: who asks for the next sandbox of a slot, when the last
-// one was destroyed, is not told that the slot is another's because its keeper is slow.
+// TestSandboxThatIsGoneIsNotClaimed: a caller that asks for the next sandbox of a slot, when the last one was destroyed, is not
+// told that the slot is another's because its keeper is slow.
 func TestSandboxThatIsGoneIsNotClaimed(t *testing.T) {
 	s := &sandbox{gone: make(chan struct{})}
 	made := make(chan struct{})
@@ -168,8 +168,8 @@ func TestSlotThatCannotBeFilled(t *testing.T) {
 	})
 }
 
-// TestWaitingForASlotInVain: who waits for the next sandbox of a slot is let down, once, as soon as it is known that
-// there will be none soon, and nobody is told to wait for it then. Where nobody waits, nobody is.
+// TestWaitingForASlotInVain: a caller that waits for the next sandbox of a slot is told to stop, once, as soon as it is known that
+// it will not come soon; later callers are not sent to wait.
 func TestWaitingForASlotInVain(t *testing.T) {
 	type then func(t *testing.T, set *slots.Set[*sandbox], sl *slots.Slot[*sandbox], made chan<- error)
 	fails := func(_ *testing.T, _ *slots.Set[*sandbox], _ *slots.Slot[*sandbox], made chan<- error) {
