@@ -9,11 +9,9 @@ import (
 // probes is how often a node is drawn at random before all are looked through.
 const probes = 12
 
-// chooser decides which node to ask for a warm sandbox: of two that are drawn at random
-// among those that have any, the one with more, after what this controller has taken
-// itself. Two choices spread the load nearly as well as knowing everything, and unlike
-// "the one with the most" they do not send every controller to the same node. It is not
-// safe for concurrent use.
+// chooser picks the node to ask for a warm sandbox: of two nodes drawn at random among those with warm sandboxes, the one with
+// more, after subtracting the claims of this controller. Two choices spread the load nearly as well as full knowledge, and
+// unlike "the one with the most" they do not send every controller to the same node. It is not safe for concurrent use.
 type chooser struct {
 	ledger  *ledger
 	breaker *breaker
@@ -71,9 +69,8 @@ func (c *chooser) shown(node *NodeState, digest string, skip []string, now time.
 	return shown
 }
 
-// last returns a node of which the view shows more than was refused, though all of it is
-// spoken for. What was taken may be there again, in a picture that is of after that; to
-// ask costs a hundredth of a cold start.
+// last returns a node of which the view shows more than was refused, though this controller has claimed all of it. The view may be
+// newer than those claims; asking costs a hundredth of a cold start.
 func (c *chooser) last(nodes []NodeState, digest string, skip []string, now time.Time) (name string, ok bool) {
 	found := 0
 	for i := range nodes {

@@ -14,9 +14,8 @@ const digest = "d1g35t"
 
 func chooserFor(seed uint64) *chooser { return newChooser(rand.New(rand.NewPCG(seed, 1))) }
 
-// TestChoices holds the choice to its promises, whatever the view says and however the
-// claims end: only a node that may have one is asked, first one that should; one is found when there is one,
-// and nothing stays counted in the end.
+// TestChoices holds the choice to its promises, for any view and any end of the claims: only a node that may have a warm sandbox is
+// asked, the best one first; one is found when it exists; and no claim stays counted in the end.
 func TestChoices(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := chooserFor(rapid.Uint64().Draw(t, "seed"))
@@ -170,7 +169,7 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// TestTaken: what is being claimed, or was just now, is not ready any more.
+// TestTaken: sandboxes that are being claimed, or were claimed just now, no longer count as ready.
 func TestTaken(t *testing.T) {
 	l, now := newLedger(), time.Now()
 	want := func(what string, count int) {

@@ -52,9 +52,8 @@ func (p *Placer) claim(ctx context.Context, spec yurt.SandboxSpec, hints control
 // refillNodes is how many nodes are asked for a sandbox that is about to be ready.
 const refillNodes = 2
 
-// claimNext waits at a node whose slots are making their next sandbox of the template for
-// one of these: it is there before a cold start would be, and costs nothing that would not
-// be done anyway. The node knows how many wait.
+// claimNext waits at a node whose slots are making their next sandbox of the template. That sandbox is ready before a cold start
+// would be, and is made anyway. The node knows how many callers wait.
 func (p *Placer) claimNext(ctx context.Context, spec yurt.SandboxSpec, trace *trace) (_ yurt.Sandbox, found bool, _ error) {
 	defer trace.mark("next")
 	for _, node := range p.refilling(spec.Template.Digest()) {
@@ -120,8 +119,7 @@ func (p *Placer) finish(a attempt, how outcome) {
 // ask asks a node for a sandbox that is anybody's.
 type ask func(ctx context.Context, client Client, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, _ error)
 
-// askAt asks one node. Whatever it may have handed out without our knowing is destroyed
-// in the background.
+// askAt asks one node. A sandbox that the node may have handed out in a lost answer is destroyed in the background.
 func (p *Placer) askAt(ctx context.Context, node string, spec yurt.SandboxSpec, ask ask) (yurt.Sandbox, outcome, error) {
 	client, err := p.clients.get(node)
 	if err != nil {
@@ -157,17 +155,15 @@ func labelled(spec yurt.SandboxSpec) (_ yurt.SandboxSpec, attempt string) {
 	return spec, attempt
 }
 
-// faultOfNode reports whether an error says that the node is not well, or that nobody
-// knows what became of the call. What is wrong with the request must not count: whoever
-// makes it could take the nodes out of rotation.
+// faultOfNode reports whether an error says that the node is not well, or leaves the outcome of the call unknown. A fault of the
+// request does not count: otherwise its caller could take the nodes out of rotation.
 func faultOfNode(err error) bool {
 	return slices.Contains([]yurt.Code{
 		yurt.CodeUnavailable, yurt.CodeDeadlineExceeded, yurt.CodeCanceled, yurt.CodeInternal, yurt.CodeSandboxFailed, yurt.CodeDiskFull,
 	}, yurt.CodeOf(err))
 }
 
-// carryLimit is for files to get to a node, and into a sandbox there: who gives many of them
-// must not make the node look slow.
+// carryLimit is the time for initial files to reach a node and a sandbox there, so that many files do not make the node look slow.
 func carryLimit(files []yurt.SourceFile) time.Duration {
 	return time.Duration(float64(yurt.FilesSize(files)) / carryRate * float64(time.Second))
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// lostAfter is how long a view has to be up to date until a node that it does not have counts
-// as lost, and with it the sessions on it: nodes announce themselves again after what the view
-// is made from was away. How long one may be silent while the view is up to date, the view says.
+// lostAfter is how long a view must be up to date before a node that it lacks counts as lost, with the sessions on it: nodes
+// announce themselves again after the source of the view was away. The view itself says how long a node may be silent.
 const lostAfter = 10 * time.Second
 
 // clients keeps a connection to each node that is used.
@@ -53,7 +52,7 @@ func (c *clients) get(name string) (Client, error) {
 		return nil, err
 	}
 	if connected {
-		_ = known.Close() // nobody answers there any more
+		_ = known.Close() // no executor answers there any more
 	}
 	c.open[name] = connection{client, state.Address}
 	return client, nil
@@ -63,7 +62,7 @@ func (c *clients) get(name string) (Client, error) {
 func (c *clients) getMissing(name string, known connection, connected bool) (Client, error) {
 	if c.viewIsSettled() {
 		if connected {
-			_ = known.Close() // nobody answers there any more
+			_ = known.Close() // no executor answers there any more
 			delete(c.open, name)
 		}
 		return nil, yurt.Errorf(yurt.CodeNotFound, "node %s is lost: it does not announce itself any more", name)

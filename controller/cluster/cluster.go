@@ -8,19 +8,19 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// NodeState is what was last heard of a node.
+// NodeState is the last news of a node.
 type NodeState struct {
 	Name      string         // its own, which is also the engine's for it
 	Address   string         // host:port at which its executor serves controllers
 	Healthy   bool           // it answers
-	Draining  bool           // it takes nothing new
+	Draining  bool           // it takes no new sandboxes
 	ByEngine  bool           // and that is the engine's doing
-	EndsBy    time.Time      // when what is on it ends then; zero if that is not known
+	EndsBy    time.Time      // when the drain ends its sandboxes; zero if unknown
 	Engine    string         // the engine's word for it while it places nothing new there, such as "down"; else ""
 	Warm      map[string]int // sandboxes ready to be claimed, by digest of their template
 	Open      int            // slots that are open
 	Claimed   int            // slots whose sandbox a session has
-	Free      yurt.Resources // what can still be given out
+	Free      yurt.Resources // room for more sandboxes
 	Templates []string       // digests of the templates whose files are there
 	UpdatedAt time.Time      // when it was heard
 	Capacity  yurt.Capacity  // all that it says of itself
@@ -29,10 +29,10 @@ type NodeState struct {
 // placeable reports whether the engine may place a slot on the node.
 func (n *NodeState) placeable() bool { return n.Healthy && !n.Draining && n.Engine == "" }
 
-// View is what is known of the nodes. Its methods return at once, also when what it is
-// made from is away: it then goes on saying what it knew last.
+// View is a picture of the nodes in memory. Its methods return at once. While the source of the picture is away, they return the
+// last picture.
 type View interface {
-	// Nodes returns every node, by name. The caller changes nothing in it.
+	// Nodes returns every node, by name. The caller does not change the map.
 	Nodes() []NodeState
 	// Node returns the node of that name. One that is silent for a while, during which it may
 	// be started again, is still there, and not healthy.
@@ -52,7 +52,7 @@ type Order struct {
 	Resources yurt.Resources // complete
 	SessionID string         // only that session may have its sandbox; "" is a warm slot
 	Once      bool           // it ends with its first sandbox
-	Prefer    []string       // names of nodes, the best first; none of them is a must
+	Prefer    []string       // names of nodes, the best first; all of them are wishes
 	Avoid     []string       // names of nodes where it must not be: they drain
 }
 
@@ -64,15 +64,14 @@ type Job struct {
 	Node      string // "" while it is not placed
 	Away      bool   // the engine does not reach that node; the slot may go on there
 	Since     time.Time
-	Ended     bool // nothing runs there any more; Stop has the engine forget it
+	Ended     bool // its processes have ended; Stop has the engine forget it
 }
 
 // Engine owns capacity. Its methods may be called concurrently.
 type Engine interface {
-	// Start asks for the slot and returns the node that it was placed on. It does not
-	// wait for anything to run there: the node says itself when the sandbox is ready.
-	// After an error, which says in the engine's words why nothing could be placed, no
-	// slot is left behind. Starting a slot that is there is no error.
+	// Start asks for the slot and returns the node on which it was placed. It does not wait for the task to run: the node itself
+	// says when the sandbox is ready. An error gives the engine's reason for not placing the slot, and leaves no slot behind.
+	// Starting a slot that exists is no error.
 	Start(ctx context.Context, order Order) (node string, err error)
 	// Stop ends a slot and removes every trace of it. One that is not there is no error.
 	Stop(ctx context.Context, slotID string) error
@@ -87,9 +86,9 @@ type Client interface {
 	// ClaimSandbox hands out a sandbox of the spec's template that is ready, if the node
 	// has one with room for the spec's resources.
 	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)
-	// AwaitSandbox hands out the sandbox of that slot once it is ready; the node may not
-	// know the slot yet. It fails when the slot ends. Without a slot it hands out the next
-	// one of the template that becomes ready in any, and fails at once when none is coming.
+	// AwaitSandbox hands out the sandbox of that slot once it is ready; the node may not know the slot yet. It fails when the
+	// slot ends. Without a slot it hands out the next sandbox of the template that becomes ready in any slot, and fails at once
+	// when no slot makes one.
 	AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error)
 	// Close ends the calls that are under way.
 	Close() error

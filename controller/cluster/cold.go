@@ -19,7 +19,7 @@ const preferredNodes = 5
 // sandbox.
 const coldTries = 3
 
-// coldsFirst is how long cold starts hold up what nobody waits for.
+// coldsFirst is how long cold starts hold up refills.
 const coldsFirst = 2 * time.Second
 
 // colds counts the sessions that wait for a cold start. The zero value is ready for use.
@@ -50,10 +50,9 @@ func (c *colds) hold() bool {
 	return c.waiting > 0 && time.Since(c.since) < coldsFirst
 }
 
-// coldStart has the engine start a slot for this session alone, and claims its sandbox,
-// so that what only the session may know goes to the node and nowhere else. The slot has
-// the session's id for its name: whoever ends the session can end it. Where a node cannot
-// make the sandbox, another one is asked.
+// coldStart has the engine start a slot for this session alone, and claims its sandbox, so that the session's private data goes
+// to the node alone. The session's id is the slot's name, so that any controller that ends the session can end the slot. Where a
+// node cannot make the sandbox, another one is asked.
 func (p *Placer) coldStart(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints, trace *trace) (yurt.Sandbox, error) {
 	defer p.colds.begin()()
 	slot := spec.Labels[controller.SessionLabel]

@@ -10,8 +10,8 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// TestColdStartElsewhere: a node that cannot make a sandbox, as with a full disk, costs the
-// caller nothing while there is another; and what is wrong with the request is wrong everywhere.
+// TestColdStartElsewhere: a node that cannot make a sandbox, as with a full disk, costs the caller no error while there is another
+// node; a fault of the request is one everywhere.
 func TestColdStartElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "bb", "ccc")
@@ -58,7 +58,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	})
 }
 
-// TestOnlyNodeFails: the caller hears what is wrong with it, not that there is no other.
+// TestOnlyNodeFails: the caller hears the node's own error, not that there is no other node.
 func TestOnlyNodeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a")

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// askEvery is how often the engine is asked about a slot that is waited for. What goes well
-// is over before that.
+// askEvery is how often the engine is asked about a slot that is waited for. A slot that starts well is there sooner.
 const askEvery = 2 * time.Second
 
-// Teller is an [Engine] that can say where a slot is that it has started, or that the slot is
-// gone. The node may not be able to: what starts slots there may have failed before it.
+// Teller is an [Engine] that can say on which node a slot of its own is, or that the slot is gone. The node may not be able to: the
+// driver that starts slots there may have failed before.
 type Teller interface {
 	// Where returns the node that the slot is on, or is about to be on, "" while that is
 	// unclear; and an error once the slot has failed, which says why.

@@ -46,8 +46,8 @@ func TestSlotIsMoved(t *testing.T) {
 	})
 }
 
-// TestSlotFails: who waits for a slot of which its node never hears is told when the engine
-// says that it has failed, and not after the time there is for it.
+// TestSlotFails: a caller that waits for a slot of which its node never hears is told when the engine says that the slot has
+// failed, and not at its deadline.
 func TestSlotFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a")
@@ -91,7 +91,7 @@ func TestNodeBeginsToDrain(t *testing.T) {
 		if w.open() != 1 {
 			t.Errorf("there are %d slots", w.open())
 		}
-		// With all of them drained, it is said, and nothing is left.
+		// With all of them drained, the error says so, and no slot is left.
 		w.nodes["bb"].set(func(n *node) { n.broken = yurt.Errorf(yurt.CodeUnavailable, "this node is being drained") })
 		w.drain("bb")
 		if _, _, err := w.placer.Place(t.Context(), spec(), controller.Hints{}); yurt.CodeOf(err) != yurt.CodeUnavailable {

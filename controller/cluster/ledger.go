@@ -2,13 +2,11 @@ package cluster
 
 import "time"
 
-// settleTime is how long what a claim took is still subtracted after the claim is over:
-// until then the view may be of before it. Nodes publish at most every 50 ms, and what
-// they publish takes a while to come.
+// settleTime is how long a claim is still subtracted after it is over: until then the view may be older. Nodes publish at most
+// every 50 ms, and their news takes a while to come.
 const settleTime = 250 * time.Millisecond
 
-// ledger is what this controller has taken, or is about to take, that the view may not
-// show yet. It is not safe for concurrent use.
+// ledger holds the claims of this controller that the view may not show yet. It is not safe for concurrent use.
 type ledger struct {
 	debts map[shelf]*debt
 	swept time.Time // when debts that are paid were last removed
@@ -20,12 +18,12 @@ type shelf struct{ node, digest string }
 type debt struct {
 	open    int         // claims under way
 	settled []time.Time // when those that got one stop to count, in order
-	refused time.Time   // until then the node has none, whatever the view says
+	refused time.Time   // until then the node has no warm sandbox, even if the view shows one
 }
 
 func newLedger() *ledger { return &ledger{debts: map[shelf]*debt{}} }
 
-// free returns how many of what the view shows are left to be claimed.
+// free returns how many of the sandboxes that the view shows are left to be claimed.
 func (l *ledger) free(at shelf, shown int, now time.Time) int {
 	d := l.debts[at]
 	if d == nil {
@@ -38,7 +36,7 @@ func (l *ledger) free(at shelf, shown int, now time.Time) int {
 	return shown - d.open - len(d.settled)
 }
 
-// taken counts, by digest, what is subtracted from what the view shows.
+// taken counts, by digest, the sandboxes to subtract from the view.
 func (l *ledger) taken(now time.Time) map[string]int {
 	taken := map[string]int{}
 	for at, d := range l.debts {
@@ -48,7 +46,7 @@ func (l *ledger) taken(now time.Time) map[string]int {
 	return taken
 }
 
-// wasRefused reports whether the node had none just now.
+// wasRefused reports whether the node refused a claim just now.
 func (l *ledger) wasRefused(at shelf, now time.Time) bool {
 	d := l.debts[at]
 	return d != nil && now.Before(d.refused)
@@ -78,8 +76,8 @@ type outcome int
 
 const (
 	claimGot     outcome = iota // it has a sandbox
-	claimRefused                // the node had none
-	claimFailed                 // nobody knows
+	claimRefused                // the node had no sandbox
+	claimFailed                 // the outcome is unknown
 )
 
 // end counts a claim that is over.
@@ -87,14 +85,14 @@ func (l *ledger) end(at shelf, how outcome, now time.Time) {
 	d := l.debts[at]
 	d.open--
 	switch how {
-	case claimGot, claimFailed: // what failed here may have been done there
+	case claimGot, claimFailed: // a call that failed here may have succeeded there
 		d.settled = append(d.settled, now.Add(settleTime))
 	case claimRefused:
 		d.refused = now.Add(settleTime)
 	}
 }
 
-// sweep forgets what is paid, now and then.
+// sweep forgets settled claims, now and then.
 func (l *ledger) sweep(now time.Time) {
 	if now.Sub(l.swept) < settleTime {
 		return

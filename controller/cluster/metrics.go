@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics is what a placer measures. Without a registerer it counts for nobody.
+// metrics are the figures of a placer. Without a registerer they are not shown.
 type metrics struct {
 	claims *prometheus.CounterVec // by outcome
 	starts *prometheus.CounterVec // by outcome

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// EngineNode is what the engine says of a node that is not simply ready.
+// EngineNode is the engine's news of a node that is not simply ready.
 type EngineNode struct {
 	Status string    // the engine's word for a node where it places nothing new, such as "down"; "" where it does
 	Drains bool      // the engine takes the node out of service
-	EndsBy time.Time // when the drain ends what is on the node; zero where the engine sets no time
+	EndsBy time.Time // when the drain ends the node's tasks; zero where the engine sets no time
 }
 
 // NodeTeller is an [Engine] that has its own knowledge of the nodes.
@@ -28,7 +28,7 @@ const (
 	drainAhead = 5 * time.Second
 )
 
-// overlay is a view that also shows what the engine says of the nodes.
+// overlay is a view that also shows the engine's news of the nodes.
 type overlay struct {
 	View
 
@@ -36,7 +36,7 @@ type overlay struct {
 	known map[string]EngineNode
 }
 
-// set takes over what the engine says.
+// set takes over the engine's news.
 func (o *overlay) set(known map[string]EngineNode) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -80,8 +80,7 @@ func (o *overlay) apply(node *NodeState) {
 	}
 }
 
-// followEngine keeps what the engine says of the nodes, until ctx is done. While the engine is
-// away, the last answer counts.
+// followEngine keeps the engine's news of the nodes, until ctx is done. While the engine is away, its last answer counts.
 func (p *Placer) followEngine(ctx context.Context) {
 	teller, ok := p.engine.(NodeTeller)
 	if !ok {

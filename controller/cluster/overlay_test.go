@@ -33,8 +33,8 @@ func (w *world) runPools(t *testing.T) (end func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// TestEngineDrainsANode: nothing new comes to it, although it has warm sandboxes, and it is
-// said by when what is on it ends.
+// TestEngineDrainsANode: no new session comes to the node, although it has warm sandboxes, and its entry says when its sessions
+// end.
 func TestEngineDrainsANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "bb")
@@ -59,8 +59,8 @@ func TestEngineDrainsANode(t *testing.T) {
 	})
 }
 
-// TestEngineDoesNotReachANode: it is said, what the node has ready is claimed all the same, and
-// a slot that has to be started prefers the other node.
+// TestEngineDoesNotReachANode: the node's entry says so, its warm sandboxes are claimed all the same, and a slot that has to be
+// started prefers the other node.
 func TestEngineDoesNotReachANode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "bb")
@@ -83,9 +83,8 @@ func TestEngineDoesNotReachANode(t *testing.T) {
 	})
 }
 
-// TestSlotsOfALostNode: what the engine still has on a node that it does not reach, and that
-// does not announce itself any more, is ended and counts no longer. While the engine reaches
-// the node its slots are left alone: the executor may be about to start.
+// TestSlotsOfALostNode: slots on a node that the engine does not reach, and that no longer announces itself, are ended and no
+// longer count. While the engine reaches the node its slots are left alone: the executor may be about to start.
 func TestSlotsOfALostNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, one := newFarm(10, "n1", "n2"), pooled("one", 4, 4)
@@ -121,7 +120,7 @@ func TestSlotsOfALostNode(t *testing.T) {
 	})
 }
 
-// TestNoRoomIsMadeInVain: on a node where the engine places nothing, no idle slot gives way.
+// TestNoRoomIsMadeInVain: on a node on which the engine places no slots, no idle slot gives way.
 func TestNoRoomIsMadeInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, idle, other := newFarm(4, "n1"), pooled("idle", 4, 4), pooled("other", 0, 0)

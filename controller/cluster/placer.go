@@ -21,16 +21,16 @@ const (
 	carryRate  = 4 << 20         // bytes of files a second that a node takes at the least
 	awaitLimit = time.Minute     // for a slot that was placed to have its sandbox
 	clearLimit = time.Minute     // for clearing up after a placement that failed
-	closeLimit = 5 * time.Second // for what clears up when the placer is closed
+	closeLimit = 5 * time.Second // for the clean-up when the placer is closed
 )
 
-// Config is what a [Placer] is made of. View, Engine and Dial are needed.
+// Config configures a [Placer]. View, Engine and Dial are needed.
 type Config struct {
 	View    View
 	Engine  Engine
 	Dial    Dial
-	Logger  *slog.Logger          // nil: nothing is logged
-	Metrics prometheus.Registerer // nil: nothing is measured
+	Logger  *slog.Logger          // nil: no log
+	Metrics prometheus.Registerer // nil: no metrics
 	Random  *rand.Rand            // nil: one of its own
 }
 
@@ -47,7 +47,7 @@ type Placer struct {
 	pools   *pool.Manager
 	colds   colds
 
-	ctx   context.Context // of what clears up
+	ctx   context.Context // of the clean-up
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 
@@ -88,8 +88,7 @@ func New(config Config) (*Placer, error) {
 	return p, nil
 }
 
-// Close waits a moment for what clears up, and closes the connections to the nodes.
-// What could not be cleared up is left to the sweep of the next life.
+// Close waits a moment for the clean-up, and closes the connections to the nodes. The sweep of the next life does the rest.
 func (p *Placer) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -115,8 +114,7 @@ func (p *Placer) background(task func(ctx context.Context)) {
 	})
 }
 
-// Place implements controller.Placer: a warm sandbox where there is one, a slot for this
-// session where there is none.
+// Place implements controller.Placer: a warm sandbox where a node has one, otherwise a slot for this session.
 func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, hints controller.Hints) (yurt.Sandbox, yurt.Placement, error) {
 	trace := newTrace()
 	sandbox, found, err := p.claim(ctx, spec, hints, trace)

@@ -18,8 +18,7 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 )
 
-// world is a cluster in this process: nodes, what is known of them, and an engine that
-// grants slots on the first.
+// world is a cluster in this process: nodes, a view of them, and an engine that grants slots on the first.
 type world struct {
 	t      *testing.T
 	placer *cluster.Placer
@@ -196,7 +195,7 @@ func (n *node) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sa
 		return yurt.Sandbox{}, false, broken
 	}
 	sandbox, found, err := n.Node.ClaimSandbox(ctx, spec)
-	if hang { // it did what was asked, and nobody hears of it
+	if hang { // it did its work, and its answer is lost
 		<-ctx.Done()
 		return yurt.Sandbox{}, false, ctx.Err()
 	}
@@ -232,8 +231,7 @@ func (n *node) set(change func(*node)) {
 	change(n)
 }
 
-// TestPlace: warm where there is one, where the agent was if that can be, cold where
-// there is none; and the answer says so.
+// TestPlace: warm where a node has a sandbox, where the agent was if possible, otherwise cold; and the answer says so.
 func TestPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "bb", "ccc")
@@ -268,8 +266,8 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// TestPlaceWhatFails: whatever does not answer is gone around, left alone for a while, and
-// what it may have handed out is destroyed.
+// TestPlaceWhatFails: a node that does not answer is passed over and left alone for a while, and a sandbox that it may have
+// handed out is destroyed.
 func TestPlaceWhatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "bb")
@@ -304,7 +302,7 @@ func TestPlaceWhatFails(t *testing.T) {
 	})
 }
 
-// TestPlaceThatFails: a placement that comes to nothing leaves nothing.
+// TestPlaceThatFails: a placement that fails leaves no trace.
 func TestPlaceThatFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a")
@@ -350,7 +348,7 @@ func TestPlaceThatFails(t *testing.T) {
 	})
 }
 
-// TestRace: of many who want few sandboxes at once, each gets one of its own.
+// TestRace: of many callers that want few sandboxes at once, each gets one of its own.
 func TestRace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "bb", "ccc")
@@ -383,8 +381,8 @@ func TestRace(t *testing.T) {
 	})
 }
 
-// TestNodesComeAndGo: a node that is not announced is reached where it was, then it is
-// lost; while the view is not kept up to date, none is lost.
+// TestNodesComeAndGo: a node that stops to announce itself is reached where it was, then it is lost; while the view is not up to
+// date, no node is lost.
 func TestNodesComeAndGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "a", "bb")

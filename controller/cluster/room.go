@@ -17,10 +17,9 @@ const (
 	roomPause = 200 * time.Millisecond
 )
 
-// start has the engine start a slot for a session. If there is no room, idle warm slots
-// give way, and it is asked again. What the engine counts on a node need not be what the
-// node finds free, and somebody else may take the room: as long as it refuses, twice as many
-// give way as before.
+// start has the engine start a slot for a session. If there is no room, idle warm slots give way, and it asks again. The
+// engine's count of a node can differ from the node's, and another session may take the room: as long as the engine refuses,
+// twice as many slots give way as before.
 func (p *Placer) start(ctx context.Context, order Order) (node string, err error) {
 	order.Avoid = slices.Concat(order.Avoid, draining(p.view))
 	node, err = p.engine.Start(ctx, order)

@@ -15,8 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// What is simulated is the choice itself, the code that places sessions; nodes, the view
-// and time are models of what executors and Consul do.
+// The simulation runs the real code that places sessions; nodes, the view and time are models of executors and Consul.
 const (
 	simNodes     = 1000
 	simTemplates = 10
@@ -141,8 +140,7 @@ func (s *simulation) warm(node int) map[string]int {
 	return warm
 }
 
-// publish has the node write what it has, at once or when it may again, and the view
-// show it after the delay.
+// publish has the node write its capacity, at once or when it may again, and the view show it after the delay.
 func (s *simulation) publish(node int) {
 	n := &s.nodes[node]
 	if n.pending {
@@ -245,7 +243,7 @@ func simulate(tb testing.TB, creates int) {
 	cost(tb, sessions)
 }
 
-// cost says what a controller and Consul have to hold and to carry.
+// cost returns the load on a controller and on Consul.
 func cost(tb testing.TB, sessions int) {
 	capacity := yurt.Capacity{Node: "node-1000.dc1.example.com", Address: "10.100.100.100:8701", Version: "0.1.0", Since: time.Now(), MaxSandboxes: 1000}
 	capacity.Templates = map[string]yurt.TemplateCapacity{}
@@ -272,7 +270,7 @@ func cost(tb testing.TB, sessions int) {
 	}
 	c := s.choosers[0]
 	rate := float64(sessions) / simLife.Seconds()
-	for range int(math.Ceil(rate * settleTime.Seconds())) { // what is in the ledger at once
+	for range int(math.Ceil(rate * settleTime.Seconds())) { // as many claims as the ledger holds at once
 		if a, ok := c.choose(s.view, s.digests[s.template()], nil, nil, s.now); ok {
 			c.done(a, claimGot, s.now)
 		}
@@ -285,7 +283,7 @@ func cost(tb testing.TB, sessions int) {
 	runtime.KeepAlive(s)
 }
 
-// BenchmarkChoose is what one choice among 1,000 nodes costs.
+// BenchmarkChoose measures one choice among 1,000 nodes.
 func BenchmarkChoose(b *testing.B) {
 	for _, spread := range []int{1, 100} { // of how many nodes one has a warm sandbox
 		b.Run(fmt.Sprintf("one in %d", spread), func(b *testing.B) {

@@ -23,17 +23,17 @@ const (
 
 var _ controller.PoolPlacer = (*Placer)(nil)
 
-// SlotNode is a [Client] that tells of its slots, and ends those that nobody has claimed.
+// SlotNode is a [Client] that lists its slots, and ends unclaimed ones.
 type SlotNode interface {
 	// WatchSlots calls each with the slot of that id, or maybe with others too, once there
 	// is one, and again when something about it changes.
 	WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error
-	// RetireSlots ends up to so many slots that nobody has claimed, and returns their ids.
+	// RetireSlots ends up to so many unclaimed slots, and returns their ids.
 	RetireSlots(ctx context.Context, digest string, most int) ([]string, error)
 }
 
-// warm is the warm slots of the cluster, as pools see them: what the nodes say that there
-// is, and what the engine has granted that no node shows yet.
+// warm is the cluster's warm slots as pools see them: those that nodes show, and those that the engine has granted and no node
+// shows yet.
 type warm struct {
 	placer  *Placer
 	changed chan struct{}
@@ -49,7 +49,7 @@ type warm struct {
 	rooms   map[string]yurt.Resources // of the templates' slots, by digest
 }
 
-// counted is what a node had counted when it was last looked at.
+// counted is a node's counters when it was last looked at.
 type counted struct {
 	since     time.Time
 	templates map[string]yurt.TemplateCapacity
@@ -77,8 +77,7 @@ func newWarm(p *Placer) *warm {
 	}
 }
 
-// Stock implements pool.Supply. It asks nobody: a view that is not live says what there
-// was.
+// Stock implements pool.Supply. It makes no request: a view that is not live shows the last picture.
 func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
 	nodes := w.placer.view.Nodes()
 	w.mu.Lock()
@@ -89,8 +88,8 @@ func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
 		for digest, of := range node.Capacity.Templates {
 			s, shared := stock[digest], max(0, of.Slots-of.Own)
 			switch {
-			case node.Draining: // what it has it will not have for long
-			case !node.Healthy: // it may come back, with what it had
+			case node.Draining: // its sandboxes will end soon
+			case !node.Healthy: // it may come back with its sandboxes
 				s.Other += shared
 			default:
 				s.Ready += min(of.Warm, shared)
@@ -105,7 +104,7 @@ func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
 		s.Hits, s.Misses, s.Owed = n.hits, n.misses, n.misses
 		stock[digest] = s
 	}
-	for _, slot := range w.opening { // what is made in these, the planner counts
+	for _, slot := range w.opening { // the planner counts the sandboxes that are made in these
 		s := stock[slot.digest]
 		s.Making = max(0, s.Making-1)
 		stock[slot.digest] = s

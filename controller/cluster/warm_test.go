@@ -384,7 +384,7 @@ func TestWarmSlots(t *testing.T) {
 		if kinds[yurt.PlacementWarm] != 4 || kinds[yurt.PlacementCold] != 20 {
 			t.Errorf("the burst got %v", kinds)
 		}
-		time.Sleep(160 * time.Millisecond) // in the middle of opening what was missing
+		time.Sleep(160 * time.Millisecond) // in the middle of opening the missing slots
 		leader.Store(1)
 		time.Sleep(10 * time.Second)
 		want("after a burst", 24, 20)
@@ -412,8 +412,8 @@ func TestWarmSlots(t *testing.T) {
 	})
 }
 
-// TestRetiredUnseen: nobody waits for a slot that was ended as one too many before who
-// opens it has seen that it is ready, nor counts on it.
+// TestRetiredUnseen: a slot that is ended as one too many, before the caller that opens it has seen it ready, is neither waited
+// for nor counted.
 func TestRetiredUnseen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, one := newFarm(100, "n1"), pooled("one", 0, 8)
@@ -435,7 +435,7 @@ func TestRetiredUnseen(t *testing.T) {
 			least int32
 			after time.Duration
 		}{
-			{4, 2 * time.Second}, // they are ready, and who opens them has not seen it
+			{4, 2 * time.Second}, // they are ready, and their opener has not seen it
 			{1, 2 * time.Second},
 			{6, 12 * time.Second},
 		} {
@@ -451,8 +451,8 @@ func TestRetiredUnseen(t *testing.T) {
 	})
 }
 
-// TestClaimsWaitForSlotsThatAreRefilled: while the slots of a template make their next
-// sandbox, who asks has that, and the engine is asked for nothing.
+// TestClaimsWaitForSlotsThatAreRefilled: while the slots of a template make their next sandbox, a session gets that one, and the
+// engine gets no order.
 func TestClaimsWaitForSlotsThatAreRefilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, one := newFarm(100, "n1"), pooled("one", 2, 2)
@@ -460,7 +460,7 @@ func TestClaimsWaitForSlotsThatAreRefilled(t *testing.T) {
 		var leader atomic.Int32
 		stop := run(t, []yurt.Template{one}, &leader, p)
 		time.Sleep(3 * time.Second)
-		stop() // so that nothing is opened but for sessions
+		stop() // so that slots open for sessions alone
 		place := func(want yurt.PlacementKind) yurt.Sandbox {
 			t.Helper()
 			sandbox, placement, err := p.Place(t.Context(), sessionOf(one), controller.Hints{})
@@ -470,7 +470,7 @@ func TestClaimsWaitForSlotsThatAreRefilled(t *testing.T) {
 			return sandbox
 		}
 		first, second := place(yurt.PlacementWarm), place(yurt.PlacementWarm)
-		place(yurt.PlacementCold) // both are claimed, and none is coming
+		place(yurt.PlacementCold) // both are claimed, and no slot makes another
 		for _, s := range []yurt.Sandbox{first, second} {
 			if err := f.nodes["n1"].DestroySandbox(t.Context(), s.ID); err != nil {
 				t.Fatal(err)

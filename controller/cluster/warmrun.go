@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	listTick  = 250 * time.Millisecond // in which who comes to lead lists the engine's slots
+	listTick  = 250 * time.Millisecond // between two tries of a new leader to list the engine's slots
 	listEvery = 10 * time.Second       // after which it does so again
 )
 
@@ -23,7 +23,7 @@ func (p *Placer) Pools(ctx context.Context, list []yurt.Template) ([]yurt.Pool, 
 	if err != nil {
 		return nil, err
 	}
-	// What this controller has taken, or is about to, the nodes may not have said yet.
+	// Claims of this controller that the nodes may not show yet.
 	taken := p.taken()
 	for i, t := range list {
 		n := min(taken[t.Digest()], pools[i].Ready)
@@ -40,12 +40,11 @@ func (p *Placer) taken() map[string]int {
 	return p.chooser.ledger.taken(time.Now())
 }
 
-// PoolMetrics returns what is measured of the warm pools.
+// PoolMetrics returns the figures of the warm pools.
 func (p *Placer) PoolMetrics() prometheus.Collector { return p.pools.Collector() }
 
-// RunPools keeps the warm pools of the templates at their sizes, while leads says that it
-// is this controller's to do; before and after that it only looks, and follows what the engine
-// says of the nodes. It returns when ctx is done, and leaves the slots to the next leader. It is
+// RunPools keeps the warm pools of the templates at their sizes, while leads says that this controller leads; otherwise it only
+// observes, and follows the engine's news of the nodes. It returns when ctx is done, and leaves the slots to the next leader. It is
 // called once.
 func (p *Placer) RunPools(ctx context.Context, list pool.Templates, leads func() bool) {
 	w := p.warm
@@ -60,8 +59,8 @@ func (p *Placer) RunPools(ctx context.Context, list pool.Templates, leads func()
 	p.pools.Run(ctx, w.remembered(list))
 }
 
-// leading reports whether this controller sizes the pools. One that comes to lead first
-// asks the engine what its predecessor ordered last, or it would order that again.
+// leading reports whether this controller sizes the pools. A new leader first asks the engine for its predecessor's last orders,
+// so that it does not repeat them.
 func (w *warm) leading() bool {
 	w.mu.Lock()
 	leads, listed := w.leads, w.listed
@@ -128,8 +127,7 @@ func (w *warm) keepListing(ctx context.Context, leads func() bool) {
 	}
 }
 
-// leave ends, in the background, idle slots of a node that is being drained: nobody can
-// have them.
+// leave ends, in the background, idle slots of a node that is being drained: no session can claim them.
 func (w *warm) leave(node, digest string, idle int) {
 	w.placer.background(func(ctx context.Context) {
 		if _, err := w.retire(ctx, node, digest, idle); err != nil {

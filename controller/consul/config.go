@@ -12,8 +12,8 @@ import (
 	"github.com/hashicorp/consul/api"
 )
 
-// Config is how Consul is reached. What is empty is taken from Consul's own environment
-// variables (CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN and so on), and then has Consul's default.
+// Config says how to reach Consul. Empty fields come from Consul's own environment variables (CONSUL_HTTP_ADDR,
+// CONSUL_HTTP_TOKEN and so on), and then from Consul's defaults.
 type Config struct {
 	Address    string // of an agent's HTTP API: host:port, or with http://, https:// or unix://
 	Datacenter string
@@ -29,7 +29,7 @@ type Config struct {
 	Forget time.Duration
 	Logger *slog.Logger
 
-	wait time.Duration // that an answer is held back when nothing changes; 0 is defaultWait
+	wait time.Duration // how long an answer is held back without a change; 0 is defaultWait
 }
 
 // DefaultForget is how long a node that is gone stays in the picture.
@@ -51,16 +51,15 @@ func (c *Config) client() (*api.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the settings of Consul: %w", err)
 	}
-	// NewClient has made it, for whatever kind of address that is.
+	// NewClient has made it, for any kind of address.
 	config.HttpClient.Transport, config.HttpClient.CheckRedirect = bounded{config.HttpClient.Transport}, stay
 	return consul, nil
 }
 
-// stay follows no redirection: Consul sends none, and the token is for it alone.
+// stay follows no redirection: Consul sends none, and the token is for Consul alone.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// token returns what authorises the next request; "" leaves that to the client. A token that
-// is renewed is in a file.
+// token returns the token of the next request; "" leaves that to the client. A token that is renewed is in a file.
 func (c *Config) token() string {
 	if c.TokenFile == "" {
 		return ""

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// defaultWait is how long Consul holds an answer back when nothing changes, and answerIn
-	// how long one may take beyond that; Consul itself adds a sixteenth, by chance.
+	// defaultWait is how long Consul holds an answer back without a change, and answerIn how long an answer may take beyond
+	// that; Consul itself adds a sixteenth, by chance.
 	defaultWait = 10 * time.Second
 	answerIn    = 3 * time.Second
 
-	// together is how long changes are collected, and share how many times what the last
-	// ones cost is waited for: following takes a fifth of a core at most.
+	// together is how long changes are collected. share is the pause after an answer as a multiple of the time that reading it
+	// took: following takes a fifth of a core at most.
 	together = 5 * time.Millisecond
 	share    = 4
 
@@ -30,7 +30,7 @@ const (
 // errNotYet is the error of a view that was never live.
 var errNotYet = errors.New("no answer yet")
 
-// read asks for what is after index, takes it over, and says what that cost.
+// read asks for changes after index, takes them over, and returns the time that this took.
 type read func(ctx context.Context, index uint64) (next uint64, cost time.Duration, err error)
 
 // follow reads again and again until ctx is done.
@@ -45,7 +45,7 @@ func (v *View) follow(ctx context.Context, which int, what string, read read) {
 		v.answered(which, err)
 		if err != nil {
 			failures++
-			index = 0 // whoever answers next may be another, or have lost everything
+			index = 0 // the next answer may come from another server, or from one that lost everything
 			v.logger.Warn("following Consul", "what", what, "error", err, "failures", failures)
 			pause(ctx, backoff(failures))
 			continue
@@ -56,8 +56,7 @@ func (v *View) follow(ctx context.Context, which int, what string, read read) {
 	}
 }
 
-// nextIndex returns what to ask for after: one that does not go on from the last was made
-// by a Consul that does not know of that.
+// nextIndex returns the index to ask for next. An index that does not follow the last one comes from a Consul without that history.
 func nextIndex(last, next uint64) uint64 {
 	if next < last {
 		return 0

@@ -14,9 +14,9 @@ import (
 	rig "github.com/yurtrun/yurt/test/cluster"
 )
 
-const patience = 90 * time.Second // for what has to happen, however slow the machine is
+const patience = 90 * time.Second // for each wait, also on a slow machine
 
-// node is what an executor writes of itself.
+// node is an executor's own entry.
 type node struct {
 	t       *testing.T
 	client  *api.Client
@@ -75,7 +75,7 @@ func until(t *testing.T, v *View, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond) // the status tells nobody
+	tick := time.NewTicker(50 * time.Millisecond) // the status notifies no reader
 	defer tick.Stop()
 	for {
 		changed := v.Changed()
@@ -147,7 +147,7 @@ func TestRealConsul(t *testing.T) {
 	a.write(9)
 	until(t, v, "what comes after that shows", func() bool { return warm(a) == 9 })
 
-	// Consul hangs: nothing is refused, and nothing answered.
+	// Consul hangs: it neither refuses nor answers.
 	if err := syscall.Kill(agent.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestRealConsul(t *testing.T) {
 	until(t, v, "it is live when Consul goes on", func() bool { return isLive(v) })
 }
 
-// Following costs little when nothing happens, and changes that come fast are taken together.
+// Following costs little without changes, and rapid changes are taken together.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
 	agent := rig.Consul(t, rig.ConsulOptions{})

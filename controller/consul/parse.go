@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/controller/cluster"
 )
 
-// Bounds of what a node says of itself.
+// Bounds of a node's own entry.
 const (
 	maxValueBytes = 256 << 10
 	maxTemplates  = 1000
@@ -23,7 +23,7 @@ const (
 	digestLength  = 64
 )
 
-// parse returns what the value of a node's key says.
+// parse reads the value of a node's key.
 func parse(node string, value []byte, now time.Time) (cluster.NodeState, error) {
 	if len(value) > maxValueBytes {
 		return cluster.NodeState{}, fmt.Errorf("it has %d bytes, more than %d", len(value), maxValueBytes)
@@ -77,8 +77,7 @@ func checkTemplate(digest string, t *yurt.TemplateCapacity) error {
 	return nil
 }
 
-// checkAddress refuses what is not host:port. A node without an address serves no
-// controllers, and is shown all the same.
+// checkAddress refuses text that is not host:port. A node without an address serves no controllers, and is shown all the same.
 func checkAddress(address string) error {
 	if address == "" {
 		return nil

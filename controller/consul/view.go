@@ -57,14 +57,14 @@ const (
 	halves
 )
 
-// key is what was last read of a node.
+// key is the last value of a node's key.
 type key struct {
 	index uint64 // at which it was written
 	state cluster.NodeState
 	valid bool
 	gone  time.Time // since when it is not there; zero while it is
-	// returning says that Consul came back without it, which says nothing of the node: it is
-	// shown as it was until it has announced itself again or is forgotten.
+	// returning marks a node that a returning Consul lacked, which does not mean that the node is gone: it is shown as it was
+	// until it has announced itself again or is forgotten.
 	returning bool
 }
 
@@ -155,7 +155,7 @@ func (v *View) answered(which int, err error) {
 	h.err = err
 }
 
-// publish makes the picture from what is known. The lock is held.
+// publish makes the picture from the entries. The lock is held.
 func (v *View) publish() {
 	nodes := make([]cluster.NodeState, 0, len(v.keys))
 	for _, name := range slices.Sorted(maps.Keys(v.keys)) {
@@ -175,7 +175,7 @@ func (v *View) publish() {
 	v.changed = make(chan struct{})
 }
 
-// setKeys takes over what Consul says of the nodes' keys, before that it answered is noted.
+// setKeys takes over the nodes' keys, before it is noted that Consul answered.
 func (v *View) setKeys(pairs api.KVPairs) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -183,7 +183,7 @@ func (v *View) setKeys(pairs api.KVPairs) {
 	there := make(map[string]bool, len(pairs))
 	for _, pair := range pairs {
 		name := strings.TrimPrefix(pair.Key, keyPrefix)
-		if pair.Session == "" { // whoever wrote it holds it no longer
+		if pair.Session == "" { // its writer no longer holds it
 			continue
 		}
 		there[name] = true
@@ -209,7 +209,7 @@ func (v *View) setKey(name string, pair *api.KVPair, now time.Time) {
 	v.keys[name] = &key{index: pair.ModifyIndex, state: state, valid: err == nil}
 }
 
-// setChecks takes over what Consul's checks say of the nodes.
+// setChecks takes over the results of Consul's checks of the nodes.
 func (v *View) setChecks(entries []*api.ServiceEntry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -246,7 +246,7 @@ func (v *View) expireNow() {
 		return
 	}
 	for name, k := range v.keys {
-		// While Consul was away nobody could have come back.
+		// While Consul was away no node could have come back.
 		since := k.gone
 		if live.since.After(since) {
 			since = live.since

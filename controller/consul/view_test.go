@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// still returns a view that follows nothing, at a time that the test moves.
+// still returns a view that follows no Consul, at a time that the test moves.
 func still(t *testing.T) (*View, *time.Time) {
 	t.Helper()
 	now := time.Unix(1000, 0)

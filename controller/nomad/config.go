@@ -9,9 +9,8 @@ import (
 	"github.com/hashicorp/nomad/api"
 )
 
-// Config is how Nomad is reached and what is asked of it. What is empty is taken from
-// Nomad's own environment variables (NOMAD_ADDR, NOMAD_TOKEN, NOMAD_CACERT and so on),
-// and then has Nomad's default.
+// Config says how to reach Nomad and which jobs to ask of it. Empty fields come from Nomad's own environment variables (NOMAD_ADDR,
+// NOMAD_TOKEN, NOMAD_CACERT and so on), and then from Nomad's defaults.
 type Config struct {
 	Address   string // of an agent's HTTP API: http://, https:// or unix://
 	Region    string
@@ -33,8 +32,7 @@ type Config struct {
 	// Datacenters and NodePool are set in the job when they are given.
 	Datacenters []string
 	NodePool    string
-	// MHzPerCore is what one core of a session is in Nomad's unit. 0 is what a core of the
-	// ready nodes has in the mean.
+	// MHzPerCore is one core of a session in Nomad's unit. 0 takes the mean of the ready nodes.
 	MHzPerCore int
 	// MaxInFlight is how many orders are with Nomad at once; 0 is 16.
 	MaxInFlight int
@@ -68,9 +66,8 @@ func set(to *string, value string) {
 	}
 }
 
-// token returns what authorises the next request; "" leaves that to the client. A token
-// that Nomad renews is in a file, so it is read each time: that costs less than the
-// request.
+// token returns the token of the next request; "" leaves that to the client. A token that Nomad renews is in a file, so it is read
+// each time: that costs less than the request.
 func (c *Config) token() string {
 	if c.TokenFile == "" {
 		return ""

@@ -34,7 +34,7 @@ type Engine struct {
 	stops   *gate
 	waiters waiters
 
-	background context.Context // of what goes on when a call has returned; Close ends it
+	background context.Context // of the work that goes on after a call has returned; Close ends it
 	cancel     context.CancelFunc
 	done       sync.WaitGroup // of the same
 
@@ -45,8 +45,8 @@ type Engine struct {
 
 var _ cluster.Engine = (*Engine)(nil)
 
-// New returns an engine that is at work until Close. A jobspec with which no slot can be
-// made is an error; a Nomad that is away is none.
+// New returns an engine that works until Close. It refuses a jobspec from which no slot can be made. A Nomad that is away is no
+// error.
 func New(ctx context.Context, config Config) (*Engine, error) {
 	client, err := config.client()
 	if err != nil {
@@ -78,8 +78,7 @@ func New(ctx context.Context, config Config) (*Engine, error) {
 	return e, nil
 }
 
-// Close ends what goes on in the background, and waits for it. Jobs that were to be removed
-// and are not, whoever sweeps will find.
+// Close ends the background work, and waits for it. The sweep finds the jobs that were still to be removed.
 func (e *Engine) Close() {
 	e.mu.Lock()
 	e.closed = true
@@ -165,8 +164,8 @@ func (e *Engine) place(ctx context.Context, order *cluster.Order, w *waiter, reg
 	}
 }
 
-// next waits for what becomes of an order, and looks after it when that is unclear. What
-// happened before index was another job of that name: a stream of events begins in the past.
+// next waits for the outcome of an order, and asks Nomad when it is unclear. Events before index belong to an earlier job of that
+// name: a stream of events begins in the past.
 func (e *Engine) next(ctx context.Context, w *waiter, index uint64, look <-chan time.Time) (news, error) {
 	for {
 		n := news{what: unclear}

@@ -21,10 +21,10 @@ import (
 	rig "github.com/yurtrun/yurt/test/cluster"
 )
 
-const patience = 90 * time.Second // for what has to happen, however slow the machine is
+const patience = 90 * time.Second // for each wait, also on a slow machine
 
-// newEngine returns an engine of the cluster. What Nomad does with jobs is the subject here,
-// so that they are of a driver that every node has; what they start there is not.
+// newEngine returns an engine of the cluster. The subject is Nomad's handling of jobs, so their driver is one that every node
+// has; the processes that they start do not matter.
 func newEngine(t *testing.T, c *rig.NomadCluster) *Engine {
 	t.Helper()
 	e, err := New(t.Context(), Config{Address: c.Servers[0].Address})
@@ -84,7 +84,7 @@ func TestRealNomad(t *testing.T) {
 	t.Run("Nomad's server is killed and comes back", func(t *testing.T) { serverKilled(t, c) })
 }
 
-// taskRefused: that nothing comes of a slot is known by its allocation.
+// taskRefused: the allocation shows that a slot failed.
 func taskRefused(t *testing.T, c *rig.NomadCluster) {
 	e := newEngine(t, c) // whose jobs raw_exec cannot start: they name no command
 	if _, err := e.Start(t.Context(), orderOf("refused")); err != nil {
@@ -343,8 +343,7 @@ func serverKilled(t *testing.T, c *rig.NomadCluster) {
 	}
 }
 
-// The policy that jobspecs/controller.nomad.hcl names is enough, and without a token the
-// operator is told what is missing.
+// The policy that jobspecs/controller.nomad.hcl names is enough, and without a token the operator is told which right is missing.
 func TestRealNomadWithACLs(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

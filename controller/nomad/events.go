@@ -15,13 +15,11 @@ import (
 )
 
 const (
-	// eventPath subscribes to what becomes of orders, in the namespace of the client.
+	// eventPath subscribes to the outcomes of orders, in the namespace of the client.
 	eventPath = "/v1/event/stream?topic=Evaluation&topic=Allocation"
-	// maxEventBytes bounds what Nomad says at once; beyond that, orders are looked after one
-	// by one.
+	// maxEventBytes bounds one line of Nomad's stream; beyond that, orders are looked up one by one.
 	maxEventBytes = 16 << 20
-	// silence is how long a stream that lives says nothing: Nomad says that it is there each
-	// 30 seconds.
+	// silence is how long a living stream can be quiet: Nomad sends a heartbeat every 30 seconds.
 	silence = 90 * time.Second
 )
 
@@ -36,7 +34,7 @@ const (
 	unclear                  // the order has to be looked after
 )
 
-// news is what became of an order.
+// news is the outcome of an order.
 type news struct {
 	what   happening
 	index  uint64 // at which it happened; 0 is now
@@ -44,20 +42,20 @@ type news struct {
 	groups map[string]metric
 }
 
-// waiter waits for what becomes of one job.
+// waiter waits for the outcome of one job.
 type waiter struct {
 	job  string
 	news chan news
 }
 
-// waiters are those who wait, of whom there are as many as the gate lets in.
+// waiters are the present waiters, at most as many as the gate lets in.
 type waiters struct {
 	mu   sync.Mutex
 	list []*waiter
 }
 
 func (w *waiters) add(job string) *waiter {
-	// What does not fit is found by looking: an order has a handful of events.
+	// Beyond that, looking finds the outcome: an order has a handful of events.
 	one := &waiter{job: job, news: make(chan news, 16)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +69,7 @@ func (w *waiters) remove(one *waiter) {
 	w.list = slices.DeleteFunc(w.list, func(other *waiter) bool { return other == one })
 }
 
-// of returns those who wait for one of the keys of an event.
+// of returns the waiters for one of the keys of an event.
 func (w *waiters) of(keys []string) []*waiter {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,8 +144,7 @@ func (e *Engine) watch(ctx context.Context) {
 	}
 }
 
-// follow reads one stream of events to its end. Whoever waits while it begins looks after
-// what may have happened before.
+// follow reads one stream of events to its end. Callers that wait while it begins look up earlier events themselves.
 func (e *Engine) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -175,7 +172,7 @@ func (e *Engine) follow(ctx context.Context) error {
 	return errors.Join(io.ErrUnexpectedEOF, ctx.Err())
 }
 
-// deliver tells those who wait what a line of the stream says.
+// deliver passes a line of the stream to the waiters.
 func (e *Engine) deliver(line []byte) error {
 	var batch events
 	if err := json.Unmarshal(line, &batch); err != nil {
@@ -202,7 +199,7 @@ func (e *Engine) deliver(line []byte) error {
 	return nil
 }
 
-// news returns what an event says of an order, if it says anything.
+// news returns an event's news of an order, if it has any.
 func (p *payload) news() (news, bool) {
 	switch {
 	case p.Allocation != nil:
@@ -219,7 +216,7 @@ func (p *payload) news() (news, bool) {
 const (
 	statusComplete = "complete"
 	statusFailed   = "failed"
-	stoppedJob     = "job-deregister" // what triggered an evaluation
+	stoppedJob     = "job-deregister" // the trigger of an evaluation
 )
 
 func (v *evaluation) news() (news, bool) {

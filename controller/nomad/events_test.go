@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Lines as Nomad 1.11.3 writes them, shortened to what is read and a little more.
+// Lines as Nomad 1.11.3 writes them, shortened to the fields that are read and a few more.
 func lines() map[string]string {
 	return map[string]string{
 		"heartbeat": `{}`,

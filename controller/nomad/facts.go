@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// coreFor is how long the mean core of the nodes is taken for what it was.
+	// coreFor is how long the mean core of the nodes is remembered.
 	coreFor = 5 * time.Minute
 	// unknownCore is a core in MHz while there is no node to ask about.
 	unknownCore = 1000
 )
 
-// facts is what Nomad is asked once, or seldom.
+// facts are Nomad's answers to questions that are asked once, or seldom.
 type facts struct {
 	engine *Engine
-	turn   chan struct{} // holds one while somebody asks; guards what follows
+	turn   chan struct{} // holds a token during a request; guards the fields below
 
 	spec *jobspec
 	mhz  float64
@@ -37,8 +37,7 @@ func (f *facts) lock(ctx context.Context) error {
 
 func (f *facts) unlock() { <-f.turn }
 
-// jobspec returns what the jobs of slots are made from. Nomad parses it, so that all of the
-// language of its jobs is there.
+// jobspec returns the job from which those of slots are made. Nomad parses it, so that the whole language of its jobs can be used.
 func (f *facts) jobspec(ctx context.Context) (*jobspec, error) {
 	if err := f.lock(ctx); err != nil {
 		return nil, err
@@ -61,7 +60,7 @@ func (f *facts) jobspec(ctx context.Context) (*jobspec, error) {
 	return f.spec, err
 }
 
-// mhzPerCore returns what a core is in Nomad's unit.
+// mhzPerCore returns one core in Nomad's unit.
 func (f *facts) mhzPerCore(ctx context.Context) (float64, error) {
 	if f.engine.config.MHzPerCore > 0 {
 		return float64(f.engine.config.MHzPerCore), nil

@@ -50,7 +50,7 @@ func runs(a *api.AllocationListStub) bool {
 // tried again.
 const lastEvents = 2
 
-// lastWords is what Nomad says last of an allocation, and of each task of it that has failed.
+// lastWords is Nomad's last message about an allocation, and about each failed task of it.
 func lastWords(a *api.AllocationListStub) []string {
 	words := []string{cmp.Or(a.ClientDescription, a.DesiredDescription, "it is "+a.ClientStatus)}
 	for name, task := range a.TaskStates {

@@ -5,17 +5,16 @@ import (
 	"sync"
 )
 
-// gate lets a few through at once. Those in a hurry go before those who are not, each in
-// the order in which they came.
+// gate lets a few callers through at once. Urgent callers go before the others, each in the order in which they came.
 type gate struct {
 	mu     sync.Mutex
 	free   int
-	queues [2][]chan struct{} // in a hurry, and not; one who waits is let in by a close
+	queues [2][]chan struct{} // urgent, and not; a close lets the waiter in
 }
 
 func newGate(size int) *gate { return &gate{free: size} }
 
-// enter waits to be let in. Who is in calls leave, once.
+// enter waits to be let in. The caller then calls leave, once.
 func (g *gate) enter(ctx context.Context, hurry bool) (leave func(), err error) {
 	g.mu.Lock()
 	if g.free > 0 {
@@ -39,8 +38,7 @@ func (g *gate) enter(ctx context.Context, hurry bool) (leave func(), err error) 
 	}
 }
 
-// desert takes one who waits no longer out of the queue, or gives the turn on that it was
-// given meanwhile.
+// desert takes a caller that stopped waiting out of the queue, or passes on the turn that it was given meanwhile.
 func (g *gate) desert(queue int, turn chan struct{}) {
 	g.mu.Lock()
 	for i, one := range g.queues[queue] {

@@ -42,7 +42,7 @@ func TestThoseInAHurryGoFirst(t *testing.T) {
 	})
 }
 
-// Whoever leaves the queue, at whatever moment, takes no place along.
+// A caller that leaves the queue, at any moment, takes no place along.
 func TestAGateLosesNoPlace(t *testing.T) {
 	const places = 3
 	g := newGate(places)

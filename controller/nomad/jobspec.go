@@ -25,7 +25,7 @@ const (
 	metaDigest   = "yurt_digest"
 
 	defaultPriority = 60 // of a job that a session waits for
-	warmBehind      = 10 // how much less it is for one that nobody waits for yet
+	warmBehind      = 10 // how much lower the priority of a refill is
 
 	mebibyte       = 1 << 20
 	minMemoryMB    = 10 // that Nomad accepts
@@ -41,8 +41,7 @@ type jobspec struct {
 	slot int // which task of its group is
 }
 
-// newJobspec checks what Nomad parsed from the operator's text, and binds it to where it
-// is to run.
+// newJobspec checks the job that Nomad parsed from the operator's text, and binds it to its namespace and region.
 func newJobspec(job *api.Job, config *Config) (*jobspec, error) {
 	if job.Type != nil && *job.Type != api.JobTypeBatch {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the jobspec's type is %q; a slot is a %q job", *job.Type, api.JobTypeBatch)
@@ -132,7 +131,7 @@ func (s *jobspec) fill(order *cluster.Order, mhz float64) (*api.Job, error) {
 	return &job, nil
 }
 
-// fillTask returns the task of a slot: the room that it has, and what is made in it.
+// fillTask returns the task of a slot: its room, and the template of its sandboxes.
 func fillTask(from *api.Task, order *cluster.Order, mhz float64) (*api.Task, error) {
 	template, err := json.Marshal(order.Template)
 	if err != nil {
@@ -164,8 +163,8 @@ func fillTask(from *api.Task, order *cluster.Order, mhz float64) (*api.Task, err
 	return &task, nil
 }
 
-// setLimits says what limits the slot's sandboxes have. Nomad's own words for them are
-// coarser, and fewer. What the template says already is not said again.
+// setLimits sets the limits of the slot's sandboxes. Nomad's own words for them are coarser, and fewer. Limits of the template
+// are not repeated.
 func setLimits(config map[string]any, r, template yurt.Resources) {
 	block := map[string]any{"cpu": r.CPU, "memory": r.Memory.String(), "disk": r.Disk.String(), "pids": r.PIDs}
 	if r.DiskKind != template.DiskKind {
@@ -187,11 +186,11 @@ func setLimits(config map[string]any, r, template yurt.Resources) {
 	config["ulimits"] = ulimits
 }
 
-// nodeName is what Nomad calls the name of a node.
+// nodeName is Nomad's attribute for the name of a node.
 const nodeName = "${node.unique.name}"
 
-// imagesAllowed is an attribute that the driver gives a node: whether its operator allows
-// container images. A driver that is too old gives none, which is not "false".
+// imagesAllowed is an attribute that the driver gives a node: whether its operator allows container images. An old driver gives no
+// such attribute, which is not "false".
 const imagesAllowed = "${attr.driver.yurt.images}"
 
 // affinities draw a job to the nodes that are preferred, the first one most.
@@ -205,7 +204,7 @@ func affinities(nodes []string) []*api.Affinity {
 
 func jobID(slotID string) string { return jobPrefix + slotID }
 
-// megabytes returns size in what Nomad calls megabytes, rounded up.
+// megabytes returns size in Nomad's megabytes, rounded up.
 func megabytes(size yurt.Size) int { return int((int64(size) + mebibyte - 1) / mebibyte) }
 
 func with(to, more map[string]string) map[string]string {

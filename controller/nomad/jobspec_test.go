@@ -71,8 +71,7 @@ func TestJobOfASlot(t *testing.T) {
 	}
 }
 
-// TestImagesNeedNodesThatAllowThem: the slot of a template with an image is not for nodes whose
-// operator allows none.
+// TestImagesNeedNodesThatAllowThem: the slot of a template with an image avoids nodes whose operator forbids images.
 func TestImagesNeedNodesThatAllowThem(t *testing.T) {
 	spec, err := newJobspec(parsed(), &Config{})
 	if err != nil {
@@ -120,7 +119,7 @@ func TestLimitsOfASlotsOwn(t *testing.T) {
 	}
 }
 
-// What one order fills in must not show in the next.
+// The fields of one order must not show in the next.
 func TestTheJobspecStaysAsItIs(t *testing.T) {
 	job := parsed()
 	spec, err := newJobspec(job, &Config{})

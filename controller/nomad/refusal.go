@@ -16,7 +16,7 @@ const (
 	retryAfter = 10 * time.Second // room comes back as sessions end
 )
 
-// metric is what Nomad says of the nodes it looked at for a group that it could not place.
+// metric is Nomad's report on the nodes that it considered for a group that it could not place.
 type metric struct {
 	NodesEvaluated     int
 	NodesFiltered      int
@@ -29,8 +29,7 @@ type metric struct {
 	QuotaExhausted     []string
 }
 
-// refused is the error of an order that Nomad could not place: what was asked for, then
-// Nomad's own words, as its command line has them.
+// refused is the error of an order that Nomad could not place: the order, then Nomad's own words, as its command line has them.
 func refused(order *cluster.Order, groups map[string]metric) error {
 	var words []string
 	full := false
@@ -50,7 +49,7 @@ func refused(order *cluster.Order, groups map[string]metric) error {
 	return err
 }
 
-// room says what was asked for of that which there is not enough of.
+// room names the resources of the order of which the nodes have too little.
 func room(order *cluster.Order, groups map[string]metric) string {
 	short := map[string]bool{}
 	for _, m := range groups {

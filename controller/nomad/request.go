@@ -37,12 +37,11 @@ type registration struct {
 	err   error
 }
 
-// errClosed is the error of what is asked of an engine that is closed.
+// errClosed is the error of calls to a closed engine.
 var errClosed = yurt.Errorf(yurt.CodeUnavailable, "the controller is stopping")
 
-// register has Nomad take the job and place it. Doing so twice is as doing it once. When ctx
-// is done it tries no further, but a try that is under way is not cut short: nobody would
-// know what became of it.
+// register has Nomad take the job and place it. Repeating it has no further effect. When ctx is done it tries no further, but a
+// request under way is not cut short, since its outcome would be unknown.
 func (e *Engine) register(ctx context.Context, job *api.Job) *registration {
 	r := &registration{done: make(chan struct{})}
 	e.mu.Lock()
@@ -91,7 +90,7 @@ func (e *Engine) remove(ctx context.Context, jobID string) error {
 	})
 }
 
-// look asks what became of a job. What cannot be found out is left unclear.
+// look asks for the outcome of a job. An outcome that cannot be found out stays unclear.
 func (e *Engine) look(ctx context.Context, jobID string) news {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -150,7 +149,7 @@ func once(ctx context.Context, try func(context.Context) error) error {
 	return try(ctx)
 }
 
-// status returns the HTTP status that Nomad answered with; 0 is none.
+// status returns the HTTP status of Nomad's answer, or 0.
 func status(err error) int {
 	var response api.UnexpectedResponseError
 	if errors.As(err, &response) {
@@ -182,7 +181,7 @@ func transient(err error) bool {
 	}
 }
 
-// explain says in the words of the API what an answer of Nomad's means. doing is a verb phrase.
+// explain translates an answer of Nomad's into an error of the API. doing is a verb phrase.
 func explain(doing string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), yurt.CodeOf(err) != yurt.CodeInternal && status(err) == 0 && !transient(err):
