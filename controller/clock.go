@@ -10,8 +10,8 @@ import (
 // Clock tells the time and waits. Tests replace it.
 type Clock interface {
 	Now() time.Time
-	// Until delivers once on the channel at the time, or at once when that has passed;
-	// stop releases what it holds and is called in any case.
+	// Until delivers once on the channel at the time, or at once when that has passed; stop releases its resources and is called
+	// in any case.
 	Until(at time.Time) (fired <-chan time.Time, stop func())
 }
 
@@ -19,26 +19,24 @@ type Clock interface {
 // than time passes by one part in so many.
 const catchUp = 10
 
-// steadyClock is the machine's clock without its jumps. Sessions end by the difference of
-// two of its readings, so one that jumped two hours ahead would end all that are idle. It
-// starts with what the machine's clock says, goes as time passes, and is led towards the
-// machine's clock again where that was set. Its methods are safe for concurrent use.
+// steadyClock is the machine's clock without its jumps. Sessions end by the difference of two of its readings, so a jump of two
+// hours would end all idle sessions. It begins with the machine's time, goes as time passes, and moves towards the machine's clock
+// slowly where that was set. Its methods are safe for concurrent use.
 type steadyClock struct {
-	// passed is how long ago something was that does not move, whatever clocks are set to.
-	// It counts on while the machine is suspended.
+	// passed is the time since a fixed moment, independent of all settings of clocks. It counts on while the machine is suspended.
 	passed func() time.Duration
 
 	mu      sync.Mutex
 	machine func() time.Time // the clock that it is led towards
 	now     time.Time
-	read    time.Duration // what passed said then
+	read    time.Duration // the value of passed at that time
 }
 
 func newSteadyClock(machine func() time.Time, passed func() time.Duration) *steadyClock {
 	return &steadyClock{machine: machine, passed: passed, now: machine().Round(0), read: passed()}
 }
 
-// restart has the clock say what the machine's says.
+// restart sets the clock to the machine's.
 func (c *steadyClock) restart() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

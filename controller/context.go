@@ -37,8 +37,8 @@ func (c *Controller) Contexts(ctx context.Context, sessionID string) (_ []yurt.C
 	return node.Contexts(ctx, session.SandboxID)
 }
 
-// RestartContext ends the interpreters of the contexts of that name, and what runs in
-// them; what waits goes on in fresh ones. An empty language means each.
+// RestartContext ends the interpreters of the contexts of that name with their present execution; waiting executions go on in fresh
+// ones. An empty language means each.
 func (c *Controller) RestartContext(ctx context.Context, sessionID, name, language string) error {
 	return c.changeContext(ctx, sessionID, name, language, Node.RestartContext)
 }
@@ -61,9 +61,8 @@ func (c *Controller) changeContext(ctx context.Context, sessionID, name, languag
 	return change(node, ctx, session.SandboxID, name, language)
 }
 
-// AskContext asks the interpreter of a context about code that is not run, as
-// [executor.Executor.AskContext] does. With a language, which has to be one of the template's, it
-// makes the context where there is none.
+// AskContext asks the interpreter of a context about code that is not run, as [executor.Executor.AskContext] does. With a
+// language of the template's, it makes a context that does not exist.
 func (c *Controller) AskContext(ctx context.Context, sessionID, name string, question yurt.Question) (_ yurt.Answer, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	if err := yurt.ValidateContextName("name", name); err != nil {

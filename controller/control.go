@@ -21,8 +21,8 @@ func (c *Controller) WriteStdin(ctx context.Context, sessionID, executionID stri
 	return node.WriteStdin(ctx, session.SandboxID, executionID, data, eof)
 }
 
-// SignalExecution sends a signal to the first process of an execution and its process
-// group; [yurt.SignalKill] ends every process of the execution, whatever its group.
+// SignalExecution sends a signal to the first process of an execution and its process group; [yurt.SignalKill] ends every
+// process of the execution in any group.
 func (c *Controller) SignalExecution(ctx context.Context, sessionID, executionID string, signal yurt.Signal) (err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	if err := signal.Validate("signal"); err != nil {

@@ -15,14 +15,13 @@ const (
 	maxDrainGrace     = 24 * time.Hour
 )
 
-// DrainNode is a [Node] that can be told to take nothing new.
+// DrainNode is a [Node] that can be told to take no new sandboxes.
 type DrainNode interface {
 	SetDraining(ctx context.Context, draining bool) error
 }
 
-// DrainNode has a node take nothing new, and ends the sessions on it once the grace is
-// over; nil is [DefaultDrainGrace]. Their stories say so at once. A repeated request may
-// shorten the grace of those that are there.
+// DrainNode has a node take no new sandboxes, and ends its sessions once the grace is over; nil is [DefaultDrainGrace]. Their
+// stories say so at once. A repeated request may shorten the grace of the present ones.
 func (c *Controller) DrainNode(ctx context.Context, name string, grace *yurt.Duration) (yurt.Drain, error) {
 	length := valueOr(grace, yurt.Duration(DefaultDrainGrace))
 	if grace != nil && (length < 0 || length.Std() > maxDrainGrace) {
@@ -34,8 +33,8 @@ func (c *Controller) DrainNode(ctx context.Context, name string, grace *yurt.Dur
 	}
 	at := c.now().Add(length.Std())
 	later := func(s *yurt.Session) bool { return s.EndsBy == nil || s.EndsBy.After(at) }
-	// Before the node, so that nobody gives them another grace meanwhile; and after it,
-	// for those that it took last.
+	// Once before the node drains, so that its sessions have this grace and no other; and once after it, for those that it took
+	// last.
 	before, err := c.giveNotice(ctx, name, at, later)
 	if err == nil {
 		err = node.SetDraining(ctx, true)
@@ -174,8 +173,8 @@ func (c *Controller) checkDraining(ctx context.Context) {
 	}
 }
 
-// checkUndrained takes back what the sessions on a node were told that drained before, and
-// does not any more: whoever ended that may not know of them.
+// checkUndrained takes back the notices of a node that no longer drains: the request that ended the drain may not know of all of
+// them.
 func (c *Controller) checkUndrained(ctx context.Context, name string) {
 	if !c.guard.drained[name] {
 		return
@@ -188,9 +187,8 @@ func (c *Controller) checkUndrained(ctx context.Context, name string) {
 	delete(c.guard.noticed, name)
 }
 
-// checkNotices takes back what sessions were told whose node does not drain, of which this
-// leader need not have seen that it did. A node that is about to drain has its sessions
-// told first, so that has to be so for a while.
+// checkNotices takes back the notices of sessions whose node does not drain, also if this leader has not seen it drain. The
+// sessions of a node are told before it drains, so a notice must be wrong for a while.
 func (c *Controller) checkNotices(ctx context.Context, sessions []yurt.Session) error {
 	before, now := c.guard.untrue, c.clock.Now()
 	c.guard.untrue = map[string]time.Time{}

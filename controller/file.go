@@ -37,8 +37,7 @@ func (c *Controller) ReadFile(ctx context.Context, sessionID, name string, span 
 	return at.node.ReadFile(ctx, at.session.SandboxID, at.path, span)
 }
 
-// StatFile describes what is at name, the workspace itself included, not following a
-// link.
+// StatFile describes the entry at name, the workspace itself included, and follows no link.
 func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (_ yurt.FileInfo, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)
@@ -48,7 +47,7 @@ func (c *Controller) StatFile(ctx context.Context, sessionID, name string) (_ yu
 	return at.node.StatFile(ctx, at.session.SandboxID, at.path)
 }
 
-// ListFiles lists a part of what is below the directory at name.
+// ListFiles lists a part of the entries below the directory at name.
 func (c *Controller) ListFiles(ctx context.Context, sessionID, name string, options yurt.ListOptions) (_ yurt.FileList, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	if err := options.Validate(); err != nil {
@@ -75,8 +74,7 @@ func (c *Controller) MakeDir(ctx context.Context, sessionID, name string, mode y
 	return at.node.MakeDir(ctx, at.session.SandboxID, at.path, mode)
 }
 
-// MoveFile gives what is at name the path to. It replaces a file only where replace
-// says so, and a directory never.
+// MoveFile moves the entry at name to the other path. It replaces a file only where replace says so, and a directory never.
 func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (_ yurt.FileInfo, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	cleanTo, err := yurt.CleanWorkspacePath("to", to)
@@ -90,7 +88,7 @@ func (c *Controller) MoveFile(ctx context.Context, sessionID, name, to string, r
 	return at.node.MoveFile(ctx, at.session.SandboxID, at.path, cleanTo, replace)
 }
 
-// ChmodFile sets the permission bits of what is at name.
+// ChmodFile sets the permission bits of the entry at name.
 func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode yurt.FileMode) (_ yurt.FileInfo, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useFile(ctx, sessionID, name)
@@ -100,8 +98,7 @@ func (c *Controller) ChmodFile(ctx context.Context, sessionID, name string, mode
 	return at.node.ChmodFile(ctx, at.session.SandboxID, at.path, mode)
 }
 
-// RemoveFile removes what is at name. A directory must be empty unless all of it is to
-// go.
+// RemoveFile removes the entry at name. A directory must be empty unless all says that its content goes too.
 func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all bool) (err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useFile(ctx, sessionID, name)
@@ -111,8 +108,7 @@ func (c *Controller) RemoveFile(ctx context.Context, sessionID, name string, all
 	return at.node.RemoveFile(ctx, at.session.SandboxID, at.path, all)
 }
 
-// PackFiles writes what is below the directory at name to a tar archive. Nothing is
-// written when there is no such directory.
+// PackFiles writes the content of the directory at name to a tar archive. Without such a directory it writes no byte.
 func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to io.Writer) (err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)
@@ -122,8 +118,7 @@ func (c *Controller) PackFiles(ctx context.Context, sessionID, name string, to i
 	return at.node.PackFiles(ctx, at.session.SandboxID, at.path, to)
 }
 
-// UnpackFiles reads a tar archive into the directory at name, which it makes. What
-// came out before an error stays.
+// UnpackFiles reads a tar archive into the directory at name, which it makes. Files from before an error stay.
 func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, archive io.Reader) (_ yurt.Unpacked, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)
@@ -136,9 +131,8 @@ func (c *Controller) UnpackFiles(ctx context.Context, sessionID, name string, ar
 	return at.node.UnpackFiles(ctx, at.session.SandboxID, at.path, archive)
 }
 
-// WatchFiles calls ready once it watches, and then each with what happens in the
-// directory at name, and below it if deep, until ctx is done, the directory or the
-// session's sandbox is gone, which is no error, or each returns one.
+// WatchFiles calls ready once it watches, and then each with every change in the directory at name, and below it if deep. It
+// ends when ctx is done, when the directory or the session's sandbox is gone, which is no error, or when each returns an error.
 func (c *Controller) WatchFiles(ctx context.Context, sessionID, name string, deep bool, ready func(), each func(yurt.FileEvent) error) (err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	at, err := c.useDir(ctx, sessionID, "path", name)

@@ -13,10 +13,9 @@ type Keeper interface {
 	Kept(ctx context.Context) ([]string, error)
 }
 
-// judgeKept releases what the placer keeps for sessions that have ended or are not there:
-// what a controller left that died while it placed one, or could not release then. A session
-// is stored before anything is kept for it, so one that is kept for is not too young to be
-// found.
+// judgeKept releases the placer's resources for sessions that have ended or do not exist: the remains of a controller that died
+// while it placed one, or could not release them then. A session is stored before the placer keeps any resource for it, so the
+// session of a resource can be found.
 func (c *Controller) judgeKept(ctx context.Context) {
 	keeper, ok := c.placer.(Keeper)
 	if !ok {

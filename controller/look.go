@@ -9,8 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Processes lists what runs in the session's sandbox: the processes of executions, and
-// those that outlived theirs.
+// Processes lists the processes of the session's executions, and those that outlived theirs.
 func (c *Controller) Processes(ctx context.Context, sessionID string) (_ []yurt.Process, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	session, node, err := c.useSandbox(ctx, sessionID)
@@ -33,7 +32,7 @@ func (c *Controller) SignalProcess(ctx context.Context, sessionID string, pid in
 	return node.SignalProcess(ctx, session.SandboxID, pid, signal)
 }
 
-// SessionStats says what the session's sandbox uses. Looking at it is no use of it.
+// SessionStats returns the resource use of the session's sandbox. It does not count as a use of the session.
 func (c *Controller) SessionStats(ctx context.Context, sessionID string) (_ yurt.SandboxStats, err error) {
 	defer c.sayEnded(ctx, sessionID, &err)
 	session, err := c.Session(ctx, sessionID)
@@ -50,8 +49,7 @@ func (c *Controller) SessionStats(ctx context.Context, sessionID string) (_ yurt
 	return node.SandboxStats(ctx, session.SandboxID)
 }
 
-// SetTimeouts gives the session another lifetime, since its creation, and another idle
-// timeout. What is nil stays as it is.
+// SetTimeouts gives the session another lifetime, since its creation, and another idle timeout. nil leaves one as it is.
 func (c *Controller) SetTimeouts(ctx context.Context, id string, lifetime, idle *yurt.Duration) (yurt.Session, error) {
 	if lifetime == nil && idle == nil {
 		return yurt.Session{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "timeout", "give a timeout, an idle_timeout or both")

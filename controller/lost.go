@@ -19,7 +19,7 @@ const (
 	relooks = 10
 )
 
-// nodeGuard is what the leader remembers of nodes between two looks. It is Run's alone.
+// nodeGuard is the leader's memory of nodes between two looks. It is Run's alone.
 type nodeGuard struct {
 	known   map[string]bool      // nodes that sessions may be on
 	there   map[string]bool      // those that were there when they were last looked at
@@ -75,7 +75,7 @@ func (c *Controller) checkNodes(ctx context.Context) {
 		c.guard.note(name)
 		delete(c.guard.lost, name)
 		if there[name] = true; !c.guard.there[name] {
-			c.reaper.sweepSoon() // it may have what nobody could end while it was away
+			c.reaper.sweepSoon() // it may have sandboxes that could not be ended while it was away
 		}
 	}
 	c.guard.there = there
@@ -146,9 +146,8 @@ func (c *Controller) sessionsOn(ctx context.Context, name string) ([]yurt.Sessio
 	return on, nil
 }
 
-// reach returns the node of a session for what a caller asks of the session. That the node is
-// lost is nothing that the caller has not found: until the leader has failed the session, which
-// takes a moment, it is a part that is away.
+// reach returns the node of a session. For the caller a lost node is a part that is away, not an unknown name: the leader fails the
+// session in a moment.
 func (c *Controller) reach(ctx context.Context, session yurt.Session) (Node, error) {
 	node, err := c.placer.Node(ctx, session.Placement.Node)
 	if yurt.CodeOf(err) == yurt.CodeNotFound {
@@ -182,10 +181,9 @@ func (c *Controller) nodeIsLost(live *liveExecution) bool {
 	return true
 }
 
-// startSomewhere starts an execution at its session's node. When that does not answer,
-// the one execution of an ephemeral session is asked for again, under its id, until the
-// node does, or is lost: then it is started on another node. A node that is lost may have
-// begun with it all the same, but never said so; nobody hears of what it does.
+// startSomewhere starts an execution at its session's node. When that does not answer, it asks again for the one execution of an
+// ephemeral session, under its id, until the node answers or is lost: then it starts it on another node. A lost node may have
+// begun with it all the same, without an acknowledgement; its effects reach no caller.
 func (c *Controller) startSomewhere(ctx context.Context, live *liveExecution, session yurt.Session, spec yurt.ExecutionSpec) error {
 	for try := 1; ; try++ {
 		node, sandbox := live.place()

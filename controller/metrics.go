@@ -14,8 +14,7 @@ import (
 
 const scrapeLimit = 5 * time.Second // for the store to count
 
-// metrics is what a controller measures. Without a registerer it counts for
-// nobody.
+// metrics are the figures of a controller. Without a registerer they are not shown.
 type metrics struct {
 	created    *prometheus.HistogramVec // by placement
 	executions *prometheus.CounterVec   // by kind and outcome

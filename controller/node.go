@@ -33,15 +33,14 @@ type ExecutionNode interface {
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
 	// WaitExecution returns the result once the execution has ended.
 	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
-	// ForgetExecution releases what the node keeps of an ended execution.
+	// ForgetExecution releases the node's record of an ended execution.
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
 }
 
 // RunNode is a [Node] that starts an execution and waits for it in one call.
 type RunNode interface {
-	// RunExecution returns once the node has recorded the execution, as StartExecution
-	// does. Result is called once, also to leave, and does what WaitExecution does; when
-	// it fails for the sake of its connection the execution can be waited for again.
+	// RunExecution returns once the node has recorded the execution, as StartExecution does. Result is called once, also to
+	// leave, and does the work of WaitExecution; when its connection fails the execution can be waited for again.
 	RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(ctx context.Context) (*yurt.Result, error), err error)
 }
 
@@ -63,8 +62,7 @@ type ControlNode interface {
 type ContextNode interface {
 	// Contexts lists the contexts of a sandbox by name.
 	Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error)
-	// RestartContext ends the interpreter of a context, and what runs in it; what waits
-	// goes on in a fresh one.
+	// RestartContext ends the interpreter of a context with its present execution; waiting executions go on in a fresh one.
 	RestartContext(ctx context.Context, sandboxID, name, language string) error
 	// RemoveContext ends a context with everything that runs or waits in it.
 	RemoveContext(ctx context.Context, sandboxID, name, language string) error
@@ -72,42 +70,38 @@ type ContextNode interface {
 	AskContext(ctx context.Context, sandboxID, name string, question yurt.Question) (yurt.Answer, error)
 }
 
-// FileNode reaches the files of a sandbox's workspace. Nothing it does leads out of
-// that, whatever links are there.
+// FileNode reaches the files of a sandbox's workspace, and no file outside of it, past all links.
 type FileNode interface {
 	// WriteFile replaces the file at path with the content, atomically, or adds to
 	// it, making parent directories. It reads at most [yurt.MaxFileBytes].
 	WriteFile(ctx context.Context, sandboxID, path string, content io.Reader, options yurt.WriteOptions) (yurt.FileInfo, error)
 	// ReadFile opens a span of the regular file at path. The caller closes it.
 	ReadFile(ctx context.Context, sandboxID, path string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error)
-	// StatFile describes what is at path, not following a link.
+	// StatFile describes the entry at path and follows no link.
 	StatFile(ctx context.Context, sandboxID, path string) (yurt.FileInfo, error)
-	// ListFiles lists a part of what is below the directory at path.
+	// ListFiles lists a part of the entries below the directory at path.
 	ListFiles(ctx context.Context, sandboxID, path string, options yurt.ListOptions) (yurt.FileList, error)
 	// MakeDir makes the directory at path and those above it. Mode 0 is 0755. One
 	// that is there is no error.
 	MakeDir(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)
-	// MoveFile gives what is at from the path to, making parent directories. It
-	// replaces a file only where replace says so, and a directory never.
+	// MoveFile moves an entry to another path, and makes parent directories. It replaces a file only where replace says so, and
+	// a directory never.
 	MoveFile(ctx context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error)
-	// ChmodFile sets the permission bits of what is at path.
+	// ChmodFile sets the permission bits of the entry at path.
 	ChmodFile(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error)
-	// RemoveFile removes what is at path. A directory must be empty unless all of it
-	// is to go.
+	// RemoveFile removes the entry at path. A directory must be empty unless all says that its content goes too.
 	RemoveFile(ctx context.Context, sandboxID, path string, all bool) error
 }
 
 // TreeNode reaches whole directories of a sandbox's workspace.
 type TreeNode interface {
-	// PackFiles writes what is below the directory at path to a tar archive. Nothing
-	// is written when there is no such directory.
+	// PackFiles writes the content of the directory at path to a tar archive. Without such a directory it writes no byte.
 	PackFiles(ctx context.Context, sandboxID, path string, to io.Writer) error
-	// UnpackFiles reads a tar archive, within the bounds of the domain, into the
-	// directory at path, which it makes. What came out before an error stays.
+	// UnpackFiles reads a tar archive, within the bounds of the domain, into the directory at path, which it makes. Files from
+	// before an error stay.
 	UnpackFiles(ctx context.Context, sandboxID, path string, archive io.Reader) (yurt.Unpacked, error)
-	// WatchFiles calls ready once it watches, and then each with what happens in the
-	// directory at path, and below it if deep, until ctx is done, the directory or
-	// the sandbox is gone, which is no error, or each returns one.
+	// WatchFiles calls ready once it watches, and then each with every change in the directory at path, and below it if deep. It
+	// ends when ctx is done, when the directory or the sandbox is gone, which is no error, or when each returns an error.
 	WatchFiles(ctx context.Context, sandboxID, path string, deep bool, ready func(), each func(yurt.FileEvent) error) error
 }
 
@@ -126,8 +120,8 @@ type SandboxNode interface {
 
 // PauseNode stops sandboxes for a while.
 type PauseNode interface {
-	// PauseSandbox stops every process of the sandbox's executions; their timeouts
-	// stand still, and nothing can be started. One that is paused it leaves so.
+	// PauseSandbox stops every process of the sandbox's executions; their timeouts stand still, and new ones are refused. A
+	// paused sandbox stays so.
 	PauseSandbox(ctx context.Context, sandboxID string) error
 	// ResumeSandbox lets a paused sandbox go on. One that is not it leaves alone.
 	ResumeSandbox(ctx context.Context, sandboxID string) error
@@ -139,7 +133,7 @@ type ProcessNode interface {
 	Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error)
 	// SignalProcess sends a signal to one of them, by its number in the sandbox.
 	SignalProcess(ctx context.Context, sandboxID string, pid int, signal yurt.Signal) error
-	// SandboxStats says what the sandbox uses.
+	// SandboxStats returns the resource use of the sandbox.
 	SandboxStats(ctx context.Context, sandboxID string) (yurt.SandboxStats, error)
 }
 
@@ -150,8 +144,8 @@ type Hints struct {
 
 // Placer finds or makes the sandbox of a session.
 type Placer interface {
-	// Place returns a ready sandbox made from spec, its Node field set. After an error
-	// it has left nothing behind, or is about to remove it.
+	// Place returns a ready sandbox made from spec, its Node field set. After an error it has left no sandbox behind, or is
+	// about to remove it.
 	Place(ctx context.Context, spec yurt.SandboxSpec, hints Hints) (yurt.Sandbox, yurt.Placement, error)
 	// Node returns the node of that name.
 	Node(ctx context.Context, name string) (Node, error)
@@ -159,7 +153,7 @@ type Placer interface {
 	Nodes(ctx context.Context) (map[string]Node, error)
 }
 
-// ReadyPlacer is a [Placer] that says when it can place nothing.
+// ReadyPlacer is a [Placer] that says when it can place no session.
 type ReadyPlacer interface {
 	Placer
 	Ready(ctx context.Context) error
@@ -167,7 +161,7 @@ type ReadyPlacer interface {
 
 // Releaser is a [Placer] that keeps something for a session beside its sandbox.
 type Releaser interface {
-	// Release ends what was kept for a session whose sandbox is destroyed. It may be
-	// called again, and for sessions of which nothing is kept.
+	// Release ends the placer's resources for a session whose sandbox is destroyed. It may be called again, and for sessions
+	// without such resources.
 	Release(ctx context.Context, session yurt.Session) error
 }

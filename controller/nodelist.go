@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
-// NodeLister is a [Placer] that knows what its nodes have.
+// NodeLister is a [Placer] that knows the capacity of its nodes.
 type NodeLister interface {
 	// NodeList describes every node that is known, by name, also one that does not answer.
 	NodeList(ctx context.Context) ([]yurt.NodeInfo, error)
@@ -18,12 +18,12 @@ type NodeLister interface {
 
 // Warner is a [Placer] that may be able to do less than it should.
 type Warner interface {
-	// Warnings says what is not as it should be although sessions can be served.
+	// Warnings lists the faults that do not keep the placer from serving.
 	Warnings() []string
 }
 
-// NodeList describes every node that is known, by name. What is warm there is named by
-// template where this controller knows which has the digest.
+// NodeList describes every known node, by name. Warm sandboxes are named by their template where this controller knows the
+// template of the digest.
 func (c *Controller) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
 	lister, ok := c.placer.(NodeLister)
 	if !ok {
@@ -86,7 +86,7 @@ func (c *Controller) noSuchNode(ctx context.Context, name string, cause error) e
 	return yurt.Errorf(yurt.CodeNodeNotFound, "there is no node %q; %s", name, hint)
 }
 
-// Warnings says what is not as it should be although the controller can serve.
+// Warnings lists the faults that do not keep the controller from serving.
 func (c *Controller) Warnings() []string {
 	warnings := c.orphans.warnings()
 	if warner, ok := c.placer.(Warner); ok {

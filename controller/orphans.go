@@ -11,14 +11,14 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// OrphanPolicy says what becomes of living sandboxes whose session the store does not know at all. An ended session
-// is known until it is purged.
+// OrphanPolicy decides about living sandboxes whose session the store does not know at all. An ended session is known until it is
+// purged.
 type OrphanPolicy string
 
 // The policies.
 const (
-	// OrphansRefuse, the default, has [Controller.Run] fail when the store knows none of the sandboxes that it
-	// finds, since that store was emptied, or is another one. Sandboxes that a node brings later are held.
+	// OrphansRefuse, the default, has [Controller.Run] fail when the store knows no sandbox of those that it finds, since that
+	// store was emptied, or is another one. Sandboxes that a node brings later are held.
 	OrphansRefuse OrphanPolicy = ""
 	// OrphansDestroy destroys them.
 	OrphansDestroy OrphanPolicy = "destroy"
@@ -26,13 +26,13 @@ const (
 	OrphansKeep OrphanPolicy = "keep"
 )
 
-// orphans is what the leader knows of sandboxes without a session. Its mutex is for warnings; all else is Run's alone.
+// orphans is the leader's knowledge of sandboxes without a session. Its mutex is for warnings; all else is Run's alone.
 type orphans struct {
 	policy OrphanPolicy
 	// trusted says that the store is the one that the nodes' sandboxes were made with: it has known one of them.
 	trusted bool
-	// inherited holds the ids of the sessions that lived when this controller first looked. A sandbox of a later
-	// session says nothing of whether the store is the right one. It is nil before that look.
+	// inherited holds the ids of the sessions that lived when this controller first looked. A sandbox of a later session does
+	// not show whether the store is the right one. It is nil before that look.
 	inherited map[string]bool
 
 	mu   sync.Mutex

@@ -37,8 +37,7 @@ func (c *Controller) ResumeSession(ctx context.Context, id string) (yurt.Session
 	})
 }
 
-// changePause records the step first, so that nothing is begun that the node would
-// refuse, and then has the node take it.
+// changePause records the step first, so that no execution begins that the node would refuse, and then has the node take it.
 func (c *Controller) changePause(ctx context.Context, id string, step func(s *yurt.Session, running int, now time.Time) ([]yurt.Transition, error)) (_ yurt.Session, err error) {
 	defer c.sayEnded(ctx, id, &err)
 	if err := c.serving(); err != nil {
@@ -92,12 +91,12 @@ func (c *Controller) undoPause(ctx context.Context, after, before yurt.Session) 
 	return err
 }
 
-// reconcilePause is for what a crash left between a session and its sandbox.
+// reconcilePause makes a sandbox follow its session after a crash between the two.
 func (c *Controller) reconcilePause(ctx context.Context, session yurt.Session, sandbox yurt.Sandbox) error {
 	if (session.State == yurt.SessionPaused) == (sandbox.State == yurt.SandboxPaused) {
 		return nil
 	}
-	// It may be on its way: what was read of the session is older than the sandbox.
+	// The step may be on its way: the session was read before the sandbox.
 	now, err := c.store.Session(ctx, session.ID)
 	if err != nil || now.State != session.State {
 		return err

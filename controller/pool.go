@@ -6,7 +6,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// PoolStore keeps the sizes of warm pools that differ from what their templates say.
+// PoolStore keeps the sizes of warm pools that differ from their templates'.
 type PoolStore interface {
 	// SetPoolSize gives the warm pool of a template a size.
 	SetPoolSize(ctx context.Context, template string, size yurt.PoolSize) error
@@ -80,8 +80,8 @@ func (c *Controller) Pools(ctx context.Context) ([]yurt.Pool, error) {
 	return c.poolsOf(ctx, pooled)
 }
 
-// SetPool gives the warm pool of a template another size, which lasts. It gets there
-// within a second or so. An empty change leaves the pool to what sizes it now.
+// SetPool gives the warm pool of a template another size, which lasts. It gets there within a second or so. An empty change
+// leaves the pool to its present rule.
 func (c *Controller) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
 	t, err := c.pooledTemplate(ctx, template)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *Controller) UnsetPool(ctx context.Context, template string) (yurt.Pool,
 	return c.poolOf(ctx, t)
 }
 
-// Pool returns the warm pool of a template; one that keeps none has the size 0.
+// Pool returns the warm pool of a template; a template without one has the size 0.
 func (c *Controller) Pool(ctx context.Context, template string) (yurt.Pool, error) {
 	t, err := c.pooledTemplate(ctx, template)
 	if err != nil {

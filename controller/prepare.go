@@ -29,9 +29,9 @@ type preparation struct {
 	lacking  error // of a node that cannot have the template
 }
 
-// PrepareTemplate has each node that can run the template pull its image and install its packages,
-// and returns the names of these nodes. It tells what is printed meanwhile; of several nodes, it tells when each
-// is ready. A node that fails does not stop the others; the error names it.
+// PrepareTemplate has each node that can run the template pull its image and install its packages, and returns the names of
+// these nodes. It passes the output on meanwhile; of several nodes, it tells when each is ready. A node that fails does not stop
+// the others; the error names it.
 func (c *Controller) PrepareTemplate(ctx context.Context, name string, tell func(string) error) ([]string, error) {
 	template, err := c.Template(ctx, name)
 	if err != nil {

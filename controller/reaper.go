@@ -14,7 +14,7 @@ const (
 	maxRemembered = 512              // ended executions that the nodes hold; beyond, the oldest go sooner
 	reapBatch     = 64
 	storeBackoff  = time.Second      // before a store that failed is asked again
-	expiryPoll    = time.Second      // for what falls due sooner because of another controller
+	expiryPoll    = time.Second      // for deadlines that another controller brings forward
 	suspectGrace  = 10 * time.Second // for another controller to clear up after a session
 )
 
@@ -25,7 +25,7 @@ type reaper struct {
 
 	mu      sync.Mutex
 	sweep   bool      // store and nodes are to be compared at once
-	waiting time.Time // what is waited for; zero while due work is done
+	waiting time.Time // the next deadline; zero while due work is done
 	forget  []forgettable
 }
 
@@ -85,7 +85,7 @@ func (r *reaper) takeSweep() bool {
 	return asked
 }
 
-// takeForgettable returns what falls due by now, and what is too much.
+// takeForgettable returns the executions to forget by now, and those beyond the greatest number.
 func (r *reaper) takeForgettable(now time.Time) []forgettable {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +98,7 @@ func (r *reaper) takeForgettable(now time.Time) []forgettable {
 	return due
 }
 
-// waitUntil notes what is waited for and returns it: at, or sooner when something
-// is to be forgotten before.
+// waitUntil notes the next deadline and returns it: at, or sooner when an execution is to be forgotten before.
 func (r *reaper) waitUntil(at time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,8 +115,8 @@ func (r *reaper) working() {
 	r.waiting = time.Time{}
 }
 
-// reap does what falls due until ctx is done. Of several controllers, one ends sessions
-// and sweeps; each has the nodes forget what it followed.
+// reap does the work that falls due until ctx is done. Of several controllers, one ends sessions and sweeps; each has the nodes
+// forget the executions that it followed.
 func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 	sweepAt := c.nextSweep(c.clock.Now())
 	for ctx.Err() == nil {
@@ -133,7 +132,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 			c.sweep(ctx, now)
 			watchers.refresh(ctx)
 			c.guard.forget()
-			sweepAt = c.nextSweep(c.clock.Now()) // when what it found is old enough to be judged
+			sweepAt = c.nextSweep(c.clock.Now()) // when its suspects are old enough to be judged
 		}
 		if next.IsZero() || sweepAt.Before(next) {
 			next = sweepAt
@@ -146,8 +145,8 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 	}
 }
 
-// nextSweep says when is swept next: soon, where the last one found what may only be about
-// to change, or could not look.
+// nextSweep returns the time of the next sweep: soon, where the last one found a state that may be about to change, or could not
+// look.
 func (c *Controller) nextSweep(now time.Time) time.Time {
 	switch {
 	case c.guard.relook():
@@ -158,7 +157,7 @@ func (c *Controller) nextSweep(now time.Time) time.Time {
 	return now.Add(sweepInterval)
 }
 
-// poll is how often is looked at what others change: the other controllers, or the nodes.
+// poll is the pause between two looks at changes of others: the other controllers, or the nodes.
 func (c *Controller) poll() time.Duration {
 	if c.members.Shared() {
 		return expiryPoll
@@ -176,8 +175,7 @@ func (c *Controller) waitUntil(ctx context.Context, at time.Time) {
 	}
 }
 
-// expire ends the sessions that have run out and returns when the next one does;
-// the zero time when there is none.
+// expire ends the sessions that have run out and returns when the next one does, or the zero time.
 func (c *Controller) expire(ctx context.Context, now time.Time) time.Time {
 	for {
 		expired, err := c.store.ExpiredSessions(ctx, now.UTC(), reapBatch)
@@ -226,9 +224,8 @@ func (c *Controller) expireSession(ctx context.Context, id string, now time.Time
 	return nil
 }
 
-// forgetDue lets the nodes release executions whose replay time is over; those who
-// watch one still get the rest from the stored result. Losing one to an error costs
-// the node a little memory until its sandbox is destroyed.
+// forgetDue lets the nodes release executions whose replay time is over; watchers still get the rest from the stored result. An
+// error costs the node a little memory until the sandbox is destroyed.
 func (c *Controller) forgetDue(ctx context.Context, now time.Time) {
 	for _, due := range c.reaper.takeForgettable(now) {
 		if err := due.node.ForgetExecution(ctx, due.sandbox, due.execution); err != nil && yurt.CodeOf(err) != yurt.CodeSandboxNotFound {

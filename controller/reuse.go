@@ -18,9 +18,8 @@ const (
 	reuseTries = 3  // sessions that others make, and that fail, before a request gives up
 )
 
-// reuseOrCreate returns the agent's session that is what was asked for, or makes it. Of
-// those who ask at once, at any controller, one makes it: the store has one live session of
-// a reuse key.
+// reuseOrCreate returns the agent's session that matches the request, or makes it. Of requests at once, at any controllers, one
+// makes it: the store has one live session of a reuse key.
 func (c *Controller) reuseOrCreate(ctx context.Context, req CreateSessionRequest, asked yurt.Session, template yurt.Template) (yurt.Session, error) {
 	key, err := reuseKey(asked)
 	if err != nil {
@@ -42,8 +41,7 @@ func (c *Controller) reuseOrCreate(ctx context.Context, req CreateSessionRequest
 	return yurt.Session{}, yurt.Errorf(yurt.CodeUnavailable, "other requests for this session of the agent make it, and fail; try again")
 }
 
-// reuseKey tells apart what agents ask for. It is a hash, since the environment may hold
-// secrets.
+// reuseKey tells the requests of agents apart. It is a hash, since the environment may hold secrets.
 func reuseKey(asked yurt.Session) (string, error) {
 	data, err := json.Marshal(struct {
 		Agent, Template string
@@ -57,8 +55,8 @@ func reuseKey(asked yurt.Session) (string, error) {
 	return hex.EncodeToString(hash[:]), nil
 }
 
-// awaitReusable returns the live session that has the key, once whoever makes it has made
-// it. One that is made and cannot be used gives the key up to the next that is made.
+// awaitReusable returns the live session that has the key, once its maker has made it. A made session that cannot be used gives
+// the key up to the next one.
 func (c *Controller) awaitReusable(ctx context.Context, key string) (_ yurt.Session, found bool, _ error) {
 	begin := time.Now()
 	holders, err := c.store.Sessions(ctx, SessionQuery{ReuseKey: key, Live: true, Limit: 1})
@@ -84,8 +82,8 @@ func (c *Controller) awaitReusable(ctx context.Context, key string) (_ yurt.Sess
 	return yurt.Session{}, false, err
 }
 
-// findReusable returns the agent's newest session that is what asked describes, if there
-// is one: live, persistent, of the same template, with the same resources and environment.
+// findReusable returns the agent's newest session that matches asked: live, persistent, of the same template, with the same
+// resources and environment.
 func (c *Controller) findReusable(ctx context.Context, asked yurt.Session) (_ yurt.Session, found bool, _ error) {
 	begin := time.Now()
 	sessions, err := c.store.Sessions(ctx, SessionQuery{
@@ -107,7 +105,7 @@ func (c *Controller) findReusable(ctx context.Context, asked yurt.Session) (_ yu
 	return yurt.Session{}, false, nil
 }
 
-// sameKind reports whether whoever asked for one session is served by the other.
+// sameKind reports whether one session serves requests for the other.
 func sameKind(session, asked yurt.Session) bool {
 	return session.Mode == yurt.ModePersistent && session.State != yurt.SessionCreating &&
 		session.Resources == asked.Resources && maps.Equal(session.Env, asked.Env)

@@ -23,8 +23,7 @@ const (
 	maxNamedTemplates = 10 // that an error names at most
 )
 
-// CreateSessionRequest says what session to make. What is nil or empty takes the
-// template's default.
+// CreateSessionRequest describes a session to make. A nil or empty field takes the template's default.
 type CreateSessionRequest struct {
 	TemplateID  string
 	Mode        yurt.Mode // default persistent
@@ -82,8 +81,8 @@ func (c *Controller) CreateSession(ctx context.Context, req CreateSessionRequest
 	return c.createSession(ctx, req, session, template)
 }
 
-// createSession makes the session, unless its key says that it is made already. What is to
-// be reused is [ErrReuseTaken] when another live session is the one to reuse.
+// createSession makes the session, unless its idempotency key names one that exists. It returns [ErrReuseTaken] when another
+// live session is the one to reuse.
 func (c *Controller) createSession(ctx context.Context, req CreateSessionRequest, session yurt.Session, template yurt.Template) (yurt.Session, error) {
 	key, err := idempotencyKey(req, session.ID)
 	if err != nil {
@@ -195,8 +194,7 @@ func validateAbsent(req CreateSessionRequest) error {
 	return nil
 }
 
-// merge checks what was asked for and completes it from the template and then from
-// the defaults.
+// merge checks the request and completes it from the template and then from the defaults.
 func (r ResourcesRequest) merge(template yurt.Resources) (yurt.Resources, error) {
 	var asked yurt.Resources
 	err := cmp.Or(
@@ -216,13 +214,12 @@ func (r ResourcesRequest) merge(template yurt.Resources) (yurt.Resources, error)
 	if err := asked.Validate("resources"); err != nil {
 		return asked, err
 	}
-	// Together they may be what neither is: an image of a size that is the template's.
+	// Together they may be refused where each alone is not: an image of the template's size.
 	all := asked.Or(template).Or(yurt.DefaultResources())
 	return all, all.Validate("resources")
 }
 
-// take copies a limit that was asked for. Zero is what the domain calls "the
-// default", and therefore nothing that a user can ask for.
+// take copies a requested limit. The domain reads zero as "the default", so a user cannot ask for zero.
 func take[T comparable](field string, asked, into *T) error {
 	var zero T
 	switch {
@@ -235,7 +232,7 @@ func take[T comparable](field string, asked, into *T) error {
 	return nil
 }
 
-// valueOr returns what was asked for, or the first default that is set.
+// valueOr returns the requested value, or the first default that is set.
 func valueOr[T comparable](asked *T, defaults ...T) T {
 	if asked != nil {
 		return *asked
@@ -243,7 +240,7 @@ func valueOr[T comparable](asked *T, defaults ...T) T {
 	return cmp.Or(defaults...)
 }
 
-// idempotencyKey ties req's key to the session, or returns nil when it has none.
+// idempotencyKey ties req's key to the session, or returns nil for a request without a key.
 func idempotencyKey(req CreateSessionRequest, sessionID string) (*IdempotencyKey, error) {
 	if req.IdempotencyKey == "" {
 		return nil, nil
@@ -360,7 +357,7 @@ func (c *Controller) place(ctx context.Context, session yurt.Session, template y
 	return ready, nil
 }
 
-// sandboxSpec says what sandbox a session is to have.
+// sandboxSpec describes the sandbox of a session.
 func sandboxSpec(session yurt.Session, template yurt.Template) yurt.SandboxSpec {
 	env := maps.Clone(template.Env)
 	if env == nil {
@@ -385,9 +382,8 @@ func (c *Controller) failUnplaced(cause error, id, reason string) {
 	})
 }
 
-// repair does in the background what a request left to do of which it is not known
-// whether it was stored: because the store was away, or the caller was. It is tried until
-// the store is there, or the controller is closed.
+// repair does in the background the rest of a request whose outcome is unknown, because the store or the caller was away. It
+// tries until the store is back, or the controller is closed.
 func (c *Controller) repair(cause error, what, id string, fix func(ctx context.Context) error) {
 	switch yurt.CodeOf(cause) {
 	case yurt.CodeUnavailable, yurt.CodeCanceled, yurt.CodeDeadlineExceeded:
@@ -438,7 +434,7 @@ func (c *Controller) Session(ctx context.Context, id string) (yurt.Session, erro
 	return c.store.Session(ctx, id)
 }
 
-// checkSessionID spares the store what cannot be a session's id.
+// checkSessionID spares the store text that cannot be a session's id.
 func checkSessionID(id string) error {
 	if !yurt.ValidID(yurt.SessionIDPrefix, id) {
 		return yurt.Errorf(yurt.CodeSessionNotFound, "there is no such session; ids look like %sab12…", yurt.SessionIDPrefix)
@@ -465,10 +461,8 @@ func (c *Controller) Transitions(ctx context.Context, id string) ([]yurt.Transit
 	return c.store.Transitions(ctx, id)
 }
 
-// EndSession ends the session and returns it; what runs in it ends with
-// [yurt.ErrorTypeSessionEnded] and keeps its output so far. The sandbox is
-// destroyed in the background. A session that has ended is a
-// [yurt.CodeSessionEnded] error.
+// EndSession ends the session and returns it; its executions end with [yurt.ErrorTypeSessionEnded] and keep their output so far.
+// The sandbox is destroyed in the background. A session that has ended is a [yurt.CodeSessionEnded] error.
 func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, error) {
 	if err := c.serving(); err != nil {
 		return yurt.Session{}, err
@@ -498,7 +492,7 @@ func (c *Controller) failSession(ctx context.Context, id, reason string) error {
 	return c.failSessionIf(ctx, id, reason, func(*yurt.Session) bool { return true })
 }
 
-// failSessionIf does so only when what was found before still holds.
+// failSessionIf does so only when holds still says so.
 func (c *Controller) failSessionIf(ctx context.Context, id, reason string, holds func(*yurt.Session) bool) error {
 	failed := false
 	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {

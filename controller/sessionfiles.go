@@ -14,7 +14,7 @@ func validateFiles(req CreateSessionRequest) error {
 	return yurt.ValidateFiles("files", req.Files)
 }
 
-// fitFiles refuses files that the workspace has no room for, whatever else is in it.
+// fitFiles refuses files that are larger than the whole workspace.
 func fitFiles(files []yurt.SourceFile, disk yurt.Size) error {
 	if size := yurt.FilesSize(files); size > disk {
 		return yurt.FieldErrorf(yurt.CodeWorkspaceFull, "files", "they have %s, and the workspace %s; give less, or ask for more resources.disk", size, disk)

@@ -35,8 +35,7 @@ func (c *Controller) Template(ctx context.Context, name string) (yurt.Template, 
 
 // TemplateNode is a [Node] that installs packages of templates ahead.
 type TemplateNode interface {
-	// PrepareTemplate installs the packages of the template, and tells what is printed
-	// meanwhile.
+	// PrepareTemplate installs the packages of the template, and passes their output on meanwhile.
 	PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error
 }
 
@@ -54,9 +53,9 @@ func (c *Controller) ReplaceTemplate(ctx context.Context, name string, t yurt.Te
 	return t, c.PushTemplates(ctx, []yurt.Template{t}, true, tell)
 }
 
-// PushTemplates adds templates, which package hcl has decoded and validated: all of them or none.
-// Those whose name is taken are refused, or replaced. Templates with packages are added when a node
-// has installed these; what the package managers print is told.
+// PushTemplates adds templates, which package hcl has decoded and validated: all of them or none. Those whose name is taken are
+// refused, or replaced. Templates with packages are added when a node has installed these; the output of the package managers is
+// passed on.
 func (c *Controller) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
 	there, err := c.Templates(ctx)
 	if err != nil {
@@ -113,8 +112,8 @@ func templateNames(list []yurt.Template) []string {
 	return names
 }
 
-// validateTemplate checks what a template names: itself, the template that it was made from, and
-// the runtimes and kernels of the nodes.
+// validateTemplate checks the names in a template: its own, the template that it was made from, and the runtimes and kernels of the
+// nodes.
 func (c *Controller) validateTemplate(t yurt.Template, names []string, runtimes []yurt.RuntimeInfo) error {
 	if err := validateTemplateName(t.Name); err != nil {
 		return err
@@ -126,7 +125,7 @@ func (c *Controller) validateTemplate(t yurt.Template, names []string, runtimes 
 		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "extends", "template %s extends %.80q, which does not exist%s", t.Name, t.Extends, didYouMean(t.Extends, names))
 	}
 	if len(runtimes) == 0 {
-		return nil // there is no node, and nothing to compare with
+		return nil // without a node there is no list to compare with
 	}
 	known := make([]string, len(runtimes))
 	for i, r := range runtimes {
@@ -195,7 +194,7 @@ func (c *Controller) prepareTemplate(ctx context.Context, t yurt.Template, tell 
 	return err
 }
 
-// validateTemplateName allows what is safe in a path, a URL and a log line.
+// validateTemplateName allows names that are safe in a path, a URL and a log line.
 func validateTemplateName(name string) error {
 	if err := yurt.ValidateName("name", name); err != nil {
 		return err

@@ -16,7 +16,7 @@ const apiVersion = "v0.1.0"
 
 var errServerOnly = errors.New("this program serves the driver and is no client of one")
 
-// baseServer answers what Nomad asks of every plugin.
+// baseServer answers the calls that Nomad makes to every plugin.
 type baseServer struct {
 	base.UnimplementedBasePluginServer
 	driver *Driver

@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Config is what the operator of a client says in its plugin block.
+// Config is the operator's plugin block.
 type Config struct {
 	// StateDir is the executor's state directory.
 	StateDir string `json:"state_dir"`
@@ -36,9 +36,8 @@ type Config struct {
 	ImageLayouts []string `json:"image_layouts"`
 	// ImageAuth is a file with the credentials for registries.
 	ImageAuth string `json:"image_auth"`
-	// NomadAddress is the URL of an agent of Nomad, to ask for the logs blocks of jobs; "" to ask
-	// none. NomadTokenFile holds a token that may read jobs, and NomadCAFile the authority of the
-	// agent's certificate.
+	// NomadAddress is the URL of a Nomad agent that knows the logs blocks of jobs; "" for no agent. NomadTokenFile holds a token
+	// that may read jobs, and NomadCAFile the authority of the agent's certificate.
 	NomadAddress   string `json:"nomad_address"`
 	NomadTokenFile string `json:"nomad_token_file"`
 	NomadCAFile    string `json:"nomad_ca_file"`
@@ -60,7 +59,7 @@ func configSchema() *hclspec.Spec {
 		"isolation": "string", "slots": "bool",
 		"nomad_address": "string", "nomad_token_file": "string", "nomad_ca_file": "string",
 	})
-	// In an agent's configuration this is a block, whatever it looks like.
+	// In an agent's configuration this is a block in any form.
 	schema.GetObject().Attributes["settings"] = hclspec.NewBlockAttrs("settings", "string", false)
 	return schema
 }

@@ -22,8 +22,8 @@ func devices(config *drivers.TaskConfig) (list []yurt.Device, err error) {
 	return list, nil
 }
 
-// deviceAccess reads permissions as cgroups have them, all of them where there are none. That
-// nodes may be made, "m", gives nothing: nobody in a sandbox can make one.
+// deviceAccess reads permissions as cgroups have them; empty means all. Permission to make nodes, "m", has no effect: no process
+// in a sandbox can make one.
 func deviceAccess(permissions string) (yurt.DeviceAccess, error) {
 	if permissions == "" {
 		return yurt.DeviceReadWrite, nil

@@ -12,8 +12,7 @@ import (
 	"github.com/yurtrun/yurt/hcl"
 )
 
-// Driver is the state of the plugin, which is what Nomad's client has told it: all else is
-// the executor's.
+// Driver is the state of the plugin: the messages of Nomad's client. All other state is the executor's.
 type Driver struct {
 	version string
 	logger  *slog.Logger
@@ -39,7 +38,7 @@ func newDriver(ctx context.Context, version string, logger *slog.Logger) *Driver
 	return d
 }
 
-// close ends what the driver does in the background. Tasks go on.
+// close ends the driver's background work. Tasks go on.
 func (d *Driver) close() {
 	d.stop()
 	d.wait.Wait()
@@ -95,7 +94,7 @@ func (d *Driver) find(id string) (*task, error) {
 	return nil, wire(yurt.Errorf(yurt.CodeNotFound, "task not found for given id"))
 }
 
-// driverServer answers what Nomad asks of a driver, a method a file or two.
+// driverServer answers the calls that Nomad makes to a driver, one or two files a method.
 type driverServer struct {
 	drivers.UnimplementedDriverServer
 	driver *Driver

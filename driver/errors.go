@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/internal/grpccode"
 )
 
-// wire is the error as Nomad gets and shows it. What may well go better a moment later is
-// marked so that Nomad tries again, by the job's restart policy.
+// wire is the error as Nomad gets and shows it. An error that may pass in a moment is marked so that Nomad tries again, by the
+// job's restart policy.
 func wire(err error) error {
 	if err == nil {
 		return nil

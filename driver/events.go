@@ -11,14 +11,13 @@ import (
 // dropped.
 const maxEvents = 64
 
-// events are what there is to say of tasks while nobody waits for an answer that could
-// hold it. The zero value is ready.
+// events are messages about tasks from times without a call that could return them. The zero value is ready.
 type events struct {
 	mu       sync.Mutex
 	watchers map[chan *drivers.DriverTaskEvent]struct{}
 }
 
-// watch returns a channel of what is said from now on, until stop is called.
+// watch returns a channel of the messages from now on, until stop is called.
 func (e *events) watch() (said <-chan *drivers.DriverTaskEvent, stop func()) {
 	c := make(chan *drivers.DriverTaskEvent, maxEvents)
 	e.mu.Lock()
@@ -34,7 +33,7 @@ func (e *events) watch() (said <-chan *drivers.DriverTaskEvent, stop func()) {
 	}
 }
 
-// say tells whoever watches.
+// say passes a message to the watchers.
 func (e *events) say(config *drivers.TaskConfig, message string) {
 	event := &drivers.DriverTaskEvent{
 		TaskId: config.GetId(), AllocId: config.GetAllocId(), TaskName: config.GetName(), Timestamp: timestamppb.Now(), Message: message,

@@ -34,12 +34,12 @@ func (s *driverServer) ExecTask(ctx context.Context, req *drivers.ExecTaskReques
 		return nil, wire(err)
 	}
 	said := result.Stderr + explanation(result)
-	// Nomad takes stdout alone for what the script of a check says. Its own drivers put both there.
+	// Nomad takes stdout alone for the output of a check's script. Its own drivers put both there.
 	return &drivers.ExecTaskResponse{Stdout: []byte(result.Stdout + said), Stderr: []byte(said), Result: exitOf(result)}, nil
 }
 
-// explanation says why a command ended that did not end by itself, for its caller to read after
-// what it printed: that there is no such command, say.
+// explanation says why a command did not end by itself, for its caller to read after the output: for example, that the command
+// does not exist.
 func explanation(result *yurt.Result) string {
 	if result.Error == nil || result.Error.Type == yurt.ErrorTypeSignaled {
 		return ""
@@ -58,8 +58,7 @@ func (t *task) command(argv []string) (yurt.ExecutionSpec, error) {
 	return spec, nil
 }
 
-// execute starts the execution, has follow see it through, and ends and forgets it
-// whatever comes of that.
+// execute starts the execution, has follow see it through, and ends and forgets it in any case.
 func (t *task) execute(ctx context.Context, spec yurt.ExecutionSpec, follow func(*api.Client) error) error {
 	if err := t.node.call(ctx, func(c *api.Client) error { return begin(ctx, c, t.handle.Sandbox, spec) }); err != nil {
 		return err
@@ -71,7 +70,7 @@ func (t *task) execute(ctx context.Context, spec yurt.ExecutionSpec, follow func
 // forgetLimit bounds how long it may take to end a command whose caller has left.
 const forgetLimit = 10 * time.Second
 
-// forget ends the execution, if it goes on, and releases what the node keeps of it.
+// forget ends the execution, if it goes on, and releases the node's record of it.
 func (t *task) forget(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), forgetLimit)
 	defer cancel()
@@ -79,7 +78,7 @@ func (t *task) forget(ctx context.Context, id string) {
 	if err != nil {
 		return
 	}
-	// What cannot be forgotten goes with the sandbox.
+	// A record that stays goes with the sandbox.
 	if yurt.CodeOf(client.ForgetExecution(ctx, t.handle.Sandbox, id)) != yurt.CodeExecutionRunning {
 		return
 	}

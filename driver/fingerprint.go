@@ -16,18 +16,18 @@ import (
 	"github.com/yurtrun/yurt/executor/doctor"
 )
 
-// fingerprintEvery is how often the node is looked at; Nomad is told when that changes
-// anything. It is also how soon an executor is started again that nobody else misses.
+// fingerprintEvery is the pause between two looks at the node; Nomad is told of changes. It is also how soon an idle node's
+// executor is started again.
 const fingerprintEvery = 5 * time.Second
 
-// Fingerprint implements the service: what this node can do, at once and on change.
+// Fingerprint implements the service: the abilities of this node, at once and on change.
 func (s *driverServer) Fingerprint(_ *drivers.FingerprintRequest, stream drivers.Driver_FingerprintServer) error {
 	var last *drivers.FingerprintResponse
 	orphans, swept := &sweeper{driver: s.driver}, time.Now()
 	for {
 		next := s.driver.fingerprint(stream.Context())
 		if stream.Context().Err() != nil {
-			return nil //nolint:nilerr // nobody wants to know any more
+			return nil //nolint:nilerr // the caller has left
 		}
 		if !sameFingerprint(last, next) {
 			if err := stream.Send(next); err != nil {

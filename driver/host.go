@@ -10,8 +10,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// hostAccess is what the sandbox gets of the node: Nomad's directories, volumes, mounts and
-// the network, with the files that are to be written for that.
+// hostAccess is the sandbox's access to the node: Nomad's directories, volumes, mounts and the network, with the files that have
+// to be written for it.
 func (c *TaskConfig) hostAccess(config *drivers.TaskConfig, operator Config) (*yurt.HostAccess, []nameFile, error) {
 	host, err := c.hardware(config)
 	if err != nil {

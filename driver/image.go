@@ -14,14 +14,14 @@ import (
 	"github.com/yurtrun/yurt/executor/api"
 )
 
-// imageField is what faults of an image are about, as the executor has it.
+// imageField is the field of the executor's errors about an image.
 const imageField = "rootfs.image"
 
 func forbiddenImages() error {
 	return yurt.FieldErrorf(yurt.CodeForbidden, "image", "container images are not offered on this node; give template, whose root file system is the node's, or ask the operator to set images in the driver's plugin block")
 }
 
-// imageArgs are the flags of the executor for what the operator says of images.
+// imageArgs are the flags of the executor for the operator's settings of images.
 func (c *Config) imageArgs() []string {
 	if !c.Images {
 		return nil
@@ -40,7 +40,7 @@ func (c *Config) imageArgs() []string {
 	return args
 }
 
-// checkImages refuses settings of images that do nothing.
+// checkImages refuses settings of images without an effect.
 func (c *Config) checkImages() error {
 	if c.Images {
 		return nil
@@ -53,8 +53,7 @@ func (c *Config) checkImages() error {
 	return nil
 }
 
-// pull has the executor pull the image of a plan, if it has one, and completes the plan
-// with what the image says of how to run it.
+// pull has the executor pull the image of a plan, if it has one, and completes the plan with the image's configuration.
 func (d *Driver) pull(ctx context.Context, n *node, config *drivers.TaskConfig, p *plan) error {
 	if p.image == nil {
 		return nil
@@ -84,9 +83,9 @@ func ofTask(err error) error {
 	return &renamed
 }
 
-// complete fills in what the image says, where the task says nothing: as Docker does.
+// complete takes fields that the task leaves empty from the image, as Docker does.
 func (p *plan) complete(image yurt.ImageInfo, user string) error {
-	// What the reference means may change; this task is of what it meant just now.
+	// A tag can move; this task keeps the image of this moment.
 	p.sandbox.Template.RootFS = yurt.RootFS{Image: image.Reference}
 	e := &p.execution
 	if user == "" {
@@ -119,8 +118,8 @@ func (p *plan) settle(image yurt.ImageInfo) {
 	p.sandbox.Env = env
 }
 
-// argv is the entry point, that of the image unless the task has one, and then what the
-// task says is to run. Where the task has neither, that is the image's own command.
+// argv is the entry point (the task's, otherwise the image's), and then the task's command. Where the task has neither, it is
+// followed by the image's own command.
 func (c *TaskConfig) argv(image yurt.ImageInfo) []string {
 	said := c.Args
 	if c.Command != "" {

@@ -18,8 +18,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Nomad tells a driver nothing of the logs block of a job, but for disabled. Its API does, where
-// the operator says how to reach it.
+// Nomad tells a driver only whether the logs block of a job is disabled. Its API has the rest, where the operator says how to
+// reach it.
 
 const (
 	// askLimit is how long Nomad may take to answer: the task waits for that.
@@ -61,7 +61,7 @@ func (d *Driver) limitLogs(ctx context.Context, config *drivers.TaskConfig, p *p
 	p.execution.Logs = &bounded
 }
 
-// allocation is what Nomad's API says of one, as far as it matters here.
+// allocation has the fields of Nomad's answer that matter here.
 type allocation struct {
 	TaskGroup string
 	Job       struct {

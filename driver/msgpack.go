@@ -13,8 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// maxConfig bounds what a task or the operator may configure, in bytes. A job may bring
-// source text with it.
+// maxConfig bounds the configuration of a task or the operator, in bytes. A job may bring source text with it.
 const maxConfig = 16 << 20
 
 // fraction is a number that need not be whole. One that has no exact form in binary, such

@@ -116,7 +116,7 @@ func hostsText(config *drivers.TaskConfig, network, hostname string) string {
 // maxHosts bounds the node's file of hosts, in bytes.
 const maxHosts = 1 << 20
 
-// resolvText is a resolv.conf that says what the job's dns does.
+// resolvText is a resolv.conf with the settings of the job's dns block.
 func resolvText(dns *drivers.DNSConfig) (string, error) {
 	var text strings.Builder
 	for _, server := range dns.GetServers() {
@@ -157,7 +157,7 @@ func named(config *drivers.TaskConfig, network string, files []nameFile, mounts 
 		}
 		real, err := filepath.EvalSymlinks(target)
 		if err != nil {
-			continue // the node has none
+			continue // the node has no such file
 		}
 		if info, err := os.Stat(real); err == nil && info.Mode().IsRegular() {
 			mounts = append(mounts, yurt.Mount{Source: real, Target: target, ReadOnly: true})
@@ -171,8 +171,8 @@ func taskDir(config *drivers.TaskConfig) string {
 	return filepath.Join(config.GetAllocDir(), config.GetName())
 }
 
-// writeNames writes the files. What is there by that name, such as a link out that came in
-// an artifact, is replaced and not followed.
+// writeNames writes the files. An entry of that name, such as a link that leads out and came in an artifact, is replaced and not
+// followed.
 func writeNames(dir string, files []nameFile) error {
 	if len(files) == 0 {
 		return nil

@@ -58,8 +58,7 @@ const (
 	answerLimit = 5 * time.Second
 )
 
-// call calls do, again if need be, until an executor has answered, which is started if
-// there is none. do must be such that it can be repeated.
+// call calls do, again if need be, until an executor has answered, and starts one if the node has none. do can be repeated.
 func (n *node) call(ctx context.Context, do func(*api.Client) error) error {
 	client, err := n.connect()
 	if err != nil {

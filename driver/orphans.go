@@ -10,13 +10,12 @@ import (
 	"github.com/yurtrun/yurt/executor/api"
 )
 
-// sweepEvery is how often it is looked for what Nomad has forgotten.
+// sweepEvery is the pause between two looks for tasks that Nomad has forgotten.
 const sweepEvery = time.Minute
 
-// sweeper ends what the executor keeps for tasks that are no more, as when the data of
-// Nomad's client was removed: nobody would stop them. One is taken for such when this
-// driver has not been told of it, the directory of its allocation is gone, and both is
-// still so the next time.
+// sweeper ends the executor's sandboxes and slots of tasks that no longer exist, as when the data of Nomad's client was removed:
+// no call would stop them. A task is taken for gone when this driver has not been told of it and the directory of its allocation
+// is gone, at two looks in a row.
 type sweeper struct {
 	driver   *Driver
 	suspects map[string]bool // ids of sandboxes and slots
@@ -25,7 +24,7 @@ type sweeper struct {
 // sweep looks once.
 func (s *sweeper) sweep(ctx context.Context) error {
 	suspects := map[string]bool{}
-	// lost reports whether what has the labels is to be ended now.
+	// lost reports whether the sandbox or slot with the labels is to be ended now.
 	lost := func(id string, labels map[string]string) bool {
 		if !s.driver.forgotten(labels) {
 			return false
@@ -58,7 +57,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	return err
 }
 
-// forgotten reports whether what has the labels is of a task that nobody knows any more.
+// forgotten reports whether the labels name a task that neither Nomad nor this driver knows.
 func (d *Driver) forgotten(labels map[string]string) bool {
 	task, dir := labels[labelTask], labels[labelDir]
 	if task == "" || dir == "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// plan is what a task comes to at the executor.
+// plan is a task in the executor's terms.
 type plan struct {
 	sandbox   yurt.SandboxSpec
 	execution yurt.ExecutionSpec
@@ -17,10 +17,10 @@ type plan struct {
 	slot      *yurt.SlotSpec // instead of those
 	ownLogs   bool           // whether the task itself bounds its logs
 	ownName   bool           // whether it asks for a host name
-	image     *TaskConfig    // set if the task has an image, which has its say in what to run
+	image     *TaskConfig    // set if the task has an image, whose configuration completes the command
 }
 
-// plan says what the task comes to, or what is wrong with it. It asks nobody.
+// plan translates the task, or returns its fault. It makes no call.
 func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	operator := d.settings()
 	c, err := readTaskConfig(config.GetMsgpackDriverConfig(), operator)
@@ -52,7 +52,7 @@ func (d *Driver) plan(config *drivers.TaskConfig) (plan, error) {
 	}
 	p.sandbox = yurt.SandboxSpec{
 		ID: yurt.SandboxIDPrefix + key(config.GetId()), Template: template, Resources: resources, Labels: labels(config), Host: host,
-		Env: c.environment(config.GetEnv()), // also of what nomad alloc exec runs
+		Env: c.environment(config.GetEnv()), // also of commands of nomad alloc exec
 	}
 	e := &p.execution
 	e.ID, e.Endless = yurt.ExecutionIDPrefix+key(config.GetId()), true
@@ -91,7 +91,7 @@ func (c *TaskConfig) slot(config *drivers.TaskConfig, template yurt.Template, ro
 // does not want them; where they would be says where the files go.
 func (c *TaskConfig) logFiles(config *drivers.TaskConfig) (*yurt.LogFiles, error) {
 	if config.GetStdoutPath() == "" || config.GetStdoutPath() == "/dev/null" {
-		return nil, nil //nolint:nilnil // the job wants none
+		return nil, nil //nolint:nilnil // the job has no such block
 	}
 	dir, err := filepath.Rel(config.GetAllocDir(), filepath.Dir(config.GetStdoutPath()))
 	if err != nil || dir == ".." || filepath.IsAbs(dir) {

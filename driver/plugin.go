@@ -22,17 +22,16 @@ const (
 	cookieValue     = "e4327c2e01eabfd75a8a67adb114fb34a757d57eee7728d857a8cec6e91a7255"
 )
 
-// Serve serves the driver to the Nomad client that started this process, until the client
-// is done with it. When no client did, it returns at once with an error that says what the
-// program is.
+// Serve serves the driver to the Nomad client that started this process, until the client is done with it. In a process that no
+// client started, it returns at once with an error that explains the program.
 func Serve(ctx context.Context, version string) error {
 	if os.Getenv(cookieKey) != cookieValue {
 		return byHand(filepath.Base(os.Args[0]))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The client reads what is logged. Once it was killed nobody does, and a line that is written
-	// then would end this process, with what the next client, which has found it, asks of it.
+	// The client reads the log. Once it was killed the log has no reader, and a line would end this process, with the calls of
+	// the next client, which has found it.
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)

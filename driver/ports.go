@@ -13,9 +13,8 @@ import (
 // no task has: all below it.
 const firstPort = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 
-// openPorts lets the tasks in a group's network have every port, as those of Docker may: nothing
-// else is in the network. path is its namespace. The node's own is left as it is, by whatever
-// path it comes.
+// openPorts lets the tasks in a group's network use every port, as those of Docker may: the network belongs to them alone. path
+// is its namespace. The node's own network is left as it is, under any path.
 func openPorts(path string) error {
 	group, err := os.Open(path)
 	if err != nil {

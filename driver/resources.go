@@ -10,8 +10,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// resources are the limits of a task's sandbox: what the job reserves, and for what Nomad
-// has no word the config block or the template.
+// resources are the limits of a task's sandbox: the job's reservation, and limits without a word of Nomad's from the config block
+// or the template.
 func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resources) (r yurt.Resources, err error) {
 	linux := granted.GetLinuxResources()
 	r = yurt.Resources{Memory: yurt.Size(linux.GetMemoryLimitBytes()), CPU: c.cores(linux)}
@@ -39,8 +39,8 @@ func (c *TaskConfig) resources(template yurt.Template, granted *drivers.Resource
 	return r, r.Validate("resources")
 }
 
-// cores is how many processors the task may keep busy. What a job reserves in MHz is a
-// share that others cannot take away, and no limit, unless it wants it to be one.
+// cores is how many processors the task may keep busy. A reservation in MHz is a share that other tasks cannot take away, and no
+// limit, unless the job wants it to be one.
 func (c *TaskConfig) cores(linux *drivers.LinuxResources) float64 {
 	all := float64(runtime.NumCPU())
 	if set, err := cpuset(linux); err == nil && len(set) > 0 {
@@ -89,7 +89,7 @@ func (c *TaskConfig) ulimits() (u yurt.Ulimits, err error) {
 	return u, u.Validate("ulimits")
 }
 
-// usualShares is what counts for a weight of 100, as in cgroups.
+// usualShares are the shares of a weight of 100, as in cgroups.
 const usualShares = 1024
 
 // weight is the task's share of the processors beside others.

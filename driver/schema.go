@@ -36,7 +36,7 @@ type mountConfig struct {
 	ReadOnly bool   `json:"read_only"`
 }
 
-// resourceConfig is the resources block in config, for what Nomad's own knows no word for.
+// resourceConfig is the resources block in config, for limits that Nomad's own block lacks.
 type resourceConfig struct {
 	CPU    fraction `json:"cpu"` // cores
 	Memory string   `json:"memory"`
@@ -55,7 +55,7 @@ type logConfig struct {
 
 // slotConfig is the slot block.
 type slotConfig struct {
-	ID           string `json:"id"` // by which who placed it finds it; the task's if there is none
+	ID           string `json:"id"` // the placer's name for it; empty for the task's
 	TemplateJSON string `json:"template_json"`
 	For          string `json:"for"`
 	Once         bool   `json:"once"`

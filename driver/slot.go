@@ -10,8 +10,7 @@ import (
 	"github.com/yurtrun/yurt/executor/api"
 )
 
-// open opens the slot. The task runs from here on, whether its sandbox is there yet or not:
-// who placed it hears that from the node.
+// open opens the slot. The task runs from here on, also before its sandbox is ready: the placer hears that from the node.
 func open(ctx context.Context, n *node, spec yurt.SlotSpec) (handle, error) {
 	h := handle{Version: handleVersion, Slot: spec.ID, StartedAt: time.Now()}
 	return h, n.call(ctx, func(c *api.Client) error {
@@ -64,7 +63,7 @@ func (t *task) closeSlot(ctx context.Context) error {
 	return t.node.call(ctx, func(c *api.Client) error { return c.CloseSlot(ctx, t.handle.Slot) })
 }
 
-// slotStats is what the sandbox uses that is in the slot now.
+// slotStats is the use of the slot's present sandbox.
 func (t *task) slotStats(ctx context.Context) (stats yurt.SandboxStats, err error) {
 	err = t.node.call(ctx, func(c *api.Client) error {
 		slot, err := t.findSlot(ctx, c)

@@ -30,7 +30,7 @@ const maxLog = 64 << 20
 
 func (c *Config) logPath() string { return filepath.Join(c.StateDir, "executor.log") }
 
-// order is what [Spawn] is told, on its standard input.
+// order is the standard input of [Spawn].
 type order struct {
 	Argv []string `json:"argv"`
 	Log  string   `json:"log"`
@@ -49,8 +49,8 @@ func (s spawned) ended() error {
 	return nil
 }
 
-// spawn starts an executor by a process in between, so that it is no descendant of this
-// one, and in none of the cgroups of Nomad's client, which may be stopped with them.
+// spawn starts an executor by a process in between, so that it is no descendant of this one, and in no cgroup of Nomad's client,
+// which may be stopped with its cgroups.
 func (n *node) spawn(ctx context.Context) (spawned, error) {
 	argv, err := n.config.executorArgs()
 	if err != nil {
@@ -97,8 +97,8 @@ func (c *Config) executorArgs() ([]string, error) {
 	return append(argv, more...), nil
 }
 
-// Spawn starts the executor that standard input names, and says on standard output which
-// process it is. It is what the program does when it is called with [SpawnCommand].
+// Spawn starts the executor that standard input names, and prints its process id. The program does this when it is called with
+// [SpawnCommand].
 func Spawn(stdin io.Reader, stdout io.Writer) error {
 	var o order
 	if err := json.NewDecoder(stdin).Decode(&o); err != nil {
@@ -143,8 +143,7 @@ func openLog(path string) (*os.File, error) {
 	return log, nil
 }
 
-// leaveCgroups moves this process to the root of each cgroup hierarchy, which what it
-// starts then is born in.
+// leaveCgroups moves this process to the root of each cgroup hierarchy, so that its children are born there.
 func leaveCgroups() error {
 	roots, err := cgroupRoots()
 	if err != nil {

@@ -35,7 +35,7 @@ func (s *driverServer) StartTask(ctx context.Context, req *drivers.StartTaskRequ
 	}, nil
 }
 
-// start makes what the task asks for, or leaves nothing.
+// start makes the task's sandbox and execution, or leaves no trace.
 func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle, error) {
 	plan, err := d.plan(config)
 	if err != nil {
@@ -72,8 +72,8 @@ func (d *Driver) start(ctx context.Context, config *drivers.TaskConfig) (handle,
 	return handle{}, err
 }
 
-// prepareHost opens the ports of the group's network, and says what of the node the task will
-// not be able to use. Neither keeps the task from starting.
+// prepareHost opens the ports of the group's network, and tells which parts of the node the task will not be able to use.
+// Neither keeps the task from starting.
 func (d *Driver) prepareHost(config *drivers.TaskConfig, p plan) {
 	host := p.sandbox.Host
 	warnings := closedVolumes(config, host, p.execution.User)
@@ -88,11 +88,11 @@ func (d *Driver) prepareHost(config *drivers.TaskConfig, p plan) {
 	}
 }
 
-// cleanLimit bounds how long it may take to remove what is left of a task.
+// cleanLimit bounds the removal of a task's remains.
 const cleanLimit = time.Minute
 
-// create makes the task's sandbox. An executor of before host names were there refuses one. An
-// upgrade ends it some time after the older driver: until then tasks that ask for no name have none.
+// create makes the task's sandbox. An executor from before host names refuses one. An upgrade ends it some time after the older
+// driver: until then tasks that ask for no name have none.
 func (p *plan) create(ctx context.Context, n *node) error {
 	try := func() error {
 		return n.call(ctx, func(c *api.Client) error { return create(ctx, c, p.sandbox) })
@@ -105,8 +105,7 @@ func (p *plan) create(ctx context.Context, n *node) error {
 	return try()
 }
 
-// create makes the sandbox. One of that id is of an earlier call, of which nobody heard
-// the answer, and goes.
+// create makes the sandbox. A sandbox with that id is of an earlier call whose answer was lost, and goes.
 func create(ctx context.Context, c *api.Client, spec yurt.SandboxSpec) error {
 	_, err := c.CreateSandbox(ctx, spec)
 	if !exists(err) {

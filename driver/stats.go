@@ -14,8 +14,7 @@ import (
 // leastInterval is how often the use of a task is measured at most.
 const leastInterval = 100 * time.Millisecond
 
-// TaskStats implements the service: what the task's cgroup uses, at once and then at the
-// interval, until it ends.
+// TaskStats implements the service: the use of the task's cgroup, at once and then at the interval, until it ends.
 func (s *driverServer) TaskStats(req *drivers.TaskStatsRequest, stream drivers.Driver_TaskStatsServer) error {
 	t, err := s.driver.find(req.GetTaskId())
 	if err != nil {
@@ -26,7 +25,7 @@ func (s *driverServer) TaskStats(req *drivers.TaskStatsRequest, stream drivers.D
 	for {
 		stats, err := t.stats(ctx)
 		if gone(err) || ctx.Err() != nil {
-			return nil //nolint:nilerr // there is no more to measure, or nobody to tell
+			return nil //nolint:nilerr // the task has ended, or the caller has left
 		}
 		if err == nil {
 			if err := stream.Send(&drivers.TaskStatsResponse{Stats: statsOf(t.id, last, stats)}); err != nil {
@@ -53,7 +52,7 @@ func (t *task) stats(ctx context.Context) (stats yurt.SandboxStats, err error) {
 	return stats, err
 }
 
-// statsOf is what has been used since the last time as Nomad has it.
+// statsOf is the use since the last time in Nomad's form.
 func statsOf(id string, last, now yurt.SandboxStats) *drivers.TaskStats {
 	cpu := &drivers.CPUUsage{MeasuredFields: []drivers.CPUUsage_Fields{drivers.CPUUsage_PERCENT, drivers.CPUUsage_TOTAL_TICKS}}
 	if elapsed := now.At.Sub(last.At); !last.At.IsZero() && elapsed > 0 {

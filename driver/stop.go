@@ -29,8 +29,7 @@ func (s *driverServer) StopTask(ctx context.Context, req *drivers.StopTaskReques
 	return &drivers.StopTaskResponse{}, nil
 }
 
-// stop ends the task, gently for as long as grace lasts. Whatever comes of the first signal,
-// the task does not outlive its grace.
+// stop ends the task, gently for as long as grace lasts. The task does not outlive its grace, even if the first signal fails.
 func (t *task) stop(ctx context.Context, logger *slog.Logger, name string, grace time.Duration) error {
 	if t.handle.Slot != "" {
 		return t.closeSlot(ctx)
@@ -50,8 +49,7 @@ func (t *task) stop(ctx context.Context, logger *slog.Logger, name string, grace
 	return err
 }
 
-// ask sends the signal by which the task is to end, or none if that is SIGNULL, as which
-// Nomad knows a signal that is not sent.
+// ask sends the signal by which the task is to end. SIGNULL is Nomad's name for no signal.
 func (t *task) ask(ctx context.Context, name string) error {
 	if name == nullSignal {
 		return nil
@@ -91,8 +89,7 @@ func (s *driverServer) SignalTask(ctx context.Context, req *drivers.SignalTaskRe
 	return &drivers.SignalTaskResponse{}, wire(t.signal(ctx, signal))
 }
 
-// DestroyTask implements the service. A task that is not known, or not any more, is none to
-// destroy.
+// DestroyTask implements the service. An unknown task counts as destroyed.
 func (s *driverServer) DestroyTask(ctx context.Context, req *drivers.DestroyTaskRequest) (*drivers.DestroyTaskResponse, error) {
 	d := s.driver
 	t, err := d.find(req.GetTaskId())
@@ -109,7 +106,7 @@ func (s *driverServer) DestroyTask(ctx context.Context, req *drivers.DestroyTask
 	return &drivers.DestroyTaskResponse{}, nil
 }
 
-// running asks whether the task has ended, which nobody may have waited for yet.
+// running asks whether the task goes on. It may have ended without a waiter.
 func (t *task) running(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()

@@ -48,11 +48,11 @@ func terminalSize(asked *drivers.ExecTaskStreamingRequest_TerminalSize) yurt.Ter
 }
 
 const (
-	// beatEvery is how often a caller to whom there is nothing to say is sent an empty message, which
-	// Nomad's own clients ignore. Only by that does Nomad notice that its caller has left.
+	// beatEvery is how often a quiet caller is sent an empty message, which Nomad's own clients ignore. Only by that does Nomad
+	// notice that its caller has left.
 	beatEvery = 10 * time.Second
-	// lastWord is how long a caller that types may take, when the command has ended, to say that it
-	// does not any more. What Nomad cannot pass on has it drop the result that is on its way.
+	// lastWord is how long a caller that types may take, when the command has ended, to say that it has stopped. Input that
+	// Nomad cannot pass on makes it drop the result that is on its way.
 	lastWord = 100 * time.Millisecond
 )
 
@@ -63,10 +63,10 @@ type conversation struct {
 	stream drivers.Driver_ExecTaskStreamingServer
 	closed chan struct{} // when the caller has said that it types no more, or has left
 
-	mu sync.Mutex // serialises what is sent
+	mu sync.Mutex // serialises the messages
 }
 
-// converse runs the command and passes on what either side says until it ends.
+// converse runs the command and passes the messages of both sides on until it ends.
 func (t *task) converse(stream drivers.Driver_ExecTaskStreamingServer, spec yurt.ExecutionSpec) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	var beating sync.WaitGroup
@@ -122,7 +122,7 @@ func (c *conversation) beat(ctx context.Context) {
 	}
 }
 
-// listen passes on what the caller types.
+// listen passes the caller's input on.
 func (c *conversation) listen(ctx context.Context, client *api.Client) {
 	sandbox, id := c.task.handle.Sandbox, c.spec.ID
 	done := sync.OnceFunc(func() { close(c.closed) })
@@ -146,7 +146,7 @@ func (c *conversation) listen(ctx context.Context, client *api.Client) {
 		if in.GetClose() {
 			done()
 		}
-		// What it does not read any more is lost, and its result on the way.
+		// Unread input is lost, and its result on the way.
 		if err := client.WriteStdin(ctx, sandbox, id, in.GetData(), in.GetClose()); err != nil && ctx.Err() != nil {
 			return
 		}

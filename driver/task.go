@@ -17,8 +17,7 @@ import (
 // handleVersion is that of [handle]. An older one is read on; a newer one is refused.
 const handleVersion = 1
 
-// handle is what Nomad keeps of a task for this driver, to find it again: its config block
-// does not come back.
+// handle is Nomad's record of a task for this driver, to find it again: its config block does not come back.
 type handle struct {
 	Version   int        `json:"version"`
 	Sandbox   string     `json:"sandbox,omitempty"`
@@ -44,7 +43,7 @@ func decodeHandle(data []byte) (h handle, err error) {
 	return h, nil
 }
 
-// key is what ids derived from a task's end in: its own has slashes, and says too much.
+// key is the end of ids that are derived from a task's: its own has slashes, and says too much.
 func key(taskID string) string {
 	sum := sha256.Sum256([]byte(taskID))
 	return lower.EncodeToString(sum[:16])

@@ -42,7 +42,7 @@ func forbiddenNetwork() error {
 	return yurt.FieldErrorf(yurt.CodeForbidden, "network", "%q is not offered on this node; take %q, or a group network in bridge mode, or ask the operator to set host_network in the driver's plugin block", networkHost, networkNone)
 }
 
-// checkLater refuses what is known and not done yet.
+// checkLater refuses settings that are known and not supported yet.
 func (c *TaskConfig) checkLater() error {
 	if c.Isolation != "" && c.Isolation != string(yurt.IsolationNamespaces) {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "isolation", "%q is not a level that this version knows; it knows %q", c.Isolation, yurt.IsolationNamespaces)
@@ -58,7 +58,7 @@ func (c *TaskConfig) checkLater() error {
 	}
 }
 
-// checkWhat refuses a task that says not, or twice, what is to run.
+// checkWhat refuses a task that names no command, or two.
 func (c *TaskConfig) checkWhat() error {
 	command := c.Command != "" || len(c.Entrypoint) > 0
 	switch {
@@ -76,7 +76,7 @@ func (c *TaskConfig) checkWhat() error {
 	return nil
 }
 
-// checkSlot refuses what a slot has no use for: what runs in it, its session says.
+// checkSlot refuses settings without a use for a slot: its session decides which commands run in it.
 func (c *TaskConfig) checkSlot() error {
 	if c.Slot == nil {
 		return nil
@@ -120,7 +120,7 @@ func (c *TaskConfig) checkPatterns() error {
 	return nil
 }
 
-// environment is what of the task's variables reaches the sandbox.
+// environment is the part of the task's variables that reaches the sandbox.
 func (c *TaskConfig) environment(env map[string]string) map[string]string {
 	kept := make(map[string]string, len(env))
 	for name, value := range env {
@@ -143,7 +143,7 @@ func (c *TaskConfig) passes(name string) bool {
 	return false
 }
 
-// execution is what the task runs, but for what Nomad says of it.
+// execution is the task's command, without the parts that come from Nomad.
 func (c *TaskConfig) execution() yurt.ExecutionSpec {
 	if c.Code != "" {
 		return yurt.ExecutionSpec{Kind: yurt.KindCode, Language: c.Language, Code: c.Code, Args: c.Args, Cwd: c.Cwd}

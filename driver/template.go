@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/hcl"
 )
 
-// defaultTemplate is what a task that runs a command has, if it names none.
+// defaultTemplate is the template of a task that runs a command and names no template.
 const defaultTemplate = "shell-basic"
 
 // templates are those that jobs may name.

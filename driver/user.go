@@ -11,10 +11,9 @@ import (
 // nobody is the user of that name in every sandbox.
 const nobody = 65534
 
-// userOf reads the user of a task: a name that every sandbox knows, one that the node knows,
-// or the number of a user, with a group if it is to be another than that of the same number.
-// The ids are inside the sandbox, and in what it mounts of the node; on the node its
-// processes have others, which nobody else has.
+// userOf reads the user of a task: a name that every sandbox knows, a name that the node knows, or the number of a user, with a
+// group if that differs from the user's number. The ids hold inside the sandbox, and for the node's files that it mounts; on the
+// node its processes have ids of their own, which no other process has.
 func userOf(text string) (*yurt.User, error) {
 	switch text {
 	case "", "user", "1000", "1000:1000":

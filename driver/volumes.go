@@ -42,7 +42,7 @@ func closedVolumes(config *drivers.TaskConfig, host *yurt.HostAccess, user *yurt
 func mayWrite(dir string, user yurt.User) (may bool) {
 	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return true // what is wrong the sandbox will say
+		return true // the sandbox will name the fault
 	}
 	defer unix.Close(fd)
 	lockedthread.Run(func() {
@@ -53,7 +53,7 @@ func mayWrite(dir string, user yurt.User) (may bool) {
 		_, _ = unix.SetfsgidRetGid(int(user.GID))
 		_, _ = unix.SetfsuidRetUid(int(user.UID)) // and with it the capabilities of root over files go
 		err := unix.Faccessat2(fd, "", unix.W_OK|unix.X_OK, unix.AT_EACCESS|unix.AT_EMPTY_PATH)
-		may = err != unix.EACCES //nolint:errorlint // it is what the kernel answers
+		may = err != unix.EACCES //nolint:errorlint // the kernel returns it as it is
 	})
 	return may
 }

@@ -9,9 +9,8 @@ import (
 // maxNesting is how deep a configuration may be nested; the schema's is three.
 const maxNesting = 32
 
-// wellFormed refuses MessagePack that promises more values than it has bytes, or nests them
-// without end: who decodes it makes room for what is promised. It also refuses fractions
-// that are no number, which who decodes it panics at.
+// wellFormed refuses MessagePack that promises more values than it has bytes, or nests them without end, since a decoder makes
+// room for them. It also refuses fractions that are no number, on which the decoder panics.
 func wellFormed(data []byte) error {
 	left := []int{1} // values that are to come, by how deep they are
 	for len(left) > 0 {
