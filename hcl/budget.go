@@ -9,15 +9,12 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// valueCost is the least that a value counts in the budget, in bytes: about what
-// it takes in memory beside its text.
+// valueCost is the least that a value counts in the budget, in bytes: about its size in memory beside its text.
 const valueCost = 16
 
-// budget bounds the work of evaluating expressions. Values share structure, so a
-// few lines (a list of two of the list before, and so on) name more than fits in
-// any memory; it is spent on the values that an expression reads, before it is
-// evaluated, on what functions return, and on each turn of a `for`. A budget that
-// was exceeded stays so.
+// budget bounds the work of evaluating expressions. Values share structure, so a few lines (a list of two of the list before,
+// and so on) name more than fits in any memory. The budget is spent on the values that an expression reads, before it is
+// evaluated, on the results of functions, and on each turn of a `for`. An exceeded budget stays so.
 type budget struct {
 	left     int
 	exceeded bool
@@ -25,7 +22,7 @@ type budget struct {
 
 func newBudget() *budget { return &budget{left: EvaluationBudget} }
 
-// spend takes n from what is left and reports whether there was as much.
+// spend takes n from the rest and reports whether there was as much.
 func (b *budget) spend(n int) bool {
 	if b.exceeded || n > b.left {
 		b.exceeded = true
@@ -35,7 +32,7 @@ func (b *budget) spend(n int) bool {
 	return true
 }
 
-// read spends what the values cost that references read in ctx.
+// read spends the cost of the values that references read in ctx.
 func (b *budget) read(references []hcl.Traversal, ctx *hcl.EvalContext) bool {
 	for _, ref := range references {
 		v, diags := ref.TraverseAbs(ctx)
@@ -49,7 +46,7 @@ func (b *budget) read(references []hcl.Traversal, ctx *hcl.EvalContext) bool {
 	return true
 }
 
-// sizeOf returns what v costs, or something above limit as soon as that is certain.
+// sizeOf returns the cost of v, or a number above limit as soon as that is certain.
 func sizeOf(v cty.Value, limit int) int {
 	v, _ = v.Unmark()
 	if v.IsNull() || !v.IsKnown() {
@@ -104,16 +101,15 @@ func typeSize(t cty.Type, limit int) int {
 	return size
 }
 
-// unifyCost is what n values in one collection cost as such: to make a list of them
-// the library compares the type of each with that of each other.
+// unifyCost is the cost of n values in one collection: to make a list of them the library compares the type of each with that of
+// each other.
 func unifyCost(n int) int { return saturate(n, n) / 4 }
 
-// textSize is what a text of n bytes costs: to make a number of it takes quadratic
-// time.
+// textSize is the cost of a text of n bytes: to make a number of it takes quadratic time.
 func textSize(n int) int { return valueCost + n + saturate(n, n)>>15 }
 
-// numberSize is what a number costs: one with thousands of digits, which text such
-// as "1e600000000" is if it is used as a number, costs more than there is.
+// numberSize is the cost of a number: one with thousands of digits, such as the text "1e600000000" used as a number, costs more
+// than any budget.
 func numberSize(n *big.Float) int {
 	if exponent := n.MantExp(nil); max(exponent, -exponent) > 4096 {
 		return tooMuch
@@ -121,7 +117,7 @@ func numberSize(n *big.Float) int {
 	return valueCost
 }
 
-// asNumberSize is sizeOf for what may be used as a number.
+// asNumberSize is sizeOf for a value that may be used as a number.
 func asNumberSize(v cty.Value) int {
 	if number, err := convert.Convert(v, cty.Number); err == nil {
 		return sizeOf(number, tooMuch)
@@ -129,12 +125,12 @@ func asNumberSize(v cty.Value) int {
 	return sizeOf(v, tooMuch)
 }
 
-// metered is an expression that is evaluated once for each element of a `for`. It is
-// in parentheses so that those who walk the tree come to the expression itself.
+// metered is an expression that is evaluated once for each element of a `for`. It is in parentheses so that walkers of the tree
+// come to the expression itself.
 type metered struct {
 	*hclsyntax.ParenthesesExpr
 	budget     *budget
-	cost       int // of one evaluation, beside what it reads
+	cost       int // of one evaluation, beside the values that it reads
 	references []hcl.Traversal
 }
 
@@ -166,16 +162,15 @@ func inParentheses(e hclsyntax.Expression) *hclsyntax.ParenthesesExpr {
 	return &hclsyntax.ParenthesesExpr{Expression: e, SrcRange: e.Range()}
 }
 
-// meter makes every operator, and every part of every `for`, below node spend from
-// the budget, and spends at once what long lists cost. It reports the one with which
-// the budget is exceeded.
+// meter makes every operator, and every part of every `for`, below node spend from the budget, and spends the cost of long lists
+// at once. It reports the expression that exceeds the budget.
 func meter(node hclsyntax.Node, b *budget) hcl.Diagnostics {
 	return hclsyntax.Walk(node, &meterWalker{budget: b})
 }
 
 type meterWalker struct {
 	budget *budget
-	costs  []int // of what is below each node that is being walked
+	costs  []int // of the nodes below each node that is being walked
 }
 
 // Enter implements hclsyntax.Walker.
@@ -209,8 +204,7 @@ func (w *meterWalker) Exit(node hclsyntax.Node) hcl.Diagnostics {
 	return nil
 }
 
-// onceCost is what node costs already where it is written: a list or a map, beside
-// its elements, and a constant index.
+// onceCost is the cost of node where it is written: a list or a map, beside its elements, and a constant index.
 func onceCost(node hclsyntax.Node) int {
 	switch node := node.(type) {
 	case *hclsyntax.TupleConsExpr:
@@ -236,7 +230,7 @@ func indexCost(t hcl.Traversal) int {
 	return cost
 }
 
-// nodeCost is what one evaluation of node costs beside that of what is below it.
+// nodeCost is the cost of one evaluation of node beside that of the nodes below it.
 func nodeCost(node hclsyntax.Node) int {
 	literal, ok := node.(*hclsyntax.LiteralValueExpr)
 	if !ok {

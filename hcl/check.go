@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// checker says of names in a block whether they may be there, and if not what to
-// write instead.
+// checker says of names in a block whether they may be there, and if not which name to write instead.
 type checker struct {
 	homes  map[string]string // block that each name belongs to
 	report func(...*hcl.Diagnostic)

@@ -82,7 +82,7 @@ func (d *decoder) decode(t *templateBlock) error {
 	return nil
 }
 
-// layer is what one template block says over the template that it extends.
+// layer is the content of one template block over the template that it extends.
 type layer struct {
 	*decoder
 	t      *templateBlock
@@ -90,7 +90,7 @@ type layer struct {
 	blocks map[string]hcl.Range  // first occurrence of each block, by title
 }
 
-// base returns the template that this one extends, or one of nothing but defaults.
+// base returns the template that this one extends, or one with defaults alone.
 func (l *layer) base() (yurt.Template, error) {
 	attr := l.t.Body.Attributes[extendsName]
 	if attr == nil {
@@ -256,8 +256,7 @@ func (l *layer) entries(field string, object *hclsyntax.ObjectConsExpr) bool {
 	return ok
 }
 
-// validate reports what the bounds forbid. What is wrong with a value of the
-// template that this one extends is reported there.
+// validate reports values beyond the bounds. Faults of the template that this one extends are reported there.
 func (l *layer) validate() {
 	for _, fault := range faults(l.t.value) {
 		switch at := l.rangeOf(fault.Field); {
@@ -272,7 +271,7 @@ func (l *layer) validate() {
 	}
 }
 
-// rangeOf returns where field, or what it is a part of, is set in this block.
+// rangeOf returns where field, or a field that contains it, is set in this block.
 func (l *layer) rangeOf(field string) *hcl.Range {
 	for ; field != ""; field = parent(field) {
 		if at, ok := l.ranges[field]; ok {

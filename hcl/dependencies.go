@@ -6,8 +6,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// cleanDependencies returns the lists that have any package, each package once and in
-// order: lists that mean the same are equal. It does not change what it is given.
+// cleanDependencies returns the lists that have any package, each package once and in order: lists with one meaning are equal.
+// It does not change its argument.
 func cleanDependencies(lists map[string][]string) map[string][]string {
 	clean := make(map[string][]string, len(lists))
 	for name, list := range lists {

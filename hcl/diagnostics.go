@@ -19,9 +19,8 @@ type Severity string
 // SeverityError prevents the source from being used. There are no warnings yet.
 const SeverityError Severity = "error"
 
-// Diagnostic is one problem. Lines and columns count from 1, columns in
-// characters as a reader sees them; they are 0 where there is no source text.
-// No text holds control characters, whatever the source held.
+// Diagnostic is one problem. Lines and columns count from 1, columns in characters as a reader sees them; they are 0 where there
+// is no source text. No text holds control characters of the source.
 type Diagnostic struct {
 	Severity  Severity `json:"severity"`
 	Summary   string   `json:"summary"`
@@ -70,7 +69,7 @@ func (e *Error) Unwrap() error {
 	return yurt.FieldErrorf(cmp.Or(e.code, yurt.CodeTemplateInvalid), first.Field, "%s", b.String())
 }
 
-// about is what this package attaches to its own [hcl.Diagnostic] values.
+// about is this package's own part of its [hcl.Diagnostic] values.
 type about struct {
 	field string
 	code  yurt.Code
@@ -141,7 +140,7 @@ func requestCode(code yurt.Code) yurt.Code {
 	}
 }
 
-// comparePositions sorts by file and position; what has none comes last.
+// comparePositions sorts by file and position; diagnostics without a position come last.
 func comparePositions(a, b *hcl.Diagnostic) int {
 	switch {
 	case a.Subject == nil && b.Subject == nil:

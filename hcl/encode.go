@@ -12,10 +12,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Encode writes t as a template block: every field but those that are zero, in the
-// form of [Format], with what it inherited spelled out. Reading it gives
-// WithDefaults(t) again, provided that t is valid; as everywhere in HCL, text comes
-// back in Unicode's normal form C.
+// Encode writes t as a template block: every field but those that are zero, in the form of [Format], with inherited fields
+// spelled out. Reading it gives WithDefaults(t) again, provided that t is valid; as everywhere in HCL, text comes back in
+// Unicode's normal form C.
 func Encode(t yurt.Template) []byte {
 	file := hclwrite.NewEmptyFile()
 	body := file.Body().AppendNewBlock("template", []string{t.Name}).Body()

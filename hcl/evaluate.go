@@ -21,7 +21,7 @@ type evaluator struct {
 	reported   bool  // that the budget was exceeded
 }
 
-// scope is what an expression can refer to.
+// scope holds the names that an expression can refer to.
 type scope struct {
 	variables map[string]cty.Value
 	locals    map[string]cty.Value
@@ -137,7 +137,7 @@ func (e *evaluator) solveLocals(defined map[string]*hclsyntax.Attribute) hcl.Dia
 func (s *localsSolver) solve(name string) {
 	attr, ok := s.defined[name]
 	if _, done := s.solved[name]; done || !ok {
-		return // what is not defined, value reports
+		return // value reports undefined names
 	}
 	if i := slices.Index(s.solving, name); i >= 0 {
 		s.diags = append(s.diags, problem(&attr.NameRange, "Circular locals",

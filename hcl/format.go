@@ -6,9 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
-// Format returns src in the canonical style: two spaces a level, equals signs
-// aligned. Only whitespace changes. Text that does not parse is an [*Error] without
-// file name; what it means is not checked.
+// Format returns src in the canonical style: two spaces a level, equals signs aligned. Only whitespace changes. Text that does
+// not parse is an [*Error] without file name; the meaning is not checked.
 func Format(src []byte) ([]byte, error) {
 	if len(src) > MaxSourceBytes {
 		return nil, newError(hcl.Diagnostics{tooLarge("")}, nil)

@@ -9,15 +9,14 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// errTooMuchWork is what a function says beyond the budget; [evaluator] explains.
+// errTooMuchWork is the error of a function beyond the budget; [evaluator] explains it.
 var errTooMuchWork = errors.New("the value is too large")
 
 // libraryFunction is one function of the language.
 type libraryFunction struct {
 	function.Function
 
-	// work returns what a call costs beyond reading its arguments and making its
-	// result; nil means nothing. It must be cheap.
+	// work returns the cost of a call beyond reading its arguments and making its result; nil means 0. It must be cheap.
 	work func(args []cty.Value) int
 }
 
@@ -75,8 +74,7 @@ func functions(b *budget) map[string]function.Function {
 	return metered
 }
 
-// meterFunction returns f, made to spend from b what its arguments and its result
-// are worth, and what work says beside.
+// meterFunction returns f, made to spend from b the cost of its arguments and its result, and of work.
 func meterFunction(f function.Function, work func([]cty.Value) int, b *budget) function.Function {
 	return function.New(&function.Spec{
 		Params:   f.Params(),
@@ -191,7 +189,7 @@ func elements(v cty.Value) int {
 	return v.LengthInt()
 }
 
-// known returns the text of v, or "" if it has none.
+// known returns the text of v, or "" for a value without text.
 func known(v cty.Value) string {
 	if v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
 		return ""

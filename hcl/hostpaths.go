@@ -52,7 +52,7 @@ func (f *faultList) hostPaths(paths []string) {
 	}
 }
 
-// hostPathFault says why p cannot be bound, or nothing.
+// hostPathFault returns the reason why p cannot be bound, or "".
 func hostPathFault(p string) string {
 	switch {
 	case p == "":
@@ -76,7 +76,7 @@ func hostPathFault(p string) string {
 	return ""
 }
 
-// reasonAgainst says why p cannot be bound because of r, or nothing.
+// reasonAgainst returns the reason why p cannot be bound because of r, or "".
 func (r reservedPath) reasonAgainst(p string) string {
 	switch {
 	case p == r.path:

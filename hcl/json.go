@@ -13,11 +13,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// ParseJSON reads one template in its JSON form, that of [yurt.Template]. It is as
-// strict as [Parse]: unknown fields, fields given twice and text after the object
-// are refused. What is missing, null or zero has its default. The template is
-// complete and valid, or the error is an [*Error] with every problem, its field and
-// its place in src.
+// ParseJSON reads one template in its JSON form, that of [yurt.Template]. It is as strict as [Parse]: unknown fields, fields
+// given twice and text after the object are refused. A missing, null or zero field has its default. The template is complete and
+// valid, or the error is an [*Error] with every problem, its field and its place in src.
 func ParseJSON(src []byte) (yurt.Template, error) {
 	var t yurt.Template
 	d := &jsonDecoder{src: src, ranges: map[string]span{}, failed: map[string]bool{}}
@@ -30,7 +28,7 @@ func ParseJSON(src []byte) (yurt.Template, error) {
 			case d.failed[fault.Field]:
 			case ok:
 				d.report(at, fault)
-			default: // of what is missing
+			default: // for missing fields
 				d.diags = append(d.diags, fieldProblem(nil, fault))
 			}
 		}
@@ -41,8 +39,7 @@ func ParseJSON(src []byte) (yurt.Template, error) {
 	return WithDefaults(t), nil
 }
 
-// jsonFields says how to decode the members of an object: into nested ones, or into
-// what a pointer points to.
+// jsonFields says how to decode the members of an object: into nested ones, or into the target of a pointer.
 type jsonFields map[string]any
 
 func templateFields(t *yurt.Template) jsonFields {
@@ -84,13 +81,13 @@ type jsonDecoder struct {
 type span struct{ start, end int }
 
 func (d *jsonDecoder) report(at span, fault *yurt.Error) {
-	// Lines and columns are counted for what is shown alone; see newDiagnostic.
+	// Lines and columns are counted for shown diagnostics alone; see newDiagnostic.
 	subject := hcl.Range{Start: hcl.Pos{Byte: at.start}, End: hcl.Pos{Byte: at.end}}
 	d.diags = append(d.diags, fieldProblem(&subject, fault))
 	d.failed[fault.Field] = true
 }
 
-// syntax reports whether the source is JSON. What follows can then rely on it.
+// syntax reports whether the source is JSON. Later steps can then rely on it.
 func (d *jsonDecoder) syntax() bool {
 	at, message := d.syntaxFault()
 	if message == "" {
@@ -147,8 +144,8 @@ func (d *jsonDecoder) object(path string, v span, fields jsonFields) {
 	})
 }
 
-// members calls each for the members of the object at v, with the places of their
-// keys and values. Null has none, and what is no object is reported.
+// members calls each for the members of the object at v, with the places of their keys and values. Null has no members, and a
+// value that is no object is reported.
 func (d *jsonDecoder) members(path string, v span, each func(name string, key, value span)) {
 	raw := bytes.TrimLeft(d.src[v.start:v.end], " \t\r\n")
 	if isNull(raw) && path != "" {
@@ -268,7 +265,7 @@ func wanted(into any) string {
 	}
 }
 
-// unknownMember says what is wrong with a name that the object at path has not.
+// unknownMember explains a name that the object at path does not have.
 func unknownMember(path, name string, names []string) *yurt.Error {
 	field := join(path, name)
 	if path == "" && name == extendsName {

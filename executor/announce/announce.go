@@ -26,10 +26,9 @@ const (
 	retryMost = 2 * time.Second
 )
 
-// Node is what is announced: an executor.
+// Node is an executor, as this package announces it.
 type Node interface {
-	// WatchCapacity calls each with what the node has to offer, at once and again when
-	// that changes, until ctx is done.
+	// WatchCapacity calls each with the node's capacity, at once and again when it changes, until ctx is done.
 	WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error
 }
 
@@ -47,7 +46,7 @@ type Announcer struct {
 	capacity *yurt.Capacity // the latest; nil before the first
 }
 
-// New returns an announcer that says nothing yet. It does not ask Consul anything.
+// New returns an announcer. It makes no request before it runs.
 func New(config Config) (*Announcer, error) {
 	config.TTL = cmp.Or(config.TTL, DefaultTTL)
 	if _, _, err := config.split(); err != nil {
@@ -93,7 +92,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// watch keeps what the node says of itself.
+// watch keeps the node's latest capacity.
 func (a *Announcer) watch(ctx context.Context, node Node) {
 	for ctx.Err() == nil {
 		err := node.WatchCapacity(ctx, func(now yurt.Capacity) error {
@@ -215,7 +214,7 @@ func (a *Announcer) agentAddress(ctx context.Context) (string, error) {
 	return self.Member.Addr, nil
 }
 
-// marshal returns what is announced.
+// marshal returns the entry to announce.
 func (a *Announcer) marshal() ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -5,8 +5,7 @@ import (
 	"net/http"
 )
 
-// What is read of an answer at the most, in bytes: of one that is to be decoded, and of what
-// says why there is none, which is logged.
+// The most bytes that are read of an answer: of one to be decoded, and of an error's text, which is logged.
 const (
 	maxAnswer = 1 << 20
 	maxReason = 1 << 10
@@ -31,5 +30,5 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// stay follows no redirection: Consul sends none, and the token is for it alone.
+// stay follows no redirection: Consul sends none, and the token is for Consul alone.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -18,14 +18,12 @@ const (
 	ServiceName = "yurt-executor"
 	// KeyPrefix and the name of a node are the key of its capacity.
 	KeyPrefix = "yurt/capacity/"
-	// DefaultTTL is how long, and up to twice as long, what is announced outlives an
-	// executor that was killed.
+	// DefaultTTL is how long, and up to twice as long, an entry outlives an executor that was killed.
 	DefaultTTL = 10 * time.Second
 )
 
-// Config is what is announced, and where. What is empty of the settings of Consul is taken
-// from its own environment variables (CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN and so on), and
-// then has Consul's default.
+// Config says which node to announce, and where. Empty settings of Consul come from its own environment variables
+// (CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN and so on), and then from Consul's defaults.
 type Config struct {
 	Consul    string // address of the node's agent: host:port, or with http://, https:// or unix://
 	TokenFile string // holds the token; it is read again each time
@@ -58,7 +56,7 @@ func (c *Config) client() (*api.Client, error) {
 	if err != nil {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "consul", "the settings of Consul: %w", err)
 	}
-	// NewClient has made it, for whatever kind of address that is.
+	// NewClient has made it, for any kind of address.
 	config.HttpClient.Transport, config.HttpClient.CheckRedirect = bounded{config.HttpClient.Transport}, stay
 	return client, nil
 }
@@ -69,8 +67,7 @@ func set(to *string, value string) {
 	}
 }
 
-// token returns what authorises the next request; "" leaves that to the client. It may
-// have been renewed.
+// token returns the token of the next request; "" leaves that to the client. It may have been renewed.
 func (c *Config) token() string {
 	if c.TokenFile == "" {
 		return ""

@@ -1,14 +1,11 @@
-// Package announce tells a cluster, by Consul, what a node's executor has to offer.
+// Package announce tells a cluster, by Consul, the capacity of a node's executor.
 //
-// There is one service, yurt-executor, for each node, whose check passes as long as the
-// executor is there; and one key, yurt/capacity/NODE, with a [yurt.Capacity] as JSON. The
-// key belongs to a session of the node's, and is gone when the executor was for a while,
-// or at once when it is stopped. It is written when something changes, as often as the
-// executor tells that, which is every 50 ms at the most: the cluster's consensus sees
-// nodes, and never sessions.
+// Each node has one service, yurt-executor, whose check passes as long as the executor is there; and one key,
+// yurt/capacity/NODE, with a [yurt.Capacity] as JSON. The key belongs to a session of the node's, and is gone when the executor
+// was away for a while, or at once when it is stopped. It is written on change, every 50 ms at the most: the cluster's consensus
+// sees nodes, and never sessions.
 //
-// Consul may be away, restarted or without memory at any time: the executor works on, and
-// what it has to offer is announced again as soon as that is possible. What Consul says is
-// bounded and leads nowhere else, whoever says it in its place. The token needs
-// write access to the service, the key and sessions.
+// Consul may be away, restarted or without memory at any time: the executor works on, and announces its capacity again as soon
+// as it can. Answers of Consul, or of a server in its place, are bounded and lead nowhere else. The token needs write access to
+// the service, the key and sessions.
 package announce

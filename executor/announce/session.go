@@ -22,7 +22,7 @@ func (a *Announcer) openSession(ctx context.Context) error {
 	defer cancel()
 	id, _, err := a.client.Session().Create(&api.SessionEntry{
 		Name: a.sessionName(), TTL: a.config.TTL.String(), Behavior: api.SessionBehaviorDelete,
-		LockDelay: time.Millisecond, // who comes next is this node's next executor, and need not wait
+		LockDelay: time.Millisecond, // the next holder is this node's next executor, and need not wait
 	}, options)
 	if err != nil {
 		return fmt.Errorf("opening a session of Consul: %w", err)
@@ -48,7 +48,7 @@ func (a *Announcer) renew(ctx context.Context) error {
 	return nil
 }
 
-// publish writes what the node has to offer, if that is known.
+// publish writes the node's capacity, if it is known.
 func (a *Announcer) publish(ctx context.Context) error {
 	value, err := a.marshal()
 	if err != nil || value == nil {
@@ -114,7 +114,7 @@ func (a *Announcer) evict(ctx context.Context) error {
 	return nil
 }
 
-// keepUp tells Consul that the executor is there, and looks that what it announced is.
+// keepUp tells Consul that the executor is there, and checks that its entry is.
 func (a *Announcer) keepUp(ctx context.Context) error {
 	if err := a.renew(ctx); err != nil {
 		return err

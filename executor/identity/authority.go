@@ -21,8 +21,8 @@ import (
 
 // Names of the authority's files, in its directory.
 const (
-	AuthorityFile    = "yurt-ca.pem"     // what everybody has
-	AuthorityKeyFile = "yurt-ca-key.pem" // what nobody else may have
+	AuthorityFile    = "yurt-ca.pem"     // for every part
+	AuthorityKeyFile = "yurt-ca-key.pem" // secret
 )
 
 // How long certificates are valid unless something else is asked for.
@@ -42,7 +42,7 @@ type Authority struct {
 	now         func() time.Time
 }
 
-// InitAuthority makes an authority whose files are in dir. It replaces none.
+// InitAuthority makes an authority whose files are in dir. It replaces no file.
 func InitAuthority(dir string, life time.Duration, now func() time.Time) error {
 	for _, name := range []string{AuthorityFile, AuthorityKeyFile} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
@@ -124,8 +124,8 @@ func (a *Authority) Issue(name Name, life time.Duration, certificateFile, keyFil
 	return expires, writePair(certificateFile, keyFile, der, key)
 }
 
-// writePair writes the key, for its owner alone, and then the certificate. Whoever
-// reads between the two finds that they do not belong together, and reads again.
+// writePair writes the key, for its owner alone, and then the certificate. A reader between the two finds that they do not belong
+// together, and reads again.
 func writePair(certificateFile, keyFile string, der []byte, key *ecdsa.PrivateKey) error {
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {

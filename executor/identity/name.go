@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Role is what a part of Yurt is to the others.
+// Role is the kind of a part of Yurt.
 type Role string
 
 // The roles.

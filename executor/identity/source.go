@@ -14,14 +14,14 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Files are what a part of Yurt shows that it is, and knows others by.
+// Files are a part's own certificate and key, and the authorities that it trusts.
 type Files struct {
 	Authorities string // certificates of those that are trusted; several while one replaces another
 	Certificate string
 	Key         string
 }
 
-// Source is what is in the files now. Its methods may be called concurrently.
+// Source is the present content of the files. Its methods may be called concurrently.
 type Source struct {
 	files  Files
 	role   Role
@@ -29,12 +29,12 @@ type Source struct {
 	now    func() time.Time
 
 	mu     sync.Mutex
-	read   [3][]byte // what the files held when they were last looked at
-	in     *material // what is in use
-	failed error     // why what was last read is not
+	read   [3][]byte // the content of the files at the last look
+	in     *material // the content in use
+	failed error     // why the content of the last look is not in use
 }
 
-// material is what one state of the files comes to.
+// material is one state of the files, decoded.
 type material struct {
 	certificate tls.Certificate
 	name        Name
@@ -61,7 +61,7 @@ func (s *Source) Name() (Name, time.Time, error) {
 	return m.name, m.certificate.Leaf.NotAfter, nil
 }
 
-// current returns what is to be used for a handshake that begins now.
+// current returns the material for a handshake that begins now.
 func (s *Source) current() (*material, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Source) current() (*material, error) {
 	return s.in, nil
 }
 
-// refresh takes over what the files hold, if that is something else and can be used.
+// refresh takes over new content of the files, if it can be used.
 func (s *Source) refresh() {
 	var read [3][]byte
 	changed := s.in == nil

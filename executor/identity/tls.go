@@ -11,8 +11,8 @@ import (
 // http2 is the protocol that is spoken over TLS.
 const http2 = "h2"
 
-// ServerConfig returns the configuration of a listener that takes callers of one role.
-// It uses what the files hold when a caller comes.
+// ServerConfig returns the configuration of a listener that takes callers of one role. It uses the files as they are when a caller
+// comes.
 func (s *Source) ServerConfig(callers Role) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -25,10 +25,9 @@ func (s *Source) ServerConfig(callers Role) *tls.Config {
 			return &tls.Config{
 				MinVersion: tls.VersionTLS13, NextProtos: []string{http2},
 				Certificates: []tls.Certificate{m.certificate},
-				// Checked by the library, which then tells the caller what is wrong, and
-				// once more below, where the name is.
+				// Checked by the library, which then tells the caller the fault, and once more below, where the name is.
 				ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: m.roots, Time: s.now,
-				SessionTicketsDisabled: true, // each connection is judged by what is trusted then
+				SessionTicketsDisabled: true, // each connection is judged by the authorities of that moment
 				VerifyConnection: func(state tls.ConnectionState) error {
 					peer, err := verify(state, m.roots, x509.ExtKeyUsageClientAuth, s.now())
 					if err == nil && peer.Role != callers {
@@ -41,8 +40,7 @@ func (s *Source) ServerConfig(callers Role) *tls.Config {
 	}
 }
 
-// ClientConfig returns the configuration of one connection to the part of that name. It
-// uses what the files hold now.
+// ClientConfig returns the configuration of one connection to the part of that name. It uses the files as they are now.
 func (s *Source) ClientConfig(to Name) (*tls.Config, error) {
 	m, err := s.current()
 	if err != nil {
@@ -51,8 +49,7 @@ func (s *Source) ClientConfig(to Name) (*tls.Config, error) {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{http2},
 		Certificates: []tls.Certificate{m.certificate}, Time: s.now,
-		// What the library would check is a host name, and there is none: a part is
-		// known by its URI. Everything else that it would check is checked below.
+		// The library would check a host name, but a part is known by its URI. The library's other checks are made below.
 		InsecureSkipVerify: true, //nolint:gosec // see VerifyConnection
 		VerifyConnection: func(state tls.ConnectionState) error {
 			peer, err := verify(state, m.roots, x509.ExtKeyUsageServerAuth, s.now())
@@ -64,7 +61,7 @@ func (s *Source) ClientConfig(to Name) (*tls.Config, error) {
 	}, nil
 }
 
-// verify returns who the other side is.
+// verify returns the name of the other side.
 func verify(state tls.ConnectionState, roots *x509.CertPool, usage x509.ExtKeyUsage, now time.Time) (Name, error) {
 	if len(state.PeerCertificates) == 0 {
 		return Name{}, errors.New("the other side has no certificate")

@@ -29,7 +29,7 @@ const maxAccounts = 1 << 20
 func (t tree) settle() error {
 	etc := place{t.root, "etc"}
 	if stat, err := etc.stat(); err != nil || stat.Mode&unix.S_IFMT != unix.S_IFDIR {
-		// A sandbox has a directory there, whatever the image has.
+		// A sandbox has its own directory there, in any image.
 		if err := errors.Join(etc.remove(), etc.mkdir(0o755)); err != nil {
 			return fmt.Errorf("making /etc: %w", err)
 		}
@@ -75,7 +75,7 @@ func (t tree) addAccount(name, line string) error {
 	return errors.Join(err, file.Chmod(0o644), file.Close())
 }
 
-// accounts returns what is in one of the files; "" if there is none.
+// accounts returns the content of one of the files; "" if the image lacks it.
 func (t tree) accounts(name string) (string, error) {
 	file, err := t.open(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
@@ -98,7 +98,7 @@ func (t tree) accounts(name string) (string, error) {
 	return string(data), nil
 }
 
-// find returns the fields of the first line that has the value in a field; nil for none.
+// find returns the fields of the first line that has the value in a field, or nil.
 func find(text string, field int, value string) []string {
 	for line := range strings.Lines(text) {
 		if fields := strings.Split(strings.TrimRight(line, "\n"), ":"); len(fields) > field && fields[field] == value {
@@ -108,9 +108,8 @@ func find(text string, field int, value string) []string {
 	return nil
 }
 
-// user returns who the image wants to run as, in the words of its configuration: USER or
-// USER:GROUP, by name or number. Root is nobody that a sandbox has: nil stands for the
-// user that all run as.
+// user returns the user of the image, in the words of its configuration: USER or USER:GROUP, by name or number. A sandbox has no
+// root: nil stands for the user that all run as.
 func (t tree) user(text string) (*yurt.User, error) {
 	name, group, hasGroup := strings.Cut(text, ":")
 	if name == "" || name == "root" || name == "0" {

@@ -13,10 +13,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// credentials reads what to say to registries: the "auths" of a file like Docker's
-// config.json. It is read for each pull, so that a changed one needs no restart. Helpers,
-// which are programs, are none of this process's to run: what such a file says of them is
-// an error where there is nothing else for the registry.
+// credentials reads the credentials for registries: the "auths" of a file like Docker's config.json. The file is read for each
+// pull, so that a change needs no restart. Helpers are programs that this process must not run: such an entry is an error where
+// the file has no other for the registry.
 type credentials struct{ path string }
 
 // Resolve implements [authn.Keychain].
@@ -37,7 +36,7 @@ func (c credentials) Resolve(to authn.Resource) (authn.Authenticator, error) {
 		CredsStore  string                      `json:"credsStore"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		// What is wrong with it may hold some of it.
+		// The decoder's message may quote the file.
 		return nil, yurt.Errorf(yurt.CodeUnavailable, "the credentials for registries in %s cannot be read: it is not as Docker's config.json", c.path)
 	}
 	host := registryName(to.RegistryStr())

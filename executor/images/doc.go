@@ -1,13 +1,11 @@
-// Package images keeps container images for sandboxes to have as their root file systems.
+// Package images keeps container images, which are the root file systems of sandboxes.
 //
-// An image comes from a registry, or from a directory in the OCI layout, if the operator
-// allows that one. What a reference means is asked there once, and again when somebody
-// wants it fresh; the manifest for this platform is known by its digest from then on, and
-// everything that is downloaded is checked against the digests in it. Its layers are put
-// on top of each other in one directory, which never changes and which many sandboxes
-// read, like those of executor/layers: whole or not there at all, held by who uses it, and
-// removed, the one that was not used for longest first, when all take too much room.
+// An image comes from a registry, or from a directory in the OCI layout, if the operator allows that one. A reference is
+// resolved there once, and again when a caller wants it fresh; the manifest for this platform is then known by its digest, and
+// every download is checked against the digests in it. The image's layers are put on top of each other in one directory, which
+// never changes and which many sandboxes read, like those of executor/layers: whole or not there at all, held by its users, and
+// removed, the least recently used one first, when all take too much room.
 //
-// An image is hostile: whoever made it wants files elsewhere, or all of the disk. Nothing
-// in it is owned by anyone but root, has privileges, or is a device.
+// An image is hostile: its maker wants to write files elsewhere, or to fill the disk. In the unpacked tree all files belong to
+// root, and no file has privileges or is a device.
 package images

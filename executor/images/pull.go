@@ -23,8 +23,7 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 )
 
-// pull is one that goes on, for all who wait for it. It goes on without them, too: who
-// asks again finds it, or what it brought.
+// pull is a pull under way, for all callers that wait for it. It goes on without them, too: a later caller finds it, or its image.
 type pull struct {
 	done chan struct{} // closed when key or err is there
 
@@ -36,7 +35,7 @@ type pull struct {
 	err error
 }
 
-// say tells all who wait how it goes; who is slow hears the last word alone.
+// say tells all waiting callers of the progress; a slow caller hears the last word alone.
 func (p *pull) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +50,7 @@ func (p *pull) word() (string, <-chan struct{}) {
 	return p.said, p.changed
 }
 
-// await pulls the image, or waits for who does.
+// await pulls the image, or waits for the pull under way.
 func (s *Store) await(ctx context.Context, r reference, tell func(string) error) (string, error) {
 	s.mu.Lock()
 	p := s.pulls[r.text]
@@ -162,7 +161,7 @@ func (s *Store) fill(ctx context.Context, p *pull, r reference, f found, dir str
 	return made, errors.Join(os.WriteFile(filepath.Join(dir, infoFile), data, 0o600), os.RemoveAll(blobs))
 }
 
-// refuseLayer says what is wrong with a layer, or with this node if it is not the layer.
+// refuseLayer returns the fault of a layer, or of this node if the layer is sound.
 func refuseLayer(ctx context.Context, r reference, i int, err error) error {
 	if ctx.Err() != nil {
 		return explain(r, ctx.Err())
@@ -182,7 +181,7 @@ func applyFile(ctx context.Context, t tree, path string, left *room) error {
 	return os.Remove(path) // no more room than is needed
 }
 
-// describe is what is known of an image that is unpacked.
+// describe returns the facts about an unpacked image.
 func (t tree) describe(r reference, f found, made layers.Made) (yurt.ImageInfo, error) {
 	c := f.config.Config
 	info := yurt.ImageInfo{
@@ -234,7 +233,7 @@ func (s *Store) download(ctx context.Context, p *pull, r reference, f found, dir
 	return group.Wait()
 }
 
-// downloadLayer tries a few times: a connection that breaks is nothing out of the ordinary.
+// downloadLayer tries a few times, since connections break now and then.
 func downloadLayer(ctx context.Context, image v1.Image, desc v1.Descriptor, path string, came *atomic.Int64) error {
 	for try := 1; ; try++ {
 		count := int64(0)
@@ -251,7 +250,7 @@ func downloadLayer(ctx context.Context, image v1.Image, desc v1.Descriptor, path
 	}
 }
 
-// copyLayer writes a layer to a file, if it is what its digest says.
+// copyLayer writes a layer to a file and checks its digest.
 func copyLayer(ctx context.Context, image v1.Image, desc v1.Descriptor, path string, came func(int64)) error {
 	layer, err := image.LayerByDigest(desc.Digest)
 	if err != nil {
@@ -280,7 +279,7 @@ func copyLayer(ctx context.Context, image v1.Image, desc v1.Descriptor, path str
 	return file.Close()
 }
 
-// counter counts what is written to it.
+// counter counts the bytes that are written to it.
 type counter func(int64)
 
 func (c counter) Write(p []byte) (int, error) {

@@ -17,10 +17,10 @@ const layoutScheme = "oci:"
 // AnyRegistry allows all, among the registries that are allowed.
 const AnyRegistry = "*"
 
-// field is what faults of a reference are about.
+// field is the field of errors about a reference.
 const field = "rootfs.image"
 
-// reference is what an image is asked for by.
+// reference is a parsed name of an image.
 type reference struct {
 	text   string
 	remote name.Reference // in a registry; or else
@@ -83,7 +83,7 @@ func (c *Config) parseLayout(text, rest string) (reference, error) {
 		return reference{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, field, "%q has no absolute and clean path; give oci:/DIRECTORY, and after it :TAG or @DIGEST if there are several images in it", text)
 	}
 	refused := yurt.FieldErrorf(yurt.CodeForbidden, field, "%s: %s", text, notAllowed("the directory "+dir, c.Layouts, "image-layouts"))
-	if !below(dir, c.Layouts) { // before it is looked at: what is not offered is no one's business
+	if !below(dir, c.Layouts) { // before any look at it, which would tell whether it exists
 		return reference{}, refused
 	}
 	real, err := filepath.EvalSymlinks(dir)

@@ -19,14 +19,13 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Bounds of what an image says of itself.
+// Bounds of an image's own documents.
 const (
 	maxLayers     = 256
 	maxConfigSize = 1 << 20
 )
 
-// found is an image for this platform, which nothing is known of but its manifest and
-// configuration.
+// found is an image for this platform, of which only manifest and configuration have been read.
 type found struct {
 	image    v1.Image
 	digest   v1.Hash
@@ -35,10 +34,10 @@ type found struct {
 	bytes    int64 // of its layers, compressed
 }
 
-// platform is what images are run on here.
+// platform is the platform of this node.
 func platform() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
-// find asks the registry, or looks in the layout, what the reference means.
+// find resolves the reference at the registry, or in the layout.
 func (s *Store) find(ctx context.Context, r reference) (found, error) {
 	image, err := s.lookUp(ctx, r)
 	if err != nil {
@@ -216,12 +215,12 @@ func byDigest(index v1.ImageIndex, among []v1.Descriptor, digest string, deep in
 	return nil, yurt.Errorf(yurt.CodeNotFound, "the layout has no image %s", digest)
 }
 
-// refuse says of an image what is wrong with it.
+// refuse returns an error about an image.
 func refuse(r reference, err error) error {
 	return yurt.FieldErrorf(yurt.CodeOf(err), field, "image %s: %w", r.text, err)
 }
 
-// explain says what went wrong with a registry or a layout.
+// explain translates an error of a registry or a layout.
 func explain(r reference, err error) error {
 	coded := new(yurt.Error)
 	failure := new(transport.Error)

@@ -19,14 +19,14 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 )
 
-// Config says which images a node takes, and where it keeps them. The zero value takes none.
+// Config says which images a node takes, and where it keeps them. The zero value takes no image.
 type Config struct {
 	// Registries are the hosts, with a port if there is one, that images are taken from;
 	// [AnyRegistry] allows all.
 	Registries []string
 	// Layouts are directories in the OCI layout that images are taken from, with all below them.
 	Layouts []string
-	// AuthFile holds the credentials for registries, as Docker's config.json does; "" for none.
+	// AuthFile holds the credentials for registries, as Docker's config.json does; "" for no credentials.
 	AuthFile  string
 	Dir       string        // where images are kept
 	KeepBytes int64         // of all that are kept; 0 means 20 GiB
@@ -44,8 +44,7 @@ const (
 type limits struct {
 	compressed, bytes int64
 	entries           int
-	// An image whose files take more than free is refused if they are more than ratio times
-	// what was downloaded.
+	// An image whose files take more than free is refused if they are more than ratio times its download.
 	free, ratio int64
 }
 
@@ -69,13 +68,13 @@ type Store struct {
 	stop context.CancelFunc
 }
 
-// meaning is what a reference was found to mean.
+// meaning is a resolved reference.
 type meaning struct {
 	Digest string    `json:"digest"`
 	At     time.Time `json:"at"`
 }
 
-// maxKnown bounds how many references it is remembered of what they mean.
+// maxKnown bounds the number of resolved references.
 const maxKnown = 4096
 
 // Open returns the store in config.Dir, an absolute path.
@@ -105,7 +104,7 @@ func Open(config Config) (*Store, error) {
 	return s, nil
 }
 
-// Close ends what goes on and gives back every image.
+// Close ends the pulls under way and releases every image.
 func (s *Store) Close() error {
 	s.stop()
 	s.wait.Wait()
@@ -122,7 +121,7 @@ type Image struct {
 // unpackVersion is part of every key: another way to unpack makes other directories.
 const unpackVersion = "1 "
 
-// keyOf names what an image is unpacked to.
+// keyOf names the directory of an unpacked image.
 func keyOf(digest string) string {
 	sum := sha256.Sum256([]byte(unpackVersion + digest))
 	return hex.EncodeToString(sum[:])
@@ -151,16 +150,15 @@ func (s *Store) Use(key, user string) (*Image, error) {
 // Release ends all use by the user.
 func (s *Store) Release(user string) { s.layers.Release(user) }
 
-// Check refuses a reference that is none, or that the operator does not allow.
+// Check refuses a malformed reference, and one that the operator does not allow.
 func (s *Store) Check(text string) error {
 	_, err := s.config.parse(text)
 	return err
 }
 
-// Get returns the image that the reference means and keeps it for the user until Release.
-// One that is not there is pulled, once for all who ask; tell hears how that goes. What a
-// reference without a digest means is asked anew if fresh is set: then tell also hears if
-// nobody can be asked, and the one that is there is taken.
+// Get returns the image of the reference and keeps it for the user until Release. An image that is not there is pulled, once for
+// all callers; tell hears the progress. A reference without a digest is resolved anew if fresh is set: if its registry cannot be
+// asked then, tell hears so, and the image that is there is taken.
 func (s *Store) Get(ctx context.Context, text, user string, fresh bool, tell func(string) error) (*Image, error) {
 	r, err := s.config.parse(text)
 	if err != nil {
@@ -204,7 +202,7 @@ func (s *Store) had(r reference, user string) (*Image, error) {
 
 func (s *Store) knownPath() string { return filepath.Join(s.config.Dir, "references.json") }
 
-// remember writes down what a reference means.
+// remember notes a resolved reference.
 func (s *Store) remember(r reference, digest string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,8 +224,7 @@ func (s *Store) remember(r reference, digest string) error {
 	return nil
 }
 
-// Describe returns what the image says of how to run it. It is an error if it wants to run
-// as somebody whom it does not know.
+// Describe returns the image's configuration for running it. It is an error if the image names a user that it does not know.
 func (i *Image) Describe() (yurt.ImageInfo, error) {
 	t, err := openTree(i.Root)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
-// tree is the directory that layers are put on top of each other in. Names in it are
-// relative and local; whatever links they lead through end below it, as if it were the
-// root directory.
+// tree is the directory in which layers are put on top of each other. Names in it are relative and local; all links end below
+// it, as if it were the root directory.
 type tree struct{ root *os.File }
 
 func openTree(dir string) (tree, error) {
@@ -29,7 +28,7 @@ func openTree(dir string) (tree, error) {
 
 func (t tree) close() error { return t.root.Close() }
 
-// open opens what is at name, links followed within the tree.
+// open opens the entry at name, links followed within the tree.
 func (t tree) open(name string, flags uint64) (*os.File, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
 	fd, err := openat.At(int(t.root.Fd()), name, &how)
@@ -89,7 +88,7 @@ func (p place) mkdir(mode uint32) error {
 	return os.Chmod(p.path(), fs.FileMode(mode)) // in spite of the umask; it was made just now
 }
 
-// remove removes what is there, with all below it.
+// remove removes an entry with all below it.
 func (p place) remove() error {
 	if err := unix.Unlinkat(p.fd(), p.name, 0); err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
@@ -109,8 +108,8 @@ func (i inodes) note(p place) error {
 	return nil
 }
 
-// hide removes what is at the place, but for what the layer at hand put there, which may
-// come before in the archive. itself says whether a directory goes if nothing is left in it.
+// hide removes the entry at the place, but keeps files of the present layer, which may come earlier in the archive. itself says
+// whether a directory goes when it is empty.
 func (p place) hide(kept inodes, itself bool) error {
 	stat, err := p.stat()
 	if errors.Is(err, unix.ENOENT) {
@@ -143,7 +142,7 @@ func (p place) hide(kept inodes, itself bool) error {
 			dirs = append(dirs, name)
 			return nil
 		}
-		return os.Remove(name) //nolint:gosec // nobody else changes the tree
+		return os.Remove(name) //nolint:gosec // no other process changes the tree
 	})
 	for i := len(dirs) - 1; i >= 0 && err == nil; i-- {
 		if err = unix.Rmdir(dirs[i]); errors.Is(err, unix.ENOTEMPTY) {

@@ -21,27 +21,27 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// room is what is left of the bounds of an image.
+// room is the rest of an image's bounds.
 type room struct {
 	bytes   int64 // of files
 	entries int   // of all its layers, also of those that are hidden again
 	made    int64
 }
 
-// What an archive may have beside the content of its files, for each entry.
+// The bytes that an archive may have beside the content of its files, for each entry.
 const entryRoom = 16 << 10
 
 // How a layer says that something of the layers below is not there.
 const (
 	hiddenPrefix = ".wh."
 	opaqueName   = ".wh..wh..opq"
-	oldPrefix    = ".wh..wh." // what aufs kept in its layers for itself
+	oldPrefix    = ".wh..wh." // of aufs's own files in its layers
 )
 
 // maxDepth is how many directories deep something may be.
 const maxDepth = 255
 
-// decompress returns the archive in a layer, whatever it is compressed with.
+// decompress returns the archive in a layer, of any supported compression.
 func decompress(layer io.Reader) (io.ReadCloser, error) {
 	r := bufio.NewReaderSize(layer, 64<<10)
 	magic, err := r.Peek(4)
@@ -62,11 +62,11 @@ func decompress(layer io.Reader) (io.ReadCloser, error) {
 	}
 }
 
-// maxZstdMemory bounds what a frame may ask for to be decompressed; encoders take 8 MiB
-// unless they are told to go beyond what decoders have to support.
+// maxZstdMemory bounds the memory that a frame may need; encoders take 8 MiB unless they are told to go beyond the size that
+// decoders have to support.
 const maxZstdMemory = 128 << 20
 
-// apply puts a layer on top of what is in the tree, within the room that is left.
+// apply puts a layer on top of the tree, within the rest of the bounds.
 func (t tree) apply(ctx context.Context, layer io.Reader, left *room) error {
 	archive, err := decompress(layer)
 	if err != nil {
@@ -95,7 +95,7 @@ func (t tree) apply(ctx context.Context, layer io.Reader, left *room) error {
 	}
 }
 
-// blame tells what is wrong with a layer from what is wrong with this node.
+// blame tells faults of a layer apart from faults of this node.
 func blame(err error) yurt.Code {
 	of := func(target error) bool { return errors.Is(err, target) }
 	switch {
@@ -156,7 +156,7 @@ func (u *unpacker) entry(header *tar.Header) error {
 	return u.put(header, p)
 }
 
-// whiteout removes what the entry says is not there.
+// whiteout removes the entry that a whiteout names.
 func (u *unpacker) whiteout(name string) error {
 	dir, base := path.Split(name)
 	hidden := strings.TrimPrefix(base, hiddenPrefix)
@@ -179,9 +179,9 @@ func (u *unpacker) whiteout(name string) error {
 	return p.hide(u.ours, hidden != "")
 }
 
-// put makes the entry in place of what is there.
+// put makes the entry in place of an older one.
 func (u *unpacker) put(header *tar.Header, p place) error {
-	// Everybody in a sandbox can read what is in its image, and nothing more than that.
+	// Every user of a sandbox can read its image's files, and no more than that.
 	mode := uint32(header.Mode)&0o777 | 0o444
 	if header.Typeflag == tar.TypeDir || mode&0o111 != 0 {
 		mode |= 0o111

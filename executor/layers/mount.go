@@ -9,9 +9,9 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
-// Mount makes the tree of a layer visible, and no more than that, at a directory in the
-// mount namespace that the file is, one of /proc/PID/ns/mnt. It is only read there,
-// whoever is root. target is a path in that namespace beyond the reach of who is inside.
+// Mount makes the tree of a layer, and no more than that, visible at a directory in the mount namespace of the file, one of
+// /proc/PID/ns/mnt. It is read-only there, also for root. target is a path in that namespace beyond the reach of the sandbox's
+// processes.
 func Mount(tree string, namespace *os.File, target string) error {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, tree, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {

@@ -24,10 +24,10 @@ import (
 // Names in the directory of a layer.
 const (
 	treeDir  = "tree"
-	metaFile = "layer.json" // locked by those who use the layer; its time is that of the last use
+	metaFile = "layer.json" // locked by the users of the layer; its time is that of the last use
 )
 
-// What is being made, or removed, has another name than a layer.
+// A layer that is being made, or removed, has another name.
 const (
 	newPrefix = "new-"
 	oldPrefix = "old-"
@@ -37,10 +37,10 @@ const (
 // abandoned: it is locked a moment after it was made.
 const abandonedAge = time.Minute
 
-// metaVersion is the version of what is written. A layer of another one is not used.
+// metaVersion is the version of the file. A layer of another version is not used.
 const metaVersion = 1
 
-// meta is what is kept of a layer beside its tree.
+// meta is the file beside a layer's tree.
 type meta struct {
 	Version int       `json:"version"`
 	Bytes   int64     `json:"bytes"`
@@ -48,7 +48,7 @@ type meta struct {
 	MadeAt  time.Time `json:"made_at"`
 }
 
-// Limits bound what is kept.
+// Limits bound the layers of a store.
 type Limits struct {
 	Bytes        int64 // of all layers together
 	LayerBytes   int64 // of one
@@ -140,7 +140,7 @@ func (s *Store) Use(digest, user string) (bool, error) {
 	return true, nil
 }
 
-// lock locks a layer that is there for use; nil means that there is none.
+// lock locks a layer for use; nil means that it does not exist.
 func (s *Store) lock(digest string) (*os.File, error) {
 	path := filepath.Join(s.dir, digest, metaFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -197,22 +197,21 @@ func (s *Store) Release(user string) {
 	}
 }
 
-// Add makes a layer of what comes out of a tar archive, for everybody to read, and then
-// makes room. A layer that is there already stays as it is.
+// Add makes a layer of a tar archive, readable by all, and then makes room. A layer that exists stays as it is.
 func (s *Store) Add(ctx context.Context, digest string, archive io.Reader) error {
 	return s.Make(digest, func(dir string) (Made, error) {
 		return s.unpack(ctx, filepath.Join(dir, treeDir), archive)
 	})
 }
 
-// Made is what a layer came to.
+// Made describes a new layer.
 type Made struct {
 	Bytes   int64
 	Entries int
 }
 
-// Make makes a layer as Add does, of what fill puts into the directory "tree" in dir. What
-// else fill puts into dir is kept beside it, to be found by [Store.Path].
+// Make makes a layer as Add does, of the files that fill puts into the directory "tree" in dir. Other files that fill puts into
+// dir are kept beside it, for [Store.Path].
 func (s *Store) Make(digest string, fill func(dir string) (Made, error)) (err error) {
 	if err := checkDigest(digest); err != nil {
 		return err
@@ -256,7 +255,7 @@ func (s *Store) place(path, digest string) error {
 		return errors.Join(err, there.Close())
 	}
 	if err == nil {
-		_, err = s.remove(digest) // what cannot be used, such as another version's
+		_, err = s.remove(digest) // it cannot be used, for example since another version made it
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -289,7 +288,7 @@ func (s *Store) unpack(ctx context.Context, dir string, archive io.Reader) (Made
 	return Made{Bytes: done.Bytes, Entries: done.Entries}, readable(dir)
 }
 
-// readable lets everybody read what is in dir: in a sandbox the files belong to nobody.
+// readable lets all users read the files in dir: in a sandbox the files have no owner.
 func readable(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -328,8 +327,7 @@ type kept struct {
 	used   time.Time
 }
 
-// makeRoom removes layers that nobody uses until the rest is within the limit. The one
-// that was just made is spared: somebody is about to use it.
+// makeRoom removes unused layers until the rest is within the limit. It spares the newest one, whose maker is about to use it.
 func (s *Store) makeRoom(made string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {

@@ -85,7 +85,7 @@ func (f boundedFile) ReadFrom(from io.Reader) (total int64, err error) {
 	}
 }
 
-// fill reads until buf is full. Unlike [io.ReadFull] it tells what was cut off from what has ended.
+// fill reads until buf is full. Unlike [io.ReadFull] it tells a cut stream apart from an ended one.
 func fill(buf []byte, from io.Reader) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var more int

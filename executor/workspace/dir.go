@@ -18,7 +18,7 @@ type Dir struct {
 	uid, gid int // host ids that operations run as
 	powers   powers
 
-	open  context.Context // of those who watch; done once the directory is closed
+	open  context.Context // of the watchers; done once the directory is closed
 	close context.CancelFunc
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// explain says what an error of the file system means to who gave the name.
+// explain translates an error of the file system for the caller that gave the name.
 func explain(name string, err error) error {
 	var coded *yurt.Error
 	switch {
@@ -40,7 +40,7 @@ func explain(name string, err error) error {
 	}
 }
 
-// explainUnless is explain where there may be no error, or that of a caller who left.
+// explainUnless is explain where there may be no error, or that of a caller that left.
 func explainUnless(name string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// The modes of what is made without one being asked for.
+// The modes of new files and directories without a mode in the request.
 const (
 	defaultFileMode fs.FileMode = 0o644
 	defaultDirMode  fs.FileMode = 0o755
@@ -26,8 +26,8 @@ const tempPrefix = ".yurt-"
 // temporaryName returns a name that no file has.
 func temporaryName() string { return tempPrefix + strings.ToLower(rand.Text()) }
 
-// isTemporary reports whether something at the path, or a directory above it, has a name of [temporaryName].
-// A name of the user's that begins likewise is none of those.
+// isTemporary reports whether the path, or a directory above it, has a name of [temporaryName]. A user's name that begins
+// likewise does not count.
 func isTemporary(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz234567" // of rand.Text
 	for part := range strings.SplitSeq(name, "/") {
@@ -81,7 +81,7 @@ func (d *Dir) create(name, temp string, mode fs.FileMode) (file *os.File, err er
 		if file, err = d.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			return err
 		}
-		// Whatever the mask of this process is.
+		// With any mask of this process.
 		if err := file.Chmod(mode); err != nil {
 			return errors.Join(err, file.Close(), d.root.Remove(temp))
 		}
@@ -90,8 +90,8 @@ func (d *Dir) create(name, temp string, mode fs.FileMode) (file *os.File, err er
 	return file, err
 }
 
-// Append adds the content to the file at name, which it makes if there is none. What
-// was added before an error stays. With the content the file may have limit bytes.
+// Append adds the content to the file at name, and makes the file if need be. Content from before an error stays. With it the file
+// may have limit bytes.
 func (d *Dir) Append(name string, content io.Reader, limit int64, mode fs.FileMode) (yurt.FileInfo, error) {
 	name, err := yurt.CleanWorkspacePath("path", name)
 	if err != nil {
@@ -132,11 +132,10 @@ func copyLimited(to io.Writer, from io.Reader, name string, limit int64) error {
 	return yurt.FieldErrorf(yurt.CodeFileTooLarge, "path", "%s has more than %s; split it into smaller files", name, yurt.Size(limit))
 }
 
-// neverWaits are flags for whatever is opened: a FIFO's other end is the sandbox's,
-// and so is a lease on a file.
+// neverWaits are flags of every open: a FIFO's other end is the sandbox's, and so is a lease on a file.
 const neverWaits = syscall.O_NONBLOCK | syscall.O_NOCTTY
 
-// regular returns what is open if it is a regular file.
+// regular returns the open file if it is a regular one.
 func regular(file *os.File, name string) (fs.FileInfo, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -148,8 +147,8 @@ func regular(file *os.File, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Read opens a span of the regular file at name. The caller closes it. What it reads
-// is what span.In(info.Size) says, or less if the file shrinks meanwhile.
+// Read opens a span of the regular file at name. The caller closes it. It reads span.In(info.Size), or less if the file shrinks
+// meanwhile.
 func (d *Dir) Read(name string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, error) {
 	name, err := yurt.CleanWorkspacePath("path", name)
 	if err != nil {
@@ -178,8 +177,7 @@ func (d *Dir) Read(name string, span yurt.Span) (io.ReadCloser, yurt.FileInfo, e
 	}{io.NewSectionReader(file, start, length), file}, fileInfo(name, info), nil
 }
 
-// Stat describes what is at name, the directory itself included, not following a
-// link.
+// Stat describes the entry at name, the directory itself included, and follows no link.
 func (d *Dir) Stat(name string) (yurt.FileInfo, error) {
 	name, err := yurt.CleanWorkspaceDir("path", name)
 	if err != nil {
@@ -252,8 +250,8 @@ func (d *Dir) MakeDir(name string, mode fs.FileMode) (info yurt.FileInfo, made b
 	return info, made, err
 }
 
-// Move gives what is at from the name to, making parent directories. It replaces a
-// file only where replace says so, and a directory never.
+// Move moves an entry to another name, and makes parent directories. It replaces a file only where replace says so, and a directory
+// never.
 func (d *Dir) Move(from, to string, replace bool) (yurt.FileInfo, error) {
 	from, err := yurt.CleanWorkspacePath("path", from)
 	if err != nil {
@@ -283,7 +281,7 @@ func (d *Dir) Move(from, to string, replace bool) (yurt.FileInfo, error) {
 	return d.Stat(to)
 }
 
-// Chmod sets the permission bits of what is at name.
+// Chmod sets the permission bits of the entry at name.
 func (d *Dir) Chmod(name string, mode fs.FileMode) (yurt.FileInfo, error) {
 	name, err := yurt.CleanWorkspacePath("path", name)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// List returns a part of what is below the directory at name, by name, each directory
-// before what it holds. What it holds in memory is bounded by the options, however
-// much is there.
+// List returns a part of the entries below the directory at name, by name, each directory before its entries. The options bound
+// its use of memory for directories of any size.
 func (d *Dir) List(ctx context.Context, name string, options yurt.ListOptions) (yurt.FileList, error) {
 	if err := options.Validate(); err != nil {
 		return yurt.FileList{}, err
@@ -67,7 +66,7 @@ type lister struct {
 // errFull ends a list that has as many entries as it may.
 var errFull = errors.New("the list is full")
 
-// list adds what is below a directory and comes after the given components.
+// list adds the entries below a directory that come after the given components.
 func (l *lister) list(ctx context.Context, dir *os.File, below string, after []string, depth int) error {
 	// One that does not fit says that there is more, and one may have been seen.
 	names, err := first(ctx, dir, after, l.limit-len(l.files)+2)
@@ -87,7 +86,7 @@ func (l *lister) list(ctx context.Context, dir *os.File, below string, after []s
 	return nil
 }
 
-// add adds one entry, unless an earlier list had it, and what is below it.
+// add adds one entry, unless an earlier list had it, and the entries below it.
 func (l *lister) add(ctx context.Context, in *os.File, name, pathname string, seen bool, after []string, depth int) error {
 	var (
 		e   entry

@@ -15,9 +15,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Pack writes what is below the directory at name to a tar archive, as a stream:
-// directories, files and links, which are not followed. Nothing is written when there
-// is no such directory; an archive that breaks off later has no end mark.
+// Pack writes the content of the directory at name to a tar archive, as a stream: directories, files and links, which are not
+// followed. Without such a directory it writes no byte; an archive that breaks off later has no end mark.
 func (d *Dir) Pack(ctx context.Context, name string, to io.Writer) error {
 	name, err := yurt.CleanWorkspaceDir("path", name)
 	if err != nil {
@@ -83,7 +82,7 @@ func (p *packer) addFile(header *tar.Header, e entry) error {
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENXIO):
-		return nil // it is another by now, or none
+		return nil // the entry has changed or is gone
 	case err != nil:
 		return explain(e.info.Path, err)
 	}

@@ -24,7 +24,7 @@ func (d *Dir) MakePipe(name string) error {
 		if err := unix.Mkfifoat(int(dir.Fd()), base, 0o600); err != nil {
 			return fmt.Errorf("making the FIFO %s: %w", name, err)
 		}
-		if err := unix.Fchmodat(int(dir.Fd()), base, 0o644, 0); err != nil { // whatever our umask
+		if err := unix.Fchmodat(int(dir.Fd()), base, 0o644, 0); err != nil { // with any umask
 			return fmt.Errorf("making the FIFO %s: %w", name, err)
 		}
 		return nil
@@ -51,8 +51,8 @@ func (d *Dir) OpenPipe(name string) (*os.File, error) {
 	return unpolled(file)
 }
 
-// unpolled returns the same FIFO without the runtime's poller, which would be woken by each write
-// and by each read at the other end. What blocks while it becomes a file has none.
+// unpolled returns the same FIFO without the runtime's poller, which each write and each read at the other end would wake. A
+// blocking descriptor that becomes a file has no poller.
 func unpolled(fifo *os.File) (*os.File, error) {
 	fd, err := unix.FcntlInt(fifo.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {

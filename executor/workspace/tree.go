@@ -20,8 +20,7 @@ import (
 // the workspace has inodes.
 const batch = 256
 
-// openDir opens the directory itself that has the name in another, which is open.
-// With one component, and no link followed, nothing leads out.
+// openDir opens the directory of that name in an open one. With one component, and no link followed, the name cannot lead out.
 func openDir(in *os.File, name string) (*os.File, error) {
 	fd, err := unix.Openat(int(in.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC|neverWaits, 0)
 	if err != nil {
@@ -39,7 +38,7 @@ func (d *Dir) openTop(name string) (dir *os.File, err error) {
 	return dir, err
 }
 
-// entry is what a walk comes by.
+// entry is one entry of a walk.
 type entry struct {
 	in   *os.File // the directory that it is in
 	name string
@@ -47,7 +46,7 @@ type entry struct {
 	info yurt.FileInfo
 }
 
-// statEntry describes what has the name in a directory.
+// statEntry describes the entry of that name in a directory.
 func statEntry(in *os.File, name, pathname string) (entry, error) {
 	e := entry{in: in, name: name, path: pathname}
 	var stat unix.Stat_t
@@ -75,8 +74,8 @@ func statEntry(in *os.File, name, pathname string) (entry, error) {
 	return e, nil
 }
 
-// walk calls visit with all that is below an open directory, each directory before
-// what it holds, in no other order. What vanishes meanwhile is passed over.
+// walk calls visit with all entries below an open directory, each directory before its entries, in no other order. It passes
+// over entries that vanish meanwhile.
 func (d *Dir) walk(ctx context.Context, dir *os.File, below string, visit func(entry) error) error {
 	if strings.Count(below, "/") >= yurt.MaxFileDepth {
 		return yurt.FieldErrorf(yurt.CodeInvalidPath, "path", "%s is more than %d directories deep; that is too deep to be walked", valid(below), yurt.MaxFileDepth)
@@ -113,7 +112,7 @@ func (d *Dir) walkEntry(ctx context.Context, in *os.File, name, pathname string,
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EINVAL):
-		return nil // it is another by now, or none
+		return nil // the entry has changed or is gone
 	case err != nil:
 		return explain(valid(pathname), err)
 	}
@@ -126,7 +125,7 @@ func (d *Dir) walkEntry(ctx context.Context, in *os.File, name, pathname string,
 	return d.walk(ctx, sub, pathname, visit)
 }
 
-// Remove removes what is at name. A directory must be empty unless all of it is to go.
+// Remove removes the entry at name. A directory must be empty unless all says that its content goes too.
 func (d *Dir) Remove(ctx context.Context, name string, all bool) error {
 	name, err := yurt.CleanWorkspacePath("path", name)
 	if err != nil {
@@ -139,7 +138,7 @@ func (d *Dir) Remove(ctx context.Context, name string, all bool) error {
 	return explainUnless(name, err)
 }
 
-// RemoveAll removes what is at name and everything below it, if there is anything.
+// RemoveAll removes the entry at name with all below it, if it exists.
 func (d *Dir) RemoveAll(name string) error {
 	err := d.Remove(context.Background(), name, true)
 	if yurt.CodeOf(err) == yurt.CodeFileNotFound {
@@ -170,9 +169,8 @@ func (d *Dir) removeTree(ctx context.Context, name string) error {
 	return err
 }
 
-// maxOpenDirs is how many directories a removal holds open. What is deeper is first
-// moved up: the depth is the sandbox's to choose, and this process's descriptors and
-// stack are not its to use up.
+// maxOpenDirs is how many directories a removal holds open. Deeper ones are first moved up: the sandbox chooses the depth, and
+// must not use up this process's descriptors and stack.
 const maxOpenDirs = 32
 
 func (d *Dir) empty(ctx context.Context, top, dir *os.File, depth int) error {

@@ -14,20 +14,18 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Limits bound what may come out of an archive.
+// Limits bound the content of an archive.
 type Limits struct {
 	Entries int
 	Bytes   int64 // of the files in it; that of the archive itself follows from both
 }
 
-// entryRoom is what an entry may take in an archive beside its content: a header, its
-// extensions, and what fills up a block.
+// entryRoom is how much an entry may take in an archive beside its content: a header, its extensions, and the padding of a block.
 const entryRoom = 16 << 10
 
-// Unpack reads a tar archive, as a stream, into the directory at name, which it makes.
-// Files are replaced as [Dir.Write] does it. Directories, files, and symbolic and hard
-// links come out, the latter where they stay inside; anything else, and any name that
-// leads out of the directory, is an error. What came out before an error stays.
+// Unpack reads a tar archive, as a stream, into the directory at name, which it makes. Files are replaced as [Dir.Write] does
+// it. It takes directories, files, and symbolic and hard links that stay inside; any other entry, and any name that leads out of
+// the directory, is an error. Files from before an error stay.
 func (d *Dir) Unpack(ctx context.Context, name string, archive io.Reader, limits Limits) (yurt.Unpacked, error) {
 	name, err := yurt.CleanWorkspaceDir("path", name)
 	if err != nil {

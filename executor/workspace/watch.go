@@ -18,16 +18,14 @@ import (
 const (
 	watched = unix.IN_CREATE | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 		unix.IN_DELETE_SELF | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
-	// watchPause lets what happens gather: a program that writes byte by byte is told of
-	// once, and costs the host no more than one that does not.
+	// watchPause lets changes gather: a program that writes byte by byte makes one event, and costs the host no more than another.
 	watchPause  = 20 * time.Millisecond
 	watchBuffer = 64 << 10
 )
 
-// Watch calls ready once it watches, and then each with what happens in the directory
-// at name, and below it if deep, until ctx is done, the directory is removed or each
-// returns an error. It returns nil when there is nothing to be watched any more. It does not tell of the files
-// that [Dir.Write] fills before it gives them their names.
+// Watch calls ready once it watches, and then each with every change in the directory at name, and below it if deep, until ctx
+// is done, the directory is removed or each returns an error. It returns nil when no directory is left to watch. It leaves out
+// the files that [Dir.Write] fills before it gives them their names.
 func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
 	name, err := yurt.CleanWorkspaceDir("path", name)
 	if err != nil {
@@ -70,8 +68,8 @@ type watch struct {
 	ended bool // top is gone
 }
 
-// add watches the directory at name, and below it. What is found there is told of
-// where the directory is new: it was made before anybody watched.
+// add watches the directory at name, and below it. In a new directory it tells of the present entries, since they were made
+// before the watch.
 func (w *watch) add(ctx context.Context, name string, tell bool) error {
 	dir, err := w.openTop(name)
 	if err != nil {
@@ -93,7 +91,7 @@ func (w *watch) add(ctx context.Context, name string, tell bool) error {
 		var sub *os.File
 		err := w.as(func() (err error) { sub, err = openDir(e.in, e.name); return err })
 		if err != nil {
-			return nil //nolint:nilerr // it is another by now, or none
+			return nil //nolint:nilerr // the entry has changed or is gone
 		}
 		defer sub.Close()
 		return w.addDir(sub, e.path)
@@ -115,7 +113,7 @@ func (w *watch) addDir(dir *os.File, name string) error {
 	})
 }
 
-// follow tells of what happens.
+// follow tells of the changes.
 func (w *watch) follow(ctx context.Context) error {
 	buf := make([]byte, watchBuffer)
 	for !w.ended {
@@ -152,7 +150,7 @@ func (w *watch) tell(ctx context.Context, buf []byte) error {
 		event, ok := w.event(number, mask, name)
 		if ok && !told[event] {
 			if told[event] = event.Type == yurt.FileWritten || event.Type == yurt.FileChmod; !told[event] {
-				clear(told) // what follows is of another file, if of the same name
+				clear(told) // later events of the same name are about another file
 			}
 			if err := w.each(event); err != nil {
 				return err
@@ -165,7 +163,7 @@ func (w *watch) tell(ctx context.Context, buf []byte) error {
 	return nil
 }
 
-// event says what the kernel tells of, if it is for the caller.
+// event translates an event of the kernel's, if it is for the caller.
 func (w *watch) event(number int32, mask uint32, name string) (yurt.FileEvent, bool) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
 		return yurt.FileEvent{Type: yurt.FileEventLost, Path: w.top, IsDir: true}, true
@@ -176,7 +174,7 @@ func (w *watch) event(number int32, mask uint32, name string) (yurt.FileEvent, b
 	case !ok:
 		return event, false // of a directory that was left before
 	case mask&unix.IN_DELETE_SELF != 0:
-		// The directory above tells of it, unless there is none that is watched.
+		// The directory above tells of it, unless it is not watched.
 		event.Type, event.IsDir = yurt.FileRemoved, true
 		return event, dir == w.top
 	case name == "":
@@ -221,7 +219,7 @@ func (w *watch) moved(ctx context.Context, number int32, mask uint32, name strin
 		case yurt.CodeLimitOutOfRange:
 			return w.each(yurt.FileEvent{Type: yurt.FileEventLost, Path: valid(at), IsDir: true})
 		case yurt.CodeFileNotFound, yurt.CodeNotAFile, yurt.CodeInvalidPath, yurt.CodePathOutsideWorkspace:
-			return nil // it is another by now, or none
+			return nil // the entry has changed or is gone
 		default:
 			return err
 		}
