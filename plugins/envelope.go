@@ -13,18 +13,18 @@ import (
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
-// MaxEnvelopeBytes bounds the envelope of a run: the largest result, or an error
-// with its stack trace. Whoever reads [ResultFD] stops after one byte more.
+// MaxEnvelopeBytes bounds the envelope of a run: the largest result, or an error with its stack trace. A reader of [ResultFD]
+// stops after one byte more.
 const MaxEnvelopeBytes = yurt.MaxResultBytes + 64<<10
 
-// Bounds of an error that a run reports. What is longer is cut, with a mark.
+// Bounds of an error that a run reports. A longer one is cut, with a mark.
 const (
 	maxErrorTypeBytes = 256
 	maxStackLines     = 256
 	maxStackLineBytes = 4 << 10
 )
 
-// Outcome is what an envelope says of a run.
+// Outcome is the content of a run's envelope.
 type Outcome struct {
 	Result json.RawMessage // valid JSON in UTF-8; nil beside an error
 	Error  *yurt.ExecutionError
@@ -34,14 +34,12 @@ type Outcome struct {
 	Cut bool
 }
 
-// DecodeEnvelope reads what a run wrote to [ResultFD]. The bytes are the user's
-// to forge, so it takes nothing but one JSON object of the allowed shapes, which holds
-// either a result, which is valid JSON in UTF-8, or an error whose fields
-// have bounded lengths. An error never has one of the types that only Yurt itself
-// gives, such as [yurt.ErrorTypeSandboxLost]: those get the prefix "user.".
-// Beside it may be "handler", the name of the function that was called, and "cut", true.
+// DecodeEnvelope reads the bytes that a run wrote to [ResultFD]. Users can forge them, so it takes only one JSON object of the
+// allowed shapes, which holds either a result, which is valid JSON in UTF-8, or an error whose fields have bounded lengths. An
+// error never has one of the types that only Yurt itself gives, such as [yurt.ErrorTypeSandboxLost]: those get the prefix
+// "user.". Beside it may be "handler", the name of the function that was called, and "cut", true.
 //
-// err says what is wrong with the bytes; it is then the fault of the run.
+// err names the fault of the bytes; it is then the fault of the run.
 func DecodeEnvelope(data []byte) (Outcome, error) {
 	switch {
 	case len(data) == 0:
@@ -80,7 +78,7 @@ func DecodeEnvelope(data []byte) (Outcome, error) {
 	return outcome, nil
 }
 
-// decodeRemarks takes what stands beside result or error out of the fields.
+// decodeRemarks takes the members beside result or error out of the fields.
 func decodeRemarks(fields map[string]json.RawMessage) (Outcome, error) {
 	var outcome Outcome
 	for name, into := range map[string]any{"handler": &outcome.Handler, "cut": &outcome.Cut} {

@@ -21,7 +21,7 @@ const (
 	minInodes    = 1024
 )
 
-// Check returns an error that says what this host lacks to have images.
+// Check returns an error that names the program or feature that this host lacks for images.
 func Check() error {
 	if _, err := findMkfs(); err != nil {
 		return err
@@ -54,8 +54,8 @@ func findMkfs() (string, error) {
 	return "", yurt.Errorf(yurt.CodeLimitNotEnforceable, "this node has no mkfs.ext4 to make disk images with; install e2fsprogs")
 }
 
-// Make makes the file at path, with an empty file system in it whose root belongs to
-// the user. It has no journal: after a crash of the host nobody mounts it.
+// Make makes the file at path, with an empty file system in it whose root belongs to the user. It has no journal: after a crash
+// of the host it is not mounted again.
 func Make(ctx context.Context, path string, size yurt.Size, uid, gid uint32) (err error) {
 	mkfs, err := findMkfs()
 	if err != nil {

@@ -70,13 +70,13 @@ func CheckQuota(dir string) error {
 	return nil
 }
 
-// Projects are ids of projects that nobody else takes: the first one, and how many.
+// Projects are ids of projects for this executor alone: the first one, and how many.
 type Projects struct{ First, Count uint32 }
 
 // MakeDir makes the directory at path for the user, which holds size bytes at the most, and
 // as many files and directories as an image of that size, or minInodes.
 func MakeDir(path string, size yurt.Size, projects Projects, uid, gid uint32) (err error) {
-	// Nobody but root gets in before it is bounded.
+	// Only root gets in before it is bounded.
 	if err := os.Mkdir(path, 0o700); err != nil {
 		return fmt.Errorf("making a workspace: %w", err)
 	}
@@ -104,7 +104,7 @@ func MakeDir(path string, size yurt.Size, projects Projects, uid, gid uint32) (e
 	return errors.Join(dir.Chown(int(uid), int(gid)), dir.Chmod(0o755))
 }
 
-// attempts is how many projects are looked at for one that nothing belongs to.
+// attempts is how many projects are looked at for an empty one.
 const attempts = 16
 
 // unused returns one of the projects that no file belongs to: executors on one machine, which
@@ -124,8 +124,7 @@ func unused(dir *os.File, projects Projects) (uint32, error) {
 	return 0, yurt.Errorf(yurt.CodeOverloaded, "%d project ids that were tried are in use; end some sandboxes", attempts)
 }
 
-// RemoveDir removes what [MakeDir] made, with all that is in it by now, and gives its
-// project back. A directory that is not there is no error.
+// RemoveDir removes a directory of [MakeDir] with its present content, and gives its project back. A missing directory is no error.
 func RemoveDir(path string) error {
 	dir, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

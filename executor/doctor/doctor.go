@@ -1,7 +1,6 @@
-// Package doctor says of each mechanism that keeps sandboxes apart whether it is in force on
-// this host, and what follows where it is not. The command yurt doctor prints that, and
-// Nomad's driver has it in the node's attributes. It looks and changes nothing, makes no
-// sandbox, and needs no executor; what the layers are for is in docs/SECURITY.md.
+// Package doctor says of each mechanism that keeps sandboxes apart whether it is in force on this host, and the consequence
+// where it is not. The command yurt doctor prints that, and Nomad's driver has it in the node's attributes. It only looks, makes
+// no sandbox, and needs no executor; docs/SECURITY.md explains the layers.
 package doctor
 
 import (
@@ -27,7 +26,7 @@ const (
 	Missing  State = "missing"
 )
 
-// Finding says of one mechanism whether it is in force here, and what follows.
+// Finding says of one mechanism whether it is in force here, and with which consequence.
 type Finding struct {
 	Mechanism   string `json:"mechanism"`
 	State       State  `json:"state"`
@@ -36,8 +35,7 @@ type Finding struct {
 	Required    bool   `json:"required"`    // no sandbox is made without it
 }
 
-// Examine looks at what this host can and cannot do to isolate sandboxes. It changes
-// nothing.
+// Examine looks at the abilities of this host to isolate sandboxes. It changes no setting.
 func Examine(context.Context) []Finding {
 	findings := []Finding{checkRoot()}
 	findings = append(findings, checkNamespaces()...)

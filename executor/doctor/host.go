@@ -50,7 +50,7 @@ func weighingDisks() []string {
 	return disks
 }
 
-// checkRunDir says whether what is known of sandboxes costs writes to a disk.
+// checkRunDir says whether the records of sandboxes cost writes to a disk.
 func checkRunDir() Finding {
 	f := Finding{
 		Mechanism: "runtime directory", State: InForce, Detail: rundir.Default + " is in memory",
@@ -70,7 +70,7 @@ func checkOOMScore() Finding {
 
 // checkProcessors says whether the kernel can keep processors awake.
 func checkProcessors() Finding {
-	file, err := os.OpenFile(cpuidle.Device, os.O_WRONLY, 0) // which asks for nothing yet
+	file, err := os.OpenFile(cpuidle.Device, os.O_WRONLY, 0) // an open alone changes no setting
 	if err == nil {
 		file.Close()
 	}
@@ -102,7 +102,7 @@ func checkOpenFiles() Finding {
 	return f
 }
 
-// checkDisks says what bounds what a sandbox writes.
+// checkDisks says which mechanisms bound the writes of a sandbox.
 func checkDisks() []Finding {
 	memory := finding("disk limit in memory", true,
 		"disk_kind memory, the default: sized file systems in memory, which count towards the memory limit and end with the host's power",
@@ -140,7 +140,7 @@ func checkKeyrings() Finding {
 	return finding("keyring", true, detail, "code could use keys of whoever started the executor, and fill the kernel's store of them")
 }
 
-// checkCoreDumps says who would be handed the memory of a crashed process.
+// checkCoreDumps names the program that would get the memory of a crashed process.
 func checkCoreDumps() Finding {
 	f := finding("core dumps", true, "none are made", "what a process had in memory when it crashed would be written to a disk, or handed to a program of the host's")
 	pattern, err := os.ReadFile("/proc/sys/kernel/core_pattern")
@@ -150,7 +150,7 @@ func checkCoreDumps() Finding {
 	return f
 }
 
-// checkLSM says what labels this host could enforce; which are, the operator chooses.
+// checkLSM says which labels this host could enforce; the operator chooses those in use.
 func checkLSM() Finding {
 	f := Finding{
 		Mechanism: "mandatory access control", State: Missing, Detail: "the host has neither AppArmor nor SELinux",
@@ -167,8 +167,8 @@ func checkLSM() Finding {
 	return f
 }
 
-// checkLayer is about isolation.per_execution, which takes what every sandbox takes,
-// and a new /proc in a sandbox's own mount namespace.
+// checkLayer is about isolation.per_execution, which needs all that a sandbox needs, and a new /proc in a sandbox's own mount
+// namespace.
 func checkLayer() Finding {
 	var name unix.Utsname
 	detail := "for templates with isolation.per_execution"
@@ -178,7 +178,7 @@ func checkLayer() Finding {
 	return finding("second layer", true, detail, "executions of one sandbox could see, signal and trace one another, as they can in templates that do not ask for it")
 }
 
-// firstLine is what an error tells, for a table.
+// firstLine is the first line of an error, for a table.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

@@ -40,7 +40,7 @@ func covers(text string, first, end int64) bool {
 	return false
 }
 
-// checkFiles is about what of the host's files a sandbox sees, and how it is mounted.
+// checkFiles is about the files of the host that a sandbox sees, and their mounts.
 func checkFiles() []Finding {
 	root := finding("root file system", knows(unix.MountSetattr(-1, "", unix.AT_EMPTY_PATH, &unix.MountAttr{})),
 		"read-only, of the host what a template names, without devices and set-uid programs; a /proc of its own, in which other users' processes are hidden",
@@ -63,8 +63,7 @@ func checkPaths(ok bool) Finding {
 // knows reports whether the kernel has the system call that failed so.
 func knows(err error) bool { return !errors.Is(err, unix.ENOSYS) }
 
-// checkPrivileges is about what processes in a sandbox may do to themselves and to what
-// the kernel has one store of for all.
+// checkPrivileges is about the power of processes in a sandbox over themselves and over stores that the kernel has once for all.
 func checkPrivileges() []Finding {
 	return []Finding{
 		finding("capabilities", true, "none for user code, and none to be had: the bounding set is empty, and set-uid programs give no privilege",
@@ -77,8 +76,7 @@ func checkPrivileges() []Finding {
 	}
 }
 
-// checkStores looks for the limits that a user namespace has of what the kernel has one
-// store of.
+// checkStores looks for the limits that a user namespace has on stores that the kernel has once for all.
 func checkStores() Finding {
 	var missing []string
 	for _, name := range []string{"max_inotify_instances", "max_inotify_watches", "max_user_namespaces"} {

@@ -11,31 +11,30 @@ import (
 	"time"
 )
 
-// maxHello bounds what a client may send before it has said whom it talks to, in bytes.
+// maxHello bounds the bytes that a client may send before it has named its server.
 const maxHello = 64 << 10
 
 var (
 	// errHeard ends the handshake once the client has said enough.
 	errHeard = errors.New("the name was heard")
-	// errOddName is of what the client named.
+	// errOddName is the error for a name that a client must not use.
 	errOddName = errors.New("what it names is no host")
 )
 
-// readHello reads the beginning of a TLS connection, and returns it with the name of the
-// server in it, which is "" where there is none.
+// readHello reads the beginning of a TLS connection, and returns it with the name of the server in it, or "".
 func readHello(client net.Conn, buffered *bufio.Reader) (hello []byte, name string, err error) {
 	if err := client.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return nil, "", err
 	}
 	name, hello, err = parseHello(buffered)
-	// What else came by then belongs to the connection too.
+	// Bytes that came with it belong to the connection too.
 	if rest, peekErr := buffered.Peek(buffered.Buffered()); peekErr == nil {
 		hello = append(hello, rest...)
 	}
 	return hello, name, errors.Join(err, client.SetReadDeadline(time.Time{}))
 }
 
-// parseHello reads no more than a client's first message, and returns what it read.
+// parseHello reads a client's first message and no more, and returns the bytes.
 func parseHello(from io.Reader) (name string, read []byte, err error) {
 	conn := &listening{from: io.LimitReader(from, maxHello)}
 	heard := false
@@ -43,7 +42,7 @@ func parseHello(from io.Reader) (name string, read []byte, err error) {
 		name, heard = info.ServerName, true
 		return nil, errHeard
 	}}
-	err = tls.Server(conn, config).HandshakeContext(context.Background()) // it reads what has a deadline
+	err = tls.Server(conn, config).HandshakeContext(context.Background()) // the connection has a deadline
 	if !heard {
 		return "", conn.read.Bytes(), err
 	}
@@ -54,7 +53,7 @@ func parseHello(from io.Reader) (name string, read []byte, err error) {
 	return clean, conn.read.Bytes(), nil
 }
 
-// listening is a connection whose other side hears nothing.
+// listening is a connection whose other side gets no answer.
 type listening struct {
 	net.Conn
 	from io.Reader

@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Host is what may be reached: a name, or an address, and a port.
+// Host is a host that may be reached: a name, or an address, and a port.
 type Host struct {
 	Name    string // in lower case
 	Port    uint16
@@ -38,8 +38,8 @@ func ParseHost(text string) (Host, error) {
 	return Host{Name: clean, Port: uint16(number)}, nil
 }
 
-// HostOf returns the host of an operator's own registry, which may be a private one. An
-// address that holds a password is refused: who uses the proxy could read it.
+// HostOf returns the host of an operator's own registry, which may be a private one. An address that holds a password is
+// refused, since users of the proxy could read it.
 func HostOf(address string) (Host, error) {
 	u, err := url.Parse(strings.TrimPrefix(address, "sparse+"))
 	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {

@@ -19,7 +19,7 @@ import (
 const (
 	dialTimeout  = 20 * time.Second
 	helloTimeout = 20 * time.Second // for the client to begin its TLS
-	idleTimeout  = 2 * time.Minute  // of a tunnel in which nothing moves
+	idleTimeout  = 2 * time.Minute  // of a quiet tunnel
 	headTimeout  = 20 * time.Second
 	maxHead      = 64 << 10 // of a request, in bytes
 	// maxTunnels bounds the connections at once of one sandbox.
@@ -66,8 +66,7 @@ func New(hosts []Host, resolver Resolver, logger *slog.Logger) *Proxy {
 
 func (h Host) key() string { return net.JoinHostPort(h.Name, strconv.Itoa(int(h.Port))) }
 
-// Serve answers at the listener, which it closes, until ctx ends. Nothing of it is left
-// when it returns.
+// Serve answers at the listener, which it closes, until ctx ends. All of its goroutines have ended when it returns.
 func (p *Proxy) Serve(ctx context.Context, listener net.Listener) {
 	server := &http.Server{
 		Handler: p, ReadHeaderTimeout: headTimeout, MaxHeaderBytes: maxHead, IdleTimeout: idleTimeout,
@@ -189,8 +188,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	pipe(client, server)
 }
 
-// refuse answers with why a host is not reached. What went wrong on the way is told too,
-// as the tools show it to their user.
+// refuse answers with the reason why a host is not reached. It includes faults on the way, as the tools show them to their user.
 func (p *Proxy) refuse(w http.ResponseWriter, host string, err error) {
 	status := http.StatusBadGateway
 	reason := new(refusal)
@@ -207,7 +205,7 @@ func (p *Proxy) note(host, reason string) {
 	}
 }
 
-// pipe copies in both directions until both have ended, or nothing moves any more.
+// pipe copies in both directions until both have ended, or are quiet for too long.
 func pipe(a, b net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() { copyIdle(a, b) })

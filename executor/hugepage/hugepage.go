@@ -11,22 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// size is that of a huge page on amd64, and on arm64 with pages of 4 KiB. Of others the kernel refuses
-// what is not a multiple of theirs.
+// size is that of a huge page on amd64, and on arm64 with pages of 4 KiB. A kernel with others refuses sizes that are no
+// multiple of theirs.
 const size = 2 << 20
 
-// Collapse moves a file that is in memory (a memfd, or on tmpfs) into huge pages. What of a program
-// begins and ends with one the kernel maps by one entry, and otherwise sixteen small pages at a time;
-// the rest it still maps, and lets go of, in a third of the time. The file stays what it is, but takes
-// whole huge pages of memory. It needs Linux 6.1 with transparent huge pages; where it fails the file
-// is as before.
+// Collapse moves a file that is in memory (a memfd, or on tmpfs) into huge pages. The kernel maps a part of a program that
+// begins and ends with a huge page by one entry, and otherwise sixteen small pages at a time; the rest it maps and unmaps in a
+// third of the time. The content of the file stays, but takes whole huge pages of memory. It needs Linux 6.1 with transparent
+// huge pages; where it fails the file is as before.
 func Collapse(file *os.File) (err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return err
 	}
 	length := (uintptr(info.Size()) + size - 1) &^ (size - 1)
-	// The mapping has to begin with a huge page too: there is one such place in what is longer by one.
+	// The mapping has to begin with a huge page too: a mapping that is longer by one has one such place.
 	around, err := unix.MmapPtr(-1, 0, nil, length+size, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
 	if err != nil {
 		return fmt.Errorf("reserving addresses: %w", err)

@@ -1,7 +1,6 @@
-// Package idrange hands out the user and group ids that sandboxes have on the host, a range
-// for each, so that no two share an identity with each other or with anybody of the host. The
-// executor takes one for each sandbox that it makes and keeps those of the sandboxes that it
-// takes over. It remembers nothing on disk and touches no file.
+// Package idrange hands out the user and group ids that sandboxes have on the host, a range for each, so that no two share an
+// identity with each other or with an account of the host. The executor takes one for each sandbox that it makes and keeps those
+// of the sandboxes that it adopts. The package keeps no state on disk and touches no file.
 package idrange
 
 import (
@@ -57,7 +56,7 @@ func (r *Ranges) Keep(base uint32) {
 	r.used[base] = true
 }
 
-// Free gives a range back of a sandbox of which nothing is left.
+// Free gives back the range of a sandbox that is wholly removed.
 func (r *Ranges) Free(base uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

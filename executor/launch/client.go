@@ -36,30 +36,27 @@ type Launcher struct {
 	closed  bool
 }
 
-// New returns a Launcher that will run the binary at path and give sandboxes the
-// yurt-init at initBin. The process is started when it is first needed, and again
-// if it died. Transient sandboxes end when this process is gone, however it went.
+// New returns a Launcher that will run the binary at path and give sandboxes the yurt-init at initBin. The process is started
+// when it is first needed, and again if it died. Transient sandboxes end with this process, in any way that it ends.
 //
-// There is one launcher process at a time that holds the file at lock. One that a
-// killed executor left may be in the middle of a create for a moment: it is waited for,
-// so that nothing comes into being any more behind the back of who clears up after it.
+// One launcher process at a time holds the file at lock. A launcher that a killed executor left may be in the middle of a create
+// for a moment: New's process waits for it, so that no sandbox comes into being behind the back of the clean-up.
 func New(path, initBin, lock string, transient bool, logger *slog.Logger) *Launcher {
 	return &Launcher{path: path, initBin: initBin, lock: lock, transient: transient, logger: logger}
 }
 
-// Cgroups are the v1 tasks files of a sandbox's cgroups. On v2 there are none.
+// Cgroups are the v1 tasks files of a sandbox's cgroups. v2 has no such files.
 type Cgroups struct {
 	Births []*os.File // that init is born into
 	Homes  []*os.File // of its forking thread
 }
 
-// Create makes a sandbox. The files are passed as they are and stay the caller's.
-// Once begun it does not end with ctx: until the launcher has answered, threads of it
-// are in the sandbox's cgroups and processes come to be there, and nobody could
-// clear up.
+// Create makes a sandbox. The files are passed as they are and stay the caller's. Once begun it does not end with ctx: until the
+// launcher has answered, threads of it are in the sandbox's cgroups and start processes there, and no clean-up would be
+// possible.
 //
-// makeCgroups makes the cgroups while the launcher does what comes before. Create closes
-// the files that it returns. If it fails, so does Create, with its error.
+// makeCgroups makes the cgroups during the launcher's first steps. Create closes the files that it returns. If it fails, so does
+// Create, with its error.
 func (l *Launcher) Create(ctx context.Context, req CreateRequest, files []*os.File, makeCgroups func() (Cgroups, error)) (Reply, error) {
 	return l.call(ctx, Request{Create: &req}, files, func(p *process, id uint64) error {
 		cgroups, err := makeCgroups()
@@ -121,7 +118,7 @@ func (l *Launcher) call(ctx context.Context, req Request, files []*os.File, foll
 	return reply, nil
 }
 
-// running returns the process, starting one if there is none.
+// running returns the launcher's process, and starts one if need be.
 func (l *Launcher) running() (*process, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,8 +173,8 @@ func (l *Launcher) start() (*process, error) {
 	cmd.ExtraFiles = []*os.File{theirs, sealed, lock}
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "GOMAXPROCS=" + os.Getenv("GOMAXPROCS")}
 	cmd.Stderr = logWriter{l.logger}
-	// A mount namespace of its own, with what is mounted now and later on the host;
-	// a session of its own, so that no terminal's signal reaches what it starts.
+	// A mount namespace of its own, which follows the host's mounts; a session of its own, so that no terminal's signal reaches
+	// its children.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, ours.Close())
@@ -187,7 +184,7 @@ func (l *Launcher) start() (*process, error) {
 	return p, nil
 }
 
-// lockAfterOthers locks the file, for whoever has the descriptor or a copy of it.
+// lockAfterOthers locks the file, for all holders of the descriptor or a copy of it.
 func lockAfterOthers(path string) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -214,8 +211,8 @@ func socketPair() (*net.UnixConn, *os.File, error) {
 	return conn.(*net.UnixConn), theirs, nil
 }
 
-// sealedCopy copies the binary into memory that nobody can write to any more, so
-// that what a sandbox may find of it cannot be changed for the others.
+// sealedCopy copies the binary into memory that no process can write to any more, so that a sandbox cannot change it for the
+// others.
 func sealedCopy(path string) (*os.File, error) {
 	src, err := os.Open(path)
 	if err != nil {
@@ -223,7 +220,7 @@ func sealedCopy(path string) (*os.File, error) {
 	}
 	defer src.Close()
 	fd, err := unix.MemfdCreate("yurt-launcher", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_EXEC)
-	if errors.Is(err, unix.EINVAL) { // Linux before 6.3 knows no MFD_EXEC and needs none
+	if errors.Is(err, unix.EINVAL) { // Linux before 6.3 has no MFD_EXEC and needs no flag
 		fd, err = unix.MemfdCreate("yurt-launcher", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	}
 	if err != nil {
@@ -353,7 +350,7 @@ func (p *process) close() error {
 	return nil
 }
 
-// logWriter passes on what the launcher says of itself.
+// logWriter passes the launcher's own messages on.
 type logWriter struct{ logger *slog.Logger }
 
 func (w logWriter) Write(data []byte) (int, error) {

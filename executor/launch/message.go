@@ -13,7 +13,7 @@ const MaxMessage = 128 << 10
 const (
 	ControlFD = 3 // its end of the connection
 	SelfFD    = 4 // the sealed copy that it runs from
-	LockFD    = 5 // what it holds until it ends; see [New]
+	LockFD    = 5 // the lock, which it holds until it ends; see [New]
 )
 
 // Request is one thing to do. Exactly one of its parts is set.
@@ -36,8 +36,8 @@ type CreateRequest struct {
 	Network string `json:"network,omitempty"`
 }
 
-// Bind is a file or directory of the host that one sandbox gets. Who owns what in it is the
-// same inside: its ids are those of the sandbox.
+// Bind is a file or directory of the host that one sandbox gets. File owners keep their numbers inside: its ids are those of the
+// sandbox.
 type Bind struct {
 	Base     string `json:"base,omitempty"` // that Source is below, through no link
 	Source   string `json:"source"`

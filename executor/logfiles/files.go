@@ -11,8 +11,8 @@ import (
 
 func fileName(name string, index int64) string { return name + "." + strconv.FormatInt(index, 10) }
 
-// open opens the file to be written to, which comes to be if it is not there. What is
-// neither that nor a regular file goes: it may be a link, or a pipe that nobody reads.
+// open opens the file for writing, and makes it if need be. It replaces an irregular file, which may be a link, or a pipe without a
+// reader.
 func (w *Writer) open(name string) (*os.File, error) {
 	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
 	fd, err := unix.Openat(int(w.dir.Fd()), name, flags, 0o644)
@@ -34,7 +34,7 @@ func (w *Writer) open(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// last is the end of what the files of that name hold.
+// last is the end of the output in the files of that name.
 func (w *Writer) last(name string) place {
 	if w.dir == nil {
 		return place{}
@@ -63,7 +63,7 @@ func (w *Writer) last(name string) place {
 	return place{found, stat.Size}
 }
 
-// indexOf is the number of the file, -1 if it is none of that name.
+// indexOf is the number of the file, or -1 for a file of another name.
 func indexOf(name, file string) int64 {
 	digits, ok := strings.CutPrefix(file, name+".")
 	if !ok || digits == "" || len(digits) > 1 && digits[0] == '0' {

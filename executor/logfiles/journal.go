@@ -15,7 +15,7 @@ type place struct {
 	offset int64 // in it
 }
 
-// entry is what the journal holds: the last chunk that was begun.
+// entry is the content of the journal: the last chunk that was begun.
 type entry struct {
 	seq           uint64 // 0 before the first
 	before, after [streams]place
@@ -70,7 +70,7 @@ func decodeEntry(buf []byte) (e entry, err error) {
 	return e, nil
 }
 
-// readJournal returns what the file holds; nothing in it is the entry before the first.
+// readJournal returns the entry in the file; an empty file is the entry before the first.
 func readJournal(file *os.File) (e entry, fresh bool, err error) {
 	buf := make([]byte, journalSize)
 	n, err := file.ReadAt(buf, 0)

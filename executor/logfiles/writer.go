@@ -24,22 +24,21 @@ const (
 	streams = 2
 )
 
-// maxIndex bounds the numbers of files. Whoever can make files in the directory could
-// have it run out of numbers.
+// maxIndex bounds the numbers of files. Code that can make files in the directory could otherwise exhaust the numbers.
 const maxIndex = 1 << 40
 
 // Writer writes the output of one execution.
 type Writer struct {
 	options yurt.LogFiles
 	logger  *slog.Logger
-	dir     *os.File // of the files; nil when there is none to be had
+	dir     *os.File // of the files; nil when it cannot be opened
 	journal *os.File
 	entry   entry
 	files   [streams]*os.File // that grows; nil until it is needed
 	failing bool              // said already
 }
 
-// Open goes on where the journal at path ends, or begins it, after what the files hold.
+// Open goes on where the journal at path ends, or begins it, after the present output of the files.
 func Open(journal string, options yurt.LogFiles, logger *slog.Logger) (*Writer, error) {
 	file, err := os.OpenFile(journal, os.O_RDWR|os.O_CREATE|unix.O_CLOEXEC, 0o600)
 	if err != nil {
@@ -63,8 +62,7 @@ func Open(journal string, options yurt.LogFiles, logger *slog.Logger) (*Writer, 
 	return w, nil
 }
 
-// begin has the files be there before there is any output: who follows them would be told
-// otherwise that there is no such log.
+// begin makes the files before there is any output: a follower would otherwise be told that the log does not exist.
 func (w *Writer) begin() {
 	if w.dir == nil {
 		return
@@ -152,8 +150,8 @@ type piece struct {
 	data []byte
 }
 
-// split says what of the data goes where. It depends on nothing else, so that a chunk that
-// is written again goes to the same places.
+// split says which part of the data goes to which file. It depends on its arguments alone, so that a chunk that is written again
+// goes to the same places.
 func split(at place, data []byte, limit int64) (pieces []piece) {
 	for len(data) > 0 {
 		room := limit - at.offset

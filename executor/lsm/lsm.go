@@ -1,7 +1,6 @@
-// Package lsm says what the host has of mandatory access control, and refuses labels that
-// it would not enforce. Its callers are the executor, as it starts, and the doctor. It reads
-// what the kernel says and changes nothing; that a label is put on a process is the
-// launcher's doing.
+// Package lsm reports the host's mandatory access control, and refuses labels that the host would not enforce. Its callers are
+// the executor, as it starts, and the doctor. It reads the kernel's files and changes no setting; the launcher puts labels on
+// processes.
 package lsm
 
 import (
@@ -15,13 +14,13 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Where the kernel says what it has of AppArmor.
+// The kernel's files about AppArmor.
 const (
 	appArmorEnabled  = "/sys/module/apparmor/parameters/enabled"
 	appArmorProfiles = "/sys/kernel/security/apparmor/profiles"
 )
 
-// Labels are SELinux's of a sandbox; the zero value is none.
+// Labels are SELinux's labels of a sandbox; the zero value means no labels.
 type Labels struct {
 	Process string // of all its processes
 	Files   string // of the file systems that it may write to
@@ -108,8 +107,7 @@ func HasAppArmor() bool {
 // HasSELinux reports whether SELinux is enabled on this host.
 func HasSELinux() bool { return selinux.GetEnabled() }
 
-// EnforcesSELinux reports whether SELinux, if it is enabled, also refuses what its policy does
-// not allow.
+// EnforcesSELinux reports whether SELinux, if it is enabled, also refuses actions that its policy does not allow.
 func EnforcesSELinux() bool { return selinux.EnforceMode() == selinux.Enforcing }
 
 // modeOf returns in which mode a profile is loaded, by a text of lines "NAME (MODE)", or "" if

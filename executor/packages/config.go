@@ -13,8 +13,8 @@ import (
 // Config says how packages are installed that code needs. The zero value installs
 // from the public registries.
 type Config struct {
-	Off   bool          // none are
-	Hosts []egress.Host // what an installation may reach; nil means [PublicRegistries]
+	Off   bool          // no installations
+	Hosts []egress.Host // that an installation may reach; nil means [PublicRegistries]
 	// Env is added to the environment of every installation, such as PIP_INDEX_URL for a
 	// mirror. Install scripts see it: it must hold no secret.
 	Env map[string]string
@@ -26,7 +26,7 @@ type Config struct {
 	Timeout     time.Duration // of one installation; 0 means 10 minutes
 }
 
-// Bounds of what is installed at once.
+// Bounds of simultaneous installations.
 const (
 	defaultKeepBytes      = 8 << 30
 	defaultInstallTimeout = 10 * time.Minute
@@ -51,7 +51,7 @@ func PublicRegistries() []egress.Host {
 	return hosts
 }
 
-// Complete returns it with what it leaves open, for an executor on the state directory.
+// Complete returns the configuration with defaults for its empty fields, for an executor on the state directory.
 func (c Config) Complete(stateDir string) Config {
 	if c.Hosts == nil {
 		c.Hosts = PublicRegistries()
@@ -64,7 +64,7 @@ func (c Config) Complete(stateDir string) Config {
 	return c
 }
 
-// OpenStore opens what keeps the layers.
+// OpenStore opens the store of the layers.
 func (c Config) OpenStore() (*layers.Store, error) {
 	return layers.Open(c.Dir, layers.Limits{
 		Bytes: c.KeepBytes, LayerBytes: min(maxLayerBytes, c.KeepBytes), LayerEntries: maxLayerEntries,

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// MaxOutput bounds what is kept of what a package manager prints, in bytes.
+	// MaxOutput bounds the kept output of a package manager, in bytes.
 	MaxOutput = 1 << 20
 	// failureTail is how much of the end of that becomes the message of an error.
 	failureTail = 3000
 )
 
-// Installer has layers made that are not there: each once, for all who wait for it, and so
-// many at once. Its methods may be called concurrently.
+// Installer has missing layers made: each once, for all that wait for it, and so many at once. Its methods may be called
+// concurrently.
 type Installer struct {
 	ctx     context.Context //nolint:containedctx // it is the node's life
 	store   *layers.Store
@@ -43,7 +43,7 @@ func NewInstaller(ctx context.Context, config Config, store *layers.Store, serve
 	}
 }
 
-// Request is who wants a layer: a sandbox, of a template in whose file system it is made.
+// Request names the user of a layer: a sandbox, of a template in whose file system the layer is made.
 type Request struct {
 	User     string // as which it has the layer
 	Template yurt.Template
@@ -51,7 +51,7 @@ type Request struct {
 	Quota    *Quota
 }
 
-// Installation is the making of a layer, for all who wait for it.
+// Installation is the making of a layer, for all that wait for it.
 type Installation struct {
 	Layer    *Layer
 	Template yurt.Template
@@ -66,9 +66,9 @@ type Installation struct {
 	err  error
 }
 
-// Install returns when the layer is there, or why it is not. It has it made, unless that goes
-// on already, and tells what is said meanwhile. When all who wait have left, it is given
-// up. The layer is kept from being removed: the user has it.
+// Install returns when the layer is there, or the reason why it is not. It has the layer made, unless that goes on already, and
+// passes the output on meanwhile. When all waiting callers have left, the installation is given up. The layer is kept from being
+// removed for the user.
 func (m *Installer) Install(ctx context.Context, r Request, tell func(string) error) error {
 	in, err := m.join(r)
 	if err != nil {
@@ -145,8 +145,7 @@ func (m *Installer) join(r Request) (*Installation, error) {
 	return in, nil
 }
 
-// leave ends the wait of one. What nobody waits for is given up, and whoever asks for it
-// next begins again.
+// leave ends the wait of one caller. An installation without waiting callers is given up, and the next request for it begins again.
 func (m *Installer) leave(in *Installation, quota *Quota) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -161,7 +160,7 @@ func (m *Installer) leave(in *Installation, quota *Quota) {
 	m.store.Release(in.user())
 }
 
-// user is what the installation is called as a user of its layer.
+// user is the installation's name as a user of its layer.
 func (in *Installation) user() string { return fmt.Sprintf("installation %p", in) }
 
 // carryOut makes the layer when its turn has come, unless it is there by then.
@@ -183,7 +182,7 @@ func (m *Installer) carryOut(ctx context.Context, in *Installation) error {
 	return m.carry(ctx, in)
 }
 
-// finish tells those who wait how it ended.
+// finish tells the waiting callers how it ended.
 func (m *Installer) finish(in *Installation, err error) {
 	m.mu.Lock()
 	if err == nil && in.waiting > 0 {
@@ -199,7 +198,7 @@ func (m *Installer) finish(in *Installation, err error) {
 	close(in.more)
 }
 
-// Say passes on what the package manager prints.
+// Say passes the output of the package manager on.
 func (in *Installation) Say(text string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -211,7 +210,7 @@ func (in *Installation) Say(text string) {
 	in.more = make(chan struct{})
 }
 
-// Tail is the end of what it printed.
+// Tail is the end of the output.
 func (in *Installation) Tail() string {
 	in.mu.Lock()
 	defer in.mu.Unlock()

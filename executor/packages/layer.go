@@ -40,7 +40,7 @@ func (l *Layer) Mount() string { return path.Join(LayersDir, l.Digest) }
 // Layers are the layers that an execution needs.
 type Layers []*Layer
 
-// Mount is where the sandbox has the packages of code; "" where it needs none.
+// Mount is where the sandbox has the packages of code; "" for code without packages.
 func (n Layers) Mount() string {
 	if len(n) == 0 {
 		return ""
@@ -70,8 +70,8 @@ func (l *Layer) settle() {
 	}
 }
 
-// addTo returns the execution with the environment that finds the layer. What its owner
-// says wins, except that lists of directories become longer.
+// addTo returns the execution with the environment that finds the layer. The owner's values win, except that lists of
+// directories become longer.
 func (l *Layer) addTo(spec yurt.ExecutionSpec) yurt.ExecutionSpec {
 	env := maps.Clone(l.RunEnv)
 	if env == nil {

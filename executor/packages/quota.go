@@ -18,16 +18,15 @@ const (
 	installPauseMost  = 5 * time.Minute
 )
 
-// Quota keeps one sandbox from having the installations of a node to itself, by many
-// at once or by ever more that fail. The zero value allows what a sandbox may begin with. Its methods may be called
-// concurrently.
+// Quota keeps one sandbox from having the installations of a node to itself, by many at once or by ever more that fail. The zero
+// value allows as many as a sandbox may begin with. Its methods may be called concurrently.
 type Quota struct {
 	mu            sync.Mutex
 	going, failed int
-	until         time.Time // nothing is installed before
+	until         time.Time // no installation begins before
 }
 
-// begin refuses an installation that would be too much. Who is allowed one calls end.
+// begin refuses an installation beyond the quota. Otherwise the caller calls end in the end.
 func (q *Quota) begin(now time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

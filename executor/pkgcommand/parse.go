@@ -142,7 +142,7 @@ type parsed struct {
 	rest           []string // arguments after the verb that are no options
 }
 
-// parse takes a command line apart; it returns nil where its verb is none of those.
+// parse takes a command line apart; it returns nil for an unknown verb.
 func (o options) parse(args []string, verbs ...string) (*parsed, error) {
 	p := &parsed{}
 	verb, ended := "", false

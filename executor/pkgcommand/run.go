@@ -71,7 +71,7 @@ type command struct {
 type order struct {
 	pkgsocket.Request
 
-	project *project // of npm, whose files are brought in line; nil for none
+	project *project // of npm, whose files are brought in line; nil for other tools
 }
 
 // dial connects to the node.

@@ -1,6 +1,6 @@
-// Package rootfs lays out the root file system of a sandbox: which directories
-// and files of the host are bound into it, and the little that is made for it.
+// Package rootfs lays out the root file system of a sandbox: the directories and files of the host that are bound into it, and
+// the few that are made for it.
 //
-// It decides and does not mount: the result is a value that the launcher carries
-// out. Nothing of the host gets in that is not listed.
+// It decides and does not mount: the result is a value that the launcher carries out. A path of the host gets in only if it is
+// listed.
 package rootfs

@@ -44,9 +44,8 @@ func FromHost(paths, allowed []string) (layout.Layout, error) {
 	return l.Layout, nil
 }
 
-// FromImage lays out a root file system of the files of an image, which are in dir on the
-// host. What every sandbox has of its own is above them, whatever the image has there; its
-// accounts are the image's.
+// FromImage lays out a root file system of the files of an image, which are in dir on the host. A sandbox's own directories hide
+// the image's in the same places; its accounts are the image's.
 func FromImage(dir string) (layout.Layout, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
@@ -65,7 +64,7 @@ func FromImage(dir string) (layout.Layout, error) {
 	return l.Layout, nil
 }
 
-// ownDirs are what every sandbox has of its own.
+// ownDirs are a sandbox's own directories.
 func ownDirs() []string { return []string{"/proc", layout.DevDir, "/tmp", RunDir, yurt.WorkspaceDir} }
 
 // builder is a layout that grows.
@@ -103,13 +102,13 @@ func (l *builder) host(path string, allowed []string) error {
 	return nil
 }
 
-// offered returns an error unless the path is one that sandboxes may have, whatever
-// links it is or leads through, and is there; fs.ErrNotExist if that alone is wrong.
+// offered returns an error unless sandboxes may have the path, with all links that it leads through, and it exists;
+// fs.ErrNotExist if only the latter fails.
 func offered(path string, allowed []string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "rootfs.host_paths", "%q is not an absolute and clean path", path)
 	}
-	// Before it is looked at: what is not offered is no one's business either.
+	// Before any look at it, which would tell whether it exists.
 	if !below(path, allowed) {
 		return notOffered(path, allowed)
 	}
@@ -151,8 +150,7 @@ func (l *builder) dir(path string) {
 	l.Dirs = append(l.Dirs, path)
 }
 
-// etcFiles is the /etc of every sandbox: enough for names to resolve, and nothing
-// that tells of the host.
+// etcFiles is the /etc of every sandbox: enough for names to resolve, and without facts about the host.
 func etcFiles() []layout.File {
 	return []layout.File{
 		{Path: "/etc/passwd", Data: "root:x:0:0:root:/:/usr/sbin/nologin\n" +

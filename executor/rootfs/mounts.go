@@ -12,8 +12,8 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// WithMounts returns the layout with what a sandbox's mounts need in it: a directory or an
-// empty file each. Below what is bound from the host nothing can be made; there it has to be.
+// WithMounts returns the layout with a directory or an empty file for each mount of a sandbox. Below directories of the host no
+// entry can be made; there it has to exist.
 func WithMounts(root layout.Layout, mounts []yurt.Mount) (layout.Layout, error) {
 	l := builder{root}
 	l.Dirs, l.Files = slices.Clone(root.Dirs), slices.Clone(root.Files)
@@ -65,8 +65,8 @@ func (l *builder) mountPoint(target string, file bool) error {
 	return nil
 }
 
-// linkInImage returns the first part of the path that is a link in the image; "" for none. A
-// directory would hide it, with all that is behind it.
+// linkInImage returns the first part of the path that is a link in the image, or "". A directory in its place would hide the
+// target.
 func linkInImage(image, target string) string {
 	if image == "" {
 		return ""

@@ -15,8 +15,8 @@ type Toolchain struct {
 	Path      []string // directories of commands
 }
 
-// Equip adds what the toolchains need to a root file system of the host's directories, and
-// returns the directories of commands that are among the bound ones.
+// Equip adds the files of the toolchains to a root file system of the host's directories, and returns the directories of
+// commands that are among the bound ones.
 func Equip(root layout.Layout, toolchains []Toolchain, allowed []string) (layout.Layout, []string) {
 	l := builder{root}
 	var commands []string

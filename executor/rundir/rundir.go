@@ -18,7 +18,7 @@ import (
 // Default is where executors have their runtime directories unless they are told.
 const Default = "/run"
 
-// What there is in a runtime directory.
+// The entries of a runtime directory.
 const (
 	Sandboxes = "sandboxes" // a directory for each
 	Plugins   = "plugins"   // sockets of language runtimes
@@ -85,8 +85,8 @@ func IsOurs(info fs.FileInfo) bool {
 	return ok && info.IsDir() && int(owner.Uid) == os.Geteuid()
 }
 
-// leaveOther refuses to begin where an earlier executor had another runtime directory
-// and left sandboxes there: without what is known of them, they would be removed.
+// leaveOther refuses to begin where an earlier executor had another runtime directory and left sandboxes there: without their
+// records, they would be removed.
 func leaveOther(dir, state string) error {
 	earlier, err := os.Readlink(filepath.Join(state, link))
 	if err != nil || earlier == dir {
@@ -102,8 +102,7 @@ func leaveOther(dir, state string) error {
 	return Remove(earlier)
 }
 
-// Remove removes what nobody needs any more of a runtime directory: all of it, if
-// there are no sandboxes.
+// Remove removes the unused parts of a runtime directory: all of it, if there are no sandboxes.
 func Remove(dir string) error {
 	err := os.RemoveAll(filepath.Join(dir, Plugins))
 	for _, name := range []string{Sandboxes, records.FormatFile, ""} {

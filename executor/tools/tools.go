@@ -1,6 +1,5 @@
-// Package tools looks for the programs of a language in a running sandbox: where they are, and
-// which. The root of the sandbox is its template's, and links in it are followed as the
-// sandbox sees them, and never out of it. Nothing is started.
+// Package tools looks for the programs of a language in a running sandbox, and identifies them. The root of the sandbox is its
+// template's, and links in it are followed as the sandbox sees them, and never out of it. It starts no program.
 package tools
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
-// Find returns the paths, by name, of those of the tools that are in the root of the process.
-// missing is the first that is needed and is not there; nil for none.
+// Find returns the paths, by name, of the tools that exist in the root of the process. missing is the first required tool that
+// does not exist, or nil.
 func Find(pid int, wanted []yurt.Tool) (found map[string]string, missing *yurt.Tool, err error) {
 	root, err := openat.Root(pid)
 	if err != nil {
@@ -73,7 +72,7 @@ func firstProgram(root int, paths []string) (string, error) {
 	return "", nil
 }
 
-// look describes what is at the path below root.
+// look describes the file at the path below root.
 func look(root int, path string) (stat unix.Stat_t, err error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := openat.At(root, path, &how)

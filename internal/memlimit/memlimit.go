@@ -17,9 +17,8 @@ import (
 // page cache, SQLite's own memory and the helpers in the same cgroup.
 const reserve = 1 << 30
 
-// Set gives the runtime a goal for its memory that follows the limit of the process's cgroup, and
-// returns it. It returns 0 and changes nothing where the environment sets GOMEMLIMIT, or no cgroup
-// limits the process.
+// Set gives the runtime a goal for its memory that follows the limit of the process's cgroup, and returns it. It returns 0 and
+// leaves the runtime alone where the environment sets GOMEMLIMIT, or no cgroup limits the process.
 func Set() (int64, error) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return 0, nil
@@ -63,8 +62,7 @@ func Of(files fs.FS, table string) int64 {
 	return limit
 }
 
-// parents returns a path and those above it. In a container the path of the host may be missing;
-// its root is then what there is.
+// parents returns a path and those above it. In a container the path of the host may be missing; then only its root exists.
 func parents(group string) []string {
 	list := []string{"/"}
 	for at := path.Clean("/" + group); at != "/"; at = path.Dir(at) {
@@ -73,7 +71,7 @@ func parents(group string) []string {
 	return list
 }
 
-// unlimited is what cgroup v1 has for no limit, or more: the largest multiple of a page.
+// unlimited is cgroup v1's value for no limit, or more: the largest multiple of a page.
 const unlimited = math.MaxInt64 &^ (1<<16 - 1)
 
 func read(files fs.FS, name string) int64 {

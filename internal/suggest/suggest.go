@@ -11,8 +11,8 @@ import (
 // maxGiven is how long a name may be, in bytes: the distance of two names takes quadratic time.
 const maxGiven = 200
 
-// Nearest returns the name that takes the fewest edits to get to from given, or "" when none
-// is near: a short name may be off by one character, and a long one by three.
+// Nearest returns the name that takes the fewest edits to get to from given, or "" when no name is near: a short name may be off
+// by one character, and a long one by three.
 func Nearest(given string, names []string) string {
 	if len(given) > maxGiven {
 		return ""

@@ -10,12 +10,10 @@ import (
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
-// Plan asks the runtime of req.Language how to run req. Errors: no runtime has the
-// language or the kind of execution ([yurt.CodeLanguageNotSupported],
-// [yurt.CodeNotSupported]); the runtime crashed, hung or is started too often
-// ([yurt.CodeRuntimeUnavailable]); it speaks another protocol or gave a plan that
-// is not allowed ([yurt.CodeRuntimeIncompatible]); or what the runtime itself found
-// wrong with the request. The plan has been validated.
+// Plan asks the runtime of req.Language how to run req. Errors: no runtime has the language or the kind of execution
+// ([yurt.CodeLanguageNotSupported], [yurt.CodeNotSupported]); the runtime crashed, hung or is started too often
+// ([yurt.CodeRuntimeUnavailable]); it speaks another protocol or gave a plan that is not allowed
+// ([yurt.CodeRuntimeIncompatible]); or the runtime itself refused the request. The plan has been validated.
 func (h *Host) Plan(ctx context.Context, req plugins.PlanRequest) (plugins.Plan, error) {
 	if err := req.Validate(); err != nil {
 		return plugins.Plan{}, err
@@ -32,8 +30,8 @@ func (h *Host) Plan(ctx context.Context, req plugins.PlanRequest) (plugins.Plan,
 	return r.plan(ctx, req)
 }
 
-// plan answers with the plan of an earlier request that differs in nothing but the
-// execution's id and directories, or puts the request to the runtime.
+// plan answers with the plan of an earlier request that differs only in the execution's id and directories, or puts the request
+// to the runtime.
 func (r *installed) plan(ctx context.Context, req plugins.PlanRequest) (plugins.Plan, error) {
 	inst, err := r.instance(ctx)
 	if err != nil {
@@ -59,8 +57,8 @@ func (r *installed) plan(ctx context.Context, req plugins.PlanRequest) (plugins.
 	return plans.fill(plan, req), nil
 }
 
-// Interpret asks the runtime of the language what a failure means; nil means that it
-// does not know either. Errors are as those of [Host.Plan].
+// Interpret asks the runtime of the language for the meaning of a failure; nil means that it does not know either. Errors are as
+// those of [Host.Plan].
 func (h *Host) Interpret(ctx context.Context, failure plugins.Failure) (*yurt.ExecutionError, error) {
 	if len(failure.Output) > plugins.MaxInterpretedBytes {
 		return nil, yurt.Errorf(yurt.CodeInternal, "interpreting %d bytes of output; at most %d are allowed", len(failure.Output), plugins.MaxInterpretedBytes)

@@ -16,12 +16,11 @@ import (
 // MaxChecksumBytes bounds a list of checksums.
 const MaxChecksumBytes = 1 << 20
 
-// WithChecksums lets the host start those runtimes alone whose binary has the SHA-256
-// that is given for its name, in hexadecimal. Nil means that none are checked.
+// WithChecksums lets the host start only runtimes whose binary has the SHA-256 that is given for its name, in hexadecimal. Nil
+// means no check.
 func WithChecksums(sums map[string]string) Option { return func(o *options) { o.checksums = sums } }
 
-// ParseChecksums reads what sha256sum prints of the binaries of runtimes, for
-// [WithChecksums].
+// ParseChecksums reads the output of sha256sum over the binaries of runtimes, for [WithChecksums].
 func ParseChecksums(text string) (map[string]string, error) {
 	if len(text) > MaxChecksumBytes {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the list of checksums has %d bytes; at most %d are allowed", len(text), MaxChecksumBytes)
@@ -47,8 +46,8 @@ func ParseChecksums(text string) (map[string]string, error) {
 	return sums, nil
 }
 
-// verified opens the binary of a runtime and checks it. The file that was read is the
-// one to start, by the path that is returned, whatever is put in its place meanwhile.
+// verified opens the binary of a runtime and checks it. The checked file is the one to start, by the path that is returned, even
+// if another file takes its place meanwhile.
 func (h *Host) verified(name, path string) (string, *os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {

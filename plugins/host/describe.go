@@ -17,7 +17,7 @@ const (
 	maxInstallBytes = 500
 )
 
-// validateInfo checks what a runtime says of itself.
+// validateInfo checks a runtime's description of itself.
 func validateInfo(info yurt.RuntimeInfo) error {
 	if !validName(info.Name) {
 		return fmt.Errorf("name %s is not made of lower-case letters, digits and -+.#_", text.Quote(info.Name))
@@ -77,7 +77,7 @@ func validateTools(tools []yurt.Tool) error {
 	return nil
 }
 
-// validName allows what names of languages are made of: python3, c++, c#, .tar.gz.
+// validName allows the characters of languages' names: python3, c++, c#, .tar.gz.
 func validName(name string) bool {
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-+.#_", r) {

@@ -40,7 +40,7 @@ type Host struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // of starts and stops
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	installed map[string]*installed
 	refused   map[string]error // binaries that must not be started
 	scanned   bool
@@ -49,8 +49,7 @@ type Host struct {
 
 var errHostClosed = errors.New("was stopped with its host")
 
-// New returns a host for the runtimes in dir. It touches nothing yet. The
-// caller must call [Host.Close] before the process ends.
+// New returns a host for the runtimes in dir, and starts none of them. The caller must call [Host.Close] before the process ends.
 func New(dir string, logger *slog.Logger, opts ...Option) *Host {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{
@@ -89,10 +88,9 @@ func (h *Host) Close() {
 	h.starter.close()
 }
 
-// Discover reads the plugin directory: runtimes that appeared can be used from now
-// on, those that vanished or were replaced are stopped. It starts none, and returns
-// the names of those that are there. Files that others than root and the current
-// user could have changed are refused, and reported by [Host.Broken].
+// Discover reads the plugin directory: new runtimes can be used from now on, vanished or replaced ones are stopped. It starts no
+// runtime, and returns their names. Files that others than root and the current user could have changed are refused, and
+// reported by [Host.Broken].
 func (h *Host) Discover(ctx context.Context) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -149,9 +147,8 @@ func (h *Host) adopt(found map[string]*installed, refused map[string]error) ([]s
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// Runtimes looks at the plugin directory and lists the runtimes that work, by
-// name. It starts those that it knows nothing of yet; what is wrong with the
-// others, [Host.Broken] tells.
+// Runtimes looks at the plugin directory and lists the runtimes that work, by name. It starts those that it does not know yet;
+// [Host.Broken] has the faults of the others.
 func (h *Host) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	if _, err := h.Discover(ctx); err != nil {
 		return nil, err
@@ -168,9 +165,8 @@ func (h *Host) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	return list, nil
 }
 
-// Broken tells why runtimes do not work, by name: those that are refused, and those
-// whose last start or call failed. It starts nothing; one that has not been
-// started yet is not broken.
+// Broken tells why runtimes do not work, by name: those that are refused, and those whose last start or call failed. It starts
+// no runtime; a runtime that has not been started yet is not broken.
 func (h *Host) Broken() map[string]error {
 	h.mu.Lock()
 	broken := maps.Clone(h.refused)

@@ -18,7 +18,7 @@ type installed struct {
 	path string // resolved
 	id   identity
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	live     *instance
 	starting *attempt
 	info     *yurt.RuntimeInfo // of the last instance that described itself
@@ -33,8 +33,8 @@ type attempt struct {
 	err  error // set before done is closed
 }
 
-// describe returns what the runtime says of itself. It starts the process only if
-// that is not known yet, or if the runtime failed since.
+// describe returns the runtime's description of itself. It starts the process only if that is not known yet, or if the runtime
+// failed since.
 func (r *installed) describe(ctx context.Context) (yurt.RuntimeInfo, error) {
 	r.mu.Lock()
 	info, failure := r.info, r.failure
@@ -58,8 +58,7 @@ type question[Answer any] struct {
 	check func(Answer) error
 }
 
-// call puts the question. It does not end with ctx: a runtime that hangs is found out
-// even if nobody has the patience to wait for it.
+// call puts the question. It does not end with ctx: a runtime that hangs is found out even if all callers have left.
 func call[Answer any](ctx context.Context, r *installed, q question[Answer]) (Answer, error) {
 	var none Answer
 	inst, err := r.instance(ctx)
@@ -97,7 +96,7 @@ func callNow[Answer any](ctx context.Context, r *installed, inst *instance, q qu
 	return answer, err
 }
 
-// explain turns the failure of a call into what its user should read.
+// explain turns the failure of a call into an error for the user.
 func (r *installed) explain(ctx context.Context, inst *instance, name string, err error) error {
 	if given := protocol.ErrorFromWire(err); given != nil {
 		return given
@@ -242,7 +241,7 @@ func gone(name string) error {
 	return yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s was removed or replaced just now; try again", name)
 }
 
-// interrupted is the error of a caller who did not wait for the runtime.
+// interrupted is the error of a caller that did not wait for the runtime.
 func interrupted(ctx context.Context, name string) error {
 	return yurt.Errorf(yurt.CodeOf(ctx.Err()), "waiting for runtime %s: %w", name, ctx.Err())
 }

@@ -67,8 +67,8 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 		inst.stop(errStopped)
 		return nil, h.diagnose(name, proc, err)
 	}
-	// The connection lasts as long as the process: without its socket's name
-	// nobody else can connect, and a host that is killed leaves nothing behind.
+	// The connection lasts as long as the process: without its socket's name no other process can connect, and a host that is
+	// killed leaves no file behind.
 	if err := os.RemoveAll(proc.socketDir); err != nil {
 		h.log.Warn("cannot remove a runtime's socket", "runtime", name, "error", err)
 	}
@@ -127,7 +127,7 @@ func (i *instance) stop(reason error) {
 	i.client.Kill()
 	i.calls.Wait()
 	if i.process.socketDir != "" {
-		_ = os.RemoveAll(i.process.socketDir) // usually gone already; a leftover harms nobody
+		_ = os.RemoveAll(i.process.socketDir) // usually gone already; a leftover does no harm
 	}
 }
 
@@ -137,8 +137,7 @@ type protocolError struct{ text string }
 
 func (e *protocolError) Error() string { return e.text }
 
-// diagnose turns a failed start into what its user should read. The process has
-// ended when it is called.
+// diagnose turns a failed start into an error for the user. The process has ended when it is called.
 func (h *Host) diagnose(name string, proc *process, err error) error {
 	if startErr := proc.startError(); startErr != nil {
 		return diagnoseExec(name, startErr)
@@ -203,8 +202,8 @@ func unavailable(name string, proc *process) error {
 	return yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s is unavailable: %s; it is started again by the next request", name, proc.epitaph())
 }
 
-// quiet demotes go-plugin's own chatter: the host reports what matters itself.
-// The runtime's log lines go through Named and keep their levels.
+// quiet demotes go-plugin's own chatter: the host reports the important events itself. The runtime's log lines go through Named
+// and keep their levels.
 type quiet struct{ hclog.Logger }
 
 func (q quiet) Debug(msg string, args ...any) { q.Logger.Trace(msg, args...) }

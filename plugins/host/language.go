@@ -18,12 +18,12 @@ import (
 // starts again, and by one that would come before the one that has the language.
 const patience = 500 * time.Millisecond
 
-// described is what became of asking one runtime.
+// described is the outcome of asking one runtime.
 type described struct {
 	runtime *installed
 	info    yurt.RuntimeInfo
 	err     error
-	asked   bool // false: nobody waited for the answer
+	asked   bool // false: the answer was not waited for
 }
 
 func (d described) has(language string) bool {
@@ -36,8 +36,8 @@ func speaks(info yurt.RuntimeInfo, language string) bool {
 	return info.Name == language || slices.Contains(info.Languages, language)
 }
 
-// RuntimeOf describes the runtime that [Host.Plan] takes for a language. Once the
-// runtime is known, this starts and asks nothing.
+// RuntimeOf describes the runtime that [Host.Plan] takes for a language. Once the runtime is known, this starts and asks no
+// process.
 func (h *Host) RuntimeOf(ctx context.Context, language string) (yurt.RuntimeInfo, error) {
 	r, err := h.find(ctx, language)
 	if err != nil {
@@ -170,8 +170,7 @@ func (h *Host) list() []described {
 	return all
 }
 
-// ask is describe with little patience for a runtime that failed before: it is
-// started again, but nobody waits long for it.
+// ask is describe with little patience for a runtime that failed before: it is started again, but the wait is short.
 func (r *installed) ask(ctx context.Context) (yurt.RuntimeInfo, error) {
 	failure := r.lastError()
 	if failure == nil {

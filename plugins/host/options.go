@@ -39,8 +39,7 @@ func defaultOptions() options {
 // described itself. After that it is killed.
 func WithStartTimeout(d time.Duration) Option { return func(o *options) { o.startTimeout = d } }
 
-// WithCallTimeout sets how long a runtime may take for one plan. After that its
-// process is killed, whatever else it was doing.
+// WithCallTimeout sets how long a runtime may take for one plan. After that its process is killed, with all its other calls.
 func WithCallTimeout(d time.Duration) Option { return func(o *options) { o.callTimeout = d } }
 
 // WithRestartLimit allows each runtime burst starts at once and one more after

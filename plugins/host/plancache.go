@@ -14,19 +14,18 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// Bounds of what is kept of one runtime's plans.
+// Bounds of one runtime's kept plans.
 const (
 	maxCachedPlans     = 128
 	maxCachedPlanBytes = 256 << 10 // of one plan
 )
 
-// planCache keeps the plans of one process of a runtime, so that the same request is
-// put to it once. What differs between two runs of the same code, their ids and
-// directories, stands in a kept plan as a placeholder. Safe for concurrent use.
+// planCache keeps the plans of one process of a runtime, so that the same request is put to it once. The parts that differ
+// between two runs of the same code, their ids and directories, stand in a kept plan as a placeholder. Safe for concurrent use.
 type planCache struct {
-	id, dir, out string // placeholders, which nobody can guess
+	id, dir, out string // placeholders, which cannot be guessed
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	plans map[[sha256.Size]byte]plugins.Plan
 	order [][sha256.Size]byte // oldest first
 }
@@ -80,7 +79,7 @@ func (c *planCache) put(key [sha256.Size]byte, plan plugins.Plan) {
 	c.order = append(c.order, key)
 }
 
-// fill returns a copy of the plan with what req has in place of the placeholders.
+// fill returns a copy of the plan with req's values in place of the placeholders.
 func (c *planCache) fill(plan plugins.Plan, req plugins.PlanRequest) plugins.Plan {
 	replacer := strings.NewReplacer(c.id, req.ExecutionID, c.dir, req.Dir, c.out, req.OutDir)
 	texts := func(list []string) []string {

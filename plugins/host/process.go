@@ -27,10 +27,9 @@ const drainTime = 200 * time.Millisecond
 // maxHandshakeBytes bounds the first line of a plugin; go-plugin's has about 1,000.
 const maxHandshakeBytes = 4 << 10
 
-// process is the operating system's side of a plugin. It is go-plugin's
-// [runner.Runner], with what go-plugin's own lacks: the process dies with the host,
-// takes its process group along, can be killed at any moment without a hang, and
-// leaves its exit status and last words behind. Safe for concurrent use once made.
+// process is the operating system's side of a plugin. It is go-plugin's [runner.Runner] with more promises: the process dies
+// with the host, takes its process group along, can be killed at any moment without a hang, and leaves its exit status and last
+// words behind. Safe for concurrent use once made.
 type process struct {
 	cmd     *exec.Cmd
 	starter *starter
@@ -42,7 +41,7 @@ type process struct {
 
 	socketDir string // set before Start; of go-plugin, removed by the host
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	pid      int        // 0 until started
 	gone     bool       // reaped, so that its pid may be somebody else's
 	startErr error      // why it could not be started
@@ -55,8 +54,7 @@ var _ runner.Runner = (*process)(nil)
 // errStopped is the reason of a kill that needs no explanation.
 var errStopped = errors.New("was stopped")
 
-// newProcess prepares path to be started under the given name, with the given
-// environment and nothing else of the host's.
+// newProcess prepares path to be started under the given name, with the given environment and no variable of the host's.
 func newProcess(s *starter, path, name string, env []string) (*process, error) {
 	outR, outW, err := os.Pipe()
 	if err != nil {
@@ -107,14 +105,14 @@ func (p *process) Start(context.Context) error {
 		p.stderr.tail.Write([]byte(err.Error() + "\n")) //nolint:errcheck // it never fails
 	}
 	if p.killed != nil { // while it was being started
-		_ = unix.Kill(-p.pid, unix.SIGKILL) // it exists: nothing reaps it yet
+		_ = unix.Kill(-p.pid, unix.SIGKILL) // it exists: it has not been reaped yet
 	}
 	p.wg.Go(func() { p.reap(p.cmd.Process.Pid) })
 	return nil
 }
 
-// reap waits for the process and ends what it leaves behind. Its group is killed
-// before the pid is released, so the signal cannot hit a stranger.
+// reap waits for the process and ends the rest of its group. The group is killed before the pid is released, so the signal
+// cannot hit a stranger.
 func (p *process) reap(pid int) {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
@@ -123,7 +121,7 @@ func (p *process) reap(pid int) {
 		}
 	}
 	p.mu.Lock()
-	// The group may be empty already; there is nothing else that could fail.
+	// The group may be empty already; no other failure is possible.
 	_ = unix.Kill(-pid, unix.SIGKILL)
 	p.gone = true
 	p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take locks the file for whoever has the descriptor or a copy of it. It gives up, with
-// unix.EWOULDBLOCK, when another holds the lock for longer than patience.
+// Take locks the file for all holders of the descriptor or a copy of it. It gives up, with unix.EWOULDBLOCK, when another holds
+// the lock for longer than patience.
 func Take(file *os.File, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)

@@ -1,5 +1,4 @@
-// Package lockedthread runs what changes the thread that it runs on for good, such as its
-// namespaces, on a thread that ends with it.
+// Package lockedthread runs functions that change their thread for good, such as its namespaces, on a thread that ends with them.
 package lockedthread
 
 import (
@@ -8,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run runs do on a thread of its own, and returns when do has. That is never the main
-// thread: it would not end, and is what /proc/self shows of the process.
+// Run runs do on a thread of its own, and returns when do has. That is never the main thread: it would not end, and /proc/self
+// shows it as the process.
 func Run(do func()) {
 	done := make(chan struct{})
 	go func() {

@@ -1,4 +1,4 @@
-// Package openat opens what is at a path within a directory, by the rules of openat2(2).
+// Package openat opens a path within a directory, by the rules of openat2(2).
 package openat
 
 import (

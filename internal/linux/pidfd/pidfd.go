@@ -21,8 +21,7 @@ func Open(pid int) (*File, error) {
 	return &File{os.NewFile(uintptr(fd), "pidfd")}, nil
 }
 
-// Wait returns nil when the process has ended, and an error when the File is closed
-// first. It reaps nothing.
+// Wait returns nil when the process has ended, and an error when the File is closed first. It does not reap the process.
 func (f *File) Wait() error {
 	raw, err := f.file.SyscallConn()
 	if err != nil {
