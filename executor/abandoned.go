@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // abandonedAfter is how old a state directory must be to be taken for abandoned: one
@@ -57,7 +58,7 @@ func RemoveAbandoned(stateDir string) error {
 		return err
 	}
 	for _, name := range names {
-		if err := destroyGroup(groups.Open(name)); err != nil {
+		if err := sandbox.DestroyGroup(groups.Open(name)); err != nil {
 			return fmt.Errorf("ending abandoned sandbox %s: %w", name, err)
 		}
 	}
@@ -79,7 +80,7 @@ func removeStores(stateDir string) error {
 		return nil
 	}
 	for _, entry := range entries {
-		err = errors.Join(err, removeStore(filepath.Join(dir, entry.Name())))
+		err = errors.Join(err, sandbox.RemoveStore(filepath.Join(dir, entry.Name())))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // adoptAll takes over the sandboxes that an earlier executor left, and removes what was half
@@ -27,7 +28,7 @@ func (e *Executor) adoptAll(ctx context.Context) error {
 		return err
 	}
 	var known []string
-	var found []*sandbox
+	var found []*handle
 	for _, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("taking over sandboxes: %w", err)
@@ -72,7 +73,7 @@ func (e *Executor) leftSandboxes() ([]string, error) {
 // What cannot be read is judged later.
 func (e *Executor) checkVersions(ids []string) error {
 	for _, id := range ids {
-		err := records.CheckVersion(filepath.Join(e.dirOf(id), recordFile))
+		err := records.CheckVersion(filepath.Join(e.dirOf(id), sandbox.RecordFile))
 		if !errors.Is(err, records.ErrNewer) {
 			err = e.checkRunVersions(id)
 		}
@@ -84,7 +85,7 @@ func (e *Executor) checkVersions(ids []string) error {
 }
 
 func (e *Executor) checkRunVersions(id string) error {
-	dir := filepath.Join(e.dirOf(id), runsDir)
+	dir := filepath.Join(e.dirOf(id), sandbox.RunsDir)
 	entries, _ := os.ReadDir(dir) // of one that is half made there may be none
 	for _, entry := range entries {
 		first, err := runlog.First(filepath.Join(dir, entry.Name()))
@@ -99,9 +100,9 @@ func (e *Executor) checkRunVersions(id string) error {
 }
 
 // recognize makes a sandbox whose init lives one of this node's again, or says why it is none.
-func (e *Executor) recognize(id string) (*sandbox, error) {
-	var record sandboxRecord
-	if err := records.Read(filepath.Join(e.dirOf(id), recordFile), &record); err != nil {
+func (e *Executor) recognize(id string) (*handle, error) {
+	var record sandbox.Record
+	if err := records.Read(filepath.Join(e.dirOf(id), sandbox.RecordFile), &record); err != nil {
 		return nil, err
 	}
 	if record.Spec.ID != id {
@@ -111,7 +112,7 @@ func (e *Executor) recognize(id string) (*sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := e.newSandbox(record, e.cgroups.Open(id), in)
+	s := e.newHandle(record, e.cgroups.Open(id), in)
 	s.adoption = e.newAdoption()
 	if err := e.keepAgain(s); err != nil {
 		s.adoption.cancel()
@@ -125,14 +126,14 @@ func (e *Executor) recognize(id string) (*sandbox, error) {
 }
 
 // keepAgain keeps a sandbox, whose record was read, and what it uses.
-func (e *Executor) keepAgain(s *sandbox) error {
+func (e *Executor) keepAgain(s *handle) error {
 	switch {
-	case !s.record.Init.Alive():
+	case !s.Record.Init.Alive():
 		return errors.New("its init process has ended")
-	case s.record.Installs:
+	case s.Record.Installs:
 		return errors.New("it installed packages for an executor that is gone")
 	}
-	if err := e.adoptLayers(s); err != nil {
+	if err := s.AdoptLayers(e.layers); err != nil {
 		return err
 	}
 	if err := e.adoptImage(s); err != nil {
@@ -141,13 +142,13 @@ func (e *Executor) keepAgain(s *sandbox) error {
 	if err := e.keep(s); err != nil {
 		return err
 	}
-	e.ids.Keep(s.record.IDBase)
+	e.ids.Keep(s.Record.IDBase)
 	return nil
 }
 
 // keep makes a sandbox one of this node's, and watches over it.
-func (e *Executor) keep(s *sandbox) error {
-	if err := s.openProcess(); err != nil {
+func (e *Executor) keep(s *handle) error {
+	if err := s.OpenProcess(); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -155,23 +156,23 @@ func (e *Executor) keep(s *sandbox) error {
 	if e.closed {
 		return errShuttingDown()
 	}
-	e.sandboxes[s.id] = s
+	e.sandboxes[s.ID()] = s
 	if s.slot != nil {
 		s.slot.Fill(s)
 	}
 	e.changes.Notify(s.slotID())
 	e.wait.Go(func() { e.watchInit(s) })
-	if s.installable {
+	if s.Installable {
 		e.wait.Go(func() { e.servePackages(s) })
 	}
 	return nil
 }
 
 // offer lets a sandbox that is ready be claimed, if it is nobody's.
-func (e *Executor) offer(s *sandbox) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.record.Warm && !s.IsGone() { // what was dropped must not come back
+func (e *Executor) offer(s *handle) {
+	s.Lock()
+	defer s.Unlock()
+	if s.Record.Warm && !s.IsGone() { // what was dropped must not come back
 		e.reserves.Put(s)
 	}
 	e.changes.Notify(s.slotID())
@@ -179,10 +180,10 @@ func (e *Executor) offer(s *sandbox) {
 
 // removeRemains ends and removes what is left of a sandbox.
 func (e *Executor) removeRemains(id string) error {
-	if err := destroyGroup(e.cgroups.Open(id)); err != nil {
+	if err := sandbox.DestroyGroup(e.cgroups.Open(id)); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
-	if err := errors.Join(removeStore(e.storeOf(id)), os.RemoveAll(filepath.Join(e.runDir, rundir.Sandboxes, id))); err != nil {
+	if err := errors.Join(sandbox.RemoveStore(e.storeOf(id)), os.RemoveAll(filepath.Join(e.runDir, rundir.Sandboxes, id))); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
 	return nil

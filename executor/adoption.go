@@ -40,12 +40,12 @@ func (e *Executor) newAdoption() *adoption {
 }
 
 // awaitAdoptions returns when all are done but those whose init is silent.
-func (e *Executor) awaitAdoptions(ctx context.Context, list []*sandbox) error {
+func (e *Executor) awaitAdoptions(ctx context.Context, list []*handle) error {
 	for _, s := range list {
 		select {
 		case <-s.adoption.done:
 		case <-s.adoption.silent:
-			e.logger.Warn("the init of a sandbox is slow to answer, and the node does not wait for it", "sandbox", s.id)
+			e.logger.Warn("the init of a sandbox is slow to answer, and the node does not wait for it", "sandbox", s.ID())
 		case <-ctx.Done():
 			return fmt.Errorf("taking over sandboxes: %w", ctx.Err())
 		}
@@ -54,7 +54,7 @@ func (e *Executor) awaitAdoptions(ctx context.Context, list []*sandbox) error {
 }
 
 // takeOver takes over a sandbox that is one of this node's already, or ends it and says why.
-func (e *Executor) takeOver(s *sandbox) {
+func (e *Executor) takeOver(s *handle) {
 	a := s.adoption
 	defer close(a.done)
 	defer a.cancel()
@@ -67,18 +67,18 @@ func (e *Executor) takeOver(s *sandbox) {
 		a.err = errShuttingDown()
 	default:
 		e.died(s, "it could not be taken over: "+err.Error())
-		_ = s.process.Kill()
-		a.err = s.usable()
+		_ = s.Process.Kill()
+		a.err = s.CheckUsable()
 	}
 }
 
 // leaves reports whether a sandbox is left to the next executor as it is, so that nothing is to
 // be concluded from what its init does not answer.
-func (e *Executor) leaves(s *sandbox) bool { return e.ctx.Err() != nil && !s.IsGone() }
+func (e *Executor) leaves(s *handle) bool { return e.ctx.Err() != nil && !s.IsGone() }
 
 // askLeft asks the init of a sandbox that is taken over for something, as long as it has time
 // left for that. Others have their turn meanwhile.
-func (e *Executor) askLeft(s *sandbox, do func(context.Context) error) error {
+func (e *Executor) askLeft(s *handle, do func(context.Context) error) error {
 	a := s.adoption
 	<-e.adoptions
 	defer func() { e.adoptions <- struct{}{} }()
@@ -96,14 +96,14 @@ func (e *Executor) askLeft(s *sandbox, do func(context.Context) error) error {
 }
 
 // goOnWith goes on with what there is in a sandbox.
-func (e *Executor) goOnWith(s *sandbox) error {
-	if err := e.askLeft(s, s.init.Ping); err != nil {
+func (e *Executor) goOnWith(s *handle) error {
+	if err := e.askLeft(s, s.Init.Ping); err != nil {
 		return err
 	}
-	if err := s.open(); err != nil {
+	if err := s.Open(); err != nil {
 		return err
 	}
-	if err := s.adoptPause(s.adoption.ctx); err != nil {
+	if err := s.AdoptPause(s.adoption.ctx); err != nil {
 		return err
 	}
 	if err := e.endZygotes(s.adoption.ctx, s); err != nil {

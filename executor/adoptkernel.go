@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // kernelTraces is what the logs of executions say about kernels.
@@ -61,13 +62,13 @@ func (c *cell) key() contextKey {
 }
 
 // adoptKernels goes on with the kernels of a sandbox and with the executions in them.
-func (e *Executor) adoptKernels(s *sandbox, traces *kernelTraces) error {
+func (e *Executor) adoptKernels(s *handle, traces *kernelTraces) error {
 	if err := e.adoptDebts(s); err != nil {
-		e.logger.Warn("some executions will not be told that their kernel is another", "sandbox", s.id, "error", err)
+		e.logger.Warn("some executions will not be told that their kernel is another", "sandbox", s.ID(), "error", err)
 	}
-	entries, err := os.ReadDir(s.path(kernelsDir))
+	entries, err := os.ReadDir(s.Path(sandbox.KernelsDir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		e.logger.Warn("kernels not taken over", "sandbox", s.id, "error", err)
+		e.logger.Warn("kernels not taken over", "sandbox", s.ID(), "error", err)
 	}
 	for _, entry := range entries {
 		err := e.adoptKernel(s, entry.Name(), traces)
@@ -75,7 +76,7 @@ func (e *Executor) adoptKernels(s *sandbox, traces *kernelTraces) error {
 			return err
 		}
 		if err != nil {
-			e.logger.Warn("kernel not taken over", "sandbox", s.id, "kernel", entry.Name(), "error", err)
+			e.logger.Warn("kernel not taken over", "sandbox", s.ID(), "kernel", entry.Name(), "error", err)
 			p := e.newKernelProcess(s, entry.Name())
 			p.Kill()
 			p.Close()
@@ -94,7 +95,7 @@ func (e *Executor) adoptKernels(s *sandbox, traces *kernelTraces) error {
 	return nil
 }
 
-func (e *Executor) submitAgain(s *sandbox, c *cell) error {
+func (e *Executor) submitAgain(s *handle, c *cell) error {
 	sc, err := e.contextOf(s, *c.run.record.Cell)
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func (e *Executor) submitAgain(s *sandbox, c *cell) error {
 }
 
 // adoptKernel goes on with one kernel.
-func (e *Executor) adoptKernel(s *sandbox, id string, traces *kernelTraces) (err error) {
+func (e *Executor) adoptKernel(s *handle, id string, traces *kernelTraces) (err error) {
 	if !yurt.ValidID(yurt.KernelIDPrefix, id) {
 		return errors.New("its record is not named after one")
 	}
@@ -128,12 +129,12 @@ func (e *Executor) adoptKernel(s *sandbox, id string, traces *kernelTraces) (err
 		}
 	}()
 	p := e.newKernelProcess(s, id)
-	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
+	if p.requests, err = s.Plans.OpenPipe(p.requestsPath()); err != nil {
 		return err
 	}
 	seq := traces.seqs[id]
 	err = e.askLeft(s, func(ctx context.Context) (err error) {
-		p.out, err = s.init.AttachBeyond(ctx, id, seq)
+		p.out, err = s.Init.AttachBeyond(ctx, id, seq)
 		return err
 	})
 	if err != nil {
@@ -141,7 +142,7 @@ func (e *Executor) adoptKernel(s *sandbox, id string, traces *kernelTraces) (err
 	}
 	p.follow()
 	if err := p.endQuestion(); err != nil {
-		e.logger.Warn("a question to a kernel was not interrupted", "sandbox", s.id, "kernel", id, "error", err)
+		e.logger.Warn("a question to a kernel was not interrupted", "sandbox", s.ID(), "kernel", id, "error", err)
 	}
 	mine := traces.of(sc.key)
 	cells := make([]kernel.Cell, len(mine))
@@ -153,7 +154,7 @@ func (e *Executor) adoptKernel(s *sandbox, id string, traces *kernelTraces) (err
 }
 
 // endFunction ends the process of a function, whose next invocation will be told.
-func (e *Executor) endFunction(s *sandbox, record kernelRecord) error {
+func (e *Executor) endFunction(s *handle, record kernelRecord) error {
 	key := contextKey{functionLanguage, record.Context}
 	s.debts[key] = time.Now()
 	if err := s.writeDebt(key, s.debts[key], true); err != nil {
@@ -186,15 +187,15 @@ func (t *cellTrace) output() {
 }
 
 // adoptCell makes the handle of an execution in a context that has not ended.
-func (s *sandbox) adoptCell(r *run, trace cellTrace) *cell {
+func (s *handle) adoptCell(r *run, trace cellTrace) *cell {
 	c := newCell(r)
 	c.kernel, c.seq, c.begunAt, c.adopted = trace.kernel, trace.seq, trace.begunAt, !trace.begunAt.IsZero()
 	result, control := r.readOutput()
 	for i, size := range []int{len(result.Stdout), len(result.Stderr), len(control)} {
 		c.left[i] = max(c.left[i]-int64(size), 0)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	s.runs[r.record.ID] = r
 	s.executions.Add(1)
 	return c

@@ -10,11 +10,12 @@ import (
 
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // adoptRuns goes on with the executions of a sandbox.
-func (e *Executor) adoptRuns(s *sandbox) error {
-	entries, err := os.ReadDir(s.path(runsDir))
+func (e *Executor) adoptRuns(s *handle) error {
+	entries, err := os.ReadDir(s.Path(sandbox.RunsDir))
 	if err != nil {
 		return fmt.Errorf("looking for executions: %w", err)
 	}
@@ -25,7 +26,7 @@ func (e *Executor) adoptRuns(s *sandbox) error {
 			return err
 		}
 		if err != nil {
-			e.logger.Warn("execution not taken over", "sandbox", s.id, "execution", entry.Name(), "error", err)
+			e.logger.Warn("execution not taken over", "sandbox", s.ID(), "execution", entry.Name(), "error", err)
 			_ = runlog.Remove(s.logPlace(entry.Name())) // it goes with the sandbox
 		}
 	}
@@ -59,7 +60,7 @@ func (h *runHistory) note(entry runlog.Entry) {
 }
 
 // adoptRun goes on with one execution where its log ends.
-func (e *Executor) adoptRun(s *sandbox, id string, kernels *kernelTraces) error {
+func (e *Executor) adoptRun(s *handle, id string, kernels *kernelTraces) error {
 	var history runHistory
 	log, err := runlog.Open(s.logPlace(id), history.note)
 	if err != nil {
@@ -70,7 +71,7 @@ func (e *Executor) adoptRun(s *sandbox, id string, kernels *kernelTraces) error 
 		return errors.Join(errors.New("its log does not begin with its record"), err, log.Close())
 	}
 	r := newRun(s, record)
-	r.log, r.startedAt, r.leaf = log, history.first.At, s.group.Find(id)
+	r.log, r.startedAt, r.leaf = log, history.first.At, s.Group.Find(id)
 	kernels.note(history.trace.kernel, history.trace.seq)
 	switch {
 	case history.last.Kind == runlog.Ended:
@@ -91,17 +92,17 @@ func (e *Executor) adoptRun(s *sandbox, id string, kernels *kernelTraces) error 
 func (e *Executor) adoptProcess(r *run, chunks uint64) error {
 	s := r.sandbox
 	if r.stream != nil {
-		err := e.askLeft(s, func(ctx context.Context) error { return s.init.Signal(ctx, r.record.ID, 0) })
+		err := e.askLeft(s, func(ctx context.Context) error { return s.Init.Signal(ctx, r.record.ID, 0) })
 		if err != nil && e.leaves(s) {
 			return errors.Join(err, r.log.Close())
 		}
 		if err == nil { // it runs
 			e.reclaimLeaf(r)
 		}
-		s.mu.Lock()
+		s.Lock()
 		s.runs[r.record.ID] = r
 		s.executions.Add(1)
-		s.mu.Unlock()
+		s.Unlock()
 		e.adoptStream(r)
 		return nil
 	}
@@ -121,10 +122,10 @@ func (e *Executor) adoptProcess(r *run, chunks uint64) error {
 		return errors.Join(err, r.log.Close())
 	}
 	e.reclaimLeaf(r)
-	s.mu.Lock()
+	s.Lock()
 	s.runs[r.record.ID] = r
 	s.executions.Add(1)
-	s.mu.Unlock()
+	s.Unlock()
 	if err != nil { // there is no more to be had, and what there is stays
 		e.kill(r) // it may have gone on, and nobody would ever hear of it
 		r.closeLogs()
@@ -138,8 +139,8 @@ func (e *Executor) adoptProcess(r *run, chunks uint64) error {
 
 // reclaimLeaf has the cgroup of a run that did begin, for all that is known, found by its name.
 func (e *Executor) reclaimLeaf(r *run) {
-	if err := r.sandbox.group.Reclaim(r.record.ID); err != nil {
-		e.logger.Error("an execution was taken over without its cgroup", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
+	if err := r.sandbox.Group.Reclaim(r.record.ID); err != nil {
+		e.logger.Error("an execution was taken over without its cgroup", "execution", r.record.ID, "sandbox", r.sandbox.ID(), "error", err)
 	}
 }
 
@@ -155,7 +156,7 @@ func (e *Executor) attach(ctx context.Context, r *run, chunks uint64) (*initd.Ou
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.adoptTimeout)
 	defer cancel()
-	out, err := r.sandbox.init.Attach(ctx, r.record.ID, after)
+	out, err := r.sandbox.Init.Attach(ctx, r.record.ID, after)
 	if err != nil {
 		return nil, err
 	}
@@ -164,15 +165,15 @@ func (e *Executor) attach(ctx context.Context, r *run, chunks uint64) (*initd.Ou
 }
 
 // adoptEnded takes over an execution that has its result.
-func (s *sandbox) adoptEnded(r *run, last runlog.Entry) error {
+func (s *handle) adoptEnded(r *run, last runlog.Entry) error {
 	result, err := decodeResult(last.Data)
 	if err != nil {
 		return errors.Join(err, r.log.Close())
 	}
 	r.result = result
 	close(r.done)
-	s.mu.Lock()
+	s.Lock()
 	s.runs[r.record.ID] = r
-	s.mu.Unlock()
+	s.Unlock()
 	return nil
 }

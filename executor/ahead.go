@@ -77,18 +77,18 @@ func (e *Executor) installAhead(ctx context.Context, template yurt.Template) err
 
 // furnish gives a new sandbox, which nobody knows, the layers of its template that are
 // there. Executions get those that are not, or are told why they cannot.
-func (e *Executor) furnish(ctx context.Context, s *sandbox) {
+func (e *Executor) furnish(ctx context.Context, s *handle) {
 	needs, err := e.templateLayers(ctx, s)
 	for _, l := range needs {
-		there, useErr := e.layers.Use(l.Digest, s.id)
+		there, useErr := e.layers.Use(l.Digest, s.ID())
 		if useErr != nil || !there {
 			err = errors.Join(err, useErr)
 			continue
 		}
-		s.record.Layers = append(s.record.Layers, l.Digest) // written with the rest of the record
-		err = errors.Join(err, e.mountLayer(s, l))
+		s.Record.Layers = append(s.Record.Layers, l.Digest) // written with the rest of the record
+		err = errors.Join(err, s.MountLayer(e.layers, l))
 	}
 	if err != nil {
-		e.logger.Warn("a sandbox begins without packages of its template", "sandbox", s.id, "template", s.template, "error", err)
+		e.logger.Warn("a sandbox begins without packages of its template", "sandbox", s.ID(), "template", s.Template, "error", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
 // Stdio are descriptors that an execution gets as they are. Those that are nil it
@@ -60,7 +61,7 @@ func (s Stdio) duplicate() (own Stdio, err error) {
 	return own, nil
 }
 
-func (s Stdio) close() { closeAll(s.files()) }
+func (s Stdio) close() { descriptor.CloseAll(s.files()) }
 
 func (s Stdio) check(spec yurt.ExecutionSpec) error {
 	switch {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
+	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
 // birthplace is the cgroups that a new sandbox's init is born into. They are made while the
@@ -21,13 +23,13 @@ type birthplace struct {
 
 // makeBirthplace begins to make the sandbox's cgroups, and what goes with them. What runs in
 // them when they are undone ends.
-func (e *Executor) makeBirthplace(s *sandbox, layout layout.Layout, undo *rollback) *birthplace {
+func (e *Executor) makeBirthplace(s *handle, layout layout.Layout, undo *rollback) *birthplace {
 	b := &birthplace{made: make(chan struct{})}
 	undo.add(func() error {
-		if b.making.Wait(); s.group == nil {
+		if b.making.Wait(); s.Group == nil {
 			return nil
 		}
-		return destroyGroup(s.group)
+		return sandbox.DestroyGroup(s.Group)
 	})
 	b.making.Go(func() {
 		began := time.Now()
@@ -53,21 +55,21 @@ func (b *birthplace) take() (launch.Cgroups, error) {
 // done returns when nothing more is made, and closes the files if nobody took them.
 func (b *birthplace) done() {
 	b.making.Wait()
-	closeAll(b.cgroups.Births)
-	closeAll(b.cgroups.Homes)
+	descriptor.CloseAll(b.cgroups.Births)
+	descriptor.CloseAll(b.cgroups.Homes)
 }
 
 // makeGroup makes the sandbox's cgroups, and returns what init and its forking thread enter
 // them by.
-func (e *Executor) makeGroup(s *sandbox, layout layout.Layout) (cgroups launch.Cgroups, err error) {
-	limits := limitsOf(s.record.Spec)
-	limits.Devices = deviceRules(layout.Devices)
-	if s.group, err = e.cgroups.Create(s.id, limits); err != nil {
+func (e *Executor) makeGroup(s *handle, layout layout.Layout) (cgroups launch.Cgroups, err error) {
+	limits := sandbox.LimitsOf(s.Record.Spec)
+	limits.Devices = sandbox.DeviceRules(layout.Devices)
+	if s.Group, err = e.cgroups.Create(s.ID(), limits); err != nil {
 		return cgroups, err
 	}
-	if cgroups.Births, err = s.group.BirthFiles(); err != nil {
+	if cgroups.Births, err = s.Group.BirthFiles(); err != nil {
 		return cgroups, err
 	}
-	cgroups.Homes, err = s.group.HomeFiles()
+	cgroups.Homes, err = s.Group.HomeFiles()
 	return cgroups, err
 }

@@ -40,15 +40,15 @@ func (e *Executor) Capacity(context.Context) (yurt.Capacity, error) {
 		}
 		c.Sandboxes++
 		if s.slot == nil {
-			promise(s.resources())
+			promise(s.Resources())
 		}
 	}
 	for _, s := range e.reserves.List() {
 		if s.slot == nil {
-			of := c.Templates[s.digest]
-			of.Template = s.template
+			of := c.Templates[s.Digest()]
+			of.Template = s.Template
 			of.Warm++
-			c.Templates[s.digest] = of
+			c.Templates[s.Digest()] = of
 		}
 	}
 	promised.CPU = math.Round(promised.CPU*1000) / 1000 // sums differ by their order
@@ -110,11 +110,4 @@ func (e *Executor) hostRoom() (yurt.Resources, error) {
 		CPU: float64(runtime.NumCPU()), Memory: yurt.Size(info.Totalram) * yurt.Size(info.Unit),
 		Disk: free / diskStep * diskStep,
 	}, nil
-}
-
-// resources returns the limits that it has.
-func (s *sandbox) resources() yurt.Resources {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.record.Spec.Resources
 }

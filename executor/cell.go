@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 const (
@@ -54,7 +55,7 @@ func (c *cell) Request() kernel.Request {
 	} else if spec := c.run.record.Cell; spec.Handler != "" {
 		request.Handler = &kernel.HandlerCall{
 			Name: spec.Handler, Timeout: spec.Timeout.Std().Seconds(),
-			Memory: int64(c.run.sandbox.record.Spec.Resources.Memory >> 20),
+			Memory: int64(c.run.sandbox.Record.Spec.Resources.Memory >> 20),
 		}
 	}
 	return request
@@ -73,9 +74,9 @@ func (c *cell) Waits(behind string) {
 // StartClock implements kernel.Cell. The clock stands still while the sandbox is paused.
 func (c *cell) StartClock(expired func()) {
 	s := c.run.sandbox
-	s.mu.Lock()
-	paused, pausedFor := s.record.PausedAt != nil, s.record.PausedFor-c.run.record.PausedBefore
-	s.mu.Unlock()
+	s.Lock()
+	paused, pausedFor := s.Record.PausedAt != nil, s.Record.PausedFor-c.run.record.PausedBefore
+	s.Unlock()
 	timeout := c.run.record.Timeout.Std()
 	left := timeout
 	if c.adopted {
@@ -103,7 +104,7 @@ func (c *cell) Begin(process kernel.Process, seq uint64) error {
 		return nil
 	}
 	if c.run.phases != nil {
-		c.run.phases.mark("queue")
+		c.run.phases.Mark("queue")
 	}
 	c.begunAt, c.kernel = time.Now(), c.process.id
 	return c.position(seq)
@@ -211,7 +212,7 @@ func (c *cell) measure(result *yurt.Result) (kills int64) {
 	if err != nil {
 		return 0
 	}
-	result.Metrics.CPUMS = millis(after.CPU - c.before.CPU)
+	result.Metrics.CPUMS = sandbox.Millis(after.CPU - c.before.CPU)
 	result.Metrics.MemoryPeakBytes = after.MemoryPeak
 	return after.OOMKills - c.before.OOMKills
 }
@@ -237,7 +238,7 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 		result.ExitCode = o.Done.ExitCode
 		c.run.takeOutcome(result, o.Done.Outcome)
 	case oomKills > 0:
-		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.sandbox.record.Spec.Resources.Memory)
+		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.sandbox.Record.Spec.Resources.Memory)
 	default:
 		if code, why := kernelDied(o); why != "" {
 			failed(code, yurt.ErrorTypeKernelDied, "%s", why)
@@ -299,7 +300,7 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 		kind = yurt.ErrorTypeSandboxFailed
 	}
 	result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
-	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %s", what, shown(err))}
+	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %s", what, sandbox.Shown(err))}
 }
 
 // messageReader reads what an execution in a context shows and responds out of its log;

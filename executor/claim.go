@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/records"
-	"github.com/yurtrun/yurt/internal/linux/openat"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
@@ -20,12 +17,12 @@ import (
 // that very template, with room for that, which the owner may have. A sandbox is handed
 // out once, whatever becomes of this process or the claim: one that fails destroys it.
 func (e *Executor) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
-	phases := newPhases()
+	phases := sandbox.NewPhases()
 	if err := e.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, false, err
 	}
 	digest := spec.Template.Digest()
-	s := e.reserves.Take(digest, func(s *sandbox) bool { return s.admits(spec) == nil })
+	s := e.reserves.Take(digest, func(s *handle) bool { return s.admits(spec) == nil })
 	if s == nil {
 		e.demand.Add(digest, spec.Template.Name, demand.Refused)
 		return yurt.Sandbox{}, false, nil
@@ -44,7 +41,7 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 	if slotID == "" {
 		return e.awaitNext(ctx, spec)
 	}
-	phases := newPhases()
+	phases := sandbox.NewPhases()
 	if !yurt.ValidSlotID(slotID) {
 		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)
 	}
@@ -59,18 +56,18 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 			return yurt.Sandbox{}, err
 		}
 		if s != nil && s.isOf(spec) {
-			if s, err = e.find(ctx, s.id); err != nil {
+			if s, err = e.find(ctx, s.ID()); err != nil {
 				return yurt.Sandbox{}, err
 			}
 			// It has the files, unless what was to write them ended before it had.
-			if err := s.receive(spec.Files, phases); err != nil {
+			if err := s.WriteInitialFiles(spec.Files, phases); err != nil {
 				return yurt.Sandbox{}, err
 			}
-			return s.view(e.config.Node), nil
+			return s.View(e.config.Node), nil
 		}
 		if s != nil {
 			if spec.Warmable() { // else no warm one would have spared it
-				e.demand.Add(s.digest, s.template, demand.Cold)
+				e.demand.Add(s.Digest(), s.Template, demand.Cold)
 			}
 			return e.handOver(ctx, s, spec, phases)
 		}
@@ -86,7 +83,7 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 
 // takeFrom takes the sandbox of the slot; nil if it is not there yet. It may be the
 // caller's already.
-func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, error) {
+func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*handle, error) {
 	sl := e.slots.Get(slotID)
 	if sl == nil {
 		return nil, e.slots.Refusal(slotID)
@@ -97,7 +94,7 @@ func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, err
 	if err := sl.Admits(spec); err != nil {
 		return nil, err
 	}
-	if s := e.reserves.Take(sl.Digest, func(s *sandbox) bool { return s.slot == sl }); s != nil {
+	if s := e.reserves.Take(sl.Digest, func(s *handle) bool { return s.slot == sl }); s != nil {
 		return s, nil
 	}
 	switch now := sl.View(); now.State {
@@ -114,11 +111,11 @@ func (e *Executor) takeFrom(slotID string, spec yurt.SandboxSpec) (*sandbox, err
 }
 
 // isOf reports whether the sandbox has been claimed by who asks for the same.
-func (s *sandbox) isOf(spec yurt.SandboxSpec) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	had := s.record.Spec
-	return !s.record.Warm && had.Resources == spec.Resources && maps.Equal(had.Env, spec.Env) &&
+func (s *handle) isOf(spec yurt.SandboxSpec) bool {
+	s.Lock()
+	defer s.Unlock()
+	had := s.Record.Spec
+	return !s.Record.Warm && had.Resources == spec.Resources && maps.Equal(had.Env, spec.Env) &&
 		maps.Equal(had.Labels, yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels))
 }
 
@@ -140,8 +137,8 @@ func (e *Executor) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error 
 }
 
 // admits reports why the sandbox, which nobody has, cannot be what is asked for.
-func (s *sandbox) admits(spec yurt.SandboxSpec) error {
-	if !spec.Rebindable(s.record.Spec.Resources) {
+func (s *handle) admits(spec yurt.SandboxSpec) error {
+	if !spec.Rebindable(s.Record.Spec.Resources) {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "what was asked for cannot be given to a sandbox that is ready")
 	}
 	if s.slot == nil {
@@ -151,19 +148,19 @@ func (s *sandbox) admits(spec yurt.SandboxSpec) error {
 }
 
 // handOver gives a sandbox that was taken to whom it is for.
-func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, phases *phases) (_ yurt.Sandbox, err error) {
+func (e *Executor) handOver(ctx context.Context, s *handle, spec yurt.SandboxSpec, phases *sandbox.Phases) (_ yurt.Sandbox, err error) {
 	defer e.explainFull(&err)
 	defer e.processors.Hold()()
 	e.changes.Notify(s.slotID())
-	phases.mark("take")
+	phases.Mark("take")
 	if err = s.bind(spec, phases); err == nil {
-		err = s.receive(spec.Files, phases)
+		err = s.WriteInitialFiles(spec.Files, phases)
 	}
 	if err != nil {
-		if !isOfFiles(err) {
-			err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.id, err)
+		if !sandbox.IsAboutFiles(err) {
+			err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.ID(), err)
 		}
-		if gone := e.DestroySandbox(context.WithoutCancel(ctx), s.id); gone != nil {
+		if gone := e.DestroySandbox(context.WithoutCancel(ctx), s.ID()); gone != nil {
 			err = fmt.Errorf("%w; and destroying it: %w", err, gone)
 		}
 		return yurt.Sandbox{}, err
@@ -171,64 +168,43 @@ func (e *Executor) handOver(ctx context.Context, s *sandbox, spec yurt.SandboxSp
 	if len(spec.Env) > 0 {
 		e.coolDown(s)
 	}
-	return s.view(e.config.Node), nil
+	return s.View(e.config.Node), nil
 }
 
 // bind gives a sandbox of the reserve what its owner asks for. It is claimed on disk
 // before anybody is told, so that no next executor hands it out again.
-func (s *sandbox) bind(spec yurt.SandboxSpec, phases *phases) error {
-	had := s.record.Spec.Resources
-	if limits := limitsOf(spec); limits != limitsOf(s.record.Spec) {
-		if err := s.group.Limit(limits); err != nil {
+func (s *handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
+	had := s.Record.Spec.Resources
+	if limits := sandbox.LimitsOf(spec); limits != sandbox.LimitsOf(s.Record.Spec) {
+		if err := s.Group.Limit(limits); err != nil {
 			return err
 		}
 	}
-	phases.mark("limits")
+	phases.Mark("limits")
 	sizes := oci.Volumes(spec.Resources.Disk, spec.Resources.Memory)
 	for path, now := range oci.Volumes(had.Disk, had.Memory) {
 		if sizes[path] == now {
 			continue
 		}
-		if err := s.resize(path, sizes[path]); err != nil {
+		if err := s.Resize(path, sizes[path]); err != nil {
 			return fmt.Errorf("resizing %s: %w", path, err)
 		}
 	}
-	phases.mark("disk")
-	record := s.record
+	phases.Mark("disk")
+	record := s.Record
 	record.Spec, record.Warm = spec, false
-	record.Spec.ID, record.Spec.Files = s.id, nil // the workspace has them
+	record.Spec.ID, record.Spec.Files = s.ID(), nil // the workspace has them
 	if s.slot != nil {
 		record.Spec.Labels = yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels)
 	}
-	record.Phases = phases.done()
-	if err := records.Write(s.path(recordFile), record); err != nil {
+	record.Phases = phases.Done()
+	if err := records.Write(s.Path(sandbox.RecordFile), record); err != nil {
 		return err
 	}
-	phases.mark("record")
-	record.Phases = phases.done()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.record = record
+	phases.Mark("record")
+	record.Phases = phases.Done()
+	s.Lock()
+	defer s.Unlock()
+	s.Record = record
 	return nil
-}
-
-// resize gives a file system in memory of the sandbox other bounds.
-func (s *sandbox) resize(path string, to oci.Sizes) error {
-	at, err := openat.Inside(s.record.Init.PID, path, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(at)
-	fs, err := unix.Fspick(at, "", unix.FSPICK_CLOEXEC|unix.FSPICK_EMPTY_PATH)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigSetString(fs, "size", strconv.FormatInt(int64(to.Bytes), 10)); err != nil {
-		return err
-	}
-	if err := unix.FsconfigSetString(fs, "nr_inodes", strconv.FormatInt(to.Inodes, 10)); err != nil {
-		return err
-	}
-	return unix.FsconfigReconfigure(fs)
 }

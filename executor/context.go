@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -26,11 +27,11 @@ type sessionContext struct {
 }
 
 // keepsState reports whether the execution is to run in a context.
-func (e *Executor) keepsState(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (bool, error) {
+func (e *Executor) keepsState(ctx context.Context, s *handle, spec yurt.ExecutionSpec) (bool, error) {
 	if spec.ContextName == "" {
 		return false, nil
 	}
-	info, err := e.runtimeOf(ctx, spec.Language, s.record.Spec.Template.Runtimes)
+	info, err := e.runtimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return false, err
 	}
@@ -44,7 +45,7 @@ func (e *Executor) keepsState(ctx context.Context, s *sandbox, spec yurt.Executi
 }
 
 // startCell queues an execution in its context.
-func (e *Executor) startCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
+func (e *Executor) startCell(s *handle, spec yurt.ExecutionSpec, phases *sandbox.Phases) error {
 	spec, err := e.prepareCell(s, spec)
 	if err != nil {
 		return err
@@ -53,18 +54,18 @@ func (e *Executor) startCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases
 }
 
 // prepareCell checks and does what comes before an execution is in its queue.
-func (e *Executor) prepareCell(s *sandbox, spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
-	info, err := e.runtimeOf(e.ctx, spec.Language, s.record.Spec.Template.Runtimes)
+func (e *Executor) prepareCell(s *handle, spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
+	info, err := e.runtimeOf(e.ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return spec, err
 	}
-	if _, err := s.tools(info); err != nil {
+	if _, err := s.Tools(info); err != nil {
 		return spec, err
 	}
-	if err := info.ValidateKernel("context", s.kernel(info.Name)); err != nil {
+	if err := info.ValidateKernel("context", s.Kernel(info.Name)); err != nil {
 		return spec, err
 	}
-	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
+	if err := s.WriteSources(sandbox.WorkDirOf(spec.Cwd), spec.Files); err != nil {
 		return spec, err
 	}
 	if !slices.Contains(info.Abilities, string(yurt.KindHandler)) {
@@ -75,10 +76,10 @@ func (e *Executor) prepareCell(s *sandbox, spec yurt.ExecutionSpec) (yurt.Execut
 }
 
 // queueCell records an execution and puts it into the queue of its context.
-func (e *Executor) queueCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if err := s.running(); err != nil {
+func (e *Executor) queueCell(s *handle, spec yurt.ExecutionSpec, phases *sandbox.Phases) error {
+	s.Gate.RLock()
+	defer s.Gate.RUnlock()
+	if err := s.CheckRunning(); err != nil {
 		return err
 	}
 	c, err := e.contextOf(s, spec)
@@ -96,9 +97,9 @@ func (e *Executor) queueCell(s *sandbox, spec yurt.ExecutionSpec, phases *phases
 }
 
 // contextOf returns the context of an execution, which it makes when there is none.
-func (e *Executor) contextOf(s *sandbox, spec yurt.ExecutionSpec) (*sessionContext, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (e *Executor) contextOf(s *handle, spec yurt.ExecutionSpec) (*sessionContext, error) {
+	s.Lock()
+	defer s.Unlock()
 	if c := s.contexts[contextKey{spec.Language, spec.ContextName}]; c != nil {
 		return c, nil
 	}
@@ -106,7 +107,7 @@ func (e *Executor) contextOf(s *sandbox, spec yurt.ExecutionSpec) (*sessionConte
 }
 
 // newContext makes the context of an execution. The lock is held.
-func (e *Executor) newContext(s *sandbox, spec yurt.ExecutionSpec) (*sessionContext, error) {
+func (e *Executor) newContext(s *handle, spec yurt.ExecutionSpec) (*sessionContext, error) {
 	key := contextKey{spec.Language, spec.ContextName}
 	if err := s.checkOwner(key); err != nil && !isFunction(spec) {
 		return nil, err
@@ -132,7 +133,7 @@ func (e *Executor) newContext(s *sandbox, spec yurt.ExecutionSpec) (*sessionCont
 
 // checkOwner refuses a name that a context of another language has. The default context is
 // one for each language, since executions do not name it. The lock is held.
-func (s *sandbox) checkOwner(key contextKey) error {
+func (s *handle) checkOwner(key contextKey) error {
 	if key.name == yurt.DefaultContext {
 		return nil
 	}
@@ -180,23 +181,23 @@ func (e *Executor) RestartContext(ctx context.Context, sandboxID, name, language
 func (e *Executor) RemoveContext(ctx context.Context, sandboxID, name, language string) error {
 	s, contexts, err := e.contextsToChange(ctx, sandboxID, name, language)
 	for _, c := range contexts {
-		s.mu.Lock()
+		s.Lock()
 		delete(s.contexts, c.key)
-		s.mu.Unlock()
+		s.Unlock()
 		c.Close()
 	}
 	return err
 }
 
-func (e *Executor) contextsToChange(ctx context.Context, sandboxID, name, language string) (*sandbox, []*sessionContext, error) {
+func (e *Executor) contextsToChange(ctx context.Context, sandboxID, name, language string) (*handle, []*sessionContext, error) {
 	s, err := e.find(ctx, sandboxID)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.usable(); err != nil {
+	if err := s.CheckUsable(); err != nil {
 		return nil, nil, err
 	}
-	if err := s.running(); err != nil {
+	if err := s.CheckRunning(); err != nil {
 		return nil, nil, err
 	}
 	contexts := s.contextsNamed(name, language)
@@ -208,9 +209,9 @@ func (e *Executor) contextsToChange(ctx context.Context, sandboxID, name, langua
 
 // contextsNamed returns the contexts of that name and language; what is empty matches
 // every one.
-func (s *sandbox) contextsNamed(name, language string) []*sessionContext {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *handle) contextsNamed(name, language string) []*sessionContext {
+	s.Lock()
+	defer s.Unlock()
 	var list []*sessionContext
 	for key, c := range s.contexts {
 		if (name == "" || key.name == name) && (language == "" || key.language == language) {
@@ -221,10 +222,10 @@ func (s *sandbox) contextsNamed(name, language string) []*sessionContext {
 }
 
 // signalCell sends a signal to an execution in a context.
-func (s *sandbox) signalCell(r *run, signal yurt.Signal) error {
-	s.mu.Lock()
+func (s *handle) signalCell(r *run, signal yurt.Signal) error {
+	s.Lock()
 	c := s.contexts[contextKey{r.record.Cell.Language, r.record.Cell.ContextName}]
-	s.mu.Unlock()
+	s.Unlock()
 	if c == nil {
 		return nil // removed, and it ended with it
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // WriteStdin gives an execution that was started with an open stdin, or with a
@@ -60,7 +61,7 @@ func (r *run) input(ctx context.Context, data []byte, eof bool) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := r.sandbox.init.Input(ctx, r.record.ID, data, eof)
+	err := r.sandbox.Init.Input(ctx, r.record.ID, data, eof)
 	if err != nil && r.ended() {
 		return hasEnded(r.record.ID)
 	}
@@ -101,9 +102,9 @@ func (e *Executor) signalExecution(ctx context.Context, sandboxID, executionID s
 		e.kill(r)
 		return nil
 	}
-	send := r.sandbox.init.Signal
+	send := r.sandbox.Init.Signal
 	if alone {
-		send = r.sandbox.init.SignalAlone
+		send = r.sandbox.Init.SignalAlone
 	}
 	return r.ask(ctx, func(ctx context.Context) error { return send(ctx, executionID, syscall.Signal(signal)) })
 }
@@ -118,17 +119,17 @@ func (e *Executor) ResizeExecution(ctx context.Context, sandboxID, executionID s
 		return err
 	}
 	return r.ask(ctx, func(ctx context.Context) error {
-		return r.sandbox.init.Resize(ctx, executionID, initd.WindowSize(size))
+		return r.sandbox.Init.Resize(ctx, executionID, initd.WindowSize(size))
 	})
 }
 
 // ask asks yurt-init for what it does at once, which it must have answered soon.
 func (r *run) ask(ctx context.Context, do func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, initTimeout)
+	limited, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)
 	defer cancel()
 	err := do(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "controlling execution %s: the sandbox did not answer within %s", r.record.ID, initTimeout)
+		return yurt.Errorf(yurt.CodeSandboxFailed, "controlling execution %s: the sandbox did not answer within %s", r.record.ID, sandbox.InitTimeout)
 	}
 	return r.controlError(err)
 }

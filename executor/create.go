@@ -13,22 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/images"
-	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
+	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/procid"
-)
-
-const (
-	// initTimeout bounds how long yurt-init may take to answer.
-	initTimeout = 10 * time.Second
-	// destroyTimeout bounds how long it may take to end a sandbox's processes.
-	destroyTimeout = 10 * time.Second
 )
 
 // CreateSandbox makes a sandbox and returns when it is ready. When it fails or ctx
@@ -58,9 +51,9 @@ func (p purpose) hurried() <-chan struct{} {
 }
 
 // record is what is written of a sandbox that is made for it.
-func (p purpose) record(spec yurt.SandboxSpec, base uint32) sandboxRecord {
+func (p purpose) record(spec yurt.SandboxSpec, base uint32) sandbox.Record {
 	spec.Files = nil // the workspace has them
-	r := sandboxRecord{Version: records.Version, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: p.warm, Installs: p.installs}
+	r := sandbox.Record{Version: records.Version, Spec: spec, IDBase: base, CreatedAt: time.Now(), Warm: p.warm, Installs: p.installs}
 	if p.slot != nil {
 		r.Slot = p.slot.Spec.ID
 	}
@@ -79,7 +72,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if to.urgent() {
 		defer e.processors.Hold()()
 	}
-	phases := newPhases()
+	phases := sandbox.NewPhases()
 	root, letGo, err := e.rootOf(ctx, spec, to, phases)
 	defer letGo()
 	if err != nil {
@@ -90,7 +83,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	defer done()
-	phases.mark("queue")
+	phases.Mark("queue")
 	undo := &rollback{}
 	defer func() {
 		if err != nil {
@@ -105,11 +98,11 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	undo.add(func() error { e.ids.Free(base); return nil })
 	record := to.record(spec, base)
 	record.Path, record.Installable = root.commands, !to.installs && e.mayInstall(spec)
-	s := e.newSandbox(record, nil, to.slot)
-	if err := s.makeDir(); err != nil {
+	s := e.newHandle(record, nil, to.slot)
+	if err := s.MakeDir(); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	undo.add(s.removeDirs)
+	undo.add(s.RemoveDirs)
 	if err := e.giveImage(s, root.image, undo); err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -117,7 +110,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { s.release(); return nil })
-	undo.add(func() error { e.layers.Release(s.id); return nil })
+	undo.add(func() error { e.layers.Release(s.ID()); return nil })
 	if err := e.equip(ctx, s, spec, to, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -125,18 +118,18 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 		return yurt.Sandbox{}, err
 	}
 	e.warmLater(s, to)
-	e.demand.Made(s.digest, s.template, !to.warm && spec.Warmable())
-	return s.view(e.config.Node), nil
+	e.demand.Made(s.Digest(), s.Template, !to.warm && spec.Warmable())
+	return s.View(e.config.Node), nil
 }
 
 // equip gives a new sandbox, which nobody knows, what it begins with.
-func (e *Executor) equip(ctx context.Context, s *sandbox, spec yurt.SandboxSpec, to purpose, phases *phases) error {
+func (e *Executor) equip(ctx context.Context, s *handle, spec yurt.SandboxSpec, to purpose, phases *sandbox.Phases) error {
 	if len(spec.Template.Dependencies) > 0 {
 		e.furnish(ctx, s)
-		phases.mark("layers")
+		phases.Mark("layers")
 	}
 	e.warmNow(ctx, s, to, phases)
-	return s.receive(spec.Files, phases)
+	return s.WriteInitialFiles(spec.Files, phases)
 }
 
 // sandboxRoot is the root file system of a sandbox that is about to be made.
@@ -148,7 +141,7 @@ type sandboxRoot struct {
 
 // rootOf says what is in the root of a sandbox that is about to be made. Its image is kept
 // until letGo is called.
-func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, to purpose, phases *phases) (root sandboxRoot, letGo func(), err error) {
+func (e *Executor) rootOf(ctx context.Context, spec yurt.SandboxSpec, to purpose, phases *sandbox.Phases) (root sandboxRoot, letGo func(), err error) {
 	root.image, letGo, err = e.imageOf(ctx, spec.Template, phases)
 	if err != nil {
 		return root, letGo, err
@@ -174,7 +167,7 @@ func (e *Executor) layout(spec yurt.SandboxSpec, image *images.Image, needed []r
 	if err != nil || spec.Host == nil {
 		return root, commands, err
 	}
-	if root.Devices, err = devicesOf(spec.Host.Devices); err != nil {
+	if root.Devices, err = sandbox.DevicesOf(spec.Host.Devices); err != nil {
 		return root, commands, err
 	}
 	root, err = rootfs.WithMounts(root, spec.Host.Mounts)
@@ -203,7 +196,7 @@ func (e *Executor) admit(spec yurt.SandboxSpec) error {
 
 // admitBound refuses what no sandbox of this host could be given, be it made or ready.
 func admitBound(spec yurt.SandboxSpec) error {
-	if err := yurt.ValidateFiles(filesField, spec.Files); err != nil {
+	if err := yurt.ValidateFiles(sandbox.FilesField, spec.Files); err != nil {
 		return err
 	}
 	return admitResources(spec)
@@ -252,117 +245,59 @@ func maxPIDs() (int, error) {
 	return most, nil
 }
 
-func limitsOf(spec yurt.SandboxSpec) cgroup.Limits {
-	r := spec.Limits()
-	limits := cgroup.Limits{CPU: r.CPU, Memory: int64(r.Memory), PIDs: r.PIDs, IOWeight: r.IOWeight}
-	if spec.Host != nil {
-		limits.CPUWeight, limits.CPUs = spec.Host.CPUWeight, cgroup.CPUList(spec.Host.CPUs)
-	}
-	return limits
-}
-
-// makeDir makes the sandbox's directory. Without a record in it, it is half made.
-func (s *sandbox) makeDir() error {
-	if err := os.Mkdir(s.dir, 0o700); err != nil {
-		return fmt.Errorf("making the sandbox's directory: %w", err)
-	}
-	if err := os.Mkdir(s.path(runsDir), 0o700); err != nil {
-		return fmt.Errorf("making the sandbox's directory: %w", err)
-	}
-	return nil
-}
-
 // launchInit makes the sandbox's cgroups, starts its init in them, and returns when it answers.
-func (e *Executor) launchInit(ctx context.Context, s *sandbox, layout layout.Layout, undo *rollback, phases *phases) (err error) {
+func (e *Executor) launchInit(ctx context.Context, s *handle, layout layout.Layout, undo *rollback, phases *sandbox.Phases) (err error) {
 	born := e.makeBirthplace(s, layout, undo)
 	defer func() {
 		if err != nil && born.err == nil && yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
-			err = yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.id, err)
+			err = yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.ID(), err)
 		}
 	}()
 	defer born.done()
-	files, err := e.initFiles(s)
+	files, err := s.InitFiles(e.filter)
 	if err != nil {
 		return err
 	}
-	defer closeAll(files)
+	defer descriptor.CloseAll(files)
 	spec, err := e.ociSpec(ctx, s, layout)
 	if err != nil {
 		return err
 	}
 	reply, err := e.launcher.Create(ctx, launch.CreateRequest{
-		ID: s.id, Spec: spec, Layout: layout,
-		Binds: bindsOf(s.record.Spec.Host), Network: networkOf(s.record.Spec.Host),
+		ID: s.ID(), Spec: spec, Layout: layout,
+		Binds: sandbox.BindsOf(s.Record.Spec.Host), Network: sandbox.NetworkOf(s.Record.Spec.Host),
 	}, files, born.take)
 	born.done()
 	if err != nil {
 		return err
 	}
-	phases.add(map[string]float64{"cgroup": millis(born.took)})
-	phases.add(reply.Phases)
-	phases.mark("launch")
+	phases.Add(map[string]float64{"cgroup": sandbox.Millis(born.took)})
+	phases.Add(reply.Phases)
+	phases.Mark("launch")
 	return e.awaitInit(ctx, s, reply.PID, phases)
 }
 
 // awaitInit returns when the init that was started answers.
-func (e *Executor) awaitInit(ctx context.Context, s *sandbox, pid int, phases *phases) (err error) {
-	if s.record.Init, err = procid.Of(pid); err != nil {
-		return fmt.Errorf("%w: %s", err, s.lastWords())
+func (e *Executor) awaitInit(ctx context.Context, s *handle, pid int, phases *sandbox.Phases) (err error) {
+	if s.Record.Init, err = procid.Of(pid); err != nil {
+		return fmt.Errorf("%w: %s", err, s.LastWords())
 	}
-	if err := s.group.Settle(pid); err != nil {
+	if err := s.Group.Settle(pid); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)
 	defer cancel()
-	if err := s.init.Ping(ctx); err != nil {
-		return fmt.Errorf("%w: %s", err, s.lastWords())
+	if err := s.Init.Ping(ctx); err != nil {
+		return fmt.Errorf("%w: %s", err, s.LastWords())
 	}
-	phases.mark("init")
-	return s.open()
-}
-
-// initFiles opens what the launcher hands to init, in the order of [launch.CreateRequest].
-func (e *Executor) initFiles(s *sandbox) (files []*os.File, err error) {
-	defer func() {
-		if err != nil {
-			closeAll(files)
-		}
-	}()
-	listener, err := initd.Listen(s.path(socketFile))
-	if err != nil {
-		return files, err
-	}
-	files = append(files, listener)
-	filter, err := dup(e.filter)
-	if err != nil {
-		return files, err
-	}
-	files = append(files, filter)
-	words, err := os.OpenFile(s.path(initLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return files, fmt.Errorf("making init's log: %w", err)
-	}
-	return append(files, words), nil
-}
-
-func dup(file *os.File) (*os.File, error) {
-	fd, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-	if err != nil {
-		return nil, fmt.Errorf("duplicating a descriptor: %w", err)
-	}
-	return os.NewFile(uintptr(fd), file.Name()), nil
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
+	phases.Mark("init")
+	return s.Open()
 }
 
 // register makes a new sandbox known, on disk first.
-func (e *Executor) register(s *sandbox, phases *phases) error {
-	s.record.Phases = phases.done()
-	if err := records.Write(s.path(recordFile), s.record); err != nil {
+func (e *Executor) register(s *handle, phases *sandbox.Phases) error {
+	s.Record.Phases = phases.Done()
+	if err := records.Write(s.Path(sandbox.RecordFile), s.Record); err != nil {
 		return err
 	}
 	if err := e.keep(s); err != nil {
@@ -370,13 +305,6 @@ func (e *Executor) register(s *sandbox, phases *phases) error {
 	}
 	e.offer(s)
 	return nil
-}
-
-// destroyGroup ends everything in the cgroup of a sandbox.
-func destroyGroup(group cgroup.Group) error {
-	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
-	defer cancel()
-	return group.Destroy(ctx)
 }
 
 // rollback undoes the steps that were taken, last first.

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
@@ -26,8 +25,8 @@ const (
 // template, or by the manifests among the files of a project. Code has one layer with all
 // of that. A command has those of its template's languages, and so has a function with a
 // process of its own, whose dependencies are in the layer of their language.
-func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
-	ofTemplate := s.record.Spec.Template.Dependencies
+func (e *Executor) planLayers(ctx context.Context, s *handle, spec yurt.ExecutionSpec) (packages.Layers, error) {
+	ofTemplate := s.Record.Spec.Template.Dependencies
 	if err := s.withoutForbidden(&spec); err != nil {
 		return nil, err
 	}
@@ -39,7 +38,7 @@ func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.Executi
 	case len(ofTemplate) == 0 && len(spec.Dependencies) == 0 && len(spec.Files) == 0:
 		return nil, nil
 	}
-	info, err := e.runtimeOf(ctx, spec.Language, s.record.Spec.Template.Runtimes)
+	info, err := e.runtimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return nil, err
 	}
@@ -47,24 +46,24 @@ func (e *Executor) planLayers(ctx context.Context, s *sandbox, spec yurt.Executi
 }
 
 // withoutForbidden refuses the packages that an execution asks for, where its template forbids them.
-func (s *sandbox) withoutForbidden(spec *yurt.ExecutionSpec) error {
-	if s.record.Spec.Template.Network.Packages != yurt.PackagesNone {
+func (s *handle) withoutForbidden(spec *yurt.ExecutionSpec) error {
+	if s.Record.Spec.Template.Network.Packages != yurt.PackagesNone {
 		return nil
 	}
 	if len(spec.Dependencies) > 0 {
-		return yurt.FieldErrorf(yurt.CodeForbidden, "dependencies", "template %s lets its sessions install no packages (network.packages is %q); leave them out, or name them in the template", s.template, yurt.PackagesNone)
+		return yurt.FieldErrorf(yurt.CodeForbidden, "dependencies", "template %s lets its sessions install no packages (network.packages is %q); leave them out, or name them in the template", s.Template, yurt.PackagesNone)
 	}
 	spec.Files = nil // no manifest counts
 	return nil
 }
 
 // planFunctionLayers plans the layers of a function that names dependencies.
-func (e *Executor) planFunctionLayers(ctx context.Context, s *sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
+func (e *Executor) planFunctionLayers(ctx context.Context, s *handle, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	needs, err := e.templateLayers(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	template := s.record.Spec.Template
+	template := s.Record.Spec.Template
 	info, err := e.runtimeOf(ctx, spec.Language, template.Runtimes)
 	if err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func (e *Executor) planFunctionLayers(ctx context.Context, s *sandbox, spec yurt
 }
 
 // planCode plans the one layer of code, or none: with the packages that its template always has.
-func (e *Executor) planCode(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
+func (e *Executor) planCode(ctx context.Context, s *handle, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	asked := len(spec.Dependencies) > 0 || len(always) > 0
 	if !asked && (e.config.Packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
 		return nil, nil
@@ -95,14 +94,14 @@ func (e *Executor) planCode(ctx context.Context, s *sandbox, info yurt.RuntimeIn
 }
 
 // templateLayers returns what every command in the sandbox has.
-func (e *Executor) templateLayers(ctx context.Context, s *sandbox) (packages.Layers, error) {
-	template := s.record.Spec.Template
+func (e *Executor) templateLayers(ctx context.Context, s *handle) (packages.Layers, error) {
+	template := s.Record.Spec.Template
 	if len(template.Dependencies) == 0 {
 		return nil, nil
 	}
-	s.mu.Lock()
-	planned := s.planned
-	s.mu.Unlock()
+	s.Lock()
+	planned := s.Planned
+	s.Unlock()
 	if planned != nil { // nothing that they are made from changes
 		return planned, nil
 	}
@@ -110,14 +109,14 @@ func (e *Executor) templateLayers(ctx context.Context, s *sandbox) (packages.Lay
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.planned = planned
-	s.mu.Unlock()
+	s.Lock()
+	s.Planned = planned
+	s.Unlock()
 	return planned, nil
 }
 
 // layersOf plans the layers of a template in a sandbox of its file system.
-func (e *Executor) layersOf(ctx context.Context, s *sandbox, template yurt.Template) (planned packages.Layers, err error) {
+func (e *Executor) layersOf(ctx context.Context, s *handle, template yurt.Template) (planned packages.Layers, err error) {
 	for _, name := range slices.Sorted(maps.Keys(template.Dependencies)) {
 		info, err := e.runtimeOf(ctx, name, template.Runtimes)
 		if err != nil {
@@ -135,14 +134,14 @@ func (e *Executor) layersOf(ctx context.Context, s *sandbox, template yurt.Templ
 }
 
 // planLayer has the runtime plan a layer; nil means that nothing is needed.
-func (e *Executor) planLayer(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
+func (e *Executor) planLayer(ctx context.Context, s *handle, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
 	switch {
 	case !slices.Contains(info.Abilities, plugins.AbilityDependencies):
 		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "no packages can be installed for %s; leave them out", info.Name)
 	case e.config.Packages.Off:
 		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "this node installs no packages; use a template that has them, or ask its operator")
 	}
-	found, err := s.tools(info)
+	found, err := s.Tools(info)
 	if err != nil {
 		return nil, err
 	}
@@ -161,45 +160,18 @@ func (e *Executor) planLayer(ctx context.Context, s *sandbox, info yurt.RuntimeI
 
 // layerDigest names the layer after everything that it is made from: what the plan says,
 // the registries, the template's file system, and the very tools in it.
-func (e *Executor) layerDigest(s *sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
-	stamps, err := tools.Stamps(s.record.Init.PID, found)
+func (e *Executor) layerDigest(s *handle, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
+	stamps, err := tools.Stamps(s.Record.Init.PID, found)
 	if err != nil {
-		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.id, err)
+		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.ID(), err)
 	}
-	if s.record.Image != "" {
-		stamps = append(stamps, "image "+s.record.Image)
+	if s.Record.Image != "" {
+		stamps = append(stamps, "image "+s.Record.Image)
 	}
-	data, err := json.Marshal([]any{layerVersion, info.Name, info.Version, s.record.Spec.Template.RootFS, stamps, e.config.Packages.Env, plan})
+	data, err := json.Marshal([]any{layerVersion, info.Name, info.Version, s.Record.Spec.Template.RootFS, stamps, e.config.Packages.Env, plan})
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeInternal, "naming a layer: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:]), nil
-}
-
-// tools returns where the tools of a runtime are in the sandbox, by name. One that is
-// needed and not there is an error that says what to install. What a template is made
-// of does not change, so each runtime is looked for once.
-func (s *sandbox) tools(info yurt.RuntimeInfo) (map[string]string, error) {
-	s.mu.Lock()
-	found, known := s.found[info.Name]
-	s.mu.Unlock()
-	if known {
-		return found, nil
-	}
-	found, missing, err := tools.Find(s.record.Init.PID, info.Tools)
-	switch {
-	case err != nil:
-		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "looking for the tools of %s in sandbox %s: %w", info.Name, s.id, err)
-	case missing != nil:
-		return nil, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "template %s has no %s, which %s needs: it is at none of %s; %s",
-			s.record.Spec.Template.Name, missing.Name, info.Name, strings.Join(missing.Paths, ", "), missing.Install)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.found == nil {
-		s.found = make(map[string]map[string]string)
-	}
-	s.found[info.Name] = found
-	return found, nil
 }

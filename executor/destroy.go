@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 const (
@@ -36,29 +37,29 @@ func (e *Executor) DestroySandbox(ctx context.Context, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ending {
+	s.Lock()
+	defer s.Unlock()
+	if s.Ending {
 		return nil // somebody else does it
 	}
 	if err := e.serve(func() { e.teardown(s) }); err != nil {
 		return err
 	}
-	s.ending = true
+	s.Ending = true
 	e.leave(s, "its sandbox was destroyed")
 	// Without its record, or its init, nobody takes it over again, whatever becomes of
 	// this process. One that has lost them already is none the less removed.
-	_ = os.Remove(s.path(recordFile))
-	_ = s.process.Kill()
+	_ = os.Remove(s.Path(sandbox.RecordFile))
+	_ = s.Process.Kill()
 	return nil
 }
 
 // teardown removes what is left of a sandbox whose init was killed, and tries until
 // there is nothing or the executor is closed.
-func (e *Executor) teardown(s *sandbox) {
-	defer s.process.Close()
+func (e *Executor) teardown(s *handle) {
+	defer s.Process.Close()
 	select {
-	case <-s.process.gone: // and so is every process of its pid namespace
+	case <-s.Process.Gone: // and so is every process of its pid namespace
 	case <-time.After(killPatience): // frozen, or stuck in the kernel
 	}
 	if s.adoption != nil {
@@ -72,7 +73,7 @@ func (e *Executor) teardown(s *sandbox) {
 			close(s.removed)
 			return
 		}
-		e.logger.Error("removing a sandbox", "sandbox", s.id, "error", err)
+		e.logger.Error("removing a sandbox", "sandbox", s.ID(), "error", err)
 		select {
 		case <-time.After(teardownRetry):
 		case <-e.ctx.Done():
@@ -82,29 +83,29 @@ func (e *Executor) teardown(s *sandbox) {
 }
 
 // remove removes the sandbox's cgroups, with what may run in them, and files.
-func (e *Executor) remove(s *sandbox) error {
-	if err := destroyGroup(s.group); err != nil {
+func (e *Executor) remove(s *handle) error {
+	if err := sandbox.DestroyGroup(s.Group); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
 	s.waitRuns(ctx) // their output ends with init, so this is short
 	e.relinquish(s)
-	if err := s.removeDirs(); err != nil {
+	if err := s.RemoveDirs(); err != nil {
 		return err
 	}
 	e.mu.Lock()
-	delete(e.sandboxes, s.id)
+	delete(e.sandboxes, s.ID())
 	e.mu.Unlock()
-	e.ids.Free(s.record.IDBase)
+	e.ids.Free(s.Record.IDBase)
 	return nil
 }
 
 // relinquish lets go of what the sandbox has of this node: descriptors, layers, its image.
-func (e *Executor) relinquish(s *sandbox) {
+func (e *Executor) relinquish(s *handle) {
 	s.release()
-	e.layers.Release(s.id)
-	e.images.Release(s.id)
+	e.layers.Release(s.ID())
+	e.images.Release(s.ID())
 }
 
 // DestroyAll closes every slot, destroys every sandbox of this node and returns when they
@@ -117,7 +118,7 @@ func (e *Executor) DestroyAll(ctx context.Context) error {
 	errs := []error{closing.Wait()}
 	list := e.list()
 	for _, s := range list {
-		errs = append(errs, e.DestroySandbox(ctx, s.id))
+		errs = append(errs, e.DestroySandbox(ctx, s.ID()))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -126,14 +127,14 @@ func (e *Executor) DestroyAll(ctx context.Context) error {
 		select {
 		case <-s.removed:
 		case <-ctx.Done():
-			return fmt.Errorf("removing sandbox %s: %w", s.id, ctx.Err())
+			return fmt.Errorf("removing sandbox %s: %w", s.ID(), ctx.Err())
 		}
 	}
 	return nil
 }
 
 // waitRuns waits until every execution has its result.
-func (s *sandbox) waitRuns(ctx context.Context) {
+func (s *handle) waitRuns(ctx context.Context) {
 	for _, r := range s.allRuns() {
 		select {
 		case <-r.done:

@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // maxRuns bounds the executions that a sandbox knows at once, ended ones that were
@@ -40,10 +41,10 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	if err != nil {
 		return err
 	}
-	if err := s.usable(); err != nil {
+	if err := s.CheckUsable(); err != nil {
 		return err
 	}
-	phases := newPhases()
+	phases := sandbox.NewPhases()
 	stateful, err := e.keepsState(ctx, s, spec)
 	if err != nil {
 		return err
@@ -53,8 +54,8 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 		return err
 	}
 	st := start{spec: needs.AddTo(spec), ownEnv: len(spec.Env) > 0, stateful: stateful, stdio: stdio, phases: phases}
-	if stateful && s.installable {
-		st.spec.Env = packages.AddInstalled(st.spec.Env, s.isOwnLayer())
+	if stateful && s.Installable {
+		st.spec.Env = packages.AddInstalled(st.spec.Env, s.IsOwnLayer())
 	}
 	if len(needs) == 0 {
 		return e.startNow(ctx, s, st)
@@ -72,10 +73,10 @@ type start struct {
 	stateful bool
 	layer    string // where the sandbox has the packages for it; "" for none
 	stdio    Stdio
-	phases   *phases
+	phases   *sandbox.Phases
 }
 
-func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
+func (e *Executor) startNow(ctx context.Context, s *handle, st start) error {
 	if isFunction(st.spec) {
 		return e.startInvocation(s, st.spec, st.phases)
 	}
@@ -92,10 +93,10 @@ func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
 		return err
 	}
 	job.stdio = st.stdio
-	st.phases.mark("plan")
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if err := s.running(); err != nil {
+	st.phases.Mark("plan")
+	s.Gate.RLock()
+	defer s.Gate.RUnlock()
+	if err := s.CheckRunning(); err != nil {
 		return err
 	}
 	r, err := s.addRun(st.spec, job, st.phases)
@@ -106,7 +107,7 @@ func (e *Executor) startNow(ctx context.Context, s *sandbox, st start) error {
 }
 
 // addRun makes the run known and its log, before anything happens inside.
-func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, error) {
+func (s *handle) addRun(spec yurt.ExecutionSpec, j job, phases *sandbox.Phases) (*run, error) {
 	r := newRun(s, runRecord{
 		Version: records.Version, ID: spec.ID, Kind: spec.Kind, planRecord: j.plan, Limit: spec.OutputLimit,
 		Timeout: spec.Timeout, Deadline: time.Now().Add(spec.Timeout.Std()), Cell: j.cell, Layer: j.layer,
@@ -114,16 +115,16 @@ func (s *sandbox) addRun(spec yurt.ExecutionSpec, j job, phases *phases) (*run, 
 		Installer: installerOf(spec),
 	})
 	r.phases = phases
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.record.PausedBefore = s.record.PausedFor
+	s.Lock()
+	defer s.Unlock()
+	r.record.PausedBefore = s.Record.PausedFor
 	switch {
-	case s.ending || s.dead != "":
-		return nil, yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is gone", s.id)
+	case s.Ending || s.Dead != "":
+		return nil, yurt.Errorf(yurt.CodeSandboxNotFound, "sandbox %s is gone", s.ID())
 	case s.runs[spec.ID] != nil:
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "execution %s exists already", spec.ID)
 	case len(s.runs) >= maxRuns:
-		return nil, overloaded(retryExecutions, "sandbox %s has %d executions, as many as it may; wait for some to end", s.id, maxRuns)
+		return nil, overloaded(retryExecutions, "sandbox %s has %d executions, as many as it may; wait for some to end", s.ID(), maxRuns)
 	case s.executions.Load() >= s.maxExecutions:
 		return nil, overloaded(retryExecutions, "%d executions run on this node, as many as may; wait for some to end", s.maxExecutions)
 	}
@@ -221,9 +222,9 @@ func (e *Executor) ForgetExecution(ctx context.Context, sandboxID, executionID s
 	default:
 		return yurt.Errorf(yurt.CodeExecutionRunning, "execution %s is still running", executionID)
 	}
-	r.sandbox.mu.Lock()
+	r.sandbox.Lock()
 	delete(r.sandbox.runs, executionID)
-	r.sandbox.mu.Unlock()
+	r.sandbox.Unlock()
 	r.log.Close()
 	if err := r.removeLog(); err != nil {
 		return fmt.Errorf("forgetting execution %s: %w", executionID, err)
@@ -236,8 +237,8 @@ func (e *Executor) findRun(ctx context.Context, sandboxID, executionID string) (
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if r := s.runs[executionID]; r != nil {
 		return r, nil
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/slots"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/flock"
 	"github.com/yurtrun/yurt/plugins/host"
 )
@@ -114,14 +115,14 @@ type Executor struct {
 	processors *cpuidle.Processors // nil where they are not kept awake
 
 	mu        sync.Mutex
-	sandboxes map[string]*sandbox
+	sandboxes map[string]*handle
 	making    map[string]purpose             // sandboxes that are being made, or wait for that
 	deaths    map[chan yurt.Sandbox]struct{} // watchers
 	ahead     map[string]packages.Layers     // of templates whose packages were installed, by digest
 	closed    bool
 
-	reserves *reserve.Reserve[*sandbox]
-	slots    *slots.Set[*sandbox]
+	reserves *reserve.Reserve[*handle]
+	slots    *slots.Set[*handle]
 	changes  *notify.Hub // ring under the id of the slot that changes, or for the whole node
 	draining atomic.Bool // nothing new comes here
 	demand   *demand.Counters
@@ -182,11 +183,11 @@ func New(config Config) (*Executor, error) {
 		runtimes: host.New(config.PluginDir, config.Logger, host.WithChecksums(config.RuntimeChecksums), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
 			host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),
 			host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout))),
-		sandboxes: make(map[string]*sandbox),
+		sandboxes: make(map[string]*handle),
 		making:    make(map[string]purpose),
 		ahead:     make(map[string]packages.Layers),
 		creates:   admission.NewQueue(config.MaxCreates),
-		reserves:  reserve.New[*sandbox](),
+		reserves:  reserve.New[*handle](),
 		changes:   notify.NewHub(), demand: demand.NewCounters(), begun: time.Now(), zygoteTimeout: zygoteTimeout, adoptTimeout: adoptTimeout,
 		deaths:     make(map[chan yurt.Sandbox]struct{}),
 		adoptions:  make(chan struct{}, adoptions),
@@ -277,7 +278,7 @@ func (e *Executor) Start(ctx context.Context) error {
 	if err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "compiling the seccomp filter: %w", err)
 	}
-	if e.filter, err = sealedFile("yurt-seccomp", program); err != nil {
+	if e.filter, err = descriptor.Sealed("yurt-seccomp", program); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "keeping the seccomp filter: %w", err)
 	}
 	if _, err := e.runtimes.Discover(ctx); err != nil {
@@ -346,10 +347,10 @@ func (e *Executor) goes(do func()) {
 	e.wait.Go(do)
 }
 
-func (e *Executor) list() []*sandbox {
+func (e *Executor) list() []*handle {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	list := make([]*sandbox, 0, len(e.sandboxes))
+	list := make([]*handle, 0, len(e.sandboxes))
 	for _, s := range e.sandboxes {
 		list = append(list, s)
 	}
@@ -357,7 +358,7 @@ func (e *Executor) list() []*sandbox {
 }
 
 // find returns a sandbox of this node, once it has been taken over.
-func (e *Executor) find(ctx context.Context, id string) (*sandbox, error) {
+func (e *Executor) find(ctx context.Context, id string) (*handle, error) {
 	s, err := e.lookUp(id)
 	if err != nil || s.adoption == nil {
 		return s, err
@@ -373,7 +374,7 @@ func (e *Executor) find(ctx context.Context, id string) (*sandbox, error) {
 }
 
 // lookUp returns a sandbox of this node, which may not be taken over yet.
-func (e *Executor) lookUp(id string) (*sandbox, error) {
+func (e *Executor) lookUp(id string) (*handle, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.sandboxes[id]; s != nil {

@@ -15,7 +15,7 @@ func (e *Executor) filesOf(ctx context.Context, sandboxID string) (*workspace.Di
 	if err != nil {
 		return nil, err
 	}
-	return s.files, s.usable()
+	return s.Files, s.CheckUsable()
 }
 
 // WriteFile replaces the file at path in the sandbox's workspace with the content,

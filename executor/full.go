@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -67,23 +66,4 @@ func (e *Executor) explainFull(err *error) {
 func isOfFile(err error) bool {
 	var path *fs.PathError
 	return errors.As(err, &path) && headroom.IsFull(path.Err)
-}
-
-// shown returns the text of an error for a user of a sandbox, which names no file of the host's.
-func shown(err error) string {
-	if headroom.IsFull(err) {
-		return "the disk of the node is full"
-	}
-	text := err.Error()
-	var (
-		path *fs.PathError
-		link *os.LinkError
-	)
-	if errors.As(err, &path) && filepath.IsAbs(path.Path) {
-		text = strings.ReplaceAll(text, path.Path, "a file of the node")
-	}
-	if errors.As(err, &link) {
-		text = strings.NewReplacer(link.Old, "a file of the node", link.New, "another").Replace(text)
-	}
-	return text
 }

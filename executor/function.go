@@ -20,6 +20,8 @@ import (
 	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
 // functionLanguage is what contexts say that hold a Lambda function's runtime client
@@ -36,7 +38,7 @@ func isFunction(spec yurt.ExecutionSpec) bool {
 // different is what their process is started with: invocations that share it are served
 // by one process, one after the other.
 func asFunction(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
-	identity, err := json.Marshal([]any{spec.Command, spec.Handler, workDir(spec.Cwd), spec.Env, spec.Files, functionName(spec)})
+	identity, err := json.Marshal([]any{spec.Command, spec.Handler, sandbox.WorkDirOf(spec.Cwd), spec.Env, spec.Files, functionName(spec)})
 	if err != nil {
 		return spec, fmt.Errorf("telling functions apart: %w", err)
 	}
@@ -46,7 +48,7 @@ func asFunction(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 }
 
 // startInvocation queues the invocation of a function.
-func (e *Executor) startInvocation(s *sandbox, spec yurt.ExecutionSpec, phases *phases) error {
+func (e *Executor) startInvocation(s *handle, spec yurt.ExecutionSpec, phases *sandbox.Phases) error {
 	spec, err := s.prepareInvocation(spec)
 	if err != nil {
 		return err
@@ -55,12 +57,12 @@ func (e *Executor) startInvocation(s *sandbox, spec yurt.ExecutionSpec, phases *
 }
 
 // prepareInvocation does what comes before an invocation is in its queue.
-func (s *sandbox) prepareInvocation(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
+func (s *handle) prepareInvocation(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 	spec, err := asFunction(spec)
 	if err != nil {
 		return spec, err
 	}
-	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
+	if err := s.WriteSources(sandbox.WorkDirOf(spec.Cwd), spec.Files); err != nil {
 		return spec, err
 	}
 	spec.Files = nil
@@ -121,32 +123,32 @@ func traceID(spec yurt.ExecutionSpec) string {
 }
 
 // functionEnv is the environment that Lambda documents for runtimes.
-func functionEnv(s *sandbox, spec yurt.ExecutionSpec, api string) map[string]string {
+func functionEnv(s *handle, spec yurt.ExecutionSpec, api string) map[string]string {
 	name := functionName(spec)
 	return map[string]string{
 		"AWS_LAMBDA_RUNTIME_API":          api,
 		"_HANDLER":                        spec.Handler,
-		"LAMBDA_TASK_ROOT":                workDir(spec.Cwd),
-		"LAMBDA_RUNTIME_DIR":              workDir(spec.Cwd),
+		"LAMBDA_TASK_ROOT":                sandbox.WorkDirOf(spec.Cwd),
+		"LAMBDA_RUNTIME_DIR":              sandbox.WorkDirOf(spec.Cwd),
 		"AWS_LAMBDA_FUNCTION_NAME":        name,
 		"AWS_LAMBDA_FUNCTION_VERSION":     "$LATEST",
-		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.FormatInt(int64(s.record.Spec.Resources.Memory>>20), 10),
+		"AWS_LAMBDA_FUNCTION_MEMORY_SIZE": strconv.FormatInt(int64(s.Record.Spec.Resources.Memory>>20), 10),
 		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/aws/lambda/" + name,
-		"AWS_LAMBDA_LOG_STREAM_NAME":      "[$LATEST]" + s.id,
+		"AWS_LAMBDA_LOG_STREAM_NAME":      "[$LATEST]" + s.ID(),
 		"AWS_REGION":                      "us-east-1",
 		"AWS_DEFAULT_REGION":              "us-east-1",
 	}
 }
 
 // startFunction starts the process of a function, and the Runtime API for it.
-func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.Process, err error) {
+func (e *Executor) startFunction(s *handle, spec yurt.ExecutionSpec) (_ kernel.Process, err error) {
 	if err := e.untilStartable(s); err != nil {
 		return nil, err
 	}
-	defer s.gate.RUnlock()
+	defer s.Gate.RUnlock()
 	p := newFunctionProcess(e.newKernelProcess(s, yurt.NewKernelID()))
-	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, sandbox.InitTimeout)
 	defer cancel()
 	defer func() {
 		if err != nil {
@@ -165,7 +167,7 @@ func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writeFiles(p.id, j.files); err != nil {
+	if err := s.WriteFiles(p.id, j.files); err != nil {
 		return nil, err
 	}
 	if err := p.startFunction(ctx, spec, j); err != nil {
@@ -176,14 +178,14 @@ func (e *Executor) startFunction(s *sandbox, spec yurt.ExecutionSpec) (_ kernel.
 }
 
 // listenInside returns a listener at the sandbox's loopback interface.
-func (s *sandbox) listenInside() (*insideListener, error) {
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.record.Init.PID))
+func (s *handle) listenInside() (*insideListener, error) {
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.Record.Init.PID))
 	if err != nil {
 		return nil, fmt.Errorf("finding the network of a sandbox: %w", err)
 	}
 	defer namespace.Close()
-	if !s.record.Init.Alive() { // the number might be another's
-		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", s.id)
+	if !s.Record.Init.Alive() { // the number might be another's
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", s.ID())
 	}
 	listener, err := lambda.Listen(namespace)
 	if err != nil {
@@ -196,13 +198,13 @@ func (s *sandbox) listenInside() (*insideListener, error) {
 // its pipes.
 func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, j job) error {
 	given, err := p.makePipes()
-	defer closeAll(given)
+	defer descriptor.CloseAll(given)
 	if err != nil {
 		return err
 	}
 	p.plan = j.plan
 	return p.startIn(ctx, j.language, initd.StartRequest{
-		ID: p.id, Argv: j.argv, Env: j.env, Dir: workDir(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
+		ID: p.id, Argv: j.argv, Env: j.env, Dir: sandbox.WorkDirOf(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
 		HasStdout: true, HasStderr: true, OutputLimit: math.MaxInt64,
 		HasControl: j.control, ControlLimit: steps.MaxReport,
 	}, given)

@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/lambda"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 const (
@@ -72,7 +73,7 @@ func (p *functionProcess) run() {
 	p.follow()
 	p.executor.goes(func() {
 		if err := p.api.Serve(p.listener); err != nil && p.executor.ctx.Err() == nil {
-			p.executor.logger.Warn("a function has no runtime API any more", "sandbox", p.sandbox.id, "error", err)
+			p.executor.logger.Warn("a function has no runtime API any more", "sandbox", p.sandbox.ID(), "error", err)
 			p.Kill()
 		}
 	})
@@ -163,7 +164,7 @@ func (p *functionProcess) read(stream initd.Stream, from *os.File) {
 func (p *functionProcess) answered(answer lambda.Answer) {
 	line, err := functionMessage(answer)
 	if err != nil {
-		p.executor.logger.Warn("an answer of a function is lost", "sandbox", p.sandbox.id, "error", err)
+		p.executor.logger.Warn("an answer of a function is lost", "sandbox", p.sandbox.ID(), "error", err)
 		return
 	}
 	for _, pipe := range p.pipes {
@@ -182,7 +183,7 @@ func (p *functionProcess) streamed(piece lambda.Piece) {
 		Response []byte `json:"response"`
 	}{piece.ID, piece.Data})
 	if err != nil {
-		p.executor.logger.Warn("a piece of a function's response is lost", "sandbox", p.sandbox.id, "error", err)
+		p.executor.logger.Warn("a piece of a function's response is lost", "sandbox", p.sandbox.ID(), "error", err)
 		return
 	}
 	p.say(append(line, '\n'))
@@ -270,7 +271,7 @@ func (p *functionProcess) Close() {
 	p.closePipes()
 	p.kernelProcess.Close()
 	if p.plan.Compiles > 0 {
-		_ = p.sandbox.temp.RemoveAll(outPrefix + p.id) // what stays goes with the sandbox
+		_ = p.sandbox.Temp.RemoveAll(sandbox.OutPrefix + p.id) // what stays goes with the sandbox
 	}
 }
 

@@ -3,12 +3,12 @@ package executor
 import (
 	"cmp"
 	"context"
-	"maps"
 	"path/filepath"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // openStores opens what is kept for sandboxes to come: layers of packages, and images.
@@ -39,7 +39,7 @@ func (e *Executor) PrepareImage(ctx context.Context, reference string, tell func
 // imageOf returns the image that is the root of the template's sandboxes, nil if it is none,
 // and keeps it until letGo is called. It is pulled if it is not there, before the sandbox
 // takes anybody's turn.
-func (e *Executor) imageOf(ctx context.Context, template yurt.Template, phases *phases) (image *images.Image, letGo func(), err error) {
+func (e *Executor) imageOf(ctx context.Context, template yurt.Template, phases *sandbox.Phases) (image *images.Image, letGo func(), err error) {
 	letGo = func() {}
 	if template.RootFS.Image == "" {
 		return nil, letGo, nil
@@ -49,41 +49,29 @@ func (e *Executor) imageOf(ctx context.Context, template yurt.Template, phases *
 	}
 	user := "making " + yurt.NewSandboxID()
 	image, err = e.images.Get(ctx, template.RootFS.Image, user, false, func(string) error { return nil })
-	phases.mark("image")
+	phases.Mark("image")
 	return image, func() { e.images.Release(user) }, err
 }
 
 // giveImage keeps the image for a sandbox that is made.
-func (e *Executor) giveImage(s *sandbox, image *images.Image, undo *rollback) (err error) {
+func (e *Executor) giveImage(s *handle, image *images.Image, undo *rollback) (err error) {
 	if image == nil {
 		return nil
 	}
-	s.record.Image = image.Key // somebody holds it
-	s.image, err = e.images.Use(image.Key, s.id)
-	undo.add(func() error { e.images.Release(s.id); return nil })
+	s.Record.Image = image.Key // somebody holds it
+	s.Image, err = e.images.Use(image.Key, s.ID())
+	undo.add(func() error { e.images.Release(s.ID()); return nil })
 	return err
 }
 
 // adoptImage keeps the image of a sandbox that is taken over.
-func (e *Executor) adoptImage(s *sandbox) (err error) {
-	if s.record.Image == "" {
+func (e *Executor) adoptImage(s *handle) (err error) {
+	if s.Record.Image == "" {
 		return nil
 	}
-	s.image, err = e.images.Use(s.record.Image, s.id)
-	if err == nil && s.image == nil {
-		e.logger.Warn("the image of a sandbox is gone, and its files with it", "sandbox", s.id, "image", s.record.Spec.Template.RootFS.Image)
+	s.Image, err = e.images.Use(s.Record.Image, s.ID())
+	if err == nil && s.Image == nil {
+		e.logger.Warn("the image of a sandbox is gone, and its files with it", "sandbox", s.ID(), "image", s.Record.Spec.Template.RootFS.Image)
 	}
 	return err
-}
-
-// templateEnv is what the image, and above it the template, has in the environment of
-// every process.
-func (s *sandbox) templateEnv() map[string]string {
-	env := s.record.Spec.Template.Env
-	if s.image == nil || len(s.image.Env) == 0 {
-		return s.withOffline(env)
-	}
-	merged := maps.Clone(s.image.Env)
-	maps.Copy(merged, env)
-	return s.withOffline(merged)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // carryOut makes a layer, in a sandbox for that alone.
@@ -36,7 +37,7 @@ func (e *Executor) carryOut(ctx context.Context, in *packages.Installation) erro
 	if err != nil {
 		return err
 	}
-	e.logger.Info("installing packages", "runtime", in.Layer.Runtime, "layer", in.Layer.Digest, "sandbox", s.id)
+	e.logger.Info("installing packages", "runtime", in.Layer.Runtime, "layer", in.Layer.Digest, "sandbox", s.ID())
 	if err := e.runInstaller(ctx, s, in); err != nil {
 		return err
 	}
@@ -44,8 +45,8 @@ func (e *Executor) carryOut(ctx context.Context, in *packages.Installation) erro
 }
 
 // runInstaller has the package manager do its work, with the proxy as its way out.
-func (e *Executor) runInstaller(ctx context.Context, s *sandbox, in *packages.Installation) error {
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.record.Init.PID))
+func (e *Executor) runInstaller(ctx context.Context, s *handle, in *packages.Installation) error {
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.Record.Init.PID))
 	if err != nil {
 		return fmt.Errorf("giving an installation its network: %w", err)
 	}
@@ -55,7 +56,7 @@ func (e *Executor) runInstaller(ctx context.Context, s *sandbox, in *packages.In
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
-	proxy := egress.New(e.config.Packages.Hosts, net.DefaultResolver, e.logger.With("sandbox", s.id))
+	proxy := egress.New(e.config.Packages.Hosts, net.DefaultResolver, e.logger.With("sandbox", s.ID()))
 	var served sync.WaitGroup
 	served.Go(func() { proxy.Serve(serving, listener) })
 	defer served.Wait()
@@ -71,18 +72,18 @@ func (e *Executor) runInstaller(ctx context.Context, s *sandbox, in *packages.In
 	for _, f := range in.Layer.Files {
 		spec.Files = append(spec.Files, yurt.SourceFile{Path: f.Path, Data: f.Data})
 	}
-	if _, _, err := s.files.MakeDir(path.Join(strings.TrimPrefix(installDir, yurt.WorkspaceDir+"/"), in.Layer.LayerDir), 0o755); err != nil {
+	if _, _, err := s.Files.MakeDir(path.Join(strings.TrimPrefix(installDir, yurt.WorkspaceDir+"/"), in.Layer.LayerDir), 0o755); err != nil {
 		return err
 	}
-	if err := e.StartExecution(ctx, s.id, spec); err != nil {
+	if err := e.StartExecution(ctx, s.ID(), spec); err != nil {
 		return err
 	}
 	return e.followInstaller(ctx, s, spec.ID, in)
 }
 
-func (e *Executor) followInstaller(ctx context.Context, s *sandbox, id string, in *packages.Installation) error {
+func (e *Executor) followInstaller(ctx context.Context, s *handle, id string, in *packages.Installation) error {
 	var result *yurt.Result
-	err := e.WatchExecution(ctx, s.id, id, 0, func(event yurt.Event) error {
+	err := e.WatchExecution(ctx, s.ID(), id, 0, func(event yurt.Event) error {
 		switch event.Type {
 		case yurt.EventStdout, yurt.EventStderr:
 			in.Say(string(event.Data))
@@ -106,7 +107,7 @@ func (e *Executor) followInstaller(ctx context.Context, s *sandbox, id string, i
 
 // installEnv is the environment of an installation: the way out, whom to trust, what the
 // operator and the plan say.
-func (e *Executor) installEnv(s *sandbox, l *packages.Layer, proxy string) (map[string]string, error) {
+func (e *Executor) installEnv(s *handle, l *packages.Layer, proxy string) (map[string]string, error) {
 	env := map[string]string{
 		"NO_PROXY": "", "no_proxy": "", "CI": "1", "YURT_PROXY": proxy,
 		"PIP_RETRIES": "5", "NPM_CONFIG_FETCH_RETRIES": "2", "CARGO_NET_RETRY": "3", // their defaults, in place of offlineEnv
@@ -118,7 +119,7 @@ func (e *Executor) installEnv(s *sandbox, l *packages.Layer, proxy string) (map[
 	switch {
 	case err == nil:
 		defer trusted.Close()
-		if _, err := s.plans.Write(path.Base(caPath), trusted, runFileLimit, 0o444); err != nil {
+		if _, err := s.Plans.Write(path.Base(caPath), trusted, sandbox.RunFileLimit, 0o444); err != nil {
 			return nil, fmt.Errorf("giving an installation its certificates: %w", err)
 		}
 		for _, name := range []string{"SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "CARGO_HTTP_CAINFO", "CURL_CA_BUNDLE"} {
@@ -133,11 +134,11 @@ func (e *Executor) installEnv(s *sandbox, l *packages.Layer, proxy string) (map[
 }
 
 // keepLayer makes the layer of what the installation left.
-func (e *Executor) keepLayer(ctx context.Context, s *sandbox, l *packages.Layer) error {
+func (e *Executor) keepLayer(ctx context.Context, s *handle, l *packages.Layer) error {
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := s.files.Pack(ctx, path.Join(installDir, l.LayerDir), w)
+		err := s.Files.Pack(ctx, path.Join(installDir, l.LayerDir), w)
 		w.CloseWithError(err)
 		packed <- err
 	}()

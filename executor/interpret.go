@@ -8,6 +8,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -70,7 +71,7 @@ func (p planRecord) rewrite(output []byte) []byte {
 func (p planRecord) newFailure(id string, phase plugins.Phase, step, exitCode, signal int, output []byte) *plugins.Failure {
 	return &plugins.Failure{
 		Language: p.Language, Phase: phase, Step: step, ExitCode: exitCode, Signal: signal, Output: output,
-		Root: p.Root, Entry: p.Entry, Dir: path.Join(rootfs.RunDir, id), OutDir: outDir(id),
+		Root: p.Root, Entry: p.Entry, Dir: path.Join(rootfs.RunDir, id), OutDir: sandbox.OutDir(id),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // debtRecord says that a kernel of a context is gone, and that no execution has said so yet.
@@ -23,16 +24,16 @@ type debtRecord struct {
 
 // noteDebt keeps, over a restart of the executor, whether the context owes its executions
 // word of a kernel that is gone.
-func (e *Executor) noteDebt(s *sandbox, c *sessionContext, owed bool) {
-	if s.usable() != nil {
+func (e *Executor) noteDebt(s *handle, c *sessionContext, owed bool) {
+	if s.CheckUsable() != nil {
 		return
 	}
 	if err := s.writeDebt(c.key, c.created, owed); err != nil {
-		e.logger.Warn("that a kernel is gone will be forgotten by the next executor", "sandbox", s.id, "context", c.key.name, "error", err)
+		e.logger.Warn("that a kernel is gone will be forgotten by the next executor", "sandbox", s.ID(), "context", c.key.name, "error", err)
 	}
 }
 
-func (s *sandbox) writeDebt(key contextKey, created time.Time, owed bool) error {
+func (s *handle) writeDebt(key contextKey, created time.Time, owed bool) error {
 	path := s.debtPath(key)
 	if !owed {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -47,21 +48,21 @@ func (s *sandbox) writeDebt(key contextKey, created time.Time, owed bool) error 
 }
 
 // debtPath is where the record of a context's debt is. Names of contexts are their users'.
-func (s *sandbox) debtPath(key contextKey) string {
+func (s *handle) debtPath(key contextKey) string {
 	sum := sha256.Sum256([]byte(key.language + "\x00" + key.name))
-	return filepath.Join(s.path(debtsDir), hex.EncodeToString(sum[:16]))
+	return filepath.Join(s.Path(sandbox.DebtsDir), hex.EncodeToString(sum[:16]))
 }
 
 // adoptDebts reads what contexts of the sandbox owe. Those of interpreters are there
 // again; that of a function is made by an invocation, which says what it is.
-func (e *Executor) adoptDebts(s *sandbox) error {
-	entries, err := os.ReadDir(s.path(debtsDir))
+func (e *Executor) adoptDebts(s *handle) error {
+	entries, err := os.ReadDir(s.Path(sandbox.DebtsDir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking for records: %w", err)
 	}
 	for _, entry := range entries {
 		var record debtRecord
-		if err := records.Read(filepath.Join(s.path(debtsDir), entry.Name()), &record); err != nil {
+		if err := records.Read(filepath.Join(s.Path(sandbox.DebtsDir), entry.Name()), &record); err != nil {
 			return err
 		}
 		s.debts[contextKey{record.Language, record.Context}] = record.CreatedAt

@@ -19,6 +19,7 @@ import (
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -40,7 +41,7 @@ type kernelRecord struct {
 // kernelProcess is a kernel in a sandbox.
 type kernelProcess struct {
 	executor *Executor
-	sandbox  *sandbox
+	sandbox  *handle
 	id       string
 	leaf     cgroup.Leaf
 	requests *os.File // the FIFO
@@ -51,12 +52,12 @@ type kernelProcess struct {
 
 var _ kernel.Process = (*kernelProcess)(nil)
 
-func (e *Executor) newKernelProcess(s *sandbox, id string) *kernelProcess {
-	return &kernelProcess{executor: e, sandbox: s, id: id, leaf: s.group.Find(id)}
+func (e *Executor) newKernelProcess(s *handle, id string) *kernelProcess {
+	return &kernelProcess{executor: e, sandbox: s, id: id, leaf: s.Group.Find(id)}
 }
 
 // startKernel starts a kernel for the context.
-func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process, err error) {
+func (e *Executor) startKernel(s *handle, c *sessionContext) (_ kernel.Process, err error) {
 	info, err := e.runtimes.RuntimeOf(e.ctx, c.key.language)
 	if err != nil {
 		return nil, err
@@ -67,9 +68,9 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 	if err := e.untilStartable(s); err != nil {
 		return nil, err
 	}
-	defer s.gate.RUnlock()
+	defer s.Gate.RUnlock()
 	p := e.newKernelProcess(s, yurt.NewKernelID())
-	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, sandbox.InitTimeout)
 	defer cancel()
 	defer func() {
 		switch {
@@ -86,13 +87,13 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writeFiles(p.id, plan.Files); err != nil {
+	if err := s.WriteFiles(p.id, plan.Files); err != nil {
 		return nil, err
 	}
-	if err := s.plans.MakePipe(p.requestsPath()); err != nil {
+	if err := s.Plans.MakePipe(p.requestsPath()); err != nil {
 		return nil, err
 	}
-	if p.requests, err = s.plans.OpenPipe(p.requestsPath()); err != nil {
+	if p.requests, err = s.Plans.OpenPipe(p.requestsPath()); err != nil {
 		return nil, err
 	}
 	record := kernelRecord{Version: records.Version, ID: p.id, Language: c.key.language, Context: c.key.name, CreatedAt: c.created}
@@ -108,16 +109,16 @@ func (e *Executor) startKernel(s *sandbox, c *sessionContext) (_ kernel.Process,
 
 // untilStartable waits while the sandbox is paused. It takes the gate for reading, which
 // the caller gives back.
-func (e *Executor) untilStartable(s *sandbox) error {
+func (e *Executor) untilStartable(s *handle) error {
 	for {
-		if err := s.lives(); err != nil {
+		if err := s.CheckAlive(); err != nil {
 			return err
 		}
-		s.gate.RLock()
-		if !s.paused() {
+		s.Gate.RLock()
+		if !s.IsPaused() {
 			return nil
 		}
-		s.gate.RUnlock()
+		s.Gate.RUnlock()
 		select {
 		case <-time.After(pausePoll):
 		case <-e.ctx.Done():
@@ -126,37 +127,33 @@ func (e *Executor) untilStartable(s *sandbox) error {
 	}
 }
 
-func (e *Executor) planKernel(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, id string) (plugins.KernelPlan, error) {
-	tools, err := s.tools(info)
+func (e *Executor) planKernel(ctx context.Context, s *handle, info yurt.RuntimeInfo, id string) (plugins.KernelPlan, error) {
+	tools, err := s.Tools(info)
 	if err != nil {
 		return plugins.KernelPlan{}, err
 	}
 	return e.runtimes.PlanKernel(ctx, plugins.KernelRequest{
-		Language: info.Name, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Kernel: s.kernel(info.Name),
-		MemoryLimit: s.record.Spec.Resources.Memory,
+		Language: info.Name, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Kernel: s.Kernel(info.Name),
+		MemoryLimit: s.Record.Spec.Resources.Memory,
 	})
 }
-
-// kernel names the interpreter that the template chooses for contexts of the language; "" is
-// the runtime's own.
-func (s *sandbox) kernel(language string) string { return s.record.Spec.Template.Kernel(language) }
 
 // kernelEnv is the template's environment for a kernel. One of the template's choice may be among
 // its packages, and finds those as it starts; to others only executions bring packages, of
 // whichever versions.
-func (s *sandbox) kernelEnv(language string) map[string]string {
-	layer := s.templateLayer(language)
-	if s.kernel(language) == "" || !s.hasLayers(layer) {
-		return s.templateEnv()
+func (s *handle) kernelEnv(language string) map[string]string {
+	layer := s.TemplateLayer(language)
+	if s.Kernel(language) == "" || !s.HasLayers(layer) {
+		return s.TemplateEnv()
 	}
-	return layer.AddTo(yurt.ExecutionSpec{Env: s.templateEnv()}).Env
+	return layer.AddTo(yurt.ExecutionSpec{Env: s.TemplateEnv()}).Env
 }
 
 // start has the kernel started.
 func (p *kernelProcess) start(ctx context.Context, language string, plan plugins.KernelPlan, env map[string]string) error {
-	spec := p.sandbox.record.Spec
+	spec := p.sandbox.Record.Spec
 	return p.startIn(ctx, language, initd.StartRequest{
-		ID: p.id, Argv: plan.Argv, Env: p.sandbox.environment(env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
+		ID: p.id, Argv: plan.Argv, Env: p.sandbox.Environment(env, plan.Env, spec.Env), Dir: yurt.WorkspaceDir,
 		UID: rootfs.UserID, GID: rootfs.GroupID, HasControl: true,
 		OutputLimit: math.MaxInt64, ControlLimit: math.MaxInt64, // each execution has its own
 	}, nil)
@@ -164,7 +161,7 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 
 // startIn has the process started, in a cgroup of its own, with what is given to it.
 func (p *kernelProcess) startIn(ctx context.Context, language string, req initd.StartRequest, given []*os.File) (err error) {
-	p.out, err = p.executor.startProcess(ctx, p.sandbox, starting{req, given, language, p.sandbox.group.NewLeaf, &p.leaf})
+	p.out, err = p.executor.startProcess(ctx, p.sandbox, starting{req, given, language, p.sandbox.Group.NewLeaf, &p.leaf})
 	return err
 }
 
@@ -198,7 +195,7 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 		}
 		name := path.Join(p.id, base)
 		p.file = name
-		if err := p.sandbox.writeFiles(p.id, []plugins.File{{Path: base, Data: line}}); err != nil {
+		if err := p.sandbox.WriteFiles(p.id, []plugins.File{{Path: base, Data: line}}); err != nil {
 			return err
 		}
 		if line, err = kernel.InFile(request.ID, path.Join(rootfs.RunDir, name)); err != nil {
@@ -232,7 +229,7 @@ func (p *kernelProcess) answered() {
 	if p.file == "" {
 		return
 	}
-	_ = p.sandbox.plans.RemoveAll(p.file) // what stays goes with the kernel
+	_ = p.sandbox.Plans.RemoveAll(p.file) // what stays goes with the kernel
 	p.file = ""
 }
 
@@ -250,9 +247,9 @@ func (p *kernelProcess) Ack(seq uint64) error { return p.out.Ack(seq) }
 
 // Signal implements kernel.Process.
 func (p *kernelProcess) Signal(signal syscall.Signal) error {
-	ctx, cancel := context.WithTimeout(p.executor.ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(p.executor.ctx, sandbox.InitTimeout)
 	defer cancel()
-	return p.sandbox.init.Signal(ctx, p.id, signal)
+	return p.sandbox.Init.Signal(ctx, p.id, signal)
 }
 
 // Count implements kernel.Process.
@@ -267,13 +264,13 @@ func (p *kernelProcess) Kill() {
 	if p.executor.ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.executor.ctx, destroyTimeout)
+	ctx, cancel := context.WithTimeout(p.executor.ctx, sandbox.DestroyTimeout)
 	defer cancel()
 	if err := p.leaf.Kill(ctx); err != nil && p.executor.ctx.Err() == nil {
-		p.executor.logger.Error("killing a kernel", "kernel", p.id, "sandbox", p.sandbox.id, "error", err)
+		p.executor.logger.Error("killing a kernel", "kernel", p.id, "sandbox", p.sandbox.ID(), "error", err)
 	}
 	if p.out != nil {
-		p.out.Killed(initTimeout)
+		p.out.Killed(sandbox.InitTimeout)
 	}
 }
 
@@ -289,15 +286,15 @@ func (p *kernelProcess) Close() {
 	}
 	if p.out != nil {
 		p.out.Close()
-		ctx, cancel := context.WithTimeout(p.executor.ctx, initTimeout)
-		_ = p.sandbox.init.Forget(ctx, p.id) // a sandbox that is gone forgets everything
+		ctx, cancel := context.WithTimeout(p.executor.ctx, sandbox.InitTimeout)
+		_ = p.sandbox.Init.Forget(ctx, p.id) // a sandbox that is gone forgets everything
 		cancel()
 	}
 	if p.requests != nil {
 		p.requests.Close()
 	}
-	_ = p.sandbox.plans.RemoveAll(p.id)
-	p.sandbox.removeLeaf(p.id, p.leaf)
+	_ = p.sandbox.Plans.RemoveAll(p.id)
+	p.sandbox.RemoveLeaf(p.id, p.leaf)
 	if err := os.Remove(p.sandbox.kernelPath(p.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		p.executor.logger.Warn("removing the record of a kernel", "kernel", p.id, "error", err)
 	}
@@ -306,12 +303,12 @@ func (p *kernelProcess) Close() {
 func (p *kernelProcess) requestsPath() string { return path.Join(p.id, plugins.KernelRequests) }
 
 // writeKernelRecord makes the directory of records with the first.
-func (s *sandbox) writeKernelRecord(record kernelRecord) error {
-	if err := os.Mkdir(s.path(kernelsDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+func (s *handle) writeKernelRecord(record kernelRecord) error {
+	if err := os.Mkdir(s.Path(sandbox.KernelsDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("writing a record: %w", err)
 	}
 	return records.Write(s.kernelPath(record.ID), record)
 }
 
 // kernelPath is where the record of a kernel is.
-func (s *sandbox) kernelPath(id string) string { return filepath.Join(s.path(kernelsDir), id) }
+func (s *handle) kernelPath(id string) string { return filepath.Join(s.Path(sandbox.KernelsDir), id) }

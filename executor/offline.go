@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,27 +9,6 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
-
-// offlineEnv is the environment of sandboxes without a network: package managers try once what
-// cannot succeed, and not for a minute or more.
-func offlineEnv() map[string]string {
-	return map[string]string{"PIP_RETRIES": "0", "NPM_CONFIG_FETCH_RETRIES": "0", "CARGO_NET_RETRY": "0"}
-}
-
-// offline reports whether the sandbox has no network.
-func (s *sandbox) offline() bool {
-	return s.record.Spec.Host == nil && s.record.Spec.Template.Network.Mode == yurt.NetworkNone
-}
-
-// withOffline puts the environment of sandboxes without a network, if this is one, below env.
-func (s *sandbox) withOffline(env map[string]string) map[string]string {
-	if !s.offline() {
-		return env
-	}
-	merged := offlineEnv()
-	maps.Copy(merged, env)
-	return merged
-}
 
 // installers are the commands that ask a registry for packages, as the user types them.
 var installers = regexp.MustCompile(`(?:^|[\s;&|(!])(pip3?|python3? -m pip|uv pip|uv|npm|npx|yarn|pnpm|cargo|go|gem|mvn)\s+` +
@@ -57,12 +35,12 @@ func isServed(installer string) bool {
 // hintInstaller adds to standard error, where a package manager failed for want of a network, what to
 // do instead.
 func (r *run) hintInstaller(result *yurt.Result) {
-	if r.record.Installer == "" || r.sandbox.record.Installs || r.sandbox.installable && isServed(r.record.Installer) || r.record.unlimited() || result.ExitCode == 0 || result.ExitCode == yurt.ExecutionExitTimeout || result.Truncated.Stderr || !r.sandbox.offline() {
+	if r.record.Installer == "" || r.sandbox.Record.Installs || r.sandbox.Installable && isServed(r.record.Installer) || r.record.unlimited() || result.ExitCode == 0 || result.ExitCode == yurt.ExecutionExitTimeout || result.Truncated.Stderr || !r.sandbox.Offline() {
 		return
 	}
 	hint := "yurt: this session has no network, so " + r.record.Installer + " can install nothing in it; " +
 		"name the packages in \"dependencies\" of the execution (--dep on the command line) or of the template\n"
-	if r.sandbox.record.Spec.Template.Network.Packages == yurt.PackagesNone {
+	if r.sandbox.Record.Spec.Template.Network.Packages == yurt.PackagesNone {
 		hint = "yurt: the template of this session lets its sessions install no packages; name them in \"dependencies\" of the template\n"
 	}
 	if result.Stderr != "" && !strings.HasSuffix(result.Stderr, "\n") {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/records"
 )
 
 // freezeTimeout bounds how long the processes of a sandbox may take to stop.
@@ -23,13 +22,13 @@ func (e *Executor) PauseSandbox(ctx context.Context, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.gate.Lock() // nothing is being started from here on
-	defer s.gate.Unlock()
-	if err := s.usable(); err != nil || s.paused() {
+	s.Gate.Lock() // nothing is being started from here on
+	defer s.Gate.Unlock()
+	if err := s.CheckUsable(); err != nil || s.IsPaused() {
 		return err
 	}
 	now := time.Now()
-	if err := s.notePause(&now, 0); err != nil {
+	if err := s.NotePause(&now, 0); err != nil {
 		return err
 	}
 	for _, r := range s.allRuns() {
@@ -37,7 +36,7 @@ func (e *Executor) PauseSandbox(ctx context.Context, id string) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, freezeTimeout)
 	defer cancel()
-	if err := s.group.Freeze(ctx); err != nil {
+	if err := s.Group.Freeze(ctx); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "pausing sandbox %s: %w", id, errors.Join(err, s.goOn(0)))
 	}
 	return nil
@@ -50,69 +49,31 @@ func (e *Executor) ResumeSandbox(ctx context.Context, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.gate.Lock()
-	defer s.gate.Unlock()
-	if err := s.usable(); err != nil || !s.paused() {
+	s.Gate.Lock()
+	defer s.Gate.Unlock()
+	if err := s.CheckUsable(); err != nil || !s.IsPaused() {
 		return err
 	}
-	if err := e.room.Spend(func() error { return s.goOn(time.Since(*s.record.PausedAt)) }); err != nil {
+	if err := e.room.Spend(func() error { return s.goOn(time.Since(*s.Record.PausedAt)) }); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "resuming sandbox %s: %w", id, err)
 	}
 	return nil
 }
 
 // goOn lets the sandbox go on after a pause that lasted so long.
-func (s *sandbox) goOn(lasted time.Duration) error {
-	if err := s.group.Thaw(); err != nil {
+func (s *handle) goOn(lasted time.Duration) error {
+	if err := s.Group.Thaw(); err != nil {
 		return err
 	}
 	for _, r := range s.allRuns() {
 		r.clock.resume()
 	}
-	return s.notePause(nil, lasted)
+	return s.NotePause(nil, lasted)
 }
 
-// notePause writes down that the sandbox is paused since at, or that it is not any
-// more and was for so long. It is for the holder of the gate. When it fails, the sandbox is as it was.
-func (s *sandbox) notePause(at *time.Time, lasted time.Duration) error {
-	s.mu.Lock()
-	record := s.record
-	s.mu.Unlock()
-	record.PausedAt, record.PausedFor = at, record.PausedFor+lasted
-	if err := records.Write(s.path(recordFile), record); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.record.PausedAt, s.record.PausedFor = record.PausedAt, record.PausedFor
-	return nil
-}
-
-func (s *sandbox) paused() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.record.PausedAt != nil
-}
-
-// running returns an error while the sandbox is paused.
-func (s *sandbox) running() error {
-	if s.paused() {
-		return yurt.Errorf(yurt.CodeIllegalTransition, "sandbox %s is paused; resume it before anything is started in it", s.id)
-	}
-	return nil
-}
-
-// adoptPause finds the sandbox as its record says: a crash may have come in between.
-func (s *sandbox) adoptPause(ctx context.Context) error {
-	if s.record.PausedAt != nil {
-		return s.group.Freeze(ctx)
-	}
-	return s.group.Thaw()
-}
-
-func (s *sandbox) allRuns() []*run {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *handle) allRuns() []*run {
+	s.Lock()
+	defer s.Unlock()
 	runs := make([]*run, 0, len(s.runs))
 	for _, r := range s.runs {
 		runs = append(runs, r)
@@ -122,11 +83,11 @@ func (s *sandbox) allRuns() []*run {
 
 // timeLeft returns how much of a run's timeout is left, not counting pauses. It is never more
 // than all of it: the clock may have been set back.
-func (s *sandbox) timeLeft(record runRecord) (left time.Duration, running bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	deadline := record.Deadline.Add(s.record.PausedFor - record.PausedBefore)
-	if at := s.record.PausedAt; at != nil {
+func (s *handle) timeLeft(record runRecord) (left time.Duration, running bool) {
+	s.Lock()
+	defer s.Unlock()
+	deadline := record.Deadline.Add(s.Record.PausedFor - record.PausedBefore)
+	if at := s.Record.PausedAt; at != nil {
 		return min(deadline.Sub(*at), record.Timeout.Std()), false
 	}
 	return min(time.Until(deadline), record.Timeout.Std()), true

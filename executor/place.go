@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // On cgroup v2 a fork of a zygote is moved into its run's leaf by yurt-init, which waits for the
@@ -53,8 +54,8 @@ func (z *zygotes) dropPlace(language string, p *place) {
 }
 
 // placeNext makes the place of the language's next process in the background.
-func (e *Executor) placeNext(s *sandbox, language string) {
-	if language == "" || !s.zygotes.placed || s.paused() {
+func (e *Executor) placeNext(s *handle, language string) {
+	if language == "" || !s.zygotes.placed || s.IsPaused() {
 		return
 	}
 	p := s.zygotes.newPlace(language)
@@ -69,7 +70,7 @@ func (e *Executor) placeNext(s *sandbox, language string) {
 			return
 		}
 		s.zygotes.dropPlace(language, p)
-		e.logger.Debug("no fork for the next execution", "sandbox", s.id, "zygote", p.zygote, "error", err)
+		e.logger.Debug("no fork for the next execution", "sandbox", s.ID(), "zygote", p.zygote, "error", err)
 		if s.zygotes.answered(language, false) {
 			e.endZygote(s, language, p.zygote)
 		}
@@ -77,8 +78,8 @@ func (e *Executor) placeNext(s *sandbox, language string) {
 }
 
 // makePlace makes a leaf and has the zygote's fork moved there.
-func (e *Executor) makePlace(s *sandbox, zygote string) (cgroup.Place, error) {
-	leaf, err := s.group.NewPlace(zygote + "." + rand.Text()) // an executor before this one may have left some
+func (e *Executor) makePlace(s *handle, zygote string) (cgroup.Place, error) {
+	leaf, err := s.Group.NewPlace(zygote + "." + rand.Text()) // an executor before this one may have left some
 	if err != nil {
 		return nil, err
 	}
@@ -89,20 +90,20 @@ func (e *Executor) makePlace(s *sandbox, zygote string) (cgroup.Place, error) {
 	return leaf, nil
 }
 
-func (e *Executor) enterPlace(s *sandbox, zygote string, leaf cgroup.Place) error {
+func (e *Executor) enterPlace(s *handle, zygote string, leaf cgroup.Place) error {
 	procs, err := leaf.Entry()
 	if err != nil {
 		return err
 	}
 	defer procs.Close()
-	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, sandbox.InitTimeout)
 	defer cancel()
-	return s.init.Place(ctx, zygote, procs)
+	return s.Init.Place(ctx, zygote, procs)
 }
 
 // placeFor makes the place of the language's next process the leaf of the run of that name; nil
 // if there is none. One that is being made is waited for, as a process that is started takes longer.
-func (e *Executor) placeFor(s *sandbox, language, name string) *place {
+func (e *Executor) placeFor(s *handle, language, name string) *place {
 	if language == "" || !s.zygotes.placed {
 		return nil
 	}
@@ -115,7 +116,7 @@ func (e *Executor) placeFor(s *sandbox, language, name string) *place {
 		return nil
 	}
 	if err := p.leaf.Take(name); err != nil {
-		e.logger.Warn("an execution is not forked", "execution", name, "sandbox", s.id, "error", err)
+		e.logger.Warn("an execution is not forked", "execution", name, "sandbox", s.ID(), "error", err)
 		e.goes(func() { e.discard(s, p.leaf) })
 		return nil
 	}
@@ -123,13 +124,13 @@ func (e *Executor) placeFor(s *sandbox, language, name string) *place {
 }
 
 // discard removes a leaf that is to be no run's, and what waits in it.
-func (e *Executor) discard(s *sandbox, leaf cgroup.Place) {
-	if s.isEnding() {
+func (e *Executor) discard(s *handle, leaf cgroup.Place) {
+	if s.IsEnding() {
 		return // all of it goes
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
 	if err := leaf.Discard(ctx); err != nil && e.ctx.Err() == nil {
-		e.logger.Error("removing a cgroup", "sandbox", s.id, "error", fmt.Errorf("of a fork that was not used: %w", err))
+		e.logger.Error("removing a cgroup", "sandbox", s.ID(), "error", fmt.Errorf("of a fork that was not used: %w", err))
 	}
 }

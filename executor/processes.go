@@ -86,10 +86,10 @@ func (e *Executor) findProcesses(ctx context.Context, sandboxID string) ([]hostP
 	if err != nil {
 		return nil, err
 	}
-	if err := s.usable(); err != nil {
+	if err := s.CheckUsable(); err != nil {
 		return nil, err
 	}
-	runs, err := s.group.Processes()
+	runs, err := s.Group.Processes()
 	if err != nil {
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "listing the processes of sandbox %s: %w", sandboxID, err)
 	}

@@ -22,7 +22,7 @@ const answerGrace = time.Second
 type question struct {
 	id      string
 	ask     yurt.Question
-	sandbox *sandbox
+	sandbox *handle
 	clock   *time.Timer
 	process *kernelProcess
 	begun   atomic.Bool
@@ -45,7 +45,7 @@ func (q *question) Waits(string) {}
 // StartClock implements kernel.Cell. The time does not count while the sandbox is paused.
 func (q *question) StartClock(expired func()) {
 	q.clock = time.AfterFunc(q.ask.Timeout.Std(), func() {
-		if q.sandbox.paused() {
+		if q.sandbox.IsPaused() {
 			q.clock.Reset(pausePoll)
 			return
 		}
@@ -90,7 +90,7 @@ func (e *Executor) AskContext(ctx context.Context, sandboxID, name string, ask y
 	if err != nil {
 		return yurt.Answer{}, err
 	}
-	if err := s.usable(); err != nil {
+	if err := s.CheckUsable(); err != nil {
 		return yurt.Answer{}, err
 	}
 	q := &question{id: yurt.NewExecutionID(), ask: ask, sandbox: s, ended: make(chan kernel.Outcome, 1)}
@@ -102,7 +102,7 @@ func (e *Executor) AskContext(ctx context.Context, sandboxID, name string, ask y
 }
 
 // queueQuestion finds the context of a question, or makes it, and puts the question into its queue.
-func (e *Executor) queueQuestion(ctx context.Context, s *sandbox, name string, q *question) (*sessionContext, error) {
+func (e *Executor) queueQuestion(ctx context.Context, s *handle, name string, q *question) (*sessionContext, error) {
 	language := q.ask.Language
 	if language == "" {
 		contexts := s.contextsNamed(name, "")
@@ -114,7 +114,7 @@ func (e *Executor) queueQuestion(ctx context.Context, s *sandbox, name string, q
 		}
 		language = contexts[0].key.language
 	}
-	info, err := e.runtimeOf(ctx, language, s.record.Spec.Template.Runtimes)
+	info, err := e.runtimeOf(ctx, language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,9 @@ func (e *Executor) queueQuestion(ctx context.Context, s *sandbox, name string, q
 	if err != nil {
 		return nil, err
 	}
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if err := s.running(); err != nil {
+	s.Gate.RLock()
+	defer s.Gate.RUnlock()
+	if err := s.CheckRunning(); err != nil {
 		return nil, err
 	}
 	c, err := e.contextOf(s, spec)
@@ -183,9 +183,9 @@ func (q *question) answer(o kernel.Outcome) (yurt.Answer, error) {
 // answer no caller waits for. Without one it has no effect.
 func (p *kernelProcess) endQuestion() error {
 	name := path.Join(p.id, plugins.KernelQuestion)
-	if _, err := p.sandbox.plans.Stat(name); err != nil {
+	if _, err := p.sandbox.Plans.Stat(name); err != nil {
 		return nil //nolint:nilerr // there is none
 	}
-	defer func() { _ = p.sandbox.plans.RemoveAll(name) }()
+	defer func() { _ = p.sandbox.Plans.RemoveAll(name) }()
 	return p.Signal(syscall.SIGINT)
 }

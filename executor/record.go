@@ -10,32 +10,8 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/rundir"
-	"github.com/yurtrun/yurt/internal/linux/procid"
 	"github.com/yurtrun/yurt/plugins"
 )
-
-// sandboxRecord is what is kept of a sandbox on disk, from the moment it is ready to
-// the one it is destroyed.
-type sandboxRecord struct {
-	Version   int                `json:"version"`
-	Spec      yurt.SandboxSpec   `json:"spec"`
-	IDBase    uint32             `json:"id_base"`
-	CreatedAt time.Time          `json:"created_at"`
-	Init      procid.ID          `json:"init"`
-	Warm      bool               `json:"warm,omitempty"` // in the reserve: nobody's yet
-	Slot      string             `json:"slot,omitempty"` // that it is in
-	Phases    map[string]float64 `json:"phases_ms"`
-	PausedAt  *time.Time         `json:"paused_at,omitempty"`  // nil while it runs
-	PausedFor time.Duration      `json:"paused_for,omitempty"` // by all pauses that ended
-	Layers    []string           `json:"layers,omitempty"`     // that are mounted, or about to be
-	Installs  bool               `json:"installs,omitempty"`   // it is the executor's own, and installs packages
-	Image     string             `json:"image,omitempty"`      // key of the one that its root is; "" for none
-	Path      []string           `json:"path,omitempty"`       // directories of the toolchains' commands, at the end of PATH
-	// Installed are the layers that commands of the session had installed, in this order.
-	Installed []installedLayer `json:"installed,omitempty"`
-	// Installable says that it has the commands that install packages.
-	Installable bool `json:"installable,omitempty"`
-}
 
 // runRecord is what is kept of an execution on disk, as the first entry of its log.
 type runRecord struct {

@@ -23,10 +23,10 @@ func (e *Executor) Reserves(context.Context) ([]yurt.Reserve, error) {
 	for _, s := range e.reserves.List() {
 		switch last := len(list) - 1; {
 		case s.slot != nil:
-		case last >= 0 && list[last].Digest == s.digest:
+		case last >= 0 && list[last].Digest == s.Digest():
 			list[last].Ready++
 		default:
-			list = append(list, yurt.Reserve{Template: s.template, Digest: s.digest, Ready: 1})
+			list = append(list, yurt.Reserve{Template: s.Template, Digest: s.Digest(), Ready: 1})
 		}
 	}
 	return list, nil
@@ -35,9 +35,9 @@ func (e *Executor) Reserves(context.Context) ([]yurt.Reserve, error) {
 // ReleaseReserve destroys one sandbox of the template with the digest that
 // [Executor.ReserveSandbox] made and nobody has claimed, if there is any.
 func (e *Executor) ReleaseReserve(ctx context.Context, digest string) error {
-	s := e.reserves.Take(digest, func(s *sandbox) bool { return s.slot == nil })
+	s := e.reserves.Take(digest, func(s *handle) bool { return s.slot == nil })
 	if s == nil {
 		return nil
 	}
-	return e.DestroySandbox(ctx, s.id)
+	return e.DestroySandbox(ctx, s.ID())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -21,9 +22,9 @@ func (r *run) end(result *yurt.Result) {
 	// The end is as long after the start as time has passed: the clock may have been set.
 	took := max(0, time.Since(r.startedAt))
 	result.StartedAt, result.EndedAt = r.startedAt, r.startedAt.Add(took)
-	result.Metrics.DurationMS = millis(took)
+	result.Metrics.DurationMS = sandbox.Millis(took)
 	if r.phases != nil {
-		result.Metrics.Phases = r.phases.done()
+		result.Metrics.Phases = r.phases.Done()
 	}
 	if result.Artifacts == nil {
 		result.Artifacts = []yurt.Artifact{}
@@ -59,11 +60,11 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	result, control := r.readOutput()
 	usage, err := r.leaf.Usage()
 	if err == nil {
-		result.Metrics.CPUMS, result.Metrics.MemoryPeakBytes = millis(usage.CPU), usage.MemoryPeak
+		result.Metrics.CPUMS, result.Metrics.MemoryPeakBytes = sandbox.Millis(usage.CPU), usage.MemoryPeak
 	}
 	if exit == nil {
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
-		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended while this ran: " + shown(lost)}
+		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended while this ran: " + sandbox.Shown(lost)}
 		switch {
 		case r.timedOut.Load():
 			r.judgeTimeout(result)
@@ -134,7 +135,7 @@ func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
 		result.Error = &yurt.ExecutionError{
 			Type:    yurt.ErrorTypeOutOfMemory,
-			Message: fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", r.sandbox.record.Spec.Resources.Memory),
+			Message: fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", r.sandbox.Record.Spec.Resources.Memory),
 		}
 	case r.judgeSteps(result, control):
 	case r.record.Format == plugins.ResultEnvelope && exit.Bytes[2] > yurt.MaxResultBytes+envelopeRoom:

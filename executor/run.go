@@ -14,17 +14,19 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/logfiles"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/plugins"
 )
 
 // run is the live handle of an execution; what must last is in its log.
 type run struct {
-	sandbox   *sandbox
+	sandbox   *handle
 	record    runRecord
 	log       *runlog.Log
 	leaf      cgroup.Leaf
 	startedAt time.Time
-	phases    *phases
+	phases    *sandbox.Phases
 	timedOut  atomic.Bool
 	killing   sync.Mutex    // held while its processes are being killed
 	stream    *stream       // nil unless it is streamed
@@ -42,10 +44,10 @@ type run struct {
 	result *yurt.Result
 }
 
-func newRun(s *sandbox, record runRecord) *run {
+func newRun(s *handle, record runRecord) *run {
 	r := &run{
 		sandbox: s, record: record,
-		leaf: s.group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
+		leaf: s.Group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
 		writing: make(chan struct{}, 1),
 	}
 	if record.Streamed {
@@ -75,7 +77,7 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	}
 	out, err := e.startRun(ctx, r, j)
 	if err == nil {
-		r.phases.mark("start")
+		r.phases.Mark("start")
 		r.out.Store(out)
 		e.noteBegin(r)
 		e.startClock(r)
@@ -101,10 +103,10 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 }
 
 // forgetStart drops a run that never began, and returns the reason.
-func (s *sandbox) forgetStart(r *run, reason error) error {
-	s.mu.Lock()
+func (s *handle) forgetStart(r *run, reason error) error {
+	s.Lock()
 	delete(s.runs, r.record.ID)
-	s.mu.Unlock()
+	s.Unlock()
 	s.executions.Add(-1)
 	r.log.Close()
 	return errors.Join(reason, r.removeLog())
@@ -113,22 +115,22 @@ func (s *sandbox) forgetStart(r *run, reason error) error {
 // startRun has the process started, in its own cgroup, with its files in place.
 func (e *Executor) startRun(ctx context.Context, r *run, j job) (*initd.Output, error) {
 	s := r.sandbox
-	if err := s.writeSources(j.dir, j.sources); err != nil {
+	if err := s.WriteSources(j.dir, j.sources); err != nil {
 		return nil, err
 	}
-	if err := s.writeFiles(r.record.ID, j.files); err != nil {
+	if err := s.WriteFiles(r.record.ID, j.files); err != nil {
 		return nil, err
 	}
 	given := j.stdio.files()
 	if len(j.stdin) > 0 && !j.keepsStdinOpen() {
-		stdin, err := sealedFile("stdin", j.stdin)
+		stdin, err := descriptor.Sealed("stdin", j.stdin)
 		if err != nil {
 			return nil, err
 		}
 		defer stdin.Close()
 		given = append([]*os.File{stdin}, given...)
 	}
-	ctx, cancel := context.WithTimeout(ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)
 	defer cancel()
 	r.language = j.language
 	return e.startProcess(ctx, s, starting{initd.StartRequest{
@@ -136,7 +138,7 @@ func (e *Executor) startRun(ctx context.Context, r *run, j job) (*initd.Output, 
 		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
 		HasControl: j.control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
-	}, given, r.language, s.group.TakeLeaf, &r.leaf})
+	}, given, r.language, s.Group.TakeLeaf, &r.leaf})
 }
 
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.
@@ -166,7 +168,7 @@ func startError(r *run, err error) error {
 	if code := yurt.CodeOf(err); code != yurt.CodeInternal {
 		return err
 	}
-	return yurt.Errorf(yurt.CodeSandboxFailed, "starting an execution in sandbox %s: %w", r.sandbox.id, err)
+	return yurt.Errorf(yurt.CodeSandboxFailed, "starting an execution in sandbox %s: %w", r.sandbox.ID(), err)
 }
 
 // failedStart returns the result of a run whose command could not be started, or
@@ -198,16 +200,16 @@ func (e *Executor) noteBegin(r *run) {
 	now := time.Now()
 	r.countFrom(now)
 	if err := r.log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
-		e.logger.Warn("noting when an execution began", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
+		e.logger.Warn("noting when an execution began", "execution", r.record.ID, "sandbox", r.sandbox.ID(), "error", err)
 	}
 }
 
 // countFrom lets the run's timeout begin at a time. Pauses of the sandbox before it do not count.
 func (r *run) countFrom(at time.Time) {
 	s := r.sandbox
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.record.Deadline, r.record.PausedBefore = at.Add(r.record.Timeout.Std()), s.record.PausedFor
+	s.Lock()
+	defer s.Unlock()
+	r.record.Deadline, r.record.PausedBefore = at.Add(r.record.Timeout.Std()), s.Record.PausedFor
 }
 
 // startClock has the run ended when its time is up.
@@ -265,14 +267,14 @@ func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) erro
 		e.prepareZygote(r)
 	}
 	select { // those who wait for the result come first, and may be done with the sandbox
-	case <-r.sandbox.gone:
+	case <-r.sandbox.Gone:
 	case <-time.After(tidyPause):
 	}
-	if r.sandbox.isEnding() {
+	if r.sandbox.IsEnding() {
 		return // all of it goes
 	}
 	if forget != nil {
-		ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+		ctx, cancel := context.WithTimeout(e.ctx, sandbox.InitTimeout)
 		_ = forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
 		cancel()
 	}
@@ -284,25 +286,25 @@ func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) erro
 }
 
 // prepareLeaf makes the cgroup of the next run ahead, which does without if that fails.
-func (e *Executor) prepareLeaf(s *sandbox) {
-	if err := s.group.Prepare(); err != nil {
-		e.logger.Debug("preparing for the next execution", "sandbox", s.id, "error", err)
+func (e *Executor) prepareLeaf(s *handle) {
+	if err := s.Group.Prepare(); err != nil {
+		e.logger.Debug("preparing for the next execution", "sandbox", s.ID(), "error", err)
 	}
 }
 
 // kill ends every process of the run, whatever it did to get away. What it printed until then is
 // still on its way; a yurt-init that does not say the end of it is not waited for.
 func (e *Executor) kill(r *run) {
-	ctx, cancel := context.WithTimeout(e.ctx, destroyTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
 	r.killing.Lock()
 	err := r.leaf.Kill(ctx)
 	r.killing.Unlock()
 	if err != nil && e.ctx.Err() == nil {
-		e.logger.Error("killing an execution", "execution", r.record.ID, "sandbox", r.sandbox.id, "error", err)
+		e.logger.Error("killing an execution", "execution", r.record.ID, "sandbox", r.sandbox.ID(), "error", err)
 	}
 	if out := r.out.Load(); out != nil {
-		out.Killed(initTimeout)
+		out.Killed(sandbox.InitTimeout)
 	}
 }
 
@@ -359,9 +361,9 @@ func (b *budget) take(chunk initd.Chunk) bool {
 // clean removes what the run leaves inside the sandbox. Its cgroup stays while
 // processes that it left behind are in it.
 func (r *run) clean() {
-	_ = r.sandbox.plans.RemoveAll(r.record.ID) // what stays goes with the sandbox
+	_ = r.sandbox.Plans.RemoveAll(r.record.ID) // what stays goes with the sandbox
 	if r.record.Compiles > 0 {
-		_ = r.sandbox.temp.RemoveAll(outPrefix + r.record.ID) // likewise
+		_ = r.sandbox.Temp.RemoveAll(sandbox.OutPrefix + r.record.ID) // likewise
 	}
-	r.sandbox.removeLeaf(r.record.ID, r.leaf)
+	r.sandbox.RemoveLeaf(r.record.ID, r.leaf)
 }

@@ -13,13 +13,14 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/logfiles"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // journalPrefix begins the name, in a sandbox's directory, of what says how far the
 // output of a run has got in its log files.
 const journalPrefix = "output-"
 
-func (r *run) journal() string { return r.sandbox.path(journalPrefix + r.record.ID) }
+func (r *run) journal() string { return r.sandbox.Path(journalPrefix + r.record.ID) }
 
 // outputLimit is how many bytes of each of stdout and stderr come out of the sandbox.
 func (r *run) outputLimit() int64 {
@@ -34,10 +35,10 @@ func (r *run) outputLimit() int64 {
 }
 
 // logPlace is where the log of an execution is. All of it is on disk where the sandbox is.
-func (s *sandbox) logPlace(id string) runlog.Place {
-	place := runlog.Place{Path: filepath.Join(s.path(runsDir), id)}
-	if s.store != s.dir {
-		place.Overflow, place.Memory = filepath.Join(s.store, runsDir, id), s.memory
+func (s *handle) logPlace(id string) runlog.Place {
+	place := runlog.Place{Path: filepath.Join(s.Path(sandbox.RunsDir), id)}
+	if s.Store != s.Dir {
+		place.Overflow, place.Memory = filepath.Join(s.Store, sandbox.RunsDir, id), s.memory
 	}
 	return place
 }
@@ -49,7 +50,7 @@ func (r *run) openLogs(logger *slog.Logger) (err error) {
 	if r.record.Logs == nil {
 		return nil
 	}
-	if r.logs, err = logfiles.Open(r.journal(), *r.record.Logs, logger.With("execution", r.record.ID, "sandbox", r.sandbox.id)); err != nil {
+	if r.logs, err = logfiles.Open(r.journal(), *r.record.Logs, logger.With("execution", r.record.ID, "sandbox", r.sandbox.ID())); err != nil {
 		return fmt.Errorf("opening the log files of execution %s: %w", r.record.ID, err)
 	}
 	return nil

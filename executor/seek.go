@@ -7,6 +7,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/reserve"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // awaitNext hands out the next sandbox of the template that becomes ready in a slot of
@@ -14,13 +15,13 @@ import (
 // waits has one coming, which is made before what nobody waits for. When a slot fails in that,
 // one who waits is told that none is coming.
 func (e *Executor) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
-	phases := newPhases()
+	phases := sandbox.NewPhases()
 	if err := e.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	digest := spec.Template.Digest()
 	list := e.slots.List() // not with the reserve locked, as the node is when it puts something in
-	s, in := e.reserves.Seek(digest, func(s *sandbox) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
+	s, in := e.reserves.Seek(digest, func(s *handle) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
 	if in != nil {
 		var err error
 		if s, err = e.inLine(ctx, in); err != nil {
@@ -41,7 +42,7 @@ func (e *Executor) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 }
 
 // inLine waits until the seeker is given a sandbox; nil if it is turned away.
-func (e *Executor) inLine(ctx context.Context, in *reserve.Seeker[*sandbox]) (*sandbox, error) {
+func (e *Executor) inLine(ctx context.Context, in *reserve.Seeker[*handle]) (*handle, error) {
 	var err error
 	select {
 	case s := <-in.Given():

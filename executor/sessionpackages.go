@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,17 +12,12 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pkgsocket"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // socketDelay is how long after a sandbox its socket for packages is made: most executions are
 // over by then, and do not pay for it.
 const socketDelay = 100 * time.Millisecond
-
-// installedLayer is a layer that a command of the session had installed.
-type installedLayer struct {
-	Runtime string `json:"runtime"`
-	Digest  string `json:"digest"`
-}
 
 // mayInstall reports whether commands of a sandbox of the specification may install packages.
 func (e *Executor) mayInstall(spec yurt.SandboxSpec) bool {
@@ -33,10 +27,10 @@ func (e *Executor) mayInstall(spec yurt.SandboxSpec) bool {
 
 // servePackages answers the commands of a sandbox that install packages, until the sandbox is
 // gone or the executor is closed.
-func (e *Executor) servePackages(s *sandbox) {
+func (e *Executor) servePackages(s *handle) {
 	select {
 	case <-time.After(socketDelay):
-	case <-s.gone:
+	case <-s.Gone:
 		return
 	case <-e.ctx.Done():
 		return
@@ -51,10 +45,10 @@ func (e *Executor) servePackages(s *sandbox) {
 	if s.IsGone() {
 		return
 	}
-	listener, err := s.plans.Listen(pkgsocket.Name, pkgsocket.Backlog)
+	listener, err := s.Plans.Listen(pkgsocket.Name, pkgsocket.Backlog)
 	if err != nil {
 		if !s.IsGone() && e.ctx.Err() == nil {
-			e.logger.Warn("commands of a sandbox cannot install packages", "sandbox", s.id, "error", err)
+			e.logger.Warn("commands of a sandbox cannot install packages", "sandbox", s.ID(), "error", err)
 		}
 		return
 	}
@@ -62,7 +56,7 @@ func (e *Executor) servePackages(s *sandbox) {
 	defer cancel()
 	e.goes(func() {
 		select {
-		case <-s.gone:
+		case <-s.Gone:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -70,7 +64,7 @@ func (e *Executor) servePackages(s *sandbox) {
 	server := pkgsocket.NewServer(func(ctx context.Context, r pkgsocket.Request, pid int, tell func(string) error) pkgsocket.Answer {
 		answer, err := e.installInto(ctx, s, r, e.telling(s, r, pid, tell))
 		if err != nil {
-			answer.Error = shown(err)
+			answer.Error = sandbox.Shown(err)
 		}
 		return answer
 	})
@@ -80,7 +74,7 @@ func (e *Executor) servePackages(s *sandbox) {
 // telling returns the function that passes progress on: to the command, which prints it, and to
 // the watchers of the execution that the command is part of. They are told that an installation
 // begins, and all progress of a command that is quiet.
-func (e *Executor) telling(s *sandbox, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
+func (e *Executor) telling(s *handle, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
 	r, told := s.runOf(pid), 0
 	note := func(text string) {
 		if told += len(text); r != nil && told <= maxProgress {
@@ -100,7 +94,7 @@ func (e *Executor) telling(s *sandbox, request pkgsocket.Request, pid int, tell 
 
 // runOf returns the execution that a process of the sandbox is part of, by its cgroup; nil where
 // it is not known.
-func (s *sandbox) runOf(pid int) *run {
+func (s *handle) runOf(pid int) *run {
 	if pid <= 0 {
 		return nil
 	}
@@ -110,7 +104,7 @@ func (s *sandbox) runOf(pid int) *run {
 	}
 	for line := range strings.Lines(string(data)) {
 		in := strings.TrimSpace(line)
-		if !strings.Contains(in, s.id) {
+		if !strings.Contains(in, s.ID()) {
 			continue
 		}
 		if r := s.runNamed(filepath.Base(in)); r != nil {
@@ -121,16 +115,16 @@ func (s *sandbox) runOf(pid int) *run {
 }
 
 // runNamed returns the execution in the cgroup of the name: its own, or that of a kernel.
-func (s *sandbox) runNamed(leaf string) *run {
+func (s *handle) runNamed(leaf string) *run {
 	contexts := s.contextsNamed("", "")
-	s.mu.Lock()
+	s.Lock()
 	r := s.runs[leaf]
-	s.mu.Unlock()
+	s.Unlock()
 	for i := 0; r == nil && i < len(contexts); i++ {
 		if p, id := contexts[i].Current(); isKernel(p, leaf) {
-			s.mu.Lock()
+			s.Lock()
 			r = s.runs[id]
-			s.mu.Unlock()
+			s.Unlock()
 		}
 	}
 	if r == nil || r.stream != nil || r.record.unlimited() {
@@ -140,8 +134,8 @@ func (s *sandbox) runNamed(leaf string) *run {
 }
 
 // installInto installs the packages of a request, and shows them to every process of the session.
-func (e *Executor) installInto(ctx context.Context, s *sandbox, r pkgsocket.Request, tell func(string) error) (answer pkgsocket.Answer, err error) {
-	if err := s.usable(); err != nil {
+func (e *Executor) installInto(ctx context.Context, s *handle, r pkgsocket.Request, tell func(string) error) (answer pkgsocket.Answer, err error) {
+	if err := s.CheckUsable(); err != nil {
 		return answer, err
 	}
 	defer e.explainFull(&err)
@@ -163,11 +157,11 @@ func (e *Executor) installInto(ctx context.Context, s *sandbox, r pkgsocket.Requ
 	if err := e.untilStartable(s); err != nil {
 		return answer, err
 	}
-	defer s.gate.RUnlock()
-	if err := e.mountLayer(s, l); err != nil {
+	defer s.Gate.RUnlock()
+	if err := s.MountLayer(e.layers, l); err != nil {
 		return answer, err
 	}
-	if err := e.showLayer(s, l); err != nil {
+	if err := s.ShowLayer(e.layers, l); err != nil {
 		return answer, err
 	}
 	return had.answer(r, e.layers.Tree(l.Digest))
@@ -175,7 +169,7 @@ func (e *Executor) installInto(ctx context.Context, s *sandbox, r pkgsocket.Requ
 
 // runtimeFor returns the runtime that knows the package manager. The template need not run it:
 // its tools are looked for in the sandbox.
-func (e *Executor) runtimeFor(ctx context.Context, s *sandbox, manager string) (yurt.RuntimeInfo, error) {
+func (e *Executor) runtimeFor(ctx context.Context, s *handle, manager string) (yurt.RuntimeInfo, error) {
 	language := "python"
 	if manager == pkgsocket.Npm {
 		language = "javascript"
@@ -184,14 +178,14 @@ func (e *Executor) runtimeFor(ctx context.Context, s *sandbox, manager string) (
 	if err != nil {
 		return info, yurt.Errorf(yurt.CodeNotSupported, "this node has no runtime for %s, which %s needs", language, manager)
 	}
-	_, err = s.tools(info)
+	_, err = s.Tools(info)
 	return info, err
 }
 
 // makeSessionLayer returns the layer of the packages of a request, which the sandbox uses. A layer
 // of these packages alone is taken if it is there already and fits the versions of the session.
 // Else one is made that keeps to these versions, as far as the new packages allow it.
-func (e *Executor) makeSessionLayer(ctx context.Context, s *sandbox, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
+func (e *Executor) makeSessionLayer(ctx context.Context, s *handle, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
 	alone, err := e.planLayer(ctx, s, info, r.Packages, manifestOf(r))
 	if err != nil {
 		return nil, err
@@ -199,7 +193,7 @@ func (e *Executor) makeSessionLayer(ctx context.Context, s *sandbox, info yurt.R
 	if alone == nil {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the manifest lists no packages to install")
 	}
-	there, err := e.layers.Use(alone.Digest, s.id)
+	there, err := e.layers.Use(alone.Digest, s.ID())
 	if err != nil {
 		return nil, err
 	}
@@ -235,17 +229,4 @@ func manifestOf(r pkgsocket.Request) (files []yurt.SourceFile) {
 		files = append(files, yurt.SourceFile{Path: pkgsocket.LockFile, Data: r.Lock})
 	}
 	return files
-}
-
-// installed returns the layers that commands of the session had installed for a runtime, the
-// latest first.
-func (s *sandbox) installed(runtime string) (digests []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, l := range slices.Backward(s.record.Installed) {
-		if l.Runtime == runtime {
-			digests = append(digests, l.Digest)
-		}
-	}
-	return digests
 }

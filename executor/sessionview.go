@@ -1,75 +1,13 @@
 package executor
 
 import (
-	"fmt"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/kernel"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pkgsocket"
-	"github.com/yurtrun/yurt/executor/records"
 )
-
-// viewsDir is the directory, in that of a sandbox, of the views of the packages that its session installed.
-const viewsDir = "packages"
-
-// showLayer has every process of the sandbox see the layer beside those before it. The record
-// says so first, for the next executor. The caller has the gate.
-func (e *Executor) showLayer(s *sandbox, l *packages.Layer) error {
-	s.mu.Lock()
-	record := s.record
-	entry := installedLayer{l.Runtime, l.Digest}
-	record.Installed = append(slices.DeleteFunc(slices.Clone(record.Installed), func(i installedLayer) bool { return i == entry }), entry)
-	err := records.Write(s.path(recordFile), record)
-	if err == nil {
-		s.record = record
-	}
-	s.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	dir, target := s.path(filepath.Join(viewsDir, l.Runtime)), packages.PythonDir
-	if l.Runtime != "python" {
-		target = packages.NodeDir
-	}
-	var list []packages.Shown
-	for _, digest := range s.installed(l.Runtime) {
-		list = append(list, packages.Shown{Tree: e.layers.Tree(digest), Mount: path.Join(packages.LayersDir, digest)})
-	}
-	view, err := packages.NewView(list)
-	if err != nil {
-		return err
-	}
-	if err := view.Write(dir); err != nil {
-		return err
-	}
-	return s.mountView(dir, target)
-}
-
-// mountView mounts the directory of a view in the sandbox, unless it is mounted.
-func (s *sandbox) mountView(dir, target string) error {
-	switch shown, err := s.shows(target, dir); {
-	case err != nil:
-		return yurt.Errorf(yurt.CodeNotSupported, "this session was made by an earlier version and cannot show packages; use a new session")
-	case shown:
-		return nil
-	}
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.record.Init.PID))
-	if err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
-	}
-	defer namespace.Close()
-	if err := layers.Mount(dir, namespace, target); err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
-	}
-	return nil
-}
 
 // had are the packages that a session has of one package manager before an installation: distributions of
 // Python, by normalized name, or packages of Node.
@@ -79,12 +17,12 @@ type had struct {
 }
 
 // installedIn returns the packages that commands of the session installed, and the template's.
-func (e *Executor) installedIn(s *sandbox, runtime string) (*had, error) {
+func (e *Executor) installedIn(s *handle, runtime string) (*had, error) {
 	h := &had{manager: pkgsocket.Npm, dists: make(map[string]string)}
-	digests := s.installed(runtime)
+	digests := s.InstalledLayers(runtime)
 	if runtime == "python" {
 		h.manager = pkgsocket.Pip
-		if template := s.templateLayer(runtime); s.hasLayers(template) && len(template) > 0 {
+		if template := s.TemplateLayer(runtime); s.HasLayers(template) && len(template) > 0 {
 			digests = append(digests, template[0].Digest)
 		}
 	}
@@ -204,26 +142,4 @@ func (h *had) answer(r pkgsocket.Request, tree string) (answer pkgsocket.Answer,
 func isKernel(p kernel.Process, id string) bool {
 	k, ok := p.(*kernelProcess)
 	return ok && k.id == id
-}
-
-// environment is that of a process in the sandbox, later layers winning. The toolchains'
-// commands are at the end of PATH, whichever layer that is of.
-func (s *sandbox) environment(layers ...map[string]string) []string {
-	merged := withPath(merge(layers...), s.record.Path)
-	if s.installable {
-		packages.AddCommands(merged, s.isOwnLayer())
-	}
-	return listed(merged)
-}
-
-// isOwnLayer returns the function that reports whether a directory is a layer which the execution
-// has for itself: one of the template's is not.
-func (s *sandbox) isOwnLayer() func(dir string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	template := s.planned
-	return func(dir string) bool {
-		return strings.HasPrefix(dir, packages.LayersDir+"/") &&
-			!slices.ContainsFunc(template, func(l *packages.Layer) bool { return strings.HasPrefix(dir, l.Mount()) })
-	}
 }

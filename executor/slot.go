@@ -10,7 +10,7 @@ import (
 )
 
 // slot is room for one sandbox at a time, which package slots keeps filled.
-type slot = slots.Slot[*sandbox]
+type slot = slots.Slot[*handle]
 
 // slotNode is what slots need of the executor.
 type slotNode struct{ *Executor }
@@ -31,9 +31,9 @@ func (n slotNode) Make(ctx context.Context, sl *slot) error {
 }
 
 // Await implements [slots.Node].
-func (n slotNode) Await(ctx context.Context, s *sandbox) (why string, err error) {
+func (n slotNode) Await(ctx context.Context, s *handle) (why string, err error) {
 	select {
-	case <-s.gone:
+	case <-s.Gone:
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
@@ -41,15 +41,15 @@ func (n slotNode) Await(ctx context.Context, s *sandbox) (why string, err error)
 	if s.IsTaken() {
 		return "", nil
 	}
-	return s.view("").Reason, nil
+	return s.View("").Reason, nil
 }
 
 // Destroy implements [slots.Node].
-func (n slotNode) Destroy(ctx context.Context, s *sandbox) error { return n.DestroySandbox(ctx, s.id) }
+func (n slotNode) Destroy(ctx context.Context, s *handle) error { return n.DestroySandbox(ctx, s.ID()) }
 
 // Bereave implements [slots.Node].
-func (n slotNode) Bereave(s *sandbox, why string) {
-	view := s.view(n.config.Node)
+func (n slotNode) Bereave(s *handle, why string) {
+	view := s.View(n.config.Node)
 	view.State, view.Reason = yurt.SandboxDead, why
 	n.tellDeath(view)
 }

@@ -13,14 +13,14 @@ import (
 func (e *Executor) RetireSlots(ctx context.Context, digest string, most int) ([]string, error) {
 	var ids []string
 	for len(ids) < most && ctx.Err() == nil {
-		s := e.reserves.Take(digest, func(s *sandbox) bool { return s.slot != nil && s.slot.Spec.For == "" })
+		s := e.reserves.Take(digest, func(s *handle) bool { return s.slot != nil && s.slot.Spec.For == "" })
 		if s == nil {
 			break
 		}
 		sl := s.slot
 		e.slots.End(sl, "it was not needed any more", false)
 		ids = append(ids, sl.Spec.ID)
-		if err := e.DestroySandbox(context.WithoutCancel(ctx), s.id); err != nil {
+		if err := e.DestroySandbox(context.WithoutCancel(ctx), s.ID()); err != nil {
 			return ids, yurt.Errorf(yurt.CodeInternal, "ending slot %s: %w", sl.Spec.ID, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
 // starting is a process that is to be started, in a leaf of its own.
@@ -22,7 +23,7 @@ type starting struct {
 
 // startProcess has init start a process: by a fork of the language's zygote, if there is one, or
 // else in the ordinary way.
-func (e *Executor) startProcess(ctx context.Context, s *sandbox, st starting) (*initd.Output, error) {
+func (e *Executor) startProcess(ctx context.Context, s *handle, st starting) (*initd.Output, error) {
 	defer e.placeNext(s, st.language)
 	if p := e.placeFor(s, st.language, st.ID); p != nil {
 		*st.leaf, st.From = p.leaf, p.zygote
@@ -48,18 +49,18 @@ func (e *Executor) startProcess(ctx context.Context, s *sandbox, st starting) (*
 }
 
 // startIn has init start a process in the leaf. Meanwhile that gets its name.
-func (s *sandbox) startIn(ctx context.Context, leaf cgroup.Leaf, st starting) (*initd.Output, error) {
+func (s *handle) startIn(ctx context.Context, leaf cgroup.Leaf, st starting) (*initd.Output, error) {
 	files, err := leaf.Files()
 	if err != nil {
 		return nil, err
 	}
-	defer closeAll(files)
-	out, _, err := s.init.StartWhile(ctx, st.StartRequest, slices.Concat(st.given, files), leaf.Name)
+	defer descriptor.CloseAll(files)
+	out, _, err := s.Init.StartWhile(ctx, st.StartRequest, slices.Concat(st.given, files), leaf.Name)
 	return out, err
 }
 
 // refused notes whether a fork came about, by the answer of init, and reports whether it did not.
-func (e *Executor) refused(s *sandbox, st starting, err error) bool {
+func (e *Executor) refused(s *handle, st starting, err error) bool {
 	failure := new(initd.Failure)
 	refused := errors.As(err, &failure) && failure.Reason == initd.ReasonNoFork
 	if s.zygotes.answered(st.language, !refused) {

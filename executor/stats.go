@@ -20,7 +20,7 @@ func (e *Executor) SandboxStats(ctx context.Context, id string) (yurt.SandboxSta
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}
-	if err := s.usable(); err != nil {
+	if err := s.CheckUsable(); err != nil {
 		return yurt.SandboxStats{}, err
 	}
 	stats, err := s.stats()
@@ -30,18 +30,18 @@ func (e *Executor) SandboxStats(ctx context.Context, id string) (yurt.SandboxSta
 	return stats, nil
 }
 
-func (s *sandbox) stats() (yurt.SandboxStats, error) {
-	used, err := s.group.Stats()
+func (s *handle) stats() (yurt.SandboxStats, error) {
+	used, err := s.Group.Stats()
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}
-	limits := s.record.Spec.Resources
+	limits := s.Record.Spec.Resources
 	stats := yurt.SandboxStats{
 		At: time.Now().UTC(), CPUSeconds: used.CPU.Seconds(), CPULimit: limits.CPU,
 		MemoryBytes: used.Memory, MemoryPeakBytes: used.MemoryPeak, MemoryLimitBytes: int64(limits.Memory),
 		PIDs: used.PIDs, PIDsLimit: limits.PIDs, IOReadBytes: used.Read, IOWriteBytes: used.Wrote,
 	}
-	pid := s.record.Init.PID
+	pid := s.Record.Init.PID
 	disk, err := workspaceUse(pid)
 	if err != nil {
 		return yurt.SandboxStats{}, fmt.Errorf("measuring the workspace: %w", err)

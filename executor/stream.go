@@ -107,7 +107,7 @@ func (r *run) hand(ctx context.Context, chunk initd.Chunk) error {
 		return nil
 	case <-r.stream.left:
 		return nil // it is being killed, and nobody wants to know
-	case <-r.sandbox.gone:
+	case <-r.sandbox.Gone:
 		return errors.New("the sandbox ended before its output was taken")
 	case <-ctx.Done():
 		return ctx.Err()
@@ -186,5 +186,5 @@ func (e *Executor) endStream(r *run, reason error) {
 		return // the next executor goes on
 	}
 	r.end(r.assemble(nil, reason))
-	e.tidy(r, r.sandbox.init.Forget)
+	e.tidy(r, r.sandbox.Init.Forget)
 }

@@ -2,8 +2,6 @@ package executor
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/yurtrun/yurt/executor/rootfs"
@@ -26,22 +24,4 @@ func (e *Executor) toolchains(ctx context.Context, runtimes []string) []rootfs.T
 	}
 	asked.Wait()
 	return answers
-}
-
-// defaultPath is the PATH of processes where no layer of their environment has one.
-const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// withPath returns env with the directories of the toolchains' commands at the end of PATH.
-func withPath(env map[string]string, dirs []string) map[string]string {
-	list := strings.Split(env["PATH"], ":")
-	missing := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return slices.Contains(list, dir) })
-	if len(missing) == 0 {
-		return env
-	}
-	more := make(map[string]string, len(env)+1)
-	for name, value := range env {
-		more[name] = value
-	}
-	more["PATH"] = strings.Join(append(list, missing...), ":")
-	return more
 }

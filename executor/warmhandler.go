@@ -16,6 +16,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -32,7 +33,7 @@ const (
 // warmName names the context of a handler. What makes two handlers different is what their
 // process is started with.
 func warmName(language string, spec yurt.ExecutionSpec) (string, error) {
-	identity, err := json.Marshal([]any{spec.Code, spec.Entry, spec.Files, spec.Handler, spec.Context, spec.Env, workDir(spec.Cwd)})
+	identity, err := json.Marshal([]any{spec.Code, spec.Entry, spec.Files, spec.Handler, spec.Context, spec.Env, sandbox.WorkDirOf(spec.Cwd)})
 	if err != nil {
 		return "", fmt.Errorf("telling handlers apart: %w", err)
 	}
@@ -54,27 +55,27 @@ func warmLanguage(spec yurt.ExecutionSpec) string {
 
 // staysWarm returns the runtime of a handler whose process may stay for its next invocation,
 // and whether it may. One that has anything of a process's own runs in a process of its own.
-func (e *Executor) staysWarm(ctx context.Context, s *sandbox, st start) (yurt.RuntimeInfo, bool) {
+func (e *Executor) staysWarm(ctx context.Context, s *handle, st start) (yurt.RuntimeInfo, bool) {
 	spec := st.spec
 	switch {
-	case spec.Kind != yurt.KindHandler, !spec.ContextOptional, s.record.Spec.Template.Isolation.PerExecution,
+	case spec.Kind != yurt.KindHandler, !spec.ContextOptional, s.Record.Spec.Template.Isolation.PerExecution,
 		len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.stdio.files()) > 0, len(spec.Args) > 0,
 		spec.Entry != "" && len(spec.Files) == 0: // of files that are there already nobody says whether they changed
 		return yurt.RuntimeInfo{}, false
 	}
-	info, err := e.runtimeOf(ctx, spec.Language, s.record.Spec.Template.Runtimes)
+	info, err := e.runtimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	return info, err == nil && slices.Contains(info.Abilities, plugins.AbilityWarm)
 }
 
 // startWarm queues the invocation of a handler at the process that served the one before, or
 // at a fresh one where there is none. It reports whether it did: an invocation beside another
 // runs in the ordinary way.
-func (e *Executor) startWarm(s *sandbox, st start, info yurt.RuntimeInfo) (bool, error) {
+func (e *Executor) startWarm(s *handle, st start, info yurt.RuntimeInfo) (bool, error) {
 	spec := st.spec
-	if _, err := s.tools(info); err != nil {
+	if _, err := s.Tools(info); err != nil {
 		return false, err
 	}
-	if err := s.checkEntry(workDir(spec.Cwd), spec); err != nil {
+	if err := s.CheckEntry(sandbox.WorkDirOf(spec.Cwd), spec); err != nil {
 		return false, err
 	}
 	name, err := warmName(info.Name, spec)
@@ -89,7 +90,7 @@ func (e *Executor) startWarm(s *sandbox, st start, info yurt.RuntimeInfo) (bool,
 	if c == nil {
 		return false, nil
 	}
-	if err := s.writeSources(workDir(spec.Cwd), spec.Files); err != nil {
+	if err := s.WriteSources(sandbox.WorkDirOf(spec.Cwd), spec.Files); err != nil {
 		return false, err
 	}
 	spec.Files = nil
@@ -110,10 +111,10 @@ func compactEvent(event []byte) json.RawMessage {
 }
 
 // submitWarm puts an invocation into its context, unless another is there.
-func (e *Executor) submitWarm(s *sandbox, c *sessionContext, spec yurt.ExecutionSpec, phases *phases) (bool, error) {
-	s.gate.RLock()
-	defer s.gate.RUnlock()
-	if err := s.running(); err != nil {
+func (e *Executor) submitWarm(s *handle, c *sessionContext, spec yurt.ExecutionSpec, phases *sandbox.Phases) (bool, error) {
+	s.Gate.RLock()
+	defer s.Gate.RUnlock()
+	if err := s.CheckRunning(); err != nil {
 		return false, err
 	}
 	r, err := s.addRun(spec, job{cell: &spec}, phases)
@@ -128,7 +129,7 @@ func (e *Executor) submitWarm(s *sandbox, c *sessionContext, spec yurt.Execution
 
 // warmContext returns the context of a handler, in place of others' where there are as many
 // as may, and nil where that is not possible now.
-func (e *Executor) warmContext(s *sandbox, spec yurt.ExecutionSpec) *sessionContext {
+func (e *Executor) warmContext(s *handle, spec yurt.ExecutionSpec) *sessionContext {
 	for {
 		c, others := e.addWarm(s, spec)
 		if len(others) == 0 {
@@ -143,9 +144,9 @@ func (e *Executor) warmContext(s *sandbox, spec yurt.ExecutionSpec) *sessionCont
 // addWarm returns the context of a handler, which it makes where there is room, and nil where
 // the session has too many contexts. Where others are in its place it returns these, the one
 // first that was invoked the longest ago.
-func (e *Executor) addWarm(s *sandbox, spec yurt.ExecutionSpec) (c *sessionContext, others []*sessionContext) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (e *Executor) addWarm(s *handle, spec yurt.ExecutionSpec) (c *sessionContext, others []*sessionContext) {
+	s.Lock()
+	defer s.Unlock()
 	c = s.contexts[contextKey{spec.Language, spec.ContextName}]
 	if c == nil {
 		for key, other := range s.contexts {
@@ -153,7 +154,7 @@ func (e *Executor) addWarm(s *sandbox, spec yurt.ExecutionSpec) (c *sessionConte
 				others = append(others, other)
 			}
 		}
-		if int64(len(others)) >= min(max(int64(s.record.Spec.Resources.Memory)/warmMemory, 1), maxWarm) {
+		if int64(len(others)) >= min(max(int64(s.Record.Spec.Resources.Memory)/warmMemory, 1), maxWarm) {
 			slices.SortFunc(others, func(a, b *sessionContext) int { return a.used.Compare(b.used) })
 			return nil, others
 		}
@@ -168,12 +169,12 @@ func (e *Executor) addWarm(s *sandbox, spec yurt.ExecutionSpec) (c *sessionConte
 
 // evict removes a context that is idle, and reports whether it did. A context is asked without
 // the sandbox's lock, which it takes itself.
-func (s *sandbox) evict(c *sessionContext) bool {
+func (s *handle) evict(c *sessionContext) bool {
 	if !c.CloseIdle() {
 		return false
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.Lock()
+	defer s.Unlock()
 	if s.contexts[c.key] == c {
 		delete(s.contexts, c.key)
 	}
@@ -181,23 +182,23 @@ func (s *sandbox) evict(c *sessionContext) bool {
 }
 
 // planFunction says how the process of a function is started, the process id.
-func (e *Executor) planFunction(ctx context.Context, s *sandbox, id string, spec yurt.ExecutionSpec, api string) (job, error) {
+func (e *Executor) planFunction(ctx context.Context, s *handle, id string, spec yurt.ExecutionSpec, api string) (job, error) {
 	language := warmLanguage(spec)
 	if language == "" { // of a client's environment, what Lambda documents wins
-		return job{argv: spec.Command, env: s.environment(s.templateEnv(), s.record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
+		return job{argv: spec.Command, env: s.Environment(s.TemplateEnv(), s.Record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
 	}
-	info, err := e.runtimeOf(ctx, language, s.record.Spec.Template.Runtimes)
+	info, err := e.runtimeOf(ctx, language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return job{}, err
 	}
-	tools, err := s.tools(info)
+	tools, err := s.Tools(info)
 	if err != nil {
 		return job{}, err
 	}
 	req := plugins.PlanRequest{
 		ExecutionID: id, Kind: spec.Kind, Language: info.Name, Code: spec.Code, Handler: spec.Handler, Context: spec.Context,
-		Dir: path.Join(rootfs.RunDir, id), Timeout: spec.Timeout, MemoryLimit: s.record.Spec.Resources.Memory,
-		Files: sourceFiles(spec.Files), Entry: spec.Entry, Root: workDir(spec.Cwd), OutDir: outDir(id), CacheDir: cacheDir(info.Name), Tools: tools,
+		Dir: path.Join(rootfs.RunDir, id), Timeout: spec.Timeout, MemoryLimit: s.Record.Spec.Resources.Memory,
+		Files: sourceFiles(spec.Files), Entry: spec.Entry, Root: sandbox.WorkDirOf(spec.Cwd), OutDir: sandbox.OutDir(id), CacheDir: sandbox.CacheDir(info.Name), Tools: tools,
 	}
 	plan, err := e.runtimes.Plan(ctx, req)
 	if err != nil {
@@ -209,7 +210,7 @@ func (e *Executor) planFunction(ctx context.Context, s *sandbox, id string, spec
 	if err := s.carryOut(&j, spec, req, plan); err != nil {
 		return job{}, err
 	}
-	layer := s.templateLayer(info.Name) // which adds to the environment, and a zygote has it as well
+	layer := s.TemplateLayer(info.Name) // which adds to the environment, and a zygote has it as well
 	ownEnv := !maps.Equal(spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env)
 	j.language = e.forkable(s, start{spec: spec, ownEnv: ownEnv, layer: layer.Mount()}, j, info)
 	return j, nil

@@ -12,8 +12,8 @@ func (e *Executor) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
 	list := e.list()
 	views := make([]yurt.Sandbox, 0, len(list))
 	for _, s := range list {
-		if !s.isEnding() && !s.record.Installs {
-			views = append(views, s.view(e.config.Node))
+		if !s.IsEnding() && !s.Record.Installs {
+			views = append(views, s.View(e.config.Node))
 		}
 	}
 	return views, nil
@@ -32,7 +32,7 @@ func (e *Executor) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) 
 		e.mu.Unlock()
 	}()
 	for _, s := range e.list() {
-		if view := s.view(e.config.Node); view.State == yurt.SandboxDead && !s.record.Installs {
+		if view := s.View(e.config.Node); view.State == yurt.SandboxDead && !s.Record.Installs {
 			died(view)
 		}
 	}
@@ -49,11 +49,11 @@ func (e *Executor) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) 
 }
 
 // watchInit notices the end of the sandbox's init, whoever caused it.
-func (e *Executor) watchInit(s *sandbox) {
-	stop := context.AfterFunc(e.ctx, s.letGo)
+func (e *Executor) watchInit(s *handle) {
+	stop := context.AfterFunc(e.ctx, s.Detach)
 	defer stop()
-	if s.process.Wait() == nil {
-		close(s.process.gone)
+	if s.Process.Wait() == nil {
+		close(s.Process.Gone)
 		e.died(s, "its init process ended")
 	}
 }
@@ -61,39 +61,39 @@ func (e *Executor) watchInit(s *sandbox) {
 // died marks the sandbox dead and tells the watchers, the first time. What its init leaves
 // behind dies with it; the rest is removed when the sandbox is destroyed, which whoever has it
 // has done, and nobody would of one that nobody has.
-func (e *Executor) died(s *sandbox, why string) {
-	s.mu.Lock()
-	if s.ending || s.dead != "" {
-		s.mu.Unlock()
+func (e *Executor) died(s *handle, why string) {
+	s.Lock()
+	if s.Ending || s.Dead != "" {
+		s.Unlock()
 		return
 	}
-	s.dead = why
+	s.Dead = why
 	e.leave(s, "its sandbox died: "+why)
-	s.mu.Unlock()
-	if words := s.lastWords(); words != "" {
-		s.mu.Lock()
-		s.dead += ": " + words
-		s.mu.Unlock()
+	s.Unlock()
+	if words := s.LastWords(); words != "" {
+		s.Lock()
+		s.Dead += ": " + words
+		s.Unlock()
 	}
-	if s.record.Installs {
+	if s.Record.Installs {
 		return // nobody else knows it
 	}
-	view := s.view(e.config.Node)
-	e.logger.Warn("sandbox died", "sandbox", s.id, "reason", view.Reason)
+	view := s.View(e.config.Node)
+	e.logger.Warn("sandbox died", "sandbox", s.ID(), "reason", view.Reason)
 	e.tellDeath(view)
 	if !s.IsTaken() {
-		_ = e.DestroySandbox(e.ctx, s.id) // when the node is closed, the next one does
+		_ = e.DestroySandbox(e.ctx, s.ID()) // when the node is closed, the next one does
 	}
 }
 
 // leave is called once when a sandbox is not to be used any more, with its lock held.
-func (e *Executor) leave(s *sandbox, why string) {
+func (e *Executor) leave(s *handle, why string) {
 	select {
-	case <-s.gone: // it had died, and is being destroyed
+	case <-s.Gone: // it had died, and is being destroyed
 		return
 	default:
 	}
-	close(s.gone)
+	close(s.Gone)
 	if s.adoption != nil {
 		s.adoption.cancel()
 	}

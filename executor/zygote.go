@@ -13,6 +13,8 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/plugins"
 )
 
@@ -26,12 +28,12 @@ const (
 // forkable returns the language whose zygote can start the job as a fresh interpreter would
 // run it, or "". What comes to an interpreter before its first line, its environment above
 // all, is the zygote's.
-func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) string {
+func (e *Executor) forkable(s *handle, st start, j job, info yurt.RuntimeInfo) string {
 	spec := st.spec
 	switch {
-	case !e.forks(s, info), j.plan.Compiles > 0, st.ownEnv, st.layer != s.templateLayer(info.Name).Mount():
+	case !e.forks(s, info), j.plan.Compiles > 0, st.ownEnv, st.layer != s.TemplateLayer(info.Name).Mount():
 	case len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.stdio.files()) > 0:
-	case len(s.record.Spec.Template.Preload) > 0 && path.Dir(spec.Entry) != ".": // a zygote looks for files of the same names in the directory alone
+	case len(s.Record.Spec.Template.Preload) > 0 && path.Dir(spec.Entry) != ".": // a zygote looks for files of the same names in the directory alone
 	default:
 		return info.Name
 	}
@@ -40,7 +42,7 @@ func (e *Executor) forkable(s *sandbox, st start, j job, info yurt.RuntimeInfo) 
 
 // forkableKernel is forkable for a kernel. The zygote was told which kernel the template chooses,
 // and answers that it cannot be that one where so it is.
-func (e *Executor) forkableKernel(s *sandbox, info yurt.RuntimeInfo) string {
+func (e *Executor) forkableKernel(s *handle, info yurt.RuntimeInfo) string {
 	if !e.forks(s, info) {
 		return ""
 	}
@@ -49,15 +51,15 @@ func (e *Executor) forkableKernel(s *sandbox, info yurt.RuntimeInfo) string {
 
 // ensureZygote starts the zygote of a kernel that is about to start, where it imports ahead what the
 // kernel would import itself.
-func (e *Executor) ensureZygote(ctx context.Context, s *sandbox, info yurt.RuntimeInfo) error {
-	if !s.importsAhead(info.Name) || !e.forks(s, info) {
+func (e *Executor) ensureZygote(ctx context.Context, s *handle, info yurt.RuntimeInfo) error {
+	if !s.ImportsAhead(info.Name) || !e.forks(s, info) {
 		return nil
 	}
 	if _, err := e.templateLayers(ctx, s); err != nil { // the zygote imports from there
 		return err
 	}
-	s.gate.Lock()
-	defer s.gate.Unlock()
+	s.Gate.Lock()
+	defer s.Gate.Unlock()
 	if id := s.zygotes.wanted(info.Name); id != "" {
 		e.startOrForget(s, info.Name, id)
 	}
@@ -66,10 +68,10 @@ func (e *Executor) ensureZygote(ctx context.Context, s *sandbox, info yurt.Runti
 
 // forks reports whether zygotes of the runtime can be in the sandbox, in which nothing that
 // user code can write may be loaded by a program that starts.
-func (e *Executor) forks(s *sandbox, info yurt.RuntimeInfo) bool {
-	template := s.record.Spec.Template
-	return slices.Contains(info.Abilities, plugins.AbilityZygote) && len(s.installed(info.Name)) == 0 && !template.Isolation.PerExecution &&
-		!changesLoading(s.templateEnv(), template.RootFS.HostPaths) && !changesLoading(s.record.Spec.Env, nil)
+func (e *Executor) forks(s *handle, info yurt.RuntimeInfo) bool {
+	template := s.Record.Spec.Template
+	return slices.Contains(info.Abilities, plugins.AbilityZygote) && len(s.InstalledLayers(info.Name)) == 0 && !template.Isolation.PerExecution &&
+		!changesLoading(s.TemplateEnv(), template.RootFS.HostPaths) && !changesLoading(s.Record.Spec.Env, nil)
 }
 
 // changesLoading reports whether the environment could make a program that starts load
@@ -93,7 +95,7 @@ func allBelow(files, paths []string) bool {
 }
 
 // endZygote kills a zygote that does not answer, and the fork that waits for the next run.
-func (e *Executor) endZygote(s *sandbox, language, id string) {
+func (e *Executor) endZygote(s *handle, language, id string) {
 	if next := s.zygotes.ended(language, id); next != nil {
 		e.goes(func() {
 			if <-next.ready; next.leaf != nil {
@@ -101,9 +103,9 @@ func (e *Executor) endZygote(s *sandbox, language, id string) {
 			}
 		})
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), sandbox.DestroyTimeout)
 	defer cancel()
-	_ = s.group.Leaf(id).Kill(ctx) // what is left goes with the sandbox
+	_ = s.Group.Leaf(id).Kill(ctx) // what is left goes with the sandbox
 }
 
 // prepareZygote starts a zygote for the language of a run that has ended, when that is due.
@@ -112,7 +114,7 @@ func (e *Executor) prepareZygote(r *run) {
 		return
 	}
 	after := zygoteAfter
-	if r.sandbox.importsAhead(r.language) {
+	if r.sandbox.ImportsAhead(r.language) {
 		after = 1
 	}
 	if id := r.sandbox.zygotes.due(r.language, after); id != "" {
@@ -121,18 +123,18 @@ func (e *Executor) prepareZygote(r *run) {
 }
 
 // addZygote starts a zygote, unless something is being started, or is there, of the user's.
-func (e *Executor) addZygote(s *sandbox, language, id string) {
-	if !s.gate.TryLock() {
+func (e *Executor) addZygote(s *handle, language, id string) {
+	if !s.Gate.TryLock() {
 		s.zygotes.missed(language)
 		return
 	}
-	defer s.gate.Unlock()
+	defer s.Gate.Unlock()
 	e.startOrForget(s, language, id)
 }
 
 // startOrForget is addZygote where the gate is held.
-func (e *Executor) startOrForget(s *sandbox, language, id string) {
-	if s.lives() != nil || s.paused() {
+func (e *Executor) startOrForget(s *handle, language, id string) {
+	if s.CheckAlive() != nil || s.IsPaused() {
 		return
 	}
 	if !s.quiet() {
@@ -142,7 +144,7 @@ func (e *Executor) startOrForget(s *sandbox, language, id string) {
 	s.zygotes.begun(language, "")
 	out, err := e.startZygote(s, language, id)
 	if err != nil {
-		e.logger.Warn("no zygote", "sandbox", s.id, "language", language, "error", err)
+		e.logger.Warn("no zygote", "sandbox", s.ID(), "language", language, "error", err)
 		if errors.Is(err, context.DeadlineExceeded) {
 			s.zygotes.slow(language)
 		}
@@ -156,8 +158,8 @@ func (e *Executor) startOrForget(s *sandbox, language, id string) {
 }
 
 // quiet reports whether no process of the user's is in the sandbox, other zygotes aside.
-func (s *sandbox) quiet() bool {
-	found, err := s.group.Processes()
+func (s *handle) quiet() bool {
+	found, err := s.Group.Processes()
 	if err != nil {
 		return false
 	}
@@ -170,9 +172,9 @@ func (s *sandbox) quiet() bool {
 }
 
 // startZygote starts one and waits until it is ready.
-func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Output, err error) {
-	timeout, modules := e.zygoteTimeout, s.preload(language)
-	if s.importsAhead(language) {
+func (e *Executor) startZygote(s *handle, language, id string) (out *initd.Output, err error) {
+	timeout, modules := e.zygoteTimeout, s.Preload(language)
+	if s.ImportsAhead(language) {
 		timeout = preloadTimeout
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, timeout)
@@ -186,18 +188,18 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	if err != nil {
 		return nil, err
 	}
-	tools, err := s.tools(info)
+	tools, err := s.Tools(info)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := e.runtimes.PlanZygote(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Preload: modules, Kernel: s.kernel(language)})
+	plan, err := e.runtimes.PlanZygote(ctx, plugins.KernelRequest{Language: language, Dir: path.Join(rootfs.RunDir, id), Tools: tools, Preload: modules, Kernel: s.Kernel(language)})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writeFiles(id, plan.Files); err != nil {
+	if err := s.WriteFiles(id, plan.Files); err != nil {
 		return nil, err
 	}
-	leaf, err := s.group.NewLeaf(id)
+	leaf, err := s.Group.NewLeaf(id)
 	if err != nil {
 		return nil, err
 	}
@@ -206,15 +208,15 @@ func (e *Executor) startZygote(s *sandbox, language, id string) (out *initd.Outp
 	if err != nil {
 		return nil, err
 	}
-	defer closeAll(files)
-	layer := s.templateLayer(language)
-	if !s.hasLayers(layer) {
+	defer descriptor.CloseAll(files)
+	layer := s.TemplateLayer(language)
+	if !s.HasLayers(layer) {
 		return nil, errors.New("the packages of the template are not there yet")
 	}
 	// Nothing that user code can write is a home or a working directory to it.
 	home := map[string]string{"HOME": "/nonexistent"}
-	out, _, err = s.init.Start(ctx, initd.StartRequest{
-		ID: id, Argv: plan.Argv, Env: s.environment(s.templateEnv(), plan.Env, s.record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
+	out, _, err = s.Init.Start(ctx, initd.StartRequest{
+		ID: id, Argv: plan.Argv, Env: s.Environment(s.TemplateEnv(), plan.Env, s.Record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
 		UID: rootfs.UserID, GID: rootfs.GroupID, Zygote: true, OutputLimit: maxZygoteOutput,
 	}, files)
 	if err != nil {
@@ -255,7 +257,7 @@ func awaitZygote(out *initd.Output) error {
 }
 
 // followZygote waits for the end of a zygote, or this executor's.
-func (e *Executor) followZygote(s *sandbox, language, id string, out *initd.Output) {
+func (e *Executor) followZygote(s *handle, language, id string, out *initd.Output) {
 	stop := context.AfterFunc(e.ctx, func() { out.Close() })
 	defer stop()
 	defer out.Close()
@@ -273,26 +275,26 @@ func (e *Executor) followZygote(s *sandbox, language, id string, out *initd.Outp
 }
 
 // forgetZygote removes what is left of a zygote that was killed.
-func (e *Executor) forgetZygote(s *sandbox, id string) {
-	if s.isEnding() {
+func (e *Executor) forgetZygote(s *handle, id string) {
+	if s.IsEnding() {
 		return // all of it goes
 	}
-	ctx, cancel := context.WithTimeout(e.ctx, initTimeout)
+	ctx, cancel := context.WithTimeout(e.ctx, sandbox.InitTimeout)
 	defer cancel()
-	_ = s.init.Forget(ctx, id)
-	_ = s.plans.RemoveAll(id)
-	_ = s.group.Leaf(id).Remove() // while something of it is there, it goes with the sandbox
+	_ = s.Init.Forget(ctx, id)
+	_ = s.Plans.RemoveAll(id)
+	_ = s.Group.Leaf(id).Remove() // while something of it is there, it goes with the sandbox
 }
 
 // endZygotes kills those that an earlier executor started, and their forks that have no run:
 // what they were, it knew. In a paused sandbox, where nothing can be killed, they stay unused.
-func (e *Executor) endZygotes(ctx context.Context, s *sandbox) error {
-	if s.paused() {
+func (e *Executor) endZygotes(ctx context.Context, s *handle) error {
+	if s.IsPaused() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, destroyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sandbox.DestroyTimeout)
 	defer cancel()
-	found, err := s.group.Leaves()
+	found, err := s.Group.Leaves()
 	if err != nil {
 		return err
 	}
@@ -300,7 +302,7 @@ func (e *Executor) endZygotes(ctx context.Context, s *sandbox) error {
 		if !strings.HasPrefix(name, zygotePrefix) {
 			continue
 		}
-		if err := s.group.Leaf(name).Kill(ctx); err != nil {
+		if err := s.Group.Leaf(name).Kill(ctx); err != nil {
 			return fmt.Errorf("ending a zygote: %w", err)
 		}
 		e.forgetZygote(s, name)

@@ -75,6 +75,8 @@ func TestCheckReservedFindsWhatIsWrong(t *testing.T) {
 		{Package{ImportPath: Module + "/executor/libcontainer", Imports: []string{runc}}, ""},
 		{Package{ImportPath: Module + "/cmd/yurt", Imports: []string{Module + "/executor/libcontainer"}}, "stays pure Go"},
 		{Package{ImportPath: Module + "/cmd/yurt-launcher", Imports: []string{Module + "/executor/libcontainer"}}, ""},
+		{Package{ImportPath: Module + "/executor", Imports: []string{Module + "/executor/sandbox"}}, ""},
+		{Package{ImportPath: Module + "/driver", Imports: []string{Module + "/executor/sandbox"}}, "the sandbox is the lowest"},
 		{Package{ImportPath: Module + "/test/e2e", TestImports: []string{Module + "/cmd/yurt"}}, "not a library"},
 	}
 	for _, tt := range tests {

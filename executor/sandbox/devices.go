@@ -1,4 +1,4 @@
-package executor
+package sandbox
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// devicesOf looks for the devices on the node. A sandbox gets nodes of its own for them, by
+// DevicesOf looks for the devices on the node. A sandbox gets nodes of its own for them, by
 // number: whoever changes the node's afterwards changes nothing for it.
-func devicesOf(devices []yurt.Device) (list []layout.Device, err error) {
+func DevicesOf(devices []yurt.Device) (list []layout.Device, err error) {
 	for _, d := range devices {
 		var stat unix.Stat_t
 		if err := unix.Stat(d.Source, &stat); err != nil {
@@ -30,8 +30,8 @@ func devicesOf(devices []yurt.Device) (list []layout.Device, err error) {
 	return list, nil
 }
 
-// deviceRules are the rules of cgroups that allow the devices, a line each.
-func deviceRules(devices []layout.Device) string {
+// DeviceRules are the rules of cgroups that allow the devices, a line each.
+func DeviceRules(devices []layout.Device) string {
 	var rules strings.Builder
 	for _, d := range devices {
 		fmt.Fprintf(&rules, "%s %d:%d %s\n", d.Kind(), d.Major, d.Minor, d.Access)

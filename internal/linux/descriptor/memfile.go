@@ -1,4 +1,4 @@
-package executor
+package descriptor
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sealedFile returns a file in memory that holds data and that nobody can change,
+// Sealed returns a file in memory that holds data and cannot be changed any more,
 // to be handed to a sandbox. Its offset is at the start.
-func sealedFile(name string, data []byte) (*os.File, error) {
+func Sealed(name string, data []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // Linux before 6.3 knows no MFD_NOEXEC_SEAL
 		fd, err = unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)

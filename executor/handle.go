@@ -1,0 +1,98 @@
+package executor
+
+import (
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
+)
+
+// handle is a sandbox of this node with all that the executor keeps of it while it lives.
+type handle struct {
+	*sandbox.Sandbox
+
+	slot     *slot         // that it is in; nil for none
+	adoption *adoption     // nil for one that this executor made
+	taken    atomic.Bool   // it has an owner, or is about to have one
+	removed  chan struct{} // closed when the last of it is removed
+	installs packages.Quota
+	zygotes  zygotes
+
+	memory        *runlog.Memory // of the node, for logs
+	executions    *atomic.Int64  // of the node, that have not ended
+	maxExecutions int64
+
+	// The sandbox's lock guards these.
+	runs     map[string]*run
+	contexts map[contextKey]*sessionContext
+	debts    map[contextKey]time.Time // contexts that are not here yet, and have lost a kernel
+}
+
+func (e *Executor) newHandle(record sandbox.Record, group cgroup.Group, in *slot) *handle {
+	id := record.Spec.ID
+	s := &handle{
+		Sandbox: sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), slot: in, removed: make(chan struct{}),
+		memory: e.memory, executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
+		runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext), debts: make(map[contextKey]time.Time),
+	}
+	s.taken.Store(!record.Warm)
+	s.zygotes.placed = e.cgroups.Version() == 2
+	return s
+}
+
+// SetTaken says whether the sandbox has an owner.
+func (s *handle) SetTaken(taken bool) { s.taken.Store(taken) }
+
+// IsReady reports whether the sandbox can be claimed, as far as the node is done with taking it over.
+func (s *handle) IsReady() bool {
+	if s.adoption == nil {
+		return true
+	}
+	select {
+	case <-s.adoption.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// IsTaken reports whether the sandbox has an owner, or is about to have one.
+func (s *handle) IsTaken() bool { return s.taken.Load() }
+
+// slotID returns the id of the slot that it is in, "" for none.
+func (s *handle) slotID() string {
+	if s.slot == nil {
+		return ""
+	}
+	return s.slot.Spec.ID
+}
+
+// storeOf returns the directory that a sandbox has on disk.
+func (e *Executor) storeOf(id string) string {
+	return filepath.Join(e.config.StateDir, rundir.Sandboxes, id)
+}
+
+// dirOf returns the directory of a sandbox's record. Versions without a runtime
+// directory had it on disk, and there it stays.
+func (e *Executor) dirOf(id string) string {
+	if _, err := os.Stat(filepath.Join(e.storeOf(id), sandbox.RecordFile)); err == nil {
+		return e.storeOf(id)
+	}
+	return filepath.Join(e.runDir, rundir.Sandboxes, id)
+}
+
+// release closes what the handle holds; the sandbox lives on.
+func (s *handle) release() {
+	s.Lock()
+	for _, r := range s.runs {
+		r.log.Close()
+	}
+	s.Unlock()
+	s.Close()
+}

@@ -1,0 +1,35 @@
+package sandbox
+
+import (
+	"maps"
+	"time"
+)
+
+// Phases measures what the steps of something took, in milliseconds.
+type Phases struct {
+	began, last time.Time
+	took        map[string]float64
+}
+
+func NewPhases() *Phases {
+	now := time.Now()
+	return &Phases{began: now, last: now, took: make(map[string]float64)}
+}
+
+// Mark ends the current step and names it.
+func (p *Phases) Mark(name string) {
+	now := time.Now()
+	p.took[name] = Millis(now.Sub(p.last))
+	p.last = now
+}
+
+// Add takes over what was measured elsewhere.
+func (p *Phases) Add(took map[string]float64) { maps.Copy(p.took, took) }
+
+// Done returns the measures so far, with their total. They are the caller's.
+func (p *Phases) Done() map[string]float64 {
+	p.took["total"] = Millis(time.Since(p.began))
+	return maps.Clone(p.took)
+}
+
+func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,54 @@
+package sandbox
+
+import (
+	"strings"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/tools"
+)
+
+// Tools returns where the tools of a runtime are in the sandbox, by name. One that is
+// needed and not there is an error that says what to install. What a template is made
+// of does not change, so each runtime is looked for once.
+func (s *Sandbox) Tools(info yurt.RuntimeInfo) (map[string]string, error) {
+	s.mu.Lock()
+	found, known := s.found[info.Name]
+	s.mu.Unlock()
+	if known {
+		return found, nil
+	}
+	found, missing, err := tools.Find(s.Record.Init.PID, info.Tools)
+	switch {
+	case err != nil:
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "looking for the tools of %s in sandbox %s: %w", info.Name, s.id, err)
+	case missing != nil:
+		return nil, yurt.FieldErrorf(yurt.CodeLanguageNotSupported, "language", "template %s has no %s, which %s needs: it is at none of %s; %s",
+			s.Record.Spec.Template.Name, missing.Name, info.Name, strings.Join(missing.Paths, ", "), missing.Install)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.found == nil {
+		s.found = make(map[string]map[string]string)
+	}
+	s.found[info.Name] = found
+	return found, nil
+}
+
+// Kernel names the interpreter that the template chooses for contexts of the language; "" is
+// the runtime's own.
+func (s *Sandbox) Kernel(language string) string { return s.Record.Spec.Template.Kernel(language) }
+
+// Preload says what a zygote of the language is to import.
+func (s *Sandbox) Preload(language string) []string {
+	template := s.Record.Spec.Template
+	if len(template.Runtimes) == 0 || template.Runtimes[0] != language {
+		return nil
+	}
+	return template.Preload
+}
+
+// ImportsAhead reports whether a zygote of the language imports more than an interpreter has loaded
+// anyway: modules that the template names, or the kernel that it chooses.
+func (s *Sandbox) ImportsAhead(language string) bool {
+	return len(s.Preload(language)) > 0 || s.Kernel(language) != ""
+}

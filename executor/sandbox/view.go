@@ -1,0 +1,69 @@
+package sandbox
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/records"
+)
+
+// viewsDir is the directory, in that of a sandbox, of the views of the packages that its session installed.
+const viewsDir = "packages"
+
+// ShowLayer has every process of the sandbox see the layer beside those before it. The record
+// says so first, for the next executor. The caller has the gate.
+func (s *Sandbox) ShowLayer(store *layers.Store, l *packages.Layer) error {
+	s.mu.Lock()
+	record := s.Record
+	entry := InstalledLayer{l.Runtime, l.Digest}
+	record.Installed = append(slices.DeleteFunc(slices.Clone(record.Installed), func(i InstalledLayer) bool { return i == entry }), entry)
+	err := records.Write(s.Path(RecordFile), record)
+	if err == nil {
+		s.Record = record
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	dir, target := s.Path(filepath.Join(viewsDir, l.Runtime)), packages.PythonDir
+	if l.Runtime != "python" {
+		target = packages.NodeDir
+	}
+	var list []packages.Shown
+	for _, digest := range s.InstalledLayers(l.Runtime) {
+		list = append(list, packages.Shown{Tree: store.Tree(digest), Mount: path.Join(packages.LayersDir, digest)})
+	}
+	view, err := packages.NewView(list)
+	if err != nil {
+		return err
+	}
+	if err := view.Write(dir); err != nil {
+		return err
+	}
+	return s.mountView(dir, target)
+}
+
+// mountView mounts the directory of a view in the sandbox, unless it is mounted.
+func (s *Sandbox) mountView(dir, target string) error {
+	switch shown, err := s.shows(target, dir); {
+	case err != nil:
+		return yurt.Errorf(yurt.CodeNotSupported, "this session was made by an earlier version and cannot show packages; use a new session")
+	case shown:
+		return nil
+	}
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.Record.Init.PID))
+	if err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
+	}
+	defer namespace.Close()
+	if err := layers.Mount(dir, namespace, target); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
+	}
+	return nil
+}
