@@ -106,7 +106,7 @@ func (e *Executor) goOnWith(s *handle) error {
 	if err := s.AdoptPause(s.adoption.ctx); err != nil {
 		return err
 	}
-	if err := e.endZygotes(s.adoption.ctx, s); err != nil {
+	if err := e.starter.EndZygotes(s.adoption.ctx, s.Sandbox); err != nil {
 		return err
 	}
 	return e.adoptRuns(s)

@@ -53,7 +53,7 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	if err != nil {
 		return err
 	}
-	st := start{spec: needs.AddTo(spec), ownEnv: len(spec.Env) > 0, stateful: stateful, stdio: stdio, phases: phases}
+	st := request{spec: needs.AddTo(spec), ownEnv: len(spec.Env) > 0, stateful: stateful, stdio: stdio, phases: phases}
 	if stateful && s.Installable {
 		st.spec.Env = packages.AddInstalled(st.spec.Env, s.IsOwnLayer())
 	}
@@ -66,8 +66,8 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	return e.startWithLayers(ctx, s, needs, st)
 }
 
-// start is an execution that is to begin in a sandbox that has what it needs.
-type start struct {
+// request is an execution that is to begin in a sandbox that has what it needs.
+type request struct {
 	spec     yurt.ExecutionSpec
 	ownEnv   bool // it came with an environment
 	stateful bool
@@ -76,7 +76,7 @@ type start struct {
 	phases   *sandbox.Phases
 }
 
-func (e *Executor) startNow(ctx context.Context, s *handle, st start) error {
+func (e *Executor) startNow(ctx context.Context, s *handle, st request) error {
 	if isFunction(st.spec) {
 		return e.startInvocation(s, st.spec, st.phases)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/slots"
+	"github.com/yurtrun/yurt/executor/start"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/flock"
 	"github.com/yurtrun/yurt/plugins/host"
@@ -106,8 +107,8 @@ type Executor struct {
 	images    *images.Store
 	installer *packages.Installer
 
-	zygoteTimeout time.Duration
-	adoptTimeout  time.Duration
+	starter      *start.Engine
+	adoptTimeout time.Duration
 
 	creates    *admission.Queue    // to make a sandbox
 	adoptions  chan struct{}       // holds one for each sandbox that is being taken over, while its init is not waited for
@@ -188,13 +189,14 @@ func New(config Config) (*Executor, error) {
 		ahead:     make(map[string]packages.Layers),
 		creates:   admission.NewQueue(config.MaxCreates),
 		reserves:  reserve.New[*handle](),
-		changes:   notify.NewHub(), demand: demand.NewCounters(), begun: time.Now(), zygoteTimeout: zygoteTimeout, adoptTimeout: adoptTimeout,
+		changes:   notify.NewHub(), demand: demand.NewCounters(), begun: time.Now(), adoptTimeout: adoptTimeout,
 		deaths:     make(map[chan yurt.Sandbox]struct{}),
 		adoptions:  make(chan struct{}, adoptions),
 		teardowns:  make(chan struct{}, teardowns),
 		processors: openProcessors(config),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
+	e.starter = start.NewEngine(e.ctx, config.Logger, e.runtimes, e.goes)
 	e.installer = packages.NewInstaller(e.ctx, config.Packages, store, e.serve, e.carryOut)
 	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, e.room, config.Logger)
 	return e, nil

@@ -7,7 +7,7 @@ import (
 )
 
 // GrantZygotes has a zygote take its time to be ready, as on a slow machine.
-func GrantZygotes(e *Executor, timeout time.Duration) { e.zygoteTimeout = timeout }
+func GrantZygotes(e *Executor, timeout time.Duration) { e.starter.GrantZygotes(timeout) }
 
 // Adoptions is how many sandboxes are taken over at the same time.
 const Adoptions = adoptions

@@ -11,18 +11,18 @@ import (
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/executor/start"
 )
 
 // handle is a sandbox of this node with all that the executor keeps of it while it lives.
 type handle struct {
-	*sandbox.Sandbox
+	*start.Sandbox
 
 	slot     *slot         // that it is in; nil for none
 	adoption *adoption     // nil for one that this executor made
 	taken    atomic.Bool   // it has an owner, or is about to have one
 	removed  chan struct{} // closed when the last of it is removed
 	installs packages.Quota
-	zygotes  zygotes
 
 	memory        *runlog.Memory // of the node, for logs
 	executions    *atomic.Int64  // of the node, that have not ended
@@ -37,12 +37,11 @@ type handle struct {
 func (e *Executor) newHandle(record sandbox.Record, group cgroup.Group, in *slot) *handle {
 	id := record.Spec.ID
 	s := &handle{
-		Sandbox: sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), slot: in, removed: make(chan struct{}),
+		Sandbox: start.NewSandbox(sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), e.cgroups.Version()), slot: in, removed: make(chan struct{}),
 		memory: e.memory, executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
 		runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext), debts: make(map[contextKey]time.Time),
 	}
 	s.taken.Store(!record.Warm)
-	s.zygotes.placed = e.cgroups.Version() == 2
 	return s
 }
 

@@ -17,7 +17,7 @@ const maxProgress = 256 << 10
 
 // startWithLayers starts an execution that needs layers: at once when they are there, and
 // else once they are made, which the execution waits for in the background.
-func (e *Executor) startWithLayers(ctx context.Context, s *handle, needs packages.Layers, st start) error {
+func (e *Executor) startWithLayers(ctx context.Context, s *handle, needs packages.Layers, st request) error {
 	defer e.layers.Release(st.spec.ID) // the sandbox has them by then
 	missing, err := e.missingLayers(needs, st.spec.ID)
 	if err != nil {
@@ -63,7 +63,7 @@ func (e *Executor) install(ctx context.Context, s *handle, l *packages.Layer, te
 }
 
 // startWaiting records the execution, and starts it when its packages are installed.
-func (e *Executor) startWaiting(ctx context.Context, s *handle, needs packages.Layers, st start) error {
+func (e *Executor) startWaiting(ctx context.Context, s *handle, needs packages.Layers, st request) error {
 	j, err := e.planWaiting(ctx, s, &st)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (e *Executor) startWaiting(ctx context.Context, s *handle, needs packages.L
 }
 
 // planWaiting says what is to be done when the packages are there.
-func (e *Executor) planWaiting(ctx context.Context, s *handle, st *start) (j job, err error) {
+func (e *Executor) planWaiting(ctx context.Context, s *handle, st *request) (j job, err error) {
 	switch {
 	case isFunction(st.spec):
 		st.spec, err = s.prepareInvocation(st.spec)

@@ -38,7 +38,7 @@ type job struct {
 
 // planJob says how to carry out the execution: a command as it is, code as the
 // language's runtime plans it.
-func (e *Executor) planJob(ctx context.Context, s *handle, st start) (job, error) {
+func (e *Executor) planJob(ctx context.Context, s *handle, st request) (job, error) {
 	spec := st.spec
 	j := job{
 		argv: spec.Command, dir: s.WorkDir(spec), sources: spec.Files, stdin: spec.Stdin,

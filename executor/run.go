@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/logfiles"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/executor/start"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -133,12 +134,12 @@ func (e *Executor) startRun(ctx context.Context, r *run, j job) (*initd.Output, 
 	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)
 	defer cancel()
 	r.language = j.language
-	return e.startProcess(ctx, s, starting{initd.StartRequest{
+	return e.starter.Start(ctx, s.Sandbox, start.Process{StartRequest: initd.StartRequest{
 		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: j.user.UID, GID: j.user.GID,
 		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
 		HasControl: j.control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
-	}, given, r.language, s.Group.TakeLeaf, &r.leaf})
+	}, Given: given, Language: r.language, NewLeaf: s.Group.TakeLeaf, Leaf: &r.leaf})
 }
 
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.
@@ -262,9 +263,9 @@ const tidyPause = 2 * time.Millisecond
 // tidy removes what nobody needs any more of a run that ended, and prepares for the
 // next one. forget has yurt-init forget it, and is nil if that does not know it.
 func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) error) {
-	late := r.sandbox.zygotes.isLate(r.language)
+	late := r.sandbox.IsZygoteLate(r.language)
 	if late {
-		e.prepareZygote(r)
+		e.starter.PrepareZygote(r.sandbox.Sandbox, r.language)
 	}
 	select { // those who wait for the result come first, and may be done with the sandbox
 	case <-r.sandbox.Gone:
@@ -281,7 +282,7 @@ func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) erro
 	r.clean()
 	e.prepareLeaf(r.sandbox)
 	if !late {
-		e.prepareZygote(r)
+		e.starter.PrepareZygote(r.sandbox.Sandbox, r.language)
 	}
 }
 

@@ -39,8 +39,8 @@ func (e *Executor) warmUp(ctx context.Context, s *handle) {
 		e.logger.Warn("no interpreter ahead", "sandbox", s.ID(), "error", err)
 		return
 	}
-	if e.forks(s, info) {
-		e.addZygote(s, info.Name, zygoteName(info.Name, 1))
+	if e.starter.Forks(s.Sandbox, info) {
+		e.starter.AddFirstZygote(s.Sandbox, info.Name)
 	}
 	if !waits || !slices.Contains(info.Abilities, plugins.AbilityKernel) {
 		return

@@ -55,7 +55,7 @@ func warmLanguage(spec yurt.ExecutionSpec) string {
 
 // staysWarm returns the runtime of a handler whose process may stay for its next invocation,
 // and whether it may. One that has anything of a process's own runs in a process of its own.
-func (e *Executor) staysWarm(ctx context.Context, s *handle, st start) (yurt.RuntimeInfo, bool) {
+func (e *Executor) staysWarm(ctx context.Context, s *handle, st request) (yurt.RuntimeInfo, bool) {
 	spec := st.spec
 	switch {
 	case spec.Kind != yurt.KindHandler, !spec.ContextOptional, s.Record.Spec.Template.Isolation.PerExecution,
@@ -70,7 +70,7 @@ func (e *Executor) staysWarm(ctx context.Context, s *handle, st start) (yurt.Run
 // startWarm queues the invocation of a handler at the process that served the one before, or
 // at a fresh one where there is none. It reports whether it did: an invocation beside another
 // runs in the ordinary way.
-func (e *Executor) startWarm(s *handle, st start, info yurt.RuntimeInfo) (bool, error) {
+func (e *Executor) startWarm(s *handle, st request, info yurt.RuntimeInfo) (bool, error) {
 	spec := st.spec
 	if _, err := s.Tools(info); err != nil {
 		return false, err
@@ -212,6 +212,6 @@ func (e *Executor) planFunction(ctx context.Context, s *handle, id string, spec 
 	}
 	layer := s.TemplateLayer(info.Name) // which adds to the environment, and a zygote has it as well
 	ownEnv := !maps.Equal(spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env)
-	j.language = e.forkable(s, start{spec: spec, ownEnv: ownEnv, layer: layer.Mount()}, j, info)
+	j.language = e.forkable(s, request{spec: spec, ownEnv: ownEnv, layer: layer.Mount()}, j, info)
 	return j, nil
 }

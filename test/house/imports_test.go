@@ -77,6 +77,7 @@ func TestCheckReservedFindsWhatIsWrong(t *testing.T) {
 		{Package{ImportPath: Module + "/cmd/yurt-launcher", Imports: []string{Module + "/executor/libcontainer"}}, ""},
 		{Package{ImportPath: Module + "/executor", Imports: []string{Module + "/executor/sandbox"}}, ""},
 		{Package{ImportPath: Module + "/driver", Imports: []string{Module + "/executor/sandbox"}}, "the sandbox is the lowest"},
+		{Package{ImportPath: Module + "/executor/sandbox", Imports: []string{Module + "/executor/start"}}, "above the sandbox alone"},
 		{Package{ImportPath: Module + "/test/e2e", TestImports: []string{Module + "/cmd/yurt"}}, "not a library"},
 	}
 	for _, tt := range tests {

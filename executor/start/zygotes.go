@@ -1,4 +1,4 @@
-package executor
+package start
 
 import (
 	"strconv"
@@ -23,9 +23,9 @@ const (
 
 // zygotes are those of a sandbox, by language.
 type zygotes struct {
-	placed bool // their forks wait in the leaf of their run, as on cgroup v2
-	mu     sync.Mutex
-	by     map[string]*zygote
+	parks bool // their forks wait in the leaf of their run, as on cgroup v2
+	mu    sync.Mutex
+	by    map[string]*zygote
 }
 
 // zygote is an interpreter in a sandbox that forks for each run of its language, and has
@@ -38,8 +38,8 @@ type zygote struct {
 	number   int    // of the last that was started
 	id       string // of its process, in yurt-init; "" while there is none
 	refusals int
-	late     bool   // the next run was there before it could be started
-	next     *place // where its next fork waits; nil where none does
+	late     bool    // the next run was there before it could be started
+	next     *parked // where its next fork waits; nil where none does
 }
 
 // of returns the zygote of the language. The lock is held.
@@ -131,8 +131,8 @@ func (z *zygotes) isLate(language string) bool {
 	return z.of(language).late
 }
 
-// ended notes that there is none any more, and returns the place of its next fork.
-func (z *zygotes) ended(language, id string) *place {
+// ended notes that there is none any more, and returns its parked fork.
+func (z *zygotes) ended(language, id string) *parked {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	one := z.of(language)

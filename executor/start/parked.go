@@ -1,4 +1,4 @@
-package executor
+package start
 
 import (
 	"context"
@@ -11,31 +11,31 @@ import (
 
 // On cgroup v2 a fork of a zygote is moved into its run's leaf by yurt-init, which waits for the
 // whole kernel. So as soon as a zygote is there, and whenever a process is started from it, the
-// leaf of the next one is made, and the fork that waits for it moved there.
+// leaf of the next one is made, and the fork that waits for it is moved there: it is parked.
 
-// place is the leaf in which a zygote's fork waits for its run.
-type place struct {
+// parked is the leaf in which a zygote's fork waits for its run.
+type parked struct {
 	zygote string
 	ready  chan struct{} // closed when leaf is set
 	leaf   cgroup.Place  // nil if there is none after all
 }
 
-// newPlace returns a place to be made for the zygote of the language; nil if there is no zygote,
-// or a place already.
-func (z *zygotes) newPlace(language string) *place {
+// newParked returns a fork that is to be parked for the zygote of the language; nil if there is no
+// zygote, or a parked fork already.
+func (z *zygotes) newParked(language string) *parked {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	one := z.of(language)
 	if one.id == "" || one.next != nil {
 		return nil
 	}
-	one.next = &place{zygote: one.id, ready: make(chan struct{})}
+	one.next = &parked{zygote: one.id, ready: make(chan struct{})}
 	return one.next
 }
 
-// takePlace returns the place of the language's next process, which is nobody else's then;
+// takeParked returns the parked fork for the language's next process, for the caller alone;
 // nil if there is none.
-func (z *zygotes) takePlace(language string) *place {
+func (z *zygotes) takeParked(language string) *parked {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	one := z.of(language)
@@ -44,8 +44,8 @@ func (z *zygotes) takePlace(language string) *place {
 	return next
 }
 
-// dropPlace has another be made in its stead.
-func (z *zygotes) dropPlace(language string, p *place) {
+// dropParked has another be made in its stead.
+func (z *zygotes) dropParked(language string, p *parked) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	if one := z.of(language); one.next == p {
@@ -53,23 +53,23 @@ func (z *zygotes) dropPlace(language string, p *place) {
 	}
 }
 
-// placeNext makes the place of the language's next process in the background.
-func (e *Executor) placeNext(s *handle, language string) {
-	if language == "" || !s.zygotes.placed || s.IsPaused() {
+// parkNext parks the fork for the language's next process in the background.
+func (e *Engine) parkNext(s *Sandbox, language string) {
+	if language == "" || !s.zygotes.parks || s.IsPaused() {
 		return
 	}
-	p := s.zygotes.newPlace(language)
+	p := s.zygotes.newParked(language)
 	if p == nil {
 		return
 	}
 	e.goes(func() {
 		defer close(p.ready)
-		leaf, err := e.makePlace(s, p.zygote)
+		leaf, err := e.parkFork(s, p.zygote)
 		if err == nil {
 			p.leaf = leaf
 			return
 		}
-		s.zygotes.dropPlace(language, p)
+		s.zygotes.dropParked(language, p)
 		e.logger.Debug("no fork for the next execution", "sandbox", s.ID(), "zygote", p.zygote, "error", err)
 		if s.zygotes.answered(language, false) {
 			e.endZygote(s, language, p.zygote)
@@ -77,20 +77,20 @@ func (e *Executor) placeNext(s *handle, language string) {
 	})
 }
 
-// makePlace makes a leaf and has the zygote's fork moved there.
-func (e *Executor) makePlace(s *handle, zygote string) (cgroup.Place, error) {
+// parkFork makes a leaf and has the zygote's fork moved there.
+func (e *Engine) parkFork(s *Sandbox, zygote string) (cgroup.Place, error) {
 	leaf, err := s.Group.NewPlace(zygote + "." + rand.Text()) // an executor before this one may have left some
 	if err != nil {
 		return nil, err
 	}
-	if err := e.enterPlace(s, zygote, leaf); err != nil {
+	if err := e.moveFork(s, zygote, leaf); err != nil {
 		e.discard(s, leaf)
 		return nil, err
 	}
 	return leaf, nil
 }
 
-func (e *Executor) enterPlace(s *handle, zygote string, leaf cgroup.Place) error {
+func (e *Engine) moveFork(s *Sandbox, zygote string, leaf cgroup.Place) error {
 	procs, err := leaf.Entry()
 	if err != nil {
 		return err
@@ -101,13 +101,13 @@ func (e *Executor) enterPlace(s *handle, zygote string, leaf cgroup.Place) error
 	return s.Init.Place(ctx, zygote, procs)
 }
 
-// placeFor makes the place of the language's next process the leaf of the run of that name; nil
+// parkedFor makes the leaf of the language's parked fork that of the run of that name; nil
 // if there is none. One that is being made is waited for, as a process that is started takes longer.
-func (e *Executor) placeFor(s *handle, language, name string) *place {
-	if language == "" || !s.zygotes.placed {
+func (e *Engine) parkedFor(s *Sandbox, language, name string) *parked {
+	if language == "" || !s.zygotes.parks {
 		return nil
 	}
-	p := s.zygotes.takePlace(language)
+	p := s.zygotes.takeParked(language)
 	if p == nil {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (e *Executor) placeFor(s *handle, language, name string) *place {
 }
 
 // discard removes a leaf that is to be no run's, and what waits in it.
-func (e *Executor) discard(s *handle, leaf cgroup.Place) {
+func (e *Engine) discard(s *Sandbox, leaf cgroup.Place) {
 	if s.IsEnding() {
 		return // all of it goes
 	}
