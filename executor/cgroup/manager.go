@@ -28,7 +28,7 @@ type Limits struct {
 
 	Devices string // that may be used beside the harmless ones: lines such as "c 195:0 rw"; "" for none
 
-	CPUWeight int // share of the processors, 1 to 10000; 0 for the kernel's default, 100
+	CPUWeight int // share of the processors, 1 to 10000; 0 for one that grows with CPU, see weight
 	IOWeight  int // share of the disks' time, 1 to 1000; 0 for the kernel's default, 100
 }
 
@@ -122,7 +122,8 @@ type Manager struct {
 	v2     string            // mount point; "" if v1 controllers are in use
 	v1     map[string]string // controller → mount point
 
-	mu sync.Mutex // held while the parent directory comes to be, with its rules
+	mu      sync.Mutex // held while the parent directory comes to be, with its rules
+	weighed bool       // the parent directory has its weight
 }
 
 // required are the controllers without which no sandbox is made.

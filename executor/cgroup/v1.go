@@ -97,7 +97,7 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 	if err := m.allowDevicesV1(g.dir["devices"], limits.Devices); err != nil {
 		return nil, err
 	}
-	if err := g.make(); err != nil {
+	if err := errors.Join(g.make(), m.weighParent()); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
 	if limits.IOWeight != 0 {
@@ -107,11 +107,6 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 	}
 	if limits.CPUs != "" {
 		if err := m.pinV1(g, limits.CPUs); err != nil {
-			return nil, err
-		}
-	}
-	if limits.CPUWeight != 0 { // of which 1024 is usual here
-		if err := writeInt(g.dir["cpu"], "cpu.shares", max(2, int64(limits.CPUWeight)*1024/100)); err != nil {
 			return nil, err
 		}
 	}
@@ -148,6 +143,7 @@ func (g *groupV1) Limit(limits Limits) error {
 		limitMemoryV1(memory, limits.Memory+initMemory),
 		limitMemoryV1(runs, limits.Memory),
 		accountTCP(runs, limits.Memory), // init makes no connections
+		writeInt(g.dir["cpu"], "cpu.shares", shares(limits.weight())),
 		// The quota holds for init too: the output it handles is the runs' doing.
 		writeInt(g.dir["cpu"], "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)),
 		writeInt(g.dir["pids"], "pids.max", int64(threads+initPIDs)),

@@ -176,6 +176,7 @@ func TestLimitsAreInForce(t *testing.T) {
 	wantFile(t, g.dir["memory"]+runs, "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(128<<20))
 	wantFile(t, g.dir["cpu"], "cpu.cfs_period_us", "100000")
 	wantFile(t, g.dir["cpu"], "cpu.cfs_quota_us", "125000")
+	wantFile(t, g.dir["cpu"], "cpu.shares", "1280")
 	wantFile(t, g.dir["pids"]+runs, "pids.max", "78")
 	wantFile(t, g.dir["pids"]+all, "pids.max", strconv.Itoa(78+initPIDs))
 	devices, err := os.ReadFile(g.dir["devices"] + "/devices.list")
@@ -200,6 +201,27 @@ func TestLimitReplaced(t *testing.T) {
 		}
 		wantFile(t, g.dir["pids"], "pids.max", strconv.Itoa(limits.PIDs+1+initPIDs))
 		wantFile(t, g.dir["pids"]+"/runs", "pids.max", strconv.Itoa(limits.PIDs+1))
+	}
+}
+
+// TestParentWeighsAsTheMachine: all sandboxes together stand beside other programs by the cores of the machine.
+func TestParentWeighsAsTheMachine(t *testing.T) {
+	g := createV1(t, onV1(t), "sandbox", modest())
+	wantFile(t, filepath.Dir(g.dir["cpu"]), "cpu.shares", strconv.Itoa(min(runtime.NumCPU(), 100)*1024))
+}
+
+// TestWeightGrowsWithCores: sandboxes stand beside one another by the cores that each may use, unless a weight was asked for.
+func TestWeightGrowsWithCores(t *testing.T) {
+	g := createV1(t, onV1(t), "sandbox", modest())
+	for _, each := range []struct {
+		cores  float64
+		weight int
+		want   string
+	}{{0.1, 0, "102"}, {0.01, 0, "10"}, {1, 0, "1024"}, {4, 0, "4096"}, {512, 0, "102400"}, {0.1, 100, "1024"}, {1, 1, "10"}} {
+		if err := g.Limit(Limits{CPU: each.cores, Memory: 64 << 20, PIDs: 20, CPUWeight: each.weight}); err != nil {
+			t.Fatal(err)
+		}
+		wantFile(t, g.dir["cpu"], "cpu.shares", each.want)
 	}
 }
 

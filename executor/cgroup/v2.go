@@ -37,14 +37,14 @@ func (m *Manager) createV2(name string, limits Limits) (Group, error) {
 			return nil, err
 		}
 	}
+	if err := m.weighParent(); err != nil {
+		return nil, fmt.Errorf("making a cgroup: %w", err)
+	}
 	g := m.groupV2(name, limits)
 	if err := os.Mkdir(g.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
-	err := limitCPUV2(g.dir, limits.CPU)
-	if err == nil && limits.CPUWeight != 0 {
-		err = writeInt(g.dir, "cpu.weight", int64(limits.CPUWeight))
-	}
+	err := limitCPUV2(g.dir, limits)
 	if err == nil && limits.IOWeight != 0 {
 		err = m.weighV2(g.dir, limits.IOWeight)
 	}
@@ -67,14 +67,17 @@ func (m *Manager) weighV2(dir string, weight int) error {
 	return weigh(dir, weight, "io.weight", "io.bfq.weight")
 }
 
-// limitCPUV2 sets the quota, which holds for init too: the output it handles is the
+// limitCPUV2 sets the weight and the quota, which holds for init too: the output it handles is the
 // runs' doing.
-func limitCPUV2(dir string, cores float64) error {
-	return write(dir, "cpu.max", fmt.Sprintf("%d %d", int64(cores*cpuPeriod), int64(cpuPeriod)))
+func limitCPUV2(dir string, limits Limits) error {
+	return errors.Join(
+		writeInt(dir, "cpu.weight", limits.weight()),
+		write(dir, "cpu.max", fmt.Sprintf("%d %d", int64(limits.CPU*cpuPeriod), int64(cpuPeriod))),
+	)
 }
 
 func (g *groupV2) Limit(limits Limits) error {
-	return errors.Join(limitCPUV2(g.dir, limits.CPU), limitRunsV2(filepath.Join(g.dir, "runs"), limits))
+	return errors.Join(limitCPUV2(g.dir, limits), limitRunsV2(filepath.Join(g.dir, "runs"), limits))
 }
 
 func limitRunsV2(dir string, limits Limits) error {

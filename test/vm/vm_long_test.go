@@ -60,14 +60,26 @@ func otherTests() []string {
 // TestAllOnCgroupV2 runs all tests of the executor that differ on cgroup v2.
 func TestAllOnCgroupV2(t *testing.T) { testExecutor(t, append(shortTests(), otherTests()...)) }
 
-// TestAttacksOnQuotas attacks workspaces that project quotas bound, which this machine's
-// kernel may have none of.
-func TestAttacksOnQuotas(t *testing.T) {
+// attackTests are the attacks that are made in the machine too: on sandboxes whose cgroups are those of v2, and with a kernel
+// that has project quotas.
+func attackTests() []string {
+	return []string{
+		"TestTheInstrument", "TestBatteries", "TestEscapes", "TestKernel", "TestKnownEscapes", "TestNetwork",
+		"TestExhaustion", "TestResults", "TestLayers", "TestFiles", "TestNeighbours", "TestProjectQuotas",
+	}
+}
+
+// TestAttacks attacks sandboxes in the machine.
+func TestAttacks(t *testing.T) {
 	m := prepare(t)
 	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "attack.test"), "./test/attack")
-	m.command(t, "/run/vm/attack.test", "-test.v", "-test.timeout="+patience.String(), "-test.run=^TestProjectQuotas$")
-	if passed, _ := m.test(t); !passed["TestProjectQuotas"] {
-		t.Error("the attacks were not run")
+	chosen := "^(" + strings.Join(attackTests(), "|") + ")$"
+	m.command(t, "/run/vm/attack.test", "-test.v", "-test.timeout="+patience.String(), "-test.run="+chosen)
+	passed, _ := m.test(t)
+	for _, name := range attackTests() {
+		if !passed[name] {
+			t.Errorf("%s did not pass in the virtual machine", name)
+		}
 	}
 }
 
