@@ -128,6 +128,7 @@ func (a *arena) wage(t *testing.T, attacks []attack) {
 			}
 			sandbox := a.create(t, attack.sandbox)
 			spec := program(attack.program)
+			spec.Timeout = yurt.Duration(rig.Moment(t, spec.Timeout.Std()))
 			if attack.run != nil {
 				attack.run(&spec)
 			}

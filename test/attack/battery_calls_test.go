@@ -10,7 +10,7 @@ func batteries() []battery {
 	return []battery{
 		namespaceBattery(), mountBattery(), callBattery(), socketBattery(), capabilityBattery(),
 		controlBattery(), tellingBattery(), sysBattery(), deviceBattery(), nodeBattery(),
-		aliasBattery(), loaderBattery(), knownBattery(), benchBattery(), sandboxbenchBattery(), placesBattery(),
+		aliasBattery(), loaderBattery(), cacheBattery(), knownBattery(), benchBattery(), sandboxbenchBattery(), placesBattery(),
 		targetBattery(), initBattery(),
 	}
 }

