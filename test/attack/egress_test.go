@@ -158,7 +158,7 @@ func egressAttacks(name, address string) []egressAttack {
 		{"a NUL in a name of SOCKS 4", "the proxy does not speak SOCKS", "\x04\x01" + string(number[:]) + "\x00\x00\x00\x01\x00" + nul + "\x00\r\n\r\n", "400"},
 		{"a name that ends like one of the list", "names are compared whole", "CONNECT evil.test.allowed.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\nCONNECT evilallowed.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "403"},
 		{"a name that begins like one of the list", "names are compared whole", "CONNECT allowed.test.evil.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "403"},
-		{"a line break and a name of SOCKS", "a name with a control character is no name", "CONNECT allowed.test:" + port + "\x00@evil.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
+		{"a NUL, and another host behind it", "a name with a control character is no name", "CONNECT allowed.test:" + port + "\x00@evil.test:" + port + " HTTP/1.1\r\nHost: x\r\n\r\n", "400"},
 	}
 }
 
