@@ -12,7 +12,7 @@ import (
 type (
 	contextInput struct {
 		SessionParams
-		Name     string `path:"name" example:"default"`
+		Name     string `path:"name" minLength:"1" maxLength:"64" pattern:"^[.]*[A-Za-z0-9_-][A-Za-z0-9._-]*$" patternDescription:"letters, digits, dots, dashes and underscores, not dots alone" example:"default"`
 		Language string `query:"language" doc:"Of the context. Default each that has one of the name."`
 	}
 	listContextsOutput struct{ Body contextList }

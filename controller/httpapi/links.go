@@ -16,13 +16,17 @@ type linkSource struct {
 func linkSources() []linkSource {
 	const sessions = prefix + "/sessions/{id}"
 	ofSession := map[string]string{"id": "$response.body#/id"}
-	ofExecution := map[string]string{"id": "$response.body#/session_id", "execution_id": "$response.body#/execution_id"}
+	ofExecution := map[string]string{
+		"id": "$response.body#/session_id", "execution_id": "$response.body#/execution_id",
+		"name": "$request.body#/context", // of the requests that have one
+	}
 	ofTemplate := map[string]string{"id": "$response.body#/name", "template": "$response.body#/name"}
 	return []linkSource{
 		{"create-session", "201", sessions, ofSession},
 		{"create-session", "200", sessions, ofSession},
-		{"execute", "200", sessions + "/executions/", ofExecution},
-		{"execute", "202", sessions + "/executions/", ofExecution},
+		{"pause-session", "200", sessions + "/resume", ofSession},
+		{"execute", "200", sessions, ofExecution},
+		{"execute", "202", sessions, ofExecution},
 		{"list-contexts", "200", sessions + "/contexts/", map[string]string{"id": "$request.path.id", "name": "$response.body#/contexts/0/name"}},
 		{"list-processes", "200", sessions + "/processes/", map[string]string{"id": "$request.path.id", "pid": "$response.body#/processes/0/pid"}},
 		{"put-file", "201", sessions + "/files/", map[string]string{"id": "$request.path.id", "path": "$response.body#/path"}},

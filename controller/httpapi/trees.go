@@ -20,7 +20,7 @@ const (
 type (
 	archiveInput struct {
 		SessionParams
-		Path string `query:"path" doc:"The directory that an archive is unpacked in; default the workspace. It is made."`
+		Path string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"The directory that an archive is unpacked in; default the workspace. It is made."`
 		rawRequest
 	}
 	archiveRequest struct {
@@ -28,7 +28,7 @@ type (
 	}
 	watchFilesInput struct {
 		SessionParams
-		Path      string `query:"path" doc:"The directory; default the workspace."`
+		Path      string `query:"path" pattern:"^[^\\x00-\\x1f\\x7f-\\x9f]*$" patternDescription:"printable characters" doc:"The directory; default the workspace."`
 		Recursive bool   `query:"recursive" doc:"Those in it too, at most 1024."`
 	}
 	// fileEventBody is the data of one event of a watch.
