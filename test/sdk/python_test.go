@@ -1,6 +1,8 @@
 package sdk
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +21,28 @@ func run(t testing.TB, dir string, command ...string) string {
 		t.Fatalf("%v: %v\n%s", command, err, out)
 	}
 	return string(out)
+}
+
+// document returns a file with the OpenAPI document of the REST API.
+func document(t testing.TB) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "run", "-tags", "seccomp", "./test/sdk/document")
+	cmd.Dir = rig.Root(t)
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "openapi.json")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// digest names the content of a file in a few letters.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:6])
 }
 
 func python(t testing.TB) string { return filepath.Join(rig.Root(t), "sdk", "python") }
@@ -69,17 +93,7 @@ func TestPythonGenerated(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(python(t))); err != nil {
 		t.Fatal(err)
 	}
-	document := filepath.Join(t.TempDir(), "openapi.json")
-	cmd := exec.CommandContext(t.Context(), "go", "run", "-tags", "seccomp", "./test/sdk/document")
-	cmd.Dir = rig.Root(t)
-	text, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(document, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run(t, dir, "sh", "-c", "python3 generate.py < "+document)
+	run(t, dir, "sh", "-c", "python3 generate.py < "+document(t))
 	for _, part := range []string{"models.py", "_sync"} {
 		path := filepath.Join("src", "yurt", part)
 		cmd := exec.CommandContext(t.Context(), "diff", "-ru", "--exclude=__pycache__", filepath.Join(python(t), path), filepath.Join(dir, path))

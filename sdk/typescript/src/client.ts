@@ -109,7 +109,7 @@ export class Yurt {
     const response = await this.send(method, path, { repeat: method === "GET", ...request });
     let text: string;
     try {
-      text = await response.text();
+      text = await unless(request.signal, response.text());
     } catch (error) {
       throw this.broken(error, request.signal, "the answer broke off; try again");
     }
@@ -123,11 +123,13 @@ export class Yurt {
   /** Yields each event of a stream. */
   async *events<T>(method: string, path: string, request: Request = {}): AsyncGenerator<T, void, undefined> {
     const headers = { accept: "text/event-stream", ...request.headers };
-    const stream = new EventStream(await this.send(method, path, { repeat: method === "GET", ...request, headers }));
+    const { signal } = request;
+    const stream = new EventStream(await this.send(method, path, { repeat: method === "GET", ...request, headers }), signal);
     try {
       for (let data; (data = await stream.next()) !== undefined; ) yield JSON.parse(data) as T;
+      signal?.throwIfAborted();
     } catch (error) {
-      throw this.broken(error, request.signal, "the stream broke off; follow it again");
+      throw this.broken(error, signal, "the stream broke off; follow it again");
     } finally {
       await stream.close();
     }
@@ -140,6 +142,18 @@ const codeOf = (error: object): string => ("code" in error ? String(error.code) 
 function neverSent(error: unknown): boolean {
   const cause = error instanceof UnavailableError && error.cause instanceof Error ? error.cause.cause : undefined;
   return cause instanceof Error && ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(codeOf(cause));
+}
+
+/** Waits for a promise unless the signal aborts, and then throws its reason. */
+export async function unless<T>(signal: AbortSignal | undefined, promise: Promise<T>): Promise<T> {
+  if (!signal) return promise;
+  let abort = (): void => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+  });
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener("abort", abort));
 }
 
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {

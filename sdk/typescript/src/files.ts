@@ -1,6 +1,6 @@
 // Files of a sandbox.
 
-import type { CallOptions, Yurt } from "./client.js";
+import { type CallOptions, type Yurt, unless } from "./client.js";
 import { InvalidArgumentError, UnavailableError, problemError } from "./errors.js";
 import type { FileEvent, FileInfo, FileList } from "./models.js";
 import { platform, type Progress, type Upload } from "./platform/platform.js";
@@ -37,7 +37,7 @@ export class Files {
   async readBytes(path: string, options: CallOptions = {}): Promise<Uint8Array> {
     const response = await this.#client.send("GET", this.#at(path), { repeat: true, ...options });
     try {
-      return new Uint8Array(await response.arrayBuffer());
+      return new Uint8Array(await unless(options.signal, response.arrayBuffer()));
     } catch (error) {
       throw this.#client.broken(error, options.signal, "the file broke off; try again");
     }
@@ -95,7 +95,7 @@ export class Files {
     const counted = response.body!.pipeThrough(counting(total, (done, of) => {
       size = done;
       onProgress?.(done, of);
-    }));
+    }), { signal });
     try {
       if (typeof target === "string") await platform().saveFile(target, counted);
       else await counted.pipeTo(target);

@@ -1,6 +1,6 @@
 // Sandboxes.
 
-import { type CallOptions, type ClientOptions, Yurt } from "./client.js";
+import { type CallOptions, type ClientOptions, Yurt, unless } from "./client.js";
 import { ConflictError, NotFoundError, YurtError } from "./errors.js";
 import { type Callbacks, Execution } from "./execution.js";
 import { Files } from "./files.js";
@@ -146,14 +146,14 @@ export class Sandbox {
   async #start(body: object, signal: AbortSignal | undefined): Promise<Execution> {
     signal?.throwIfAborted();
     const headers = { accept: "text/event-stream" };
-    // The signal does not end this request: an execution that begins must be known, to be cancelled.
+    // The signal does not end this request: an execution that begins must be known, and cancels itself then.
     const starting = this.client.send("POST", this.#path + "/execute", { json: { ...body, stream: true }, headers }).then(async (response) => {
       const id = response.headers.get("location")?.split("/").pop();
       if (id) return new Execution(this.client, `${this.#path}/executions/${segment(id)}`, response, signal);
       await response.body?.cancel();
       throw new YurtError("the server did not name the execution", { code: "internal" });
     });
-    return signal ? Promise.race([starting, aborted(signal, starting)]) : starting;
+    return unless(signal, starting);
   }
 
   /** Starts code and returns its execution, an iterator of events. */
@@ -263,16 +263,6 @@ export class Sandbox {
 
 function runBody({ timeout, env, cwd, stdin, stdinOpen, outputLimit }: RunOptions): object {
   return { timeout, env, cwd, stdin, stdin_open: stdinOpen, output_limit: outputLimit };
-}
-
-/** Rejects when the signal aborts before the execution has begun, which is cancelled once it has. */
-function aborted(signal: AbortSignal, starting: Promise<Execution>): Promise<never> {
-  return new Promise((_, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    const settled = (): void => signal.removeEventListener("abort", abort);
-    starting.then(settled, settled);
-  });
 }
 
 /** Returns a name that no other creation has: pages without TLS have no crypto.randomUUID. */

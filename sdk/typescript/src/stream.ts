@@ -10,16 +10,24 @@ export class EventStream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
   readonly #watch: ReturnType<typeof setInterval>;
+  readonly #signal: AbortSignal | undefined;
   #heard = Date.now();
   #buffer = "";
   #searched = 0;
 
-  constructor(response: Response) {
+  /** The signal ends the stream as the end of the connection does: that of fetch is lost in Node 20 once its request was collected. */
+  constructor(response: Response, signal?: AbortSignal) {
     this.#reader = response.body!.getReader();
+    this.#signal = signal;
+    signal?.addEventListener("abort", this.#abort, { once: true });
     this.#watch = setInterval(() => {
       if (Date.now() - this.#heard > quiet) void this.close();
     }, quiet / 3);
   }
+
+  readonly #abort = (): void => {
+    void this.close();
+  };
 
   /** Returns the data of the next event, or undefined at the end of the connection. One that breaks throws. */
   async next(): Promise<string | undefined> {
@@ -51,16 +59,21 @@ export class EventStream {
     const { done, value } = await this.#reader.read();
     this.#heard = Date.now();
     if (done) {
-      clearInterval(this.#watch);
+      this.#release();
       return false;
     }
     this.#buffer += this.#decoder.decode(value, { stream: true });
     return true;
   }
 
+  #release(): void {
+    clearInterval(this.#watch);
+    this.#signal?.removeEventListener("abort", this.#abort);
+  }
+
   /** Leaves the connection. */
   async close(): Promise<void> {
-    clearInterval(this.#watch);
+    this.#release();
     await this.#reader.cancel().catch(() => undefined); // it has broken already
   }
 }

@@ -41,10 +41,13 @@ async function openSocket(url: string, take: Take): Promise<Socket> {
   socket.on("message", (data: Buffer, binary) => take(binary ? new Uint8Array(data) : data.toString()));
   socket.once("close", () => take(undefined));
   await new Promise<void>((resolve, reject) => {
-    socket.once("open", resolve).once("error", reject).once("unexpected-response", (_request, response) => {
+    socket.once("open", resolve).once("error", reject).once("unexpected-response", (request, response) => {
       let body = "";
       response.setEncoding("utf8").on("data", (part: string) => (body += part)).on("error", reject);
-      response.on("end", () => reject(new Refused(response.statusCode ?? 0, body)));
+      response.on("end", () => {
+        request.destroy(); // a connection that is kept would keep the process
+        reject(new Refused(response.statusCode ?? 0, body));
+      });
     });
   });
   socket.on("error", () => undefined); // a close event follows
@@ -78,7 +81,7 @@ async function startLocal(): Promise<LocalServer> {
   };
   const printed: string[] = [];
   const url = await new Promise<string | undefined>((resolve) => {
-    const timer = setTimeout(resolve, start, undefined);
+    setTimeout(resolve, start, undefined).unref();
     const read = (data: Buffer): void => {
       printed.splice(0, printed.length - 20);
       printed.push(data.toString());
@@ -87,8 +90,7 @@ async function startLocal(): Promise<LocalServer> {
     };
     child.stdout.on("data", read).once("close", () => resolve(undefined));
     child.stderr.on("data", read);
-    child.once("error", () => resolve(undefined)).once("exit", () => clearTimeout(timer));
-    void ended.then(() => resolve(undefined));
+    child.once("error", () => resolve(undefined)).once("exit", () => resolve(undefined));
   });
   if (!url) {
     await stop();

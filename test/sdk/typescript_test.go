@@ -1,0 +1,131 @@
+package sdk
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+func typescript(t testing.TB) string { return filepath.Join(rig.Root(t), "sdk", "typescript") }
+
+// node returns a Node of version 20 or newer: the machine's, or one that npm brings.
+func node(t testing.TB) string {
+	t.Helper()
+	if found, err := exec.LookPath("node"); err == nil {
+		major, _, _ := strings.Cut(run(t, "", found, "-p", "process.versions.node"), ".")
+		if number, err := strconv.Atoi(major); err == nil && number >= 20 {
+			return found
+		}
+	}
+	dir := rig.Cached(t, "node-20.20.0", func(dir string) { npm(t, dir, "node", "install", "--prefix", dir, "node@20.20.0") })
+	return filepath.Join(dir, "node_modules", "node", "bin", "node")
+}
+
+// npm runs npm in dir, with the Node of that path.
+func npm(t testing.TB, dir, node string, args ...string) {
+	t.Helper()
+	run(t, dir, append([]string{node, filepath.Join(rig.Npm(t), "bin", "npm-cli.js"), "--loglevel=error", "--no-audit", "--no-fund"}, args...)...)
+}
+
+// typescriptTools returns a directory with the node_modules that build and check the SDK.
+func typescriptTools(t testing.TB) string {
+	t.Helper()
+	lock, err := os.ReadFile(filepath.Join(typescript(t), "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rig.Cached(t, "sdk-typescript-tools-"+digest(lock), func(dir string) {
+		for _, name := range []string{"package.json", "package-lock.json"} {
+			data, err := os.ReadFile(filepath.Join(typescript(t), name))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, name), data, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		npm(t, dir, node(t), "ci")
+	})
+}
+
+// copiedTypescript returns a copy of the SDK's source with the tools: building leaves products beside the source.
+func copiedTypescript(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "typescript")
+	tools := typescriptTools(t)
+	for _, part := range []string{"src", "tests"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(typescript(t), part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, typescript(t), "cp", "package.json", "tsconfig.json", "tsconfig.cjs.json", "generate.mjs", "README.md", dir)
+	if err := os.Symlink(filepath.Join(tools, "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// installedTypescript packs the package, installs it into an empty project with others, and returns the project. The
+// SDK's test programs are in it.
+func installedTypescript(t testing.TB, others ...string) string {
+	t.Helper()
+	source, project := copiedTypescript(t), t.TempDir()
+	npm(t, source, node(t), "pack", "--pack-destination", project)
+	packed, err := filepath.Glob(filepath.Join(project, "*.tgz"))
+	if err != nil || len(packed) != 1 {
+		t.Fatalf("npm packed %q, expected one package (%v)", packed, err)
+	}
+	npm(t, project, node(t), "init", "--yes")
+	npm(t, project, node(t), append([]string{"install", packed[0]}, others...)...)
+	if err := os.CopyFS(project, os.DirFS(filepath.Join(source, "tests"))); err != nil {
+		t.Fatal(err)
+	}
+	return project
+}
+
+// consumers are programs that use the package's types as ESM and as CommonJS.
+var consumers = map[string]string{
+	"consumer.mts": `import { type Event, Sandbox, type Session, tools } from "@yurt/sandbox";
+export async function use(signal: AbortSignal): Promise<Session> {
+  await using sandbox = await Sandbox.create({ template: "python-basic", timeout: "1h", signal });
+  const shown: Event[] = [];
+  for await (const event of await sandbox.streamCode("1", { language: "python", signal })) shown.push(event);
+  const text: string | undefined = (await sandbox.runCode("1", { onStdout: (line) => line.length })).text;
+  // @ts-expect-error a number is no command
+  await sandbox.runCommand(5);
+  return (await Sandbox.list({ metadata: { text: text ?? tools.openai()[0]!.function.name } }))[0]!;
+}
+`,
+	"consumer.cts": `import yurt = require("@yurt/sandbox");
+export const made: Promise<yurt.Sandbox> = yurt.Sandbox.create();
+`,
+}
+
+func TestTypescriptTypes(t *testing.T) {
+	project := installedTypescript(t)
+	args := []string{
+		node(t), filepath.Join(typescriptTools(t), "node_modules", "typescript", "bin", "tsc"),
+		"--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.iterable,dom.asynciterable,esnext.disposable", "--module", "nodenext",
+	}
+	for name, text := range consumers {
+		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	run(t, project, args...)
+}
+
+// The generated types must be those that the generator makes of today's API.
+func TestTypescriptGenerated(t *testing.T) {
+	dir := copiedTypescript(t)
+	run(t, dir, "sh", "-c", node(t)+" generate.mjs < "+document(t))
+	if out, err := exec.CommandContext(t.Context(), "diff", "-u", filepath.Join(typescript(t), "src", "api.ts"), filepath.Join(dir, "src", "api.ts")).CombinedOutput(); err != nil {
+		t.Errorf("sdk/typescript/src/api.ts is stale, run make sdk-typescript:\n%.4000s", out)
+	}
+}

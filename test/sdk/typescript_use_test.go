@@ -1,0 +1,58 @@
+package sdk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/readme"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestTypescript uses the package from an empty project, as ESM and as CommonJS.
+func TestTypescript(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	project := installedTypescript(t, "@langchain/core@1.4.0", "ai@7.0.173", "zod@4.6.7")
+	for _, form := range []string{"esm", "cjs"} {
+		t.Run(form, func(t *testing.T) {
+			t.Run("scenarios", func(t *testing.T) {
+				Scenarios(t, false, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
+			})
+			t.Run("bad input", func(t *testing.T) {
+				url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+				program(t, project, "bad_input.mjs", "all refused\n", "YURT_URL="+url, "YURT_FORM="+form)
+			})
+		})
+	}
+	t.Run("local", func(t *testing.T) { localTypescript(t, project) })
+	t.Run("tools", func(t *testing.T) {
+		url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+		program(t, project, "tools.mjs", "all called\n", "YURT_URL="+url)
+	})
+}
+
+// program runs one of the SDK's test programs and compares its output.
+func program(t *testing.T, project, name, want string, env ...string) {
+	t.Helper()
+	script := node(t) + " " + filepath.Join(project, name) + " || test $? -gt 128" // a program may kill itself
+	if out := readme.Bash(t, project, script, env...); out != want {
+		t.Errorf("%s printed %q, expected %q", name, out, want)
+	}
+}
+
+// localTypescript shows that without a server the SDK starts one, and that neither process nor directory is left when
+// it is told so, when its process ends without a word, and when its process is killed.
+func localTypescript(t *testing.T, project string) {
+	t.Helper()
+	for _, end := range []string{"kill", "exit", "crash"} {
+		temp := t.TempDir()
+		program(t, project, "local.mjs", "hello\n", "YURT_BIN="+rig.BuildYurt(t, "yurt-sdk", "sdk"), "TMPDIR="+temp, "YURT_END="+end)
+		rig.Eventually(t, "the state directory is gone after "+end, func() bool {
+			left, err := filepath.Glob(filepath.Join(temp, "yurt-local-*"))
+			return err == nil && len(left) == 0
+		})
+		rig.CheckNothingLeft(t, temp)
+	}
+	program(t, project, "local.mjs", "refused: local\n", "YURT_BIN=/bin/false", "TMPDIR="+t.TempDir())
+	program(t, project, "local.mjs", "refused: local\n", "YURT_BIN="+os.DevNull, "TMPDIR="+t.TempDir())
+}
