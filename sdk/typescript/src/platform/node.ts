@@ -41,11 +41,12 @@ async function openSocket(url: string, take: Take): Promise<Socket> {
   socket.on("message", (data: Buffer, binary) => take(binary ? new Uint8Array(data) : data.toString()));
   socket.once("close", () => take(undefined));
   await new Promise<void>((resolve, reject) => {
-    socket.once("open", resolve).once("error", reject).once("unexpected-response", (request, response) => {
+    socket.once("open", resolve).once("error", reject).once("unexpected-response", (_request, response) => {
+      const connection = response.socket;
       let body = "";
       response.setEncoding("utf8").on("data", (part: string) => (body += part)).on("error", reject);
       response.on("end", () => {
-        request.destroy(); // a connection that is kept would keep the process
+        connection.destroy(); // a connection that is kept would keep the process
         reject(new Refused(response.statusCode ?? 0, body));
       });
     });
