@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/yurtrun/yurt"
 )
@@ -25,8 +26,9 @@ const (
 
 // Client calls one controller. Make it with [New].
 type Client struct {
-	base *url.URL
-	http *http.Client
+	base     *url.URL
+	http     *http.Client
+	patience time.Duration
 }
 
 // Option changes how a [Client] is made.
@@ -43,7 +45,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%q is not the address of a controller; give one such as http://127.0.0.1:8700", baseURL)
 	}
-	c := &Client{base: base, http: &http.Client{}}
+	c := &Client{base: base, http: &http.Client{}, patience: defaultPatience}
 	for _, option := range options {
 		option(c)
 	}
@@ -136,6 +138,7 @@ type problem struct {
 	Detail string    `json:"detail"`
 	Title  string    `json:"title"`
 	Field  string    `json:"field"`
+	ID     requestID `json:"request_id"`
 }
 
 // readProblem turns an error response into a [yurt.Error]. What is no problem of
@@ -159,7 +162,7 @@ func readProblem(resp *http.Response) error {
 }
 
 func (p problem) asError() error {
-	return yurt.FieldErrorf(p.Code, p.Field, "%s", cmp.Or(p.Detail, p.Title))
+	return yurt.FieldErrorf(p.Code, p.Field, "%s%w", cmp.Or(p.Detail, p.Title), p.ID)
 }
 
 // segment escapes one segment of a path.

@@ -19,9 +19,10 @@ import (
 
 const (
 	typeEventStream = "text/event-stream"
-	maxStreamLine   = 256 << 20 // an ended event carries the whole result
-	reconnects      = 5         // in a row without an event, before a watch gives up
-	reconnectDelay  = 100 * time.Millisecond
+	maxStreamLine   = 256 << 20   // an ended event carries the whole result
+	reconnectFor    = time.Minute // without an event, before a watch gives up
+	reconnectDelay  = 50 * time.Millisecond
+	quietLimit      = 45 * time.Second // without a heartbeat, which comes every 15 seconds, before a connection is dead
 )
 
 // ExecuteStream runs req in the session and calls each with every event, in order: output, and
@@ -74,6 +75,7 @@ func (c *Client) follow(ctx context.Context, sessionID, executionID string, w *w
 		path:   sessionPath(sessionID) + "/executions/" + segment(executionID) + "/events",
 		header: http.Header{"Accept": {typeEventStream}},
 	}
+	end := time.Now().Add(reconnectFor)
 	for failures := 0; ; {
 		before := w.last
 		what.header.Set("Last-Event-ID", strconv.FormatUint(w.last, 10))
@@ -85,9 +87,9 @@ func (c *Client) follow(ctx context.Context, sessionID, executionID string, w *w
 			return err
 		}
 		if failures++; w.last > before {
-			failures = 0
+			failures, end = 0, time.Now().Add(reconnectFor)
 		}
-		if failures > reconnects {
+		if time.Now().After(end) {
 			return yurt.Errorf(yurt.CodeUnavailable, "the stream of execution %s broke and could not be resumed; the execution goes on, ask for its result", executionID)
 		}
 		select {
@@ -122,10 +124,13 @@ func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
 // ctx or an error of each.
 func readEvents(ctx context.Context, body io.ReadCloser, each func([]byte) (last bool, err error)) error {
 	defer body.Close()
+	quiet := time.AfterFunc(quietLimit, func() { _ = body.Close() }) // a read of it fails then
+	defer quiet.Stop()
 	reader := bufio.NewReader(body)
 	var data []byte
 	for {
 		line, err := readLine(reader)
+		quiet.Reset(quietLimit)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
