@@ -14,10 +14,12 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/yurtrun/yurt/test/devserver"
+	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
 // Faults is a server behind a proxy that breaks connections when a scenario asks for it.
@@ -25,10 +27,9 @@ type Faults struct {
 	URL     string // what the SDK is to use
 	Control string // what control steps talk to
 
-	t       testing.TB
-	program string
-	state   string
-	listen  string
+	t      testing.TB
+	begin  func() (*devserver.Server, error)
+	target atomic.Pointer[url.URL] // of the server, in its last life
 
 	mu     sync.Mutex
 	server *devserver.Server
@@ -48,47 +49,84 @@ type report struct {
 // NewFaults starts "yurt dev" of the program behind a proxy, for as long as the test.
 func NewFaults(t testing.TB, program string) *Faults {
 	t.Helper()
-	f := &Faults{t: t, program: program, state: t.TempDir(), listen: "127.0.0.1:0"}
+	state, listen := t.TempDir(), "127.0.0.1:0"
+	f := newFaults(t, func() (*devserver.Server, error) {
+		server, err := devserver.Start(context.WithoutCancel(t.Context()), program, state, listen)
+		if err == nil {
+			listen = strings.TrimPrefix(server.URL, "http://")
+		}
+		return server, err
+	})
+	t.Cleanup(func() {
+		if err := f.server.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	f.serve()
+	return f
+}
+
+// NewClusterFaults is NewFaults for a controller of a cluster, which ends it.
+func NewClusterFaults(t testing.TB) *Faults {
+	t.Helper()
+	cluster := yurtcluster.Test(t, yurtcluster.Options{})
+	begun := false
+	f := newFaults(t, func() (*devserver.Server, error) {
+		if !begun {
+			begun = true
+			return cluster.Controllers[0], nil
+		}
+		return cluster.RestartController(context.WithoutCancel(t.Context()), 1)
+	})
+	f.serve()
+	return f
+}
+
+func newFaults(t testing.TB, begin func() (*devserver.Server, error)) *Faults {
+	t.Helper()
+	f := &Faults{t: t, begin: begin}
 	f.start()
 	if f.err != nil {
 		t.Fatal(f.err)
 	}
-	target, err := url.Parse(f.server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.listen = target.Host
-	proxy := httptest.NewServer(f.proxy(target))
+	return f
+}
+
+// serve starts the proxy and its control, until the test ends.
+func (f *Faults) serve() {
+	proxy := httptest.NewServer(f.proxy())
 	control := httptest.NewServer(http.HandlerFunc(f.control))
 	f.URL, f.Control = proxy.URL, control.URL
-	t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		control.Close()
 		proxy.CloseClientConnections()
 		proxy.Close()
 		f.work.Wait()
-		if err := errors.Join(f.err, f.server.Stop()); err != nil {
-			t.Error(err)
+		if f.err != nil {
+			f.t.Error(f.err)
 		}
 	})
-	return f
 }
 
 // start starts the server; f.mu is held, or no other goroutine knows f yet.
 func (f *Faults) start() {
-	server, err := devserver.Start(context.WithoutCancel(f.t.Context()), f.program, f.state, f.listen)
+	server, err := f.begin()
 	if err != nil {
 		f.err = errors.Join(f.err, err)
 		return
 	}
+	target, err := url.Parse(server.URL)
+	f.err = errors.Join(f.err, err)
+	f.target.Store(target)
 	f.server = server
 }
 
 var errCut = errors.New("cut on request")
 
-func (f *Faults) proxy(target *url.URL) http.Handler {
+func (f *Faults) proxy() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
+			r.SetURL(f.target.Load())
 			r.Out.Host = r.In.Host
 		},
 		ModifyResponse: f.spoil,

@@ -17,9 +17,20 @@ import (
 func Scenarios(t *testing.T, long bool, command ...string) {
 	t.Helper()
 	rig.NeedsSandboxes(t)
-	faults := NewFaults(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	NewFaults(t, rig.BuildYurt(t, "yurt-sdk", "sdk")).scenarios(t, long, command...)
+}
+
+// ClusterScenarios is Scenarios against a controller of a cluster, without the scenarios that take long.
+func ClusterScenarios(t *testing.T, command ...string) {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	NewClusterFaults(t).scenarios(t, false, command...)
+}
+
+func (f *Faults) scenarios(t *testing.T, long bool, command ...string) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "YURT_URL="+faults.URL, "YURT_CONTROL="+faults.Control,
+	cmd.Env = append(os.Environ(), "YURT_URL="+f.URL, "YURT_CONTROL="+f.Control,
 		"YURT_SCENARIOS="+filepath.Join(rig.Root(t), "test", "sdk", "scenarios.json"))
 	if long {
 		cmd.Env = append(cmd.Env, "YURT_LONG=1")

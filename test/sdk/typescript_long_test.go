@@ -1,0 +1,97 @@
+//go:build long
+
+package sdk
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/readme"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+func TestTypescriptScenariosLong(t *testing.T) {
+	runner := filepath.Join(installedTypescript(t), "scenarios.mjs")
+	t.Run("server", func(t *testing.T) { Scenarios(t, true, node(t), runner) })
+	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, node(t), runner) })
+}
+
+func TestGoScenariosLong(t *testing.T) {
+	runner := goRunner(t)
+	t.Run("server", func(t *testing.T) { Scenarios(t, true, runner) })
+	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, runner) })
+}
+
+// snippets returns the blocks of a guide, in the languages, and wants as many as there are at least.
+func snippets(t *testing.T, page, languages string, least int) [][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(rig.Root(t), "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?s)```("+languages+")\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(found) < least {
+		t.Fatalf("docs/%s has %d snippets, expected %d or more", page, len(found), least)
+	}
+	return found
+}
+
+func wantPlot(t *testing.T, dir string) {
+	t.Helper()
+	plot, err := os.ReadFile(filepath.Join(dir, "plot.png"))
+	if err != nil || !strings.HasPrefix(string(plot), "\x89PNG") {
+		t.Errorf("the quick start left %.20q in plot.png, expected a picture (%v)", plot, err)
+	}
+}
+
+// Every snippet of the quick start runs as it is written: the shell's install the package into an empty project, and
+// the others run in it, each in a process of its own.
+func TestTypescriptQuickStart(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	dir := t.TempDir()
+	run(t, dir, "mkdir", "sdk")
+	source := copiedTypescript(t)
+	run(t, dir, "cp", "-r", source, "sdk/typescript")
+	run(t, dir, "rm", "sdk/typescript/node_modules")
+	run(t, typescript(t), "cp", "package-lock.json", filepath.Join(dir, "sdk", "typescript"))
+	bin := t.TempDir() // npm by its name
+	npm := "#!/bin/sh\nexec " + node(t) + " " + filepath.Join(rig.Npm(t), "bin", "npm-cli.js") + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(npm), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"YURT_URL=" + url, "PATH=" + bin + ":" + filepath.Dir(node(t)) + ":" + os.Getenv("PATH")}
+	for i, snippet := range snippets(t, "TYPESCRIPT.md", "sh|js", 6) {
+		script := snippet[2]
+		if snippet[1] == "js" {
+			name := "snippet" + strconv.Itoa(i) + ".mjs"
+			script = "cat > " + name + " <<'END'\n" + script + "END\nnode " + name + "\n"
+		}
+		readme.Bash(t, dir, script, env...)
+	}
+	wantPlot(t, dir)
+}
+
+// Every snippet of Go's quick start is a program in a module of its own, beside the source.
+func TestGoQuickStart(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	dir := t.TempDir()
+	if err := os.Symlink(rig.Root(t), filepath.Join(dir, "yurt")); err != nil {
+		t.Fatal(err)
+	}
+	for i, snippet := range snippets(t, "GO.md", "sh|go", 4) {
+		script := snippet[2]
+		if snippet[1] == "go" {
+			name := "snippet" + strconv.Itoa(i)
+			script = "mkdir " + name + "\ncat > " + name + "/main.go <<'END'\n" + script + "END\ncp -n yurt/go.sum .\n" +
+				"go build -mod=mod -o program ./" + name + "\n./program\n"
+		}
+		readme.Bash(t, dir, script, "YURT_URL="+url, "GOFLAGS=-tags=seccomp")
+	}
+	wantPlot(t, dir)
+}
