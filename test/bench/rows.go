@@ -46,6 +46,10 @@ func benches() []bench {
 			goal: goal{"p50 ≤ a raw request + 1 ms", func(r Row) bool { return r.P50 <= r.Peers["http.client"].P50+1 }},
 		},
 		{
+			name: "sdk-typescript", n: 200, pause: isolated, prepare: sdkTypescript,
+			goal: goal{"p50 ≤ a raw request + 0.5 ms", func(r Row) bool { return r.P50 <= r.Peers["fetch"].P50+0.5 }},
+		},
+		{
 			name: "python-stateless", n: 100, pause: isolated, prepare: restCodePython,
 			goal: goal{"p50 ≤ 8 ms, and ≤ python3 -c + 1 ms", func(r Row) bool { return r.P50 <= 8 && r.P50 <= r.Peers["python3 -c"].P50+1 }},
 		},
