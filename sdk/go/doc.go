@@ -6,4 +6,7 @@
 // goroutine that outlives a call. Contexts bound every call; no call has a timeout
 // of its own, since an execution may run for an hour. Streams go on after a lost
 // connection where they left off.
+//
+// [Client.Create] and [Client.Connect] return a [Sandbox], which has the calls that
+// programs make most. The goroutine of [Local] ends with the server that it starts.
 package yurtclient

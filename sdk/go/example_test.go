@@ -51,3 +51,48 @@ func ExampleClient_ExecuteStream() {
 		log.Panic(err)
 	}
 }
+
+// The events of an execution come in a loop, which goes on after a connection that breaks.
+func ExampleSandbox_Stream() {
+	ctx := context.Background()
+	client, err := yurtclient.New("http://127.0.0.1:8700")
+	if err != nil {
+		log.Panic(err)
+	}
+	sandbox, err := client.Create(ctx, yurtclient.CreateSessionRequest{})
+	if err != nil {
+		log.Panic(err)
+	}
+	defer func() { _, _ = sandbox.Kill(ctx) }()
+	execution, err := sandbox.Stream(ctx, yurtclient.ExecuteRequest{Language: "python", Code: "print(6 * 7)"})
+	if err != nil {
+		log.Panic(err)
+	}
+	for event, err := range execution.Events(ctx) {
+		if err != nil {
+			log.Panic(err)
+		}
+		if event.Type == yurt.EventStdout {
+			fmt.Print(string(event.Data))
+		}
+	}
+}
+
+// Local starts a server for the program, and ends it.
+func ExampleLocal() {
+	ctx := context.Background()
+	client, stop, err := yurtclient.Local(ctx)
+	if err != nil {
+		log.Panic(err)
+	}
+	defer func() { _ = stop() }()
+	sandbox, err := client.Create(ctx, yurtclient.CreateSessionRequest{})
+	if err != nil {
+		log.Panic(err)
+	}
+	result, err := sandbox.RunCommand(ctx, "echo hello")
+	if err != nil {
+		log.Panic(err)
+	}
+	fmt.Print(result.Stdout)
+}

@@ -187,7 +187,7 @@ func (s *Sandbox) Logs(ctx context.Context, limit int) ([]yurt.LogEntry, error) 
 	return logs, err
 }
 
-// FollowLogs yields what [Sandbox.Logs] returns, and then the output of executions as it comes, until the sandbox has ended.
+// FollowLogs yields the entries of [Sandbox.Logs], and then the output of executions as it comes, until the sandbox has ended.
 func (s *Sandbox) FollowLogs(ctx context.Context, limit int) iter.Seq2[yurt.LogEntry, error] {
 	return pushed(func(each func(yurt.LogEntry) error) error { return s.client.FollowLogs(ctx, s.ID, limit, each) })
 }

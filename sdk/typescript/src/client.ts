@@ -7,7 +7,7 @@ import { encode } from "./wire.js";
 
 const slowest = 2_000; // milliseconds between two tries
 
-/** What every call takes: a signal that interrupts it. */
+/** Options of every call: a signal that interrupts it. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;
 }

@@ -44,7 +44,7 @@ export interface ListOptions extends Place {
   ended?: boolean;
 }
 
-/** What commands and code have in common. An abort of the signal cancels the execution. */
+/** Options that commands and code share. An abort of the signal cancels the execution. */
 export interface RunOptions extends CallOptions {
   timeout?: Duration;
   env?: Record<string, string>;
@@ -201,7 +201,7 @@ export class Sandbox {
     return (await this.client.call<{ logs: LogBody[] | null }>("GET", `${this.#path}/logs${queryOf({ limit })}`, { signal })).logs ?? [];
   }
 
-  /** Yields what logs returns, and then the output of executions as it comes, until the sandbox has ended. */
+  /** Yields the entries of logs, and then the output of executions as it comes, until the sandbox has ended. */
   async *followLogs({ limit = 65536, signal }: CallOptions & { limit?: number } = {}): AsyncGenerator<LogBody, void, undefined> {
     for await (const entry of this.client.events<LogBody>("GET", `${this.#path}/logs${queryOf({ limit, follow: true })}`, { signal })) {
       if (entry.type === "ended") return;

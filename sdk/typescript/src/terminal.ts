@@ -72,7 +72,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     return item;
   }
 
-  /** Returns what is to be shown next. */
+  /** Returns the next output to show. */
   async read(): Promise<Uint8Array | undefined> {
     while (this.exitCode === undefined) {
       const item = await this.#next();
