@@ -54,11 +54,11 @@ func downloadFile() tool {
 }
 
 type fileInput struct {
-	SandboxID string         `json:"sandbox_id"`
-	Path      string         `json:"path" jsonschema:"Relative to /workspace."`
-	Text      string         `json:"text"`
-	Append    bool           `json:"append,omitempty" jsonschema:"Add to the file, in place of replacing it."`
-	Mode      *yurt.FileMode `json:"mode,omitempty" jsonschema:"Permission bits, three octal digits such as 755. Default 644."`
+	SandboxID string `json:"sandbox_id"`
+	Path      string `json:"path" jsonschema:"Relative to /workspace."`
+	Text      string `json:"text"`
+	Append    bool   `json:"append,omitempty" jsonschema:"Add to the file, in place of replacing it."`
+	Mode      *mode  `json:"mode,omitempty" jsonschema:"Permission bits, three octal digits such as 755. Default 644."`
 }
 
 // fileOutput describes a file.
@@ -87,21 +87,21 @@ func (s *Server) writeFile(ctx context.Context, _ call, in fileInput) (fileOutpu
 }
 
 type uploadInput struct {
-	SandboxID string         `json:"sandbox_id"`
-	Path      string         `json:"path" jsonschema:"Relative to /workspace."`
-	Data      base64Data     `json:"data_base64" jsonschema:"The bytes, in base64."`
-	Append    bool           `json:"append,omitempty" jsonschema:"Add to the file, in place of replacing it."`
-	Mode      *yurt.FileMode `json:"mode,omitempty" jsonschema:"Permission bits, three octal digits such as 755. Default 644."`
+	SandboxID string     `json:"sandbox_id"`
+	Path      string     `json:"path" jsonschema:"Relative to /workspace."`
+	Data      base64Data `json:"data_base64" jsonschema:"The bytes, in base64."`
+	Append    bool       `json:"append,omitempty" jsonschema:"Add to the file, in place of replacing it."`
+	Mode      *mode      `json:"mode,omitempty" jsonschema:"Permission bits, three octal digits such as 755. Default 644."`
 }
 
 func (s *Server) uploadFile(ctx context.Context, _ call, in uploadInput) (fileOutput, []sdk.Content, error) {
 	return s.put(ctx, in.SandboxID, in.Path, bytes.NewReader(in.Data), in.Append, in.Mode)
 }
 
-func (s *Server) put(ctx context.Context, sandboxID, name string, content io.Reader, appends bool, mode *yurt.FileMode) (fileOutput, []sdk.Content, error) {
+func (s *Server) put(ctx context.Context, sandboxID, name string, content io.Reader, appends bool, bits *mode) (fileOutput, []sdk.Content, error) {
 	options := yurt.WriteOptions{Append: appends}
-	if mode != nil {
-		options.Mode = *mode
+	if bits != nil {
+		options.Mode = yurt.FileMode(*bits)
 	}
 	info, err := s.config.Files.WriteFile(ctx, sandboxID, name, content, options)
 	return newFileOutput(sandboxID, info), nil, err

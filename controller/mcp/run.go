@@ -42,14 +42,14 @@ type runCodeInput struct {
 	Stdin        string            `json:"stdin,omitempty"`
 	Env          map[string]string `json:"env,omitempty"`
 	Cwd          string            `json:"cwd,omitempty" jsonschema:"Working directory, relative to /workspace."`
-	Timeout      *yurt.Duration    `json:"timeout,omitempty" jsonschema:"Seconds, or text such as 10m. Default the template's, at most an hour."`
+	Timeout      *duration         `json:"timeout,omitempty" jsonschema:"Seconds, or text such as 10m. Default the template's, at most an hour."`
 	TemplateID   string            `json:"template_id,omitempty" jsonschema:"Template of the sandbox that is made without sandbox_id."`
 }
 
 func (in runCodeInput) request() controller.ExecuteRequest {
 	req := controller.ExecuteRequest{
 		Code: in.Code, Language: in.Language, ContextName: in.Context, Plain: true, Dependencies: in.Dependencies,
-		Stdin: []byte(in.Stdin), Env: in.Env, Cwd: in.Cwd, Timeout: in.Timeout,
+		Stdin: []byte(in.Stdin), Env: in.Env, Cwd: in.Cwd, Timeout: in.Timeout.value(),
 	}
 	if req.Language == "" {
 		req.Language = yurt.DefaultLanguage
@@ -87,7 +87,7 @@ type runCommandInput struct {
 	Stdin     string            `json:"stdin,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
 	Cwd       string            `json:"cwd,omitempty" jsonschema:"Working directory, relative to /workspace."`
-	Timeout   *yurt.Duration    `json:"timeout,omitempty" jsonschema:"Seconds, or text such as 10m. Default the template's, at most an hour."`
+	Timeout   *duration         `json:"timeout,omitempty" jsonschema:"Seconds, or text such as 10m. Default the template's, at most an hour."`
 }
 
 func (s *Server) runCommand(ctx context.Context, c call, in runCommandInput) (runOutput, []sdk.Content, error) {
@@ -95,7 +95,7 @@ func (s *Server) runCommand(ctx context.Context, c call, in runCommandInput) (ru
 		return runOutput{}, nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "the command is empty; give a line for the shell")
 	}
 	return s.run(ctx, c, in.SandboxID, controller.ExecuteRequest{
-		Command: controller.ShellCommand(in.Command), Stdin: []byte(in.Stdin), Env: in.Env, Cwd: in.Cwd, Timeout: in.Timeout,
+		Command: controller.ShellCommand(in.Command), Stdin: []byte(in.Stdin), Env: in.Env, Cwd: in.Cwd, Timeout: in.Timeout.value(),
 	})
 }
 
@@ -108,13 +108,13 @@ type invokeInput struct {
 	Language     string            `json:"language,omitempty" jsonschema:"Default python."`
 	Dependencies []string          `json:"dependencies,omitempty" jsonschema:"Packages to install first."`
 	Env          map[string]string `json:"env,omitempty"`
-	Timeout      *yurt.Duration    `json:"timeout,omitempty" jsonschema:"Seconds, or text such as 10m. Default the template's, at most an hour."`
+	Timeout      *duration         `json:"timeout,omitempty" jsonschema:"Seconds, or text such as 10m. Default the template's, at most an hour."`
 }
 
 func (s *Server) invokeHandler(ctx context.Context, c call, in invokeInput) (runOutput, []sdk.Content, error) {
 	req := controller.ExecuteRequest{
 		Code: in.Code, Handler: in.Handler, Event: in.Event, Context: json.RawMessage(in.Context), Language: in.Language,
-		Dependencies: in.Dependencies, Env: in.Env, Timeout: in.Timeout,
+		Dependencies: in.Dependencies, Env: in.Env, Timeout: in.Timeout.value(),
 	}
 	if req.Handler == "" {
 		req.Handler = "handler"

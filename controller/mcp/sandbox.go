@@ -42,19 +42,19 @@ func listTemplates() tool {
 
 type createInput struct {
 	TemplateID  string            `json:"template_id,omitempty" jsonschema:"Name of the template, see list_templates. Default: default, which has every language of the host."`
-	Timeout     *yurt.Duration    `json:"timeout,omitempty" jsonschema:"Lifetime in seconds, or text such as 2h. Default: the template's."`
-	IdleTimeout *yurt.Duration    `json:"idle_timeout,omitempty" jsonschema:"Time without a call after which it ends, in seconds, or text such as 30m. Default: the template's."`
+	Timeout     *duration         `json:"timeout,omitempty" jsonschema:"Lifetime in seconds, or text such as 2h. Default: the template's."`
+	IdleTimeout *duration         `json:"idle_timeout,omitempty" jsonschema:"Time without a call after which it ends, in seconds, or text such as 30m. Default: the template's."`
 	Env         map[string]string `json:"env,omitempty" jsonschema:"Environment of everything that runs in it."`
 	CPU         *float64          `json:"cpu,omitempty" jsonschema:"Cores."`
-	Memory      *yurt.Size        `json:"memory,omitempty" jsonschema:"Bytes, or text such as 512Mi."`
-	Disk        *yurt.Size        `json:"disk,omitempty" jsonschema:"Bytes of /workspace, or text such as 1Gi."`
+	Memory      *size             `json:"memory,omitempty" jsonschema:"Bytes, or text such as 512Mi."`
+	Disk        *size             `json:"disk,omitempty" jsonschema:"Bytes of /workspace, or text such as 1Gi."`
 	Metadata    map[string]string `json:"metadata,omitempty" jsonschema:"Entries to find it by."`
 }
 
 func (in createInput) request() controller.CreateSessionRequest {
 	return controller.CreateSessionRequest{
-		TemplateID: in.TemplateID, Timeout: in.Timeout, IdleTimeout: in.IdleTimeout, Env: in.Env, Metadata: in.Metadata,
-		Resources: controller.ResourcesRequest{CPU: in.CPU, Memory: in.Memory, Disk: in.Disk},
+		TemplateID: in.TemplateID, Timeout: in.Timeout.value(), IdleTimeout: in.IdleTimeout.value(), Env: in.Env, Metadata: in.Metadata,
+		Resources: controller.ResourcesRequest{CPU: in.CPU, Memory: in.Memory.value(), Disk: in.Disk.value()},
 	}
 }
 

@@ -176,12 +176,12 @@ func schemaOf[T any]() (*jsonschema.Schema, error) {
 		return &jsonschema.Schema{Types: []string{"number", "string"}, Description: description}
 	}
 	schema, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[yurt.Duration]():   either(`Seconds, or text such as "30s".`),
-		reflect.TypeFor[yurt.Size]():       either(`Bytes, or text such as "512Mi".`),
+		reflect.TypeFor[duration]():        either(`Seconds, or text such as "30s".`),
+		reflect.TypeFor[size]():            either(`Bytes, or text such as "512Mi".`),
 		reflect.TypeFor[json.RawMessage](): {Description: "Any JSON value."},
 		reflect.TypeFor[objectData]():      {Type: "object"},
 		reflect.TypeFor[base64Data]():      {Type: "string", ContentEncoding: "base64"},
-		reflect.TypeFor[yurt.FileMode]():   {Type: "string", Description: "Three octal digits, such as 644."},
+		reflect.TypeFor[mode]():            {Type: "string", Description: "Three octal digits, such as 644."},
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("making the schema of a tool: %w", err)
@@ -203,29 +203,4 @@ func withoutNull(schema *jsonschema.Schema) {
 	}
 	withoutNull(schema.Items)
 	withoutNull(schema.AdditionalProperties)
-}
-
-// base64Data is data that JSON has in base64.
-type base64Data []byte
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *base64Data) UnmarshalJSON(data []byte) error {
-	if err := json.Unmarshal(data, (*[]byte)(b)); err != nil {
-		return yurt.Errorf(yurt.CodeInvalidArgument, "the value is not base64; give the bytes of the file in the standard base64 of RFC 4648")
-	}
-	return nil
-}
-
-// MarshalJSON implements json.Marshaler.
-func (b base64Data) MarshalJSON() ([]byte, error) { return json.Marshal([]byte(b)) }
-
-// objectData is a JSON object as the client wrote it.
-type objectData json.RawMessage
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *objectData) UnmarshalJSON(data []byte) error {
-	if !bytes.HasPrefix(data, []byte("{")) {
-		return yurt.Errorf(yurt.CodeInvalidArgument, "the value must be an object")
-	}
-	return (*json.RawMessage)(o).UnmarshalJSON(data)
 }
