@@ -170,6 +170,9 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if s.settings, err = a.readOlder(); err != nil {
+		return nil, err
+	}
 	store, err := s.openStore(ctx, f.store)
 	if err != nil {
 		return nil, err

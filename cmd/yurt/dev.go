@@ -105,6 +105,9 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if s.settings, err = a.readOlder(); err != nil {
+		return nil, err
+	}
 	node, err := f.executor(a, logger, localNode)
 	if err != nil {
 		return nil, err

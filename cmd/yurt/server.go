@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/postgres"
+	"github.com/yurtrun/yurt/controller/se"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/hcl"
 )
@@ -35,6 +37,8 @@ type apiServer struct {
 	api        *httpapi.API
 	mcp        *mcp.Server // nil where no MCP is served
 	mcpFlags   *mcpFlags
+	older      *se.API        // nil where the older runtime's API is not served
+	settings   *olderSettings // likewise
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
@@ -76,6 +80,9 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 	if err != nil {
 		return err
 	}
+	if s.settings != nil {
+		s.settings.warm(templates)
+	}
 	config := controller.Config{
 		Store: store, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
@@ -96,7 +103,7 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 		return err
 	}
 	s.api, err = httpapi.New(httpapi.Config{
-		Beside: beside,
+		Beside:     beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: loopbackOnly,
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
@@ -108,15 +115,26 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 
 // serveBeside makes what is served beside the REST API, over the same controller.
 func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
-	if s.mcpFlags.off() {
-		return nil, nil
-	}
+	beside := map[string]http.Handler{}
 	var err error
+	if s.settings != nil {
+		s.older, err = se.New(se.Config{Sessions: s.controller, Executions: s.controller, Files: s.controller, Defaults: s.settings.defaults, Logger: s.logger})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(beside, s.older.Handlers())
+	}
+	if s.mcpFlags.off() {
+		return beside, nil
+	}
 	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger); err != nil {
 		return nil, err
 	}
 	handler := s.mcp.Handler()
-	return map[string]http.Handler{"GET /mcp": handler, "POST /mcp": handler, "DELETE /mcp": handler}, nil
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		beside[method+" /mcp"] = handler
+	}
+	return beside, nil
 }
 
 // serve answers requests until ctx is done, then ends what is under way. It calls
@@ -177,6 +195,9 @@ func (s *apiServer) shutdown(ctx context.Context, server *http.Server) error {
 	go func() { drained <- server.Shutdown(ctx) }()
 	err := s.atEnd(ctx)
 	s.api.Drain()
+	if s.older != nil {
+		s.older.Drain()
+	}
 	if s.mcp != nil {
 		s.mcp.Close()
 	}

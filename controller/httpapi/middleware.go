@@ -74,7 +74,7 @@ func requestLevel(route string, status int, waited time.Duration) slog.Level {
 
 // waitsForCode reports whether an operation takes as long as the code that it runs.
 func waitsForCode(route string) bool {
-	return strings.HasSuffix(route, "/execute") || strings.HasSuffix(route, "/mcp")
+	return strings.HasSuffix(route, "/execute") || strings.HasSuffix(route, "/mcp") || strings.HasPrefix(route, "/workspace/se/execute")
 }
 
 // recoverPanic answers for an operation that panicked, if it has not answered yet.
