@@ -133,7 +133,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.complete(a)); err != nil {
+	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
 		return err
 	}
 	slackenMonitor(logger)

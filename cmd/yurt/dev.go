@@ -59,7 +59,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.complete(a)); err != nil {
+	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
 		return err
 	}
 	slackenMonitor(logger)

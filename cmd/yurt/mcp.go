@@ -56,6 +56,12 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 	if err != nil {
 		return err
 	}
+	if f.off() {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--mcp-tools", "with %s there is nothing to serve; name tools, or leave it out for all", noTools)
+	}
+	if err := f.check(); err != nil {
+		return err
+	}
 	if address := cmp.Or(f.server, a.env("YURT_URL", "")); address != "" {
 		client, err := yurtclient.New(address)
 		if err != nil {

@@ -35,15 +35,26 @@ type sandboxes interface {
 	mcp.Files
 }
 
+func (f *mcpFlags) config() mcp.Config {
+	return mcp.Config{Tools: f.tools, Limits: mcp.Limits{Calls: f.calls, Sandboxes: f.sandboxes}, Version: version}
+}
+
+// check refuses what cannot be, by the names of the flags.
+func (f *mcpFlags) check() error {
+	if f.off() {
+		return nil
+	}
+	err := f.config().Check()
+	var coded *yurt.Error
+	if errors.As(err, &coded) {
+		return yurt.FieldErrorf(coded.Code, "--"+coded.Field, "%s", coded.Message)
+	}
+	return err
+}
+
 // server makes the MCP server of a controller.
 func (f *mcpFlags) server(of sandboxes, logger *slog.Logger) (*mcp.Server, error) {
-	server, err := mcp.New(mcp.Config{
-		Sessions: of, Executions: of, Files: of, Tools: f.tools, Limits: mcp.Limits{Calls: f.calls, Sandboxes: f.sandboxes},
-		Version: version, Logger: logger,
-	})
-	var coded *yurt.Error
-	if errors.As(err, &coded) && coded.Field != "" {
-		return nil, yurt.FieldErrorf(coded.Code, "--"+coded.Field, "%s", coded.Message)
-	}
-	return server, err
+	config := f.config()
+	config.Sessions, config.Executions, config.Files, config.Logger = of, of, of, logger
+	return mcp.New(config)
 }

@@ -56,8 +56,8 @@ type Limits struct {
 	Sandboxes int // that it made and that live; 0 is no limit
 }
 
-// check refuses a configuration that cannot be served.
-func (c Config) check() error {
+// Check refuses tools that there are not and limits that cannot be. [New] calls it.
+func (c Config) Check() error {
 	for _, name := range c.Tools {
 		if names := ToolNames(); !slices.Contains(names, name) {
 			hint := "the tools are " + strings.Join(names, ", ")

@@ -35,7 +35,7 @@ func New(config Config) (*Server, error) {
 	if config.Sessions == nil || config.Executions == nil || config.Files == nil {
 		return nil, errors.New("making the MCP server: it needs sessions, executions and files")
 	}
-	if err := config.check(); err != nil {
+	if err := config.Check(); err != nil {
 		return nil, err
 	}
 	if config.Logger == nil {
