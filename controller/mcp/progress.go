@@ -32,7 +32,7 @@ func newProgress(req *sdk.CallToolRequest) *progress {
 }
 
 // tell passes an event on, unless the one before was a moment ago. The number of the event is the
-// progress: it grows, and nobody knows how many there will be.
+// progress: it grows, and the total is not known.
 func (p *progress) tell(ctx context.Context, event yurt.Event) error {
 	message := describe(event)
 	if message == "" || (event.Type != yurt.EventStarted && time.Since(p.last) < progressPause) {

@@ -48,6 +48,8 @@ func benches() []bench {
 		{
 			name: "sdk-typescript", n: 200, pause: isolated, prepare: sdkTypescript,
 			goal: goal{"p50 ≤ a raw request + 0.5 ms", func(r Row) bool { return r.P50 <= r.Peers["fetch"].P50+0.5 }},
+		},
+		{
 			name: "mcp-run-code", n: 200, pause: isolated, prepare: mcpRunCode,
 			goal: goal{"p50 ≤ the same by REST + 1.5 ms", func(r Row) bool { return r.P50 <= r.Peers["REST"].P50+1.5 }},
 		},
