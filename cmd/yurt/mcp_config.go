@@ -16,7 +16,7 @@ import (
 type mcpClient struct {
 	name, title string
 	member      string // of its configuration that holds the servers
-	typed       bool   // a server says of what type it is
+	typed       bool   // a server has a type
 	byURL       bool   // it can be told the address of a server
 	file        string // where the configuration belongs
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/controller/mcp"
 )
 
-// mcpFlags are the settings of what agents are offered by MCP.
+// mcpFlags are the settings of the MCP server.
 type mcpFlags struct {
 	tools            []string
 	calls, sandboxes int
@@ -39,7 +39,7 @@ func (f *mcpFlags) config() mcp.Config {
 	return mcp.Config{Tools: f.tools, Limits: mcp.Limits{Calls: f.calls, Sandboxes: f.sandboxes}, Version: version}
 }
 
-// check refuses what cannot be, by the names of the flags.
+// check refuses values that cannot be, by the names of the flags.
 func (f *mcpFlags) check() error {
 	if f.off() {
 		return nil

@@ -8,5 +8,5 @@
 // decoded strictly, and a refused value is never repeated.
 //
 // No state lies between calls but the limits of each client. A sandbox is named by an argument, so a
-// call can reach any controller. A call that its client cancels interrupts what it runs.
+// call can reach any controller. A call that its client cancels interrupts the execution.
 package mcp

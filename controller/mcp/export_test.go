@@ -1,6 +1,6 @@
 package mcp
 
-// What tests see of the package.
+// The parts of the package that tests see.
 var (
 	FileURI  = fileURI
 	Abridged = abridged

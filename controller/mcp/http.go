@@ -14,9 +14,9 @@ const (
 	headerPeer = "X-Yurt-Peer"
 
 	maxRequest     = 64 << 20         // bytes of a request: a file at its limit, in base64
-	sessionTimeout = time.Hour        // after which a connection that asks for nothing is forgotten
+	sessionTimeout = time.Hour        // without a request after which a connection is forgotten
 	maxSessions    = 10000            // connections of clients of older revisions
-	writeLimit     = 30 * time.Second // for a client to take what is there
+	writeLimit     = 30 * time.Second // for a client to take its answer
 )
 
 // handler serves clients of both kinds of revision at one address: a request of a stateless revision
@@ -89,7 +89,7 @@ func (w *patientWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
 func (w *patientWriter) Write(data []byte) (int, error) {
-	// Where no deadline can be set, as in a test without a connection, none is needed.
+	// Where no deadline can be set, as in a test without a connection, there is no client to wait for.
 	_ = w.conn.SetWriteDeadline(time.Now().Add(writeLimit))
 	return w.ResponseWriter.Write(data)
 }

@@ -18,7 +18,7 @@ const metadataClient = "mcp_client"
 
 const maxClientName = 128 // bytes
 
-// clients counts what each client has under way.
+// clients counts the calls that each client has under way.
 type clients struct {
 	limits Limits
 	mu     sync.Mutex

@@ -22,7 +22,7 @@ type progress struct {
 	last    time.Time
 }
 
-// newProgress returns nil for a client that asked for none.
+// newProgress returns nil for a client that asked for no progress.
 func newProgress(req *sdk.CallToolRequest) *progress {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -44,7 +44,7 @@ func (p *progress) tell(ctx context.Context, event yurt.Event) error {
 	})
 }
 
-// describe says in a line or a few what an event is.
+// describe says in a line or a few how an execution went on.
 func describe(event yurt.Event) string {
 	switch event.Type {
 	case yurt.EventStarted:

@@ -38,7 +38,7 @@ func (s *Server) addResources() {
 	}, s.readResource)
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "execution-output", Title: "Output of an execution", URITemplate: "yurt://execution/{sandbox_id}/{execution_id}/{part}",
-		Description: "What an execution wrote or returned, whole: part is stdout, stderr or result. It outlives the sandbox.",
+		Description: "The whole output of an execution: part is stdout, stderr or result. It outlives the sandbox.",
 	}, s.readResource)
 }
 
@@ -133,7 +133,7 @@ func (s *Server) executionPart(ctx context.Context, sandboxID, executionID, part
 	}
 }
 
-// resourceError is an error of the protocol: a resource has no result that could say what is wrong.
+// resourceError is an error of the protocol: a resource has no result that could hold it.
 func resourceError(uri string, err error) error {
 	var (
 		coded *yurt.Error

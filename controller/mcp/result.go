@@ -18,7 +18,7 @@ const (
 	maxInlineImage = 4 << 20  // bytes of an image in an answer
 )
 
-// runOutput is what came of an execution.
+// runOutput is the outcome of an execution.
 type runOutput struct {
 	SandboxID       string          `json:"sandbox_id"`
 	Created         bool            `json:"created,omitempty" jsonschema:"The sandbox was made by this call."`
@@ -27,10 +27,10 @@ type runOutput struct {
 	Stdout          string          `json:"stdout"`
 	Stderr          string          `json:"stderr"`
 	Text            string          `json:"text,omitempty" jsonschema:"The value of the last expression, as the language prints it."`
-	Result          json.RawMessage `json:"result,omitempty" jsonschema:"What a handler returned, or the value of the last expression where JSON can say the same."`
+	Result          json.RawMessage `json:"result,omitempty" jsonschema:"Return value of a handler, or the value of the last expression where JSON can say the same."`
 	Error           *runError       `json:"error,omitempty" jsonschema:"Why it failed."`
 	Images          int             `json:"images,omitempty" jsonschema:"How many images it showed; they are in the content."`
-	Resources       []resource      `json:"resources,omitempty" jsonschema:"What is too large for this answer, and files that it made."`
+	Resources       []resource      `json:"resources,omitempty" jsonschema:"Output that is too large for this answer, and files that it made."`
 	StateLost       bool            `json:"state_lost,omitempty" jsonschema:"The interpreter ended with this execution: variables are gone."`
 	KernelRestarted bool            `json:"kernel_restarted,omitempty" jsonschema:"The interpreter was a fresh one: variables from before are gone."`
 	DurationMS      float64         `json:"duration_ms"`
@@ -42,7 +42,7 @@ type runError struct {
 	Stacktrace []string `json:"stacktrace,omitempty"`
 }
 
-// resource is a link to what an answer has no room for.
+// resource is a link to content that an answer has no room for.
 type resource struct {
 	URI      string `json:"uri"`
 	Name     string `json:"name" jsonschema:"stdout, stderr, result, or the path of a file."`
@@ -111,12 +111,12 @@ func abridged(text string) string {
 func textOf(display yurt.Display) string {
 	var text string
 	if err := json.Unmarshal(display["text/plain"], &text); err != nil {
-		return "" // it has none
+		return "" // it has no text
 	}
 	return text
 }
 
-// content tells a model what came of an execution.
+// content tells a model the outcome of an execution.
 func (o *runOutput) content(result *yurt.Result) []sdk.Content {
 	var parts []string
 	add := func(text string) {

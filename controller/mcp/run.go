@@ -103,7 +103,7 @@ type invokeInput struct {
 	SandboxID    string            `json:"sandbox_id"`
 	Code         string            `json:"code" jsonschema:"Source text that defines the function."`
 	Handler      string            `json:"handler,omitempty" jsonschema:"Name of the function. Default handler."`
-	Event        json.RawMessage   `json:"event,omitempty" jsonschema:"What the function is called with: any JSON value. Its member __timeout sets the timeout."`
+	Event        json.RawMessage   `json:"event,omitempty" jsonschema:"Argument of the function: any JSON value. Its member __timeout sets the timeout."`
 	Context      objectData        `json:"context,omitempty" jsonschema:"Fields that override those of the function's context."`
 	Language     string            `json:"language,omitempty" jsonschema:"Default python."`
 	Dependencies []string          `json:"dependencies,omitempty" jsonschema:"Packages to install first."`

@@ -37,7 +37,7 @@ func terminateSandbox() tool {
 }
 
 func listTemplates() tool {
-	return tool{name: "list_templates", title: "List templates", kind: reads, description: "Lists what a sandbox can be made of: the languages, packages and limits of each template."}
+	return tool{name: "list_templates", title: "List templates", kind: reads, description: "Lists the templates that a sandbox can be made of: the languages, packages and limits of each template."}
 }
 
 type createInput struct {
@@ -103,7 +103,7 @@ func (s *Server) create(ctx context.Context, c call, req controller.CreateSessio
 	return session, err
 }
 
-// end ends a session that its client knows nothing of.
+// end ends a session whose id its client did not learn.
 func (s *Server) end(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit)
 	defer cancel()

@@ -66,7 +66,7 @@ func (s *Server) Run(ctx context.Context, transport sdk.Transport) error {
 }
 
 // Close ends the calls under way with an error that says that the server shuts down, and then the
-// connections. What the calls run goes on.
+// connections. The executions go on.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.drain()
@@ -100,4 +100,4 @@ func (s *Server) untilDrain(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-var errDraining = yurt.Errorf(yurt.CodeUnavailable, "the server is shutting down; what runs goes on, so call again later")
+var errDraining = yurt.Errorf(yurt.CodeUnavailable, "the server is shutting down; executions go on, so call again later")

@@ -28,7 +28,7 @@ type call struct {
 type kind int
 
 const (
-	reads    kind = iota // changes nothing
+	reads    kind = iota // makes no change
 	adds                 // makes something new
 	replaces             // can change or remove something that is there
 )
@@ -37,7 +37,7 @@ const (
 type tool struct {
 	name, title, description string
 	kind                     kind
-	repeats                  bool // the same call again changes nothing more
+	repeats                  bool // the same call again makes no further change
 }
 
 func (t tool) annotations() *sdk.ToolAnnotations {

@@ -7,8 +7,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// The types of arguments that JSON has no type for. Their errors say what is allowed and, unlike those of
-// the domain, do not show the value.
+// The types of arguments that JSON has no type for. Their errors say which values are allowed and, unlike
+// those of the domain, do not show the value.
 
 // duration is a time, in seconds or as text.
 type duration yurt.Duration

@@ -44,7 +44,7 @@ type Config struct {
 	Logger     *slog.Logger // nil logs nowhere
 }
 
-// Defaults are the limits of sessions that ask for none. A zero field is the template's.
+// Defaults are the limits of sessions that ask for no limits. A zero field is the template's.
 type Defaults struct {
 	CPU     float64       // cores
 	Memory  yurt.Size     // bytes
@@ -76,9 +76,9 @@ func New(config Config) (*API, error) {
 // Drain ends the requests that wait for an execution. The executions go on.
 func (a *API) Drain() { a.drain() }
 
-// Handlers returns what serves the API, by pattern.
+// Handlers returns the handlers of the API, by pattern.
 func (a *API) Handlers() map[string]http.Handler {
-	// A form on another site's page can be sent here without a question: none of those gets through.
+	// A form on another site's page can be sent here without a question: such a request is refused.
 	protection := http.NewCrossOriginProtection()
 	handlers := a.handlers()
 	for pattern, handler := range handlers {

@@ -82,7 +82,7 @@ type runData struct {
 	ExecutionTime float64         `json:"execution_time"` // seconds
 }
 
-// run runs something in the session of a request and answers with what came of it.
+// run runs something in the session of a request and answers with its outcome.
 func (a *API) run(r *http.Request, timeout *duration, req controller.ExecuteRequest) (any, error) {
 	session, err := a.sessionOf(r)
 	if err != nil {

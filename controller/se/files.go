@@ -31,8 +31,8 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request) {
 	conn := http.NewResponseController(w)
 	r.Body = &patientBody{r.Body, conn}
 	data, err := a.receive(r)
-	// The deadline is taken back: left in force it would end the connection. Where none can be set, as in a
-	// test without a connection, none is needed.
+	// The deadline is taken back: left in force it would end the connection. Where no deadline can
+	// be set, as in a test without a connection, there is no connection to end.
 	_ = conn.SetReadDeadline(time.Time{})
 	a.write(w, r, data, err)
 }
@@ -103,7 +103,7 @@ func (u *upload) take(ctx context.Context, part *multipart.Part) error {
 		if _, err := u.api.config.Files.WriteFile(ctx, u.session, u.written, part, yurt.WriteOptions{}); err != nil {
 			u.written = "" // a write that fails leaves no file
 			if yurt.CodeOf(err) == yurt.CodeInternal {
-				return yurt.FieldErrorf(yurt.CodeMalformedBody, "file", "the file did not arrive whole; what was there is as it was")
+				return yurt.FieldErrorf(yurt.CodeMalformedBody, "file", "the file did not arrive whole; an older one is as it was")
 			}
 			return err
 		}
@@ -128,7 +128,7 @@ func (u *upload) finish(ctx context.Context) (any, error) {
 	return uploadData{Filename: path.Base(info.Path), Path: yurt.WorkspaceDir + "/" + info.Path, Size: info.Size}, nil
 }
 
-// undo removes what was written.
+// undo removes the file that was written.
 func (u *upload) undo(ctx context.Context) {
 	if u.written == "" {
 		return

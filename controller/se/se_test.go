@@ -84,7 +84,7 @@ func newWorld(t testing.TB, defaults se.Defaults) *world {
 	return nil
 }
 
-// answer is what the API answers.
+// answer is an answer of the API.
 type answer struct {
 	status  int
 	Success bool

@@ -92,8 +92,8 @@ func (a *API) createSession(r *http.Request) (any, error) {
 	return newSessionData(alias, made), err
 }
 
-// request is what is asked of the controller. Of those who ask at once with the same id, one makes the
-// session and the others have it too, since it is one that an agent reuses.
+// request is the request to the controller. Of several at once with the same id, one makes the session
+// and the others have it too, since it is one that an agent reuses.
 func (a *API) request(alias string, body createBody) (controller.CreateSessionRequest, error) {
 	if body.AllowNetwork {
 		return controller.CreateSessionRequest{}, yurt.FieldErrorf(yurt.CodeNotSupported, "allow_network", "sandboxes have no network yet; leave allow_network out, or give false. Packages are installed without it: name them in dependencies of the API of Yurt")

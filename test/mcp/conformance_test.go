@@ -34,7 +34,7 @@ func installSuite(t *testing.T, version string) suite {
 	}
 }
 
-// npm installs packages into a directory. Scripts run, since the one of node fetches nothing: it links the
+// npm installs packages into a directory. Scripts run, since the one of node only links the
 // package that holds the binary.
 func npm(t *testing.T, dir string, packages ...string) {
 	t.Helper()
@@ -48,7 +48,7 @@ func npm(t *testing.T, dir string, packages ...string) {
 	}
 }
 
-// run runs the suite against a server and returns what it says and how many checks failed, by scenario.
+// run runs the suite against a server and returns its output and how many checks failed, by scenario.
 func (s suite) run(t *testing.T, url string, args ...string) (said string, checks map[string]checks) {
 	t.Helper()
 	results := t.TempDir()

@@ -195,11 +195,11 @@ func elicitations() map[string]string {
 	}
 }
 
-// addMutations adds the tools that change what the server has, and the one that needs an ability of the client.
+// addMutations adds the tools that change the tools and prompts of the server, and the one that needs an ability of the client.
 func addMutations(server *sdk.Server) {
 	add(server, "test_missing_capability", func(_ context.Context, req *sdk.CallToolRequest) (*result, error) {
 		if caps := req.ClientCapabilities(); caps != nil && caps.Sampling != nil {
-			return said("the client has what it takes"), nil
+			return said("the client has the ability"), nil
 		}
 		data, err := json.Marshal(sdk.MissingRequiredClientCapabilityData{RequiredCapabilities: &sdk.ClientCapabilities{Sampling: &sdk.SamplingCapabilities{}}})
 		if err != nil {

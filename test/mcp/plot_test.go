@@ -23,7 +23,7 @@ type server struct {
 	URL     string
 }
 
-// transport returns what a client connects by to the one server of a configuration.
+// transport returns the transport by which a client reaches the one server of a configuration.
 func transport(t *testing.T, configuration []byte) sdk.Transport {
 	t.Helper()
 	var members map[string]map[string]server

@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The tools of this file ask the client in their answers, and the client calls again with what it found
-// out. Their state comes back with the call, so it is signed.
+// The tools of this file ask the client in their answers, and the client calls again with the answers
+// that it has. Their state comes back with the call, so it is signed.
 
 type signer struct{ key []byte }
 
@@ -49,7 +49,7 @@ func sample(question string) *sdk.CreateMessageParams {
 	return &sdk.CreateMessageParams{Messages: []*sdk.SamplingMessage{{Role: "user", Content: &sdk.TextContent{Text: question}}}, MaxTokens: 100}
 }
 
-// accepted returns what a person answered, or nil.
+// accepted returns the answer of a person, or nil.
 func accepted(responses sdk.InputResponseMap, key string) map[string]any {
 	if answer, is := responses[key].(*sdk.ElicitResult); is && answer != nil && answer.Action == "accept" {
 		return answer.Content
@@ -144,7 +144,7 @@ func addSingleRounds(server *sdk.Server) {
 			requests["greeting"] = sample("Generate a short greeting")
 		}
 		if len(requests) == 0 {
-			return said("the client can be asked nothing"), nil
+			return said("the client answers no questions"), nil
 		}
 		return asks(requests, ""), nil
 	})

@@ -1,5 +1,5 @@
-// Package strictjson decodes JSON objects of clients into structs. It refuses everything that the struct
-// has no place for, and its errors name the field, say what is allowed, and never show a value.
+// Package strictjson decodes JSON objects of clients into structs. It refuses every member
+// that the struct has no place for. Its errors name the field, say which values are allowed, and never show one.
 package strictjson
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
-// Decoder decodes what one kind of client sends.
+// Decoder decodes the objects that one kind of client sends.
 type Decoder struct {
 	// Whole is the name of the object in errors, such as "body".
 	Whole string

@@ -36,7 +36,7 @@ func (c *Controller) CreateSession(ctx context.Context, req controller.CreateSes
 	return c.client.CreateSession(ctx, sent)
 }
 
-// value returns what p points to, or the zero value.
+// value returns the value that p points to, or the zero value.
 func value[T any](p *T) T {
 	if p == nil {
 		return *new(T)
