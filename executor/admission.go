@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/admission"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // Limits of what a node does at once, where its configuration says nothing.
@@ -17,20 +19,12 @@ const (
 
 // How long whoever is refused does best to wait, by what the node has too many of.
 const (
-	retrySandboxes  = 5 * time.Second
-	retryQueue      = time.Second
-	retryExecutions = time.Second
+	retrySandboxes = 5 * time.Second
+	retryQueue     = time.Second
 )
 
 // defaultMaxCreates keeps the processors busy with creates, and each of them quick.
 func defaultMaxCreates() int { return max(4, 2*runtime.NumCPU()) }
-
-// overloaded refuses what the node has too many of already.
-func overloaded(retry time.Duration, format string, args ...any) error {
-	err := yurt.Errorf(yurt.CodeOverloaded, format, args...)
-	err.RetryAfter = retry
-	return err
-}
 
 // begin takes a place for the sandbox, and then waits until it may be made: so many are
 // made at once, and so many wait. Close waits for those that have begun. The caller
@@ -53,7 +47,7 @@ func (e *Executor) begin(ctx context.Context, id string, to purpose) (done func(
 	case err == nil:
 		return func() { e.creates.Leave(); leave() }, nil
 	case e.ctx.Err() != nil:
-		err = errShuttingDown()
+		err = sandbox.ErrShuttingDown()
 	}
 	leave()
 	return nil, err
@@ -67,15 +61,15 @@ func (e *Executor) takePlace(id string, to purpose) error {
 	_, making := e.making[id]
 	switch waiting := e.waiting(); {
 	case e.closed:
-		return errShuttingDown()
+		return sandbox.ErrShuttingDown()
 	case e.draining.Load():
 		return errDraining()
 	case making || e.sandboxes[id] != nil:
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "sandbox %s exists already", id)
 	case len(e.sandboxes)+len(e.making) >= e.config.MaxSandboxes:
-		return overloaded(retrySandboxes, "this node has %d sandboxes, as many as it may; try again when some have ended", e.config.MaxSandboxes)
+		return admission.Overloaded(retrySandboxes, "this node has %d sandboxes, as many as it may; try again when some have ended", e.config.MaxSandboxes)
 	case waiting >= e.config.MaxQueue && to.slot == nil:
-		return overloaded(retryQueue, "%d sandboxes wait to be made on this node, as many as may; try again in a moment", waiting)
+		return admission.Overloaded(retryQueue, "%d sandboxes wait to be made on this node, as many as may; try again in a moment", waiting)
 	}
 	e.making[id] = to
 	e.wait.Add(1)
@@ -92,8 +86,4 @@ func (e *Executor) waiting() int {
 		}
 	}
 	return asked - e.config.MaxCreates
-}
-
-func errShuttingDown() error {
-	return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
 }

@@ -154,7 +154,7 @@ func (e *Executor) keep(s *handle) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return errShuttingDown()
+		return sandbox.ErrShuttingDown()
 	}
 	e.sandboxes[s.ID()] = s
 	if s.slot != nil {

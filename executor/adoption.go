@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 const (
@@ -64,7 +66,7 @@ func (e *Executor) takeOver(s *handle) {
 	case err == nil:
 		e.offer(s)
 	case e.leaves(s):
-		a.err = errShuttingDown()
+		a.err = sandbox.ErrShuttingDown()
 	default:
 		e.died(s, "it could not be taken over: "+err.Error())
 		_ = s.Process.Kill()
@@ -95,6 +97,18 @@ func (e *Executor) askLeft(s *handle, do func(context.Context) error) error {
 	return err
 }
 
+// asking asks the init of a sandbox that is taken over.
+type asking struct {
+	executor *Executor
+	sandbox  *handle
+}
+
+// Ask implements [asker].
+func (a asking) Ask(do func(context.Context) error) error { return a.executor.askLeft(a.sandbox, do) }
+
+// Leaves implements [asker].
+func (a asking) Leaves() bool { return a.executor.leaves(a.sandbox) }
+
 // goOnWith goes on with what there is in a sandbox.
 func (e *Executor) goOnWith(s *handle) error {
 	if err := e.askLeft(s, s.Init.Ping); err != nil {
@@ -106,7 +120,7 @@ func (e *Executor) goOnWith(s *handle) error {
 	if err := s.AdoptPause(s.adoption.ctx); err != nil {
 		return err
 	}
-	if err := e.starter.EndZygotes(s.adoption.ctx, s.Sandbox); err != nil {
+	if err := e.starter.EndZygotes(s.adoption.ctx, s.Sandbox.Sandbox); err != nil {
 		return err
 	}
 	return e.adoptRuns(s)

@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
@@ -41,7 +42,7 @@ func (t *kernelTraces) of(key contextKey) []*cell {
 	}
 	t.cells = others
 	slices.SortStableFunc(mine, func(a, b *cell) int {
-		return cmp.Or(boolOrder(a.begunAt.IsZero(), b.begunAt.IsZero()), a.run.startedAt.Compare(b.run.startedAt))
+		return cmp.Or(boolOrder(a.begunAt.IsZero(), b.begunAt.IsZero()), a.run.StartedAt.Compare(b.run.StartedAt))
 	})
 	return mine
 }
@@ -58,7 +59,7 @@ func boolOrder(a, b bool) int {
 }
 
 func (c *cell) key() contextKey {
-	return contextKey{c.run.record.Cell.Language, c.run.record.Cell.ContextName}
+	return contextKey{c.run.Record.Cell.Language, c.run.Record.Cell.ContextName}
 }
 
 // adoptKernels goes on with the kernels of a sandbox and with the executions in them.
@@ -96,7 +97,7 @@ func (e *Executor) adoptKernels(s *handle, traces *kernelTraces) error {
 }
 
 func (e *Executor) submitAgain(s *handle, c *cell) error {
-	sc, err := e.contextOf(s, *c.run.record.Cell)
+	sc, err := e.contextOf(s, *c.run.Record.Cell)
 	if err != nil {
 		return err
 	}
@@ -187,16 +188,13 @@ func (t *cellTrace) output() {
 }
 
 // adoptCell makes the handle of an execution in a context that has not ended.
-func (s *handle) adoptCell(r *run, trace cellTrace) *cell {
+func (s *handle) adoptCell(r *run.Run, trace cellTrace) *cell {
 	c := newCell(r)
 	c.kernel, c.seq, c.begunAt, c.adopted = trace.kernel, trace.seq, trace.begunAt, !trace.begunAt.IsZero()
-	result, control := r.readOutput()
+	result, control := r.ReadOutput()
 	for i, size := range []int{len(result.Stdout), len(result.Stderr), len(control)} {
 		c.left[i] = max(c.left[i]-int64(size), 0)
 	}
-	s.Lock()
-	defer s.Unlock()
-	s.runs[r.record.ID] = r
-	s.executions.Add(1)
+	s.Adopt(r)
 	return c
 }

@@ -1,114 +1,21 @@
 package executor
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/executor/run"
 )
 
-// Stdio are descriptors that an execution gets as they are. Those that are nil it
-// gets from the node, as any other execution.
-//
-// They are handed to untrusted code for good. So each is the reading or the writing
-// end of a pipe, or a regular file that was opened for that alone, or /dev/null: never
-// a directory, which would lead into the host's file system, nor a socket or a
-// terminal, through which more can be done than to read and to write. Whoever hands
-// in a file lets the code read and change what the file's mode allows everybody.
-type Stdio struct{ Stdin, Stdout, Stderr *os.File }
+// Stdio are descriptors that an execution gets as they are; see [run.Stdio] for which ones are safe.
+type Stdio = run.Stdio
 
 // StartAttached is StartExecution with descriptors of the caller's own, which stay the
 // caller's to close, and may be closed as soon as it returns. What goes through them costs the node nothing: it is neither
 // counted, limited nor kept, and is not in the result.
 func (e *Executor) StartAttached(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) error {
-	if err := stdio.check(spec); err != nil {
+	if err := stdio.Check(spec); err != nil {
 		return err
 	}
 	return e.startExecution(ctx, sandboxID, spec, stdio)
-}
-
-// files are those that are there, in the order of their numbers.
-func (s Stdio) files() (files []*os.File) {
-	for _, f := range []*os.File{s.Stdin, s.Stdout, s.Stderr} {
-		if f != nil {
-			files = append(files, f)
-		}
-	}
-	return files
-}
-
-// duplicate returns descriptors of its own for the same, which outlive the call that
-// brought them.
-func (s Stdio) duplicate() (own Stdio, err error) {
-	for _, f := range []struct{ from, to **os.File }{{&s.Stdin, &own.Stdin}, {&s.Stdout, &own.Stdout}, {&s.Stderr, &own.Stderr}} {
-		if *f.from == nil {
-			continue
-		}
-		fd, err := unix.FcntlInt((*f.from).Fd(), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			own.close()
-			return Stdio{}, fmt.Errorf("keeping a descriptor: %w", err)
-		}
-		*f.to = os.NewFile(uintptr(fd), (*f.from).Name())
-	}
-	return own, nil
-}
-
-func (s Stdio) close() { descriptor.CloseAll(s.files()) }
-
-func (s Stdio) check(spec yurt.ExecutionSpec) error {
-	switch {
-	case spec.Terminal != nil && len(s.files()) > 0:
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "tty", "an execution with a terminal takes no other descriptors")
-	case s.Stdin != nil && (len(spec.Stdin) > 0 || spec.StdinOpen):
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "stdin", "give either a descriptor or data, not both")
-	}
-	for _, f := range []struct {
-		name string
-		file *os.File
-		mode int
-	}{{"stdin", s.Stdin, unix.O_RDONLY}, {"stdout", s.Stdout, unix.O_WRONLY}, {"stderr", s.Stderr, unix.O_WRONLY}} {
-		if f.file == nil {
-			continue
-		}
-		if err := checkDescriptor(f.file, f.mode); err != nil {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, f.name, "%w", err)
-		}
-	}
-	return nil
-}
-
-// checkDescriptor says why a file cannot be handed to untrusted code, to be used in
-// the mode alone that it has to be open in.
-func checkDescriptor(file *os.File, mode int) error {
-	var stat unix.Stat_t
-	var flags int
-	raw, err := file.SyscallConn()
-	if err == nil {
-		controlled := raw.Control(func(fd uintptr) {
-			if flags, err = unix.FcntlInt(fd, unix.F_GETFL, 0); err == nil {
-				err = unix.Fstat(int(fd), &stat)
-			}
-		})
-		err = cmp.Or(controlled, err)
-	}
-	if err != nil {
-		return fmt.Errorf("looking at a descriptor: %w", err)
-	}
-	kind := stat.Mode & syscall.S_IFMT
-	null := kind == syscall.S_IFCHR && stat.Rdev == unix.Mkdev(1, 3)
-	switch {
-	case kind != syscall.S_IFIFO && kind != syscall.S_IFREG && !null:
-		return errors.New("it is neither a pipe nor a regular file, and no other is safe in the hands of untrusted code")
-	case flags&unix.O_PATH != 0 || flags&unix.O_ACCMODE != mode:
-		return errors.New("it is open for more than this, or not for it; open it for this alone")
-	}
-	return nil
 }

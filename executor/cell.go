@@ -12,6 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
@@ -27,7 +28,7 @@ const (
 // cell is an execution in a context. Its log is that of any run: what it wrote, and
 // what its kernel said of it; where that is in the kernel's own output, positions say.
 type cell struct {
-	run     *run
+	run     *run.Run
 	left    [initd.Streams]int64 // of what is kept, in bytes
 	begunAt time.Time            // zero before its turn
 	adopted bool                 // it was begun by an executor before this one
@@ -39,23 +40,23 @@ type cell struct {
 
 var _ kernel.Cell = (*cell)(nil)
 
-func newCell(r *run) *cell {
-	limit := int64(r.record.Limit)
+func newCell(r *run.Run) *cell {
+	limit := int64(r.Record.Limit)
 	return &cell{run: r, left: [initd.Streams]int64{limit, limit, maxCellControl}}
 }
 
 // ID implements kernel.Cell.
-func (c *cell) ID() string { return c.run.record.ID }
+func (c *cell) ID() string { return c.run.Record.ID }
 
 // Request implements kernel.Cell.
 func (c *cell) Request() kernel.Request {
-	request := kernel.NewRequest(*c.run.record.Cell)
-	if isFunction(*c.run.record.Cell) {
-		request.Function = c.run.record.Cell
-	} else if spec := c.run.record.Cell; spec.Handler != "" {
+	request := kernel.NewRequest(*c.run.Record.Cell)
+	if isFunction(*c.run.Record.Cell) {
+		request.Function = c.run.Record.Cell
+	} else if spec := c.run.Record.Cell; spec.Handler != "" {
 		request.Handler = &kernel.HandlerCall{
 			Name: spec.Handler, Timeout: spec.Timeout.Std().Seconds(),
-			Memory: int64(c.run.sandbox.Record.Spec.Resources.Memory >> 20),
+			Memory: int64(c.run.Sandbox.Record.Spec.Resources.Memory >> 20),
 		}
 	}
 	return request
@@ -63,30 +64,30 @@ func (c *cell) Request() kernel.Request {
 
 // Waits implements kernel.Cell: its watchers are told what it waits for.
 func (c *cell) Waits(behind string) {
-	where := "runs in context " + c.run.record.Cell.ContextName
-	if isFunction(*c.run.record.Cell) {
+	where := "runs in context " + c.run.Record.Cell.ContextName
+	if isFunction(*c.run.Record.Cell) {
 		where = "the same function serves"
 	}
 	text := fmt.Sprintf("waiting for execution %s that %s\n", behind, where)
-	_ = c.run.log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
+	_ = c.run.Log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
 }
 
 // StartClock implements kernel.Cell. The clock stands still while the sandbox is paused.
 func (c *cell) StartClock(expired func()) {
-	s := c.run.sandbox
+	s := c.run.Sandbox
 	s.Lock()
-	paused, pausedFor := s.Record.PausedAt != nil, s.Record.PausedFor-c.run.record.PausedBefore
+	paused, pausedFor := s.Record.PausedAt != nil, s.Record.PausedFor-c.run.Record.PausedBefore
 	s.Unlock()
-	timeout := c.run.record.Timeout.Std()
+	timeout := c.run.Record.Timeout.Std()
 	left := timeout
 	if c.adopted {
 		left = min(timeout, timeout+pausedFor-time.Since(c.begunAt))
 	}
-	c.run.clock.start(left, !paused, expired)
+	c.run.Clock.Start(left, !paused, expired)
 }
 
 // StopClock implements kernel.Cell.
-func (c *cell) StopClock() { c.run.clock.stop() }
+func (c *cell) StopClock() { c.run.Clock.Stop() }
 
 // Begin implements kernel.Cell.
 func (c *cell) Begin(process kernel.Process, seq uint64) error {
@@ -103,8 +104,8 @@ func (c *cell) Begin(process kernel.Process, seq uint64) error {
 	if c.adopted {
 		return nil
 	}
-	if c.run.phases != nil {
-		c.run.phases.Mark("queue")
+	if c.run.Phases != nil {
+		c.run.Phases.Mark("queue")
 	}
 	c.begunAt, c.kernel = time.Now(), c.process.id
 	return c.position(seq)
@@ -113,7 +114,7 @@ func (c *cell) Begin(process kernel.Process, seq uint64) error {
 // position says in the log where the next entry is in the kernel's output.
 func (c *cell) position(seq uint64) error {
 	c.seq = seq
-	return c.run.log.Append(runlog.Entry{Kind: runlog.Position, At: c.begunAt, Data: encodePosition(seq, c.kernel)})
+	return c.run.Log.Append(runlog.Entry{Kind: runlog.Position, At: c.begunAt, Data: encodePosition(seq, c.kernel)})
 }
 
 func encodePosition(seq uint64, kernelID string) []byte {
@@ -153,7 +154,7 @@ func (c *cell) Keep(seq uint64, stream initd.Stream, data []byte) error {
 	if seq != 0 {
 		c.seq = seq
 	}
-	return c.run.log.Append(entryOf(initd.Chunk{Stream: stream, Data: data}))
+	return c.run.Log.Append(run.EntryOf(initd.Chunk{Stream: stream, Data: data}))
 }
 
 // wholeRunes cuts off the beginning of a character that is not complete.
@@ -171,7 +172,7 @@ func wholeRunes(data []byte) []byte {
 
 // End implements kernel.Cell.
 func (c *cell) End(outcome kernel.Outcome) {
-	c.run.end(c.assemble(outcome))
+	c.run.End(c.assemble(outcome))
 	if c.process != nil && !c.adopted { // a kernel that was asked twice may have answered before it read this again
 		c.process.answered()
 	}
@@ -179,7 +180,7 @@ func (c *cell) End(outcome kernel.Outcome) {
 
 // assemble makes the result.
 func (c *cell) assemble(o kernel.Outcome) *yurt.Result {
-	result, control := c.run.readOutput()
+	result, control := c.run.ReadOutput()
 	displays := kernel.Displays{}
 	_ = new(kernel.Lines).Take(control, func(m kernel.Message) { // what is wrong with it, the kernel's end says
 		if m.Display != nil && m.ID == c.ID() {
@@ -187,10 +188,10 @@ func (c *cell) assemble(o kernel.Outcome) *yurt.Result {
 		}
 	})
 	result.Displays, result.MainDisplay, result.Truncated.Results = displays.List, displays.Main, displays.Cut
-	limit := int64(c.run.record.Limit)
+	limit := int64(c.run.Record.Limit)
 	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = o.Bytes[0], o.Bytes[1]
 	result.Truncated.Stdout, result.Truncated.Stderr = o.Bytes[0] > limit, o.Bytes[1] > limit
-	c.run.noteCut(result)
+	c.run.NoteCut(result)
 	result.KernelRestarted, result.StateLost = o.Restarted, o.StateLost
 	if o.Done != nil {
 		result.ExecutionCount = o.Done.Count
@@ -225,20 +226,20 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 		result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf(format, args...)}
 	}
 	killed := yurt.ExecutionExitSignal + int(syscall.SIGKILL)
-	if isFunction(*c.run.record.Cell) && c.judgeFunction(result, o, oomKills) {
+	if isFunction(*c.run.Record.Cell) && c.judgeFunction(result, o, oomKills) {
 		return
 	}
 	switch {
 	case c.judgeWait(result, o):
 	case o.TimedOut && o.StateLost:
-		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt within %s, and was ended with the interpreter of its context; output until then is kept, variables are lost. Give it a longer timeout, or smaller steps", c.run.record.Timeout, kernel.InterruptGrace)
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt within %s, and was ended with the interpreter of its context; output until then is kept, variables are lost. Give it a longer timeout, or smaller steps", c.run.Record.Timeout, kernel.InterruptGrace)
 	case o.TimedOut:
-		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, was interrupted, and yielded within %s; output until then and the variables of its context are kept", c.run.record.Timeout, o.Yielded.Round(100*time.Millisecond)+100*time.Millisecond)
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, was interrupted, and yielded within %s; output until then and the variables of its context are kept", c.run.Record.Timeout, o.Yielded.Round(100*time.Millisecond)+100*time.Millisecond)
 	case o.Done != nil && o.Done.Broken == "":
 		result.ExitCode = o.Done.ExitCode
-		c.run.takeOutcome(result, o.Done.Outcome)
+		c.run.TakeOutcome(result, o.Done.Outcome)
 	case oomKills > 0:
-		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.sandbox.Record.Spec.Resources.Memory)
+		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.Sandbox.Record.Spec.Resources.Memory)
 	default:
 		if code, why := kernelDied(o); why != "" {
 			failed(code, yurt.ErrorTypeKernelDied, "%s", why)
@@ -283,12 +284,12 @@ func (c *cell) judgeWait(result *yurt.Result, o kernel.Outcome) bool {
 // notStarted says why no kernel could be asked.
 func (c *cell) notStarted(result *yurt.Result, err error) {
 	what := "the interpreter"
-	if cell := *c.run.record.Cell; warmLanguage(cell) != "" {
+	if cell := *c.run.Record.Cell; warmLanguage(cell) != "" {
 		what = "the handler's process"
 	} else if isFunction(cell) {
 		what = cell.Command[0]
 	}
-	if start := failedStart(err, job{argv: []string{what}}); start != nil {
+	if start := run.FailedStart(err, run.Job{Argv: []string{what}}); start != nil {
 		result.ExitCode, result.Error = start.ExitCode, start.Error
 		return
 	}
@@ -303,23 +304,20 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %s", what, sandbox.Shown(err))}
 }
 
-// messageReader reads what an execution in a context shows and responds out of its log;
-// of another kind of execution, nothing.
+// messageReader reads what an execution in a context shows and responds out of its log.
 type messageReader struct {
-	id       string // "" for another kind
+	id       string // "" once the log has no message where one should be
 	function bool   // nothing else has a response in pieces
 	lines    kernel.Lines
 }
 
-func (r *run) messageReader() *messageReader {
-	if r.record.Cell == nil {
-		return &messageReader{}
-	}
-	return &messageReader{id: r.record.ID, function: isFunction(*r.record.Cell)}
+// newMessageReader returns the reader of the execution of that id.
+func newMessageReader(id string, cell yurt.ExecutionSpec) run.Messages {
+	return &messageReader{id: id, function: isFunction(cell)}
 }
 
-// each calls show with the events that an entry is.
-func (d *messageReader) each(entry runlog.Entry, show func(yurt.Event) error) error {
+// Each implements [messages].
+func (d *messageReader) Each(entry runlog.Entry, show func(yurt.Event) error) error {
 	if d.id == "" {
 		return nil
 	}

@@ -76,7 +76,7 @@ func (e *Executor) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slot
 		case <-ctx.Done():
 			return yurt.Sandbox{}, ctx.Err()
 		case <-e.ctx.Done():
-			return yurt.Sandbox{}, errShuttingDown()
+			return yurt.Sandbox{}, sandbox.ErrShuttingDown()
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -31,7 +32,7 @@ func (e *Executor) keepsState(ctx context.Context, s *handle, spec yurt.Executio
 	if spec.ContextName == "" {
 		return false, nil
 	}
-	info, err := e.runtimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
+	info, err := e.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return false, err
 	}
@@ -55,7 +56,7 @@ func (e *Executor) startCell(s *handle, spec yurt.ExecutionSpec, phases *sandbox
 
 // prepareCell checks and does what comes before an execution is in its queue.
 func (e *Executor) prepareCell(s *handle, spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
-	info, err := e.runtimeOf(e.ctx, spec.Language, s.Record.Spec.Template.Runtimes)
+	info, err := e.runs.RuntimeOf(e.ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return spec, err
 	}
@@ -86,12 +87,12 @@ func (e *Executor) queueCell(s *handle, spec yurt.ExecutionSpec, phases *sandbox
 	if err != nil {
 		return err
 	}
-	r, err := s.addRun(spec, job{cell: &spec}, phases)
+	r, err := s.Add(spec, run.Job{Cell: &spec}, phases)
 	if err != nil {
 		return err
 	}
 	if err := c.Submit(newCell(r)); err != nil {
-		return s.forgetStart(r, err)
+		return s.ForgetStart(r, err)
 	}
 	return nil
 }
@@ -222,15 +223,15 @@ func (s *handle) contextsNamed(name, language string) []*sessionContext {
 }
 
 // signalCell sends a signal to an execution in a context.
-func (s *handle) signalCell(r *run, signal yurt.Signal) error {
+func (s *handle) signalCell(r *run.Run, signal yurt.Signal) error {
 	s.Lock()
-	c := s.contexts[contextKey{r.record.Cell.Language, r.record.Cell.ContextName}]
+	c := s.contexts[contextKey{r.Record.Cell.Language, r.Record.Cell.ContextName}]
 	s.Unlock()
 	if c == nil {
 		return nil // removed, and it ended with it
 	}
-	if isFunction(*r.record.Cell) {
+	if isFunction(*r.Record.Cell) {
 		signal = yurt.Signal(syscall.SIGKILL) // its client takes no other for more than the end
 	}
-	return c.Signal(r.record.ID, syscall.Signal(signal))
+	return c.Signal(r.Record.ID, syscall.Signal(signal))
 }

@@ -109,7 +109,7 @@ func (e *Executor) make(ctx context.Context, spec yurt.SandboxSpec, to purpose) 
 	if err := e.launchInit(ctx, s, root.layout, undo, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	undo.add(func() error { s.release(); return nil })
+	undo.add(func() error { s.Close(); return nil })
 	undo.add(func() error { e.layers.Release(s.ID()); return nil })
 	if err := e.equip(ctx, s, spec, to, phases); err != nil {
 		return yurt.Sandbox{}, err

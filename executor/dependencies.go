@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/tools"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -38,7 +39,7 @@ func (e *Executor) planLayers(ctx context.Context, s *handle, spec yurt.Executio
 	case len(ofTemplate) == 0 && len(spec.Dependencies) == 0 && len(spec.Files) == 0:
 		return nil, nil
 	}
-	info, err := e.runtimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
+	info, err := e.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (e *Executor) planFunctionLayers(ctx context.Context, s *handle, spec yurt.
 		return nil, err
 	}
 	template := s.Record.Spec.Template
-	info, err := e.runtimeOf(ctx, spec.Language, template.Runtimes)
+	info, err := e.runs.RuntimeOf(ctx, spec.Language, template.Runtimes)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (e *Executor) templateLayers(ctx context.Context, s *handle) (packages.Laye
 // layersOf plans the layers of a template in a sandbox of its file system.
 func (e *Executor) layersOf(ctx context.Context, s *handle, template yurt.Template) (planned packages.Layers, err error) {
 	for _, name := range slices.Sorted(maps.Keys(template.Dependencies)) {
-		info, err := e.runtimeOf(ctx, name, template.Runtimes)
+		info, err := e.runs.RuntimeOf(ctx, name, template.Runtimes)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +147,7 @@ func (e *Executor) planLayer(ctx context.Context, s *handle, info yurt.RuntimeIn
 		return nil, err
 	}
 	plan, err := e.runtimes.PlanDependencies(ctx, plugins.DependencyRequest{
-		Language: info.Name, Requirements: required, Files: sourceFiles(files), Dir: installDir, Mount: packages.Place, Tools: found,
+		Language: info.Name, Requirements: required, Files: run.SourceFiles(files), Dir: installDir, Mount: packages.Place, Tools: found,
 	})
 	if err != nil || plan.Empty() {
 		return nil, err

@@ -89,7 +89,7 @@ func (e *Executor) remove(s *handle) error {
 	}
 	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
-	s.waitRuns(ctx) // their output ends with init, so this is short
+	s.WaitAll(ctx) // their output ends with init, so this is short
 	e.relinquish(s)
 	if err := s.RemoveDirs(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (e *Executor) remove(s *handle) error {
 
 // relinquish lets go of what the sandbox has of this node: descriptors, layers, its image.
 func (e *Executor) relinquish(s *handle) {
-	s.release()
+	s.Close()
 	e.layers.Release(s.ID())
 	e.images.Release(s.ID())
 }
@@ -131,15 +131,4 @@ func (e *Executor) DestroyAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// waitRuns waits until every execution has its result.
-func (s *handle) waitRuns(ctx context.Context) {
-	for _, r := range s.allRuns() {
-		select {
-		case <-r.done:
-		case <-ctx.Done():
-			return
-		}
-	}
 }

@@ -27,8 +27,10 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/reserve"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/executor/slots"
 	"github.com/yurtrun/yurt/executor/start"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
@@ -108,6 +110,7 @@ type Executor struct {
 	installer *packages.Installer
 
 	starter      *start.Engine
+	runs         *run.Engine
 	adoptTimeout time.Duration
 
 	creates    *admission.Queue    // to make a sandbox
@@ -197,6 +200,7 @@ func New(config Config) (*Executor, error) {
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.starter = start.NewEngine(e.ctx, config.Logger, e.runtimes, e.goes)
+	e.runs = run.NewEngine(e.ctx, config.Logger, e.runtimes, e.starter, e.goes)
 	e.installer = packages.NewInstaller(e.ctx, config.Packages, store, e.serve, e.carryOut)
 	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, e.room, config.Logger)
 	return e, nil
@@ -308,7 +312,7 @@ func (e *Executor) Close() error {
 	e.stop()
 	e.wait.Wait()
 	for _, s := range e.list() {
-		s.release()
+		s.Close()
 	}
 	e.runtimes.Close()
 	err := e.launcher.Close()
@@ -338,7 +342,7 @@ func (e *Executor) serve(do func()) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
-		return errShuttingDown()
+		return sandbox.ErrShuttingDown()
 	}
 	e.wait.Go(do)
 	return nil

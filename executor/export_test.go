@@ -13,7 +13,10 @@ func GrantZygotes(e *Executor, timeout time.Duration) { e.starter.GrantZygotes(t
 const Adoptions = adoptions
 
 // LimitAdoption has the init of a sandbox that is taken over answer sooner than it must.
-func LimitAdoption(e *Executor, timeout time.Duration) { e.adoptTimeout = timeout }
+func LimitAdoption(e *Executor, timeout time.Duration) {
+	e.adoptTimeout = timeout
+	e.runs.LimitAttach(timeout)
+}
 
 // Watchers counts those who watch for sandboxes that die.
 func Watchers(e *Executor) int {
@@ -37,6 +40,6 @@ func BeginClose(e *Executor, slot string) (left <-chan struct{}, undo func()) {
 // SetLogMemory bounds the memory for logs of executions in sandboxes that are there.
 func SetLogMemory(e *Executor, limit int64) {
 	for _, s := range e.list() {
-		s.memory = runlog.NewMemory(limit)
+		s.SetLogMemory(runlog.NewMemory(limit))
 	}
 }

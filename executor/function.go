@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
@@ -167,7 +168,7 @@ func (e *Executor) startFunction(s *handle, spec yurt.ExecutionSpec) (_ kernel.P
 	if err != nil {
 		return nil, err
 	}
-	if err := s.WriteFiles(p.id, j.files); err != nil {
+	if err := s.WriteFiles(p.id, j.Files); err != nil {
 		return nil, err
 	}
 	if err := p.startFunction(ctx, spec, j); err != nil {
@@ -196,17 +197,17 @@ func (s *handle) listenInside() (*insideListener, error) {
 
 // startFunction has the process started, in a cgroup of its own, with the writing ends of
 // its pipes.
-func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, j job) error {
+func (p *functionProcess) startFunction(ctx context.Context, spec yurt.ExecutionSpec, j run.Job) error {
 	given, err := p.makePipes()
 	defer descriptor.CloseAll(given)
 	if err != nil {
 		return err
 	}
-	p.plan = j.plan
-	return p.startIn(ctx, j.language, initd.StartRequest{
-		ID: p.id, Argv: j.argv, Env: j.env, Dir: sandbox.WorkDirOf(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
+	p.plan = j.Plan
+	return p.startIn(ctx, j.Language, initd.StartRequest{
+		ID: p.id, Argv: j.Argv, Env: j.Env, Dir: sandbox.WorkDirOf(spec.Cwd), UID: rootfs.UserID, GID: rootfs.GroupID,
 		HasStdout: true, HasStderr: true, OutputLimit: math.MaxInt64,
-		HasControl: j.control, ControlLimit: steps.MaxReport,
+		HasControl: j.Control, ControlLimit: steps.MaxReport,
 	}, given)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/lambda"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
@@ -47,7 +48,7 @@ type insideListener struct{ net.Listener }
 // what it finds.
 type functionProcess struct {
 	*kernelProcess
-	plan     planRecord
+	plan     run.PlanRecord
 	api      *lambda.Server
 	listener *insideListener
 	pipes    [2]struct{ out, marks *os.File }
@@ -121,11 +122,11 @@ func (p *functionProcess) awaitEnd() (control []byte, exit *initd.Exit, err erro
 
 // tellFailedStep answers in place of a function that could not be compiled.
 func (p *functionProcess) tellFailedStep(control []byte) {
-	failed, failure := p.plan.failedStep(p.id, control)
+	failed, failure := p.plan.FailedStep(p.id, control)
 	if failed == nil {
 		return
 	}
-	if found := p.executor.explain(p.id, failure); found != nil {
+	if found := p.executor.runs.Explain(p.id, failure); found != nil {
 		failed = found
 	}
 	p.api.Fail(failed)
@@ -297,7 +298,7 @@ func (c *cell) judgeFunction(result *yurt.Result, o kernel.Outcome, oomKills int
 	case o.Cancelled || o.Done != nil && !o.TimedOut:
 		return false
 	case o.TimedOut:
-		return failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s and was ended with its process; the next invocation starts another", c.run.record.Timeout)
+		return failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s and was ended with its process; the next invocation starts another", c.run.Record.Timeout)
 	case oomKills > 0:
 		return false
 	case o.Why != "":

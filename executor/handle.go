@@ -8,15 +8,15 @@ import (
 
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
-	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/executor/start"
 )
 
 // handle is a sandbox of this node with all that the executor keeps of it while it lives.
 type handle struct {
-	*start.Sandbox
+	*run.Sandbox
 
 	slot     *slot         // that it is in; nil for none
 	adoption *adoption     // nil for one that this executor made
@@ -24,12 +24,7 @@ type handle struct {
 	removed  chan struct{} // closed when the last of it is removed
 	installs packages.Quota
 
-	memory        *runlog.Memory // of the node, for logs
-	executions    *atomic.Int64  // of the node, that have not ended
-	maxExecutions int64
-
 	// The sandbox's lock guards these.
-	runs     map[string]*run
 	contexts map[contextKey]*sessionContext
 	debts    map[contextKey]time.Time // contexts that are not here yet, and have lost a kernel
 }
@@ -37,9 +32,11 @@ type handle struct {
 func (e *Executor) newHandle(record sandbox.Record, group cgroup.Group, in *slot) *handle {
 	id := record.Spec.ID
 	s := &handle{
-		Sandbox: start.NewSandbox(sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), e.cgroups.Version()), slot: in, removed: make(chan struct{}),
-		memory: e.memory, executions: &e.executions, maxExecutions: int64(e.config.MaxExecutions),
-		runs: make(map[string]*run), contexts: make(map[contextKey]*sessionContext), debts: make(map[contextKey]time.Time),
+		Sandbox: run.NewSandbox(start.NewSandbox(sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), e.cgroups.Version()), run.Node{
+			Memory: e.memory, Executions: &e.executions, MaxExecutions: int64(e.config.MaxExecutions), Messages: newMessageReader,
+		}),
+		slot: in, removed: make(chan struct{}),
+		contexts: make(map[contextKey]*sessionContext), debts: make(map[contextKey]time.Time),
 	}
 	s.taken.Store(!record.Warm)
 	return s
@@ -84,14 +81,4 @@ func (e *Executor) dirOf(id string) string {
 		return e.storeOf(id)
 	}
 	return filepath.Join(e.runDir, rundir.Sandboxes, id)
-}
-
-// release closes what the handle holds; the sandbox lives on.
-func (s *handle) release() {
-	s.Lock()
-	for _, r := range s.runs {
-		r.log.Close()
-	}
-	s.Unlock()
-	s.Close()
 }

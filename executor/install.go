@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
@@ -17,9 +18,9 @@ const maxProgress = 256 << 10
 
 // startWithLayers starts an execution that needs layers: at once when they are there, and
 // else once they are made, which the execution waits for in the background.
-func (e *Executor) startWithLayers(ctx context.Context, s *handle, needs packages.Layers, st request) error {
-	defer e.layers.Release(st.spec.ID) // the sandbox has them by then
-	missing, err := e.missingLayers(needs, st.spec.ID)
+func (e *Executor) startWithLayers(ctx context.Context, s *handle, needs packages.Layers, st run.Request) error {
+	defer e.layers.Release(st.Spec.ID) // the sandbox has them by then
+	missing, err := e.missingLayers(needs, st.Spec.ID)
 	if err != nil {
 		return err
 	}
@@ -29,7 +30,7 @@ func (e *Executor) startWithLayers(ctx context.Context, s *handle, needs package
 	if err := e.giveLayers(s, needs); err != nil {
 		return err
 	}
-	st.phases.Mark("layer")
+	st.Phases.Mark("layer")
 	return e.startNow(ctx, s, st)
 }
 
@@ -63,55 +64,54 @@ func (e *Executor) install(ctx context.Context, s *handle, l *packages.Layer, te
 }
 
 // startWaiting records the execution, and starts it when its packages are installed.
-func (e *Executor) startWaiting(ctx context.Context, s *handle, needs packages.Layers, st request) error {
+func (e *Executor) startWaiting(ctx context.Context, s *handle, needs packages.Layers, st run.Request) error {
 	j, err := e.planWaiting(ctx, s, &st)
 	if err != nil {
 		return err
 	}
-	j.layer = needs[0].Digest
+	j.Layer = needs[0].Digest
 	s.Gate.RLock()
 	defer s.Gate.RUnlock()
 	if err := s.CheckRunning(); err != nil {
 		return err
 	}
-	if j.stdio, err = st.stdio.duplicate(); err != nil {
+	if j.Stdio, err = st.Stdio.Duplicate(); err != nil {
 		return err
 	}
-	r, err := s.addRun(st.spec, j, st.phases)
+	r, err := s.Add(st.Spec, j, st.Phases)
 	if err != nil {
-		j.stdio.close()
+		j.Stdio.Close()
 		return err
 	}
 	waiting, cancel := context.WithCancel(e.ctx)
-	r.cancel.Store(&cancel)
-	if err := e.serve(func() { e.startInstalled(waiting, r, needs, j) }); err != nil {
+	r.CancelInstall.Store(&cancel)
+	if err := e.serve(func() { e.startInstalled(waiting, s, r, needs, j) }); err != nil {
 		cancel()
-		j.stdio.close()
-		return s.forgetStart(r, err)
+		j.Stdio.Close()
+		return s.ForgetStart(r, err)
 	}
 	return nil
 }
 
 // planWaiting says what is to be done when the packages are there.
-func (e *Executor) planWaiting(ctx context.Context, s *handle, st *request) (j job, err error) {
+func (e *Executor) planWaiting(ctx context.Context, s *handle, st *run.Request) (j run.Job, err error) {
 	switch {
-	case isFunction(st.spec):
-		st.spec, err = s.prepareInvocation(st.spec)
-	case st.stateful:
-		st.spec, err = e.prepareCell(s, st.spec)
+	case isFunction(st.Spec):
+		st.Spec, err = s.prepareInvocation(st.Spec)
+	case st.Stateful:
+		st.Spec, err = e.prepareCell(s, st.Spec)
 	default:
-		return e.planJob(ctx, s, *st)
+		return e.runs.PlanJob(ctx, s.Sandbox, *st)
 	}
-	cell := st.spec
-	return job{cell: &cell}, err
+	cell := st.Spec
+	return run.Job{Cell: &cell}, err
 }
 
 // startInstalled waits for the layers, and starts the execution or ends it. It leaves it as
 // it is when the executor is closed: the next one ends it.
-func (e *Executor) startInstalled(ctx context.Context, r *run, needs packages.Layers, j job) {
-	s := r.sandbox
-	defer j.stdio.close()
-	defer func() { (*r.cancel.Swap(nil))() }()
+func (e *Executor) startInstalled(ctx context.Context, s *handle, r *run.Run, needs packages.Layers, j run.Job) {
+	defer j.Stdio.Close()
+	defer func() { (*r.CancelInstall.Swap(nil))() }()
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
 	e.goes(func() { // a sandbox that ends needs nothing any more
@@ -126,7 +126,7 @@ func (e *Executor) startInstalled(ctx context.Context, r *run, needs packages.La
 		if told += len(text); told > maxProgress || text == "" {
 			return nil
 		}
-		return r.log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)})
+		return r.Log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)})
 	})
 	if e.ctx.Err() != nil {
 		return
@@ -135,17 +135,17 @@ func (e *Executor) startInstalled(ctx context.Context, r *run, needs packages.La
 		err = ctx.Err() // it was cancelled at the last moment
 	}
 	if err != nil {
-		r.end(r.notInstalled(err, ctx.Err() != nil))
+		r.End(notInstalled(r, err, ctx.Err() != nil))
 		return
 	}
-	r.phases.Mark("install")
-	result, err := e.startPrepared(r, needs, j)
+	r.Phases.Mark("install")
+	result, err := e.startPrepared(s, r, needs, j)
 	switch {
 	case e.ctx.Err() != nil:
 	case err != nil:
-		r.end(&yurt.Result{ExitCode: 126, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxFailed, Message: "it could not be started: " + sandbox.Shown(err)}})
+		r.End(&yurt.Result{ExitCode: 126, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxFailed, Message: "it could not be started: " + sandbox.Shown(err)}})
 	case result != nil:
-		r.end(result)
+		r.End(result)
 	}
 }
 
@@ -164,8 +164,7 @@ func (e *Executor) installAll(ctx context.Context, s *handle, needs packages.Lay
 }
 
 // startPrepared starts an execution whose layers are there. It waits while the sandbox is paused.
-func (e *Executor) startPrepared(r *run, needs packages.Layers, j job) (*yurt.Result, error) {
-	s := r.sandbox
+func (e *Executor) startPrepared(s *handle, r *run.Run, needs packages.Layers, j run.Job) (*yurt.Result, error) {
 	if err := e.untilStartable(s); err != nil {
 		return nil, err
 	}
@@ -174,14 +173,14 @@ func (e *Executor) startPrepared(r *run, needs packages.Layers, j job) (*yurt.Re
 		return nil, err
 	}
 	now := time.Now()
-	r.countFrom(now)
-	if err := r.log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
+	r.CountFrom(now)
+	if err := r.Log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
 		return nil, err
 	}
-	if j.cell == nil {
-		return e.tryLaunch(e.ctx, r, j)
+	if j.Cell == nil {
+		return e.runs.TryLaunch(e.ctx, r, j)
 	}
-	c, err := e.contextOf(s, *j.cell)
+	c, err := e.contextOf(s, *j.Cell)
 	if err != nil {
 		return nil, err
 	}
@@ -189,10 +188,10 @@ func (e *Executor) startPrepared(r *run, needs packages.Layers, j job) (*yurt.Re
 }
 
 // notInstalled is the result of an execution whose packages are not there.
-func (r *run) notInstalled(err error, cancelled bool) *yurt.Result {
+func notInstalled(r *run.Run, err error, cancelled bool) *yurt.Result {
 	result := &yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeDependency, Message: sandbox.Shown(err)}}
 	select {
-	case <-r.sandbox.Process.Gone:
+	case <-r.Sandbox.Process.Gone:
 		result.ExitCode = yurt.ExecutionExitSignal + int(unix.SIGKILL)
 		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxLost, Message: "the sandbox ended while packages were installed"}
 		return result
@@ -206,13 +205,10 @@ func (r *run) notInstalled(err error, cancelled bool) *yurt.Result {
 }
 
 // endUninstalled ends an execution that waited for packages when its executor ended.
-func (s *handle) endUninstalled(r *run) error {
-	s.Lock()
-	s.runs[r.record.ID] = r
-	s.executions.Add(1)
-	s.Unlock()
-	_ = s.Plans.RemoveAll(r.record.ID)
-	r.end(&yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{
+func (s *handle) endUninstalled(r *run.Run) error {
+	s.Adopt(r)
+	_ = s.Plans.RemoveAll(r.Record.ID)
+	r.End(&yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{
 		Type: yurt.ErrorTypeDependency, Message: "the node restarted while packages were installed; nothing of the code ran, so run it again",
 	}})
 	return nil

@@ -162,7 +162,7 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 
 // startIn has the process started, in a cgroup of its own, with what is given to it.
 func (p *kernelProcess) startIn(ctx context.Context, language string, req initd.StartRequest, given []*os.File) (err error) {
-	p.out, err = p.executor.starter.Start(ctx, p.sandbox.Sandbox, start.Process{StartRequest: req, Given: given, Language: language, NewLeaf: p.sandbox.Group.NewLeaf, Leaf: &p.leaf})
+	p.out, err = p.executor.starter.Start(ctx, p.sandbox.Sandbox.Sandbox, start.Process{StartRequest: req, Given: given, Language: language, NewLeaf: p.sandbox.Group.NewLeaf, Leaf: &p.leaf})
 	return err
 }
 

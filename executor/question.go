@@ -114,7 +114,7 @@ func (e *Executor) queueQuestion(ctx context.Context, s *handle, name string, q 
 		}
 		language = contexts[0].key.language
 	}
-	info, err := e.runtimeOf(ctx, language, s.Record.Spec.Template.Runtimes)
+	info, err := e.runs.RuntimeOf(ctx, language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return nil, err
 	}

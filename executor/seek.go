@@ -50,7 +50,7 @@ func (e *Executor) inLine(ctx context.Context, in *reserve.Seeker[*handle]) (*ha
 	case <-ctx.Done():
 		err = ctx.Err()
 	case <-e.ctx.Done():
-		err = errShuttingDown()
+		err = sandbox.ErrShuttingDown()
 	}
 	if s := e.reserves.Leave(in); s != nil {
 		return s, nil

@@ -11,6 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pkgsocket"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
@@ -78,7 +79,7 @@ func (e *Executor) telling(s *handle, request pkgsocket.Request, pid int, tell f
 	r, told := s.runOf(pid), 0
 	note := func(text string) {
 		if told += len(text); r != nil && told <= maxProgress {
-			_ = r.log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
+			_ = r.Log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
 		}
 	}
 	return func(text string) error {
@@ -94,7 +95,7 @@ func (e *Executor) telling(s *handle, request pkgsocket.Request, pid int, tell f
 
 // runOf returns the execution that a process of the sandbox is part of, by its cgroup; nil where
 // it is not known.
-func (s *handle) runOf(pid int) *run {
+func (s *handle) runOf(pid int) *run.Run {
 	if pid <= 0 {
 		return nil
 	}
@@ -115,19 +116,15 @@ func (s *handle) runOf(pid int) *run {
 }
 
 // runNamed returns the execution in the cgroup of the name: its own, or that of a kernel.
-func (s *handle) runNamed(leaf string) *run {
+func (s *handle) runNamed(leaf string) *run.Run {
 	contexts := s.contextsNamed("", "")
-	s.Lock()
-	r := s.runs[leaf]
-	s.Unlock()
+	r := s.Find(leaf)
 	for i := 0; r == nil && i < len(contexts); i++ {
 		if p, id := contexts[i].Current(); isKernel(p, leaf) {
-			s.Lock()
-			r = s.runs[id]
-			s.Unlock()
+			r = s.Find(id)
 		}
 	}
-	if r == nil || r.stream != nil || r.record.unlimited() {
+	if r == nil || r.Record.Unlimited() {
 		return nil
 	}
 	return r

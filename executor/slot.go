@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/admission"
 	"github.com/yurtrun/yurt/executor/notify"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/executor/slots"
 )
 
@@ -90,7 +92,7 @@ func (e *Executor) openSlot(ctx context.Context, spec yurt.SlotSpec) (_ yurt.Slo
 		case e.draining.Load():
 			return errDraining()
 		case open >= e.config.MaxSandboxes:
-			return overloaded(retrySandboxes, "this node has %d slots, as many as it may; try again when some have ended", open)
+			return admission.Overloaded(retrySandboxes, "this node has %d slots, as many as it may; try again when some have ended", open)
 		}
 		return nil
 	})
@@ -177,7 +179,7 @@ func (e *Executor) watchNode(ctx context.Context, id string, look func() error) 
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.ctx.Done():
-			return errShuttingDown()
+			return sandbox.ErrShuttingDown()
 		}
 	}
 }
@@ -192,6 +194,6 @@ func (e *Executor) pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-e.ctx.Done():
-		return errShuttingDown()
+		return sandbox.ErrShuttingDown()
 	}
 }

@@ -39,8 +39,8 @@ func (e *Executor) warmUp(ctx context.Context, s *handle) {
 		e.logger.Warn("no interpreter ahead", "sandbox", s.ID(), "error", err)
 		return
 	}
-	if e.starter.Forks(s.Sandbox, info) {
-		e.starter.AddFirstZygote(s.Sandbox, info.Name)
+	if e.starter.Forks(s.Sandbox.Sandbox, info) {
+		e.starter.AddFirstZygote(s.Sandbox.Sandbox, info.Name)
 	}
 	if !waits || !slices.Contains(info.Abilities, plugins.AbilityKernel) {
 		return

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -55,23 +56,23 @@ func warmLanguage(spec yurt.ExecutionSpec) string {
 
 // staysWarm returns the runtime of a handler whose process may stay for its next invocation,
 // and whether it may. One that has anything of a process's own runs in a process of its own.
-func (e *Executor) staysWarm(ctx context.Context, s *handle, st request) (yurt.RuntimeInfo, bool) {
-	spec := st.spec
+func (e *Executor) staysWarm(ctx context.Context, s *handle, st run.Request) (yurt.RuntimeInfo, bool) {
+	spec := st.Spec
 	switch {
 	case spec.Kind != yurt.KindHandler, !spec.ContextOptional, s.Record.Spec.Template.Isolation.PerExecution,
-		len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.stdio.files()) > 0, len(spec.Args) > 0,
+		len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.Stdio.Files()) > 0, len(spec.Args) > 0,
 		spec.Entry != "" && len(spec.Files) == 0: // of files that are there already nobody says whether they changed
 		return yurt.RuntimeInfo{}, false
 	}
-	info, err := e.runtimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
+	info, err := e.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	return info, err == nil && slices.Contains(info.Abilities, plugins.AbilityWarm)
 }
 
 // startWarm queues the invocation of a handler at the process that served the one before, or
 // at a fresh one where there is none. It reports whether it did: an invocation beside another
 // runs in the ordinary way.
-func (e *Executor) startWarm(s *handle, st request, info yurt.RuntimeInfo) (bool, error) {
-	spec := st.spec
+func (e *Executor) startWarm(s *handle, st run.Request, info yurt.RuntimeInfo) (bool, error) {
+	spec := st.Spec
 	if _, err := s.Tools(info); err != nil {
 		return false, err
 	}
@@ -94,7 +95,7 @@ func (e *Executor) startWarm(s *handle, st request, info yurt.RuntimeInfo) (bool
 		return false, err
 	}
 	spec.Files = nil
-	return e.submitWarm(s, c, spec, st.phases)
+	return e.submitWarm(s, c, spec, st.Phases)
 }
 
 // compactEvent returns the event without white space; no event is an empty object, and one
@@ -117,12 +118,12 @@ func (e *Executor) submitWarm(s *handle, c *sessionContext, spec yurt.ExecutionS
 	if err := s.CheckRunning(); err != nil {
 		return false, err
 	}
-	r, err := s.addRun(spec, job{cell: &spec}, phases)
+	r, err := s.Add(spec, run.Job{Cell: &spec}, phases)
 	if err != nil {
 		return false, err
 	}
 	if taken, err := c.SubmitIdle(newCell(r)); err != nil || !taken {
-		return false, s.forgetStart(r, err)
+		return false, s.ForgetStart(r, err)
 	}
 	return true, nil
 }
@@ -182,36 +183,36 @@ func (s *handle) evict(c *sessionContext) bool {
 }
 
 // planFunction says how the process of a function is started, the process id.
-func (e *Executor) planFunction(ctx context.Context, s *handle, id string, spec yurt.ExecutionSpec, api string) (job, error) {
+func (e *Executor) planFunction(ctx context.Context, s *handle, id string, spec yurt.ExecutionSpec, api string) (run.Job, error) {
 	language := warmLanguage(spec)
 	if language == "" { // of a client's environment, what Lambda documents wins
-		return job{argv: spec.Command, env: s.Environment(s.TemplateEnv(), s.Record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
+		return run.Job{Argv: spec.Command, Env: s.Environment(s.TemplateEnv(), s.Record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
 	}
-	info, err := e.runtimeOf(ctx, language, s.Record.Spec.Template.Runtimes)
+	info, err := e.runs.RuntimeOf(ctx, language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
-		return job{}, err
+		return run.Job{}, err
 	}
 	tools, err := s.Tools(info)
 	if err != nil {
-		return job{}, err
+		return run.Job{}, err
 	}
 	req := plugins.PlanRequest{
 		ExecutionID: id, Kind: spec.Kind, Language: info.Name, Code: spec.Code, Handler: spec.Handler, Context: spec.Context,
 		Dir: path.Join(rootfs.RunDir, id), Timeout: spec.Timeout, MemoryLimit: s.Record.Spec.Resources.Memory,
-		Files: sourceFiles(spec.Files), Entry: spec.Entry, Root: sandbox.WorkDirOf(spec.Cwd), OutDir: sandbox.OutDir(id), CacheDir: sandbox.CacheDir(info.Name), Tools: tools,
+		Files: run.SourceFiles(spec.Files), Entry: spec.Entry, Root: sandbox.WorkDirOf(spec.Cwd), OutDir: sandbox.OutDir(id), CacheDir: sandbox.CacheDir(info.Name), Tools: tools,
 	}
 	plan, err := e.runtimes.Plan(ctx, req)
 	if err != nil {
-		return job{}, err
+		return run.Job{}, err
 	}
 	plan.Argv = append(slices.Clip(plan.Argv), api)
 	plan.Result = plugins.ResultNone // the API takes it
-	var j job
-	if err := s.carryOut(&j, spec, req, plan); err != nil {
-		return job{}, err
+	var j run.Job
+	if err := s.CarryOut(&j, spec, req, plan); err != nil {
+		return run.Job{}, err
 	}
 	layer := s.TemplateLayer(info.Name) // which adds to the environment, and a zygote has it as well
 	ownEnv := !maps.Equal(spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env)
-	j.language = e.forkable(s, request{spec: spec, ownEnv: ownEnv, layer: layer.Mount()}, j, info)
+	j.Language = e.runs.Forkable(s.Sandbox, run.Request{Spec: spec, OwnEnv: ownEnv, Layer: layer.Mount()}, j, info)
 	return j, nil
 }

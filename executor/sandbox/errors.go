@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/headroom"
 )
 
@@ -27,4 +28,9 @@ func Shown(err error) string {
 		text = strings.NewReplacer(link.Old, "a file of the node", link.New, "another").Replace(text)
 	}
 	return text
+}
+
+// ErrShuttingDown is the error of a request that a closing executor does not serve.
+func ErrShuttingDown() error {
+	return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
 }

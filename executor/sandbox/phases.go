@@ -11,6 +11,7 @@ type Phases struct {
 	took        map[string]float64
 }
 
+// NewPhases begins the first step.
 func NewPhases() *Phases {
 	now := time.Now()
 	return &Phases{began: now, last: now, took: make(map[string]float64)}
@@ -32,4 +33,5 @@ func (p *Phases) Done() map[string]float64 {
 	return maps.Clone(p.took)
 }
 
+// Millis returns a time in milliseconds.
 func Millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

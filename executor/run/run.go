@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"context"
@@ -20,35 +20,35 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// run is the live handle of an execution; what must last is in its log.
-type run struct {
-	sandbox   *handle
-	record    runRecord
-	log       *runlog.Log
+// Run is the live handle of an execution; what must last is in its log.
+type Run struct {
+	Sandbox   *Sandbox
+	Record    Record
+	Log       *runlog.Log
 	leaf      cgroup.Leaf
-	startedAt time.Time
-	phases    *sandbox.Phases
+	StartedAt time.Time
+	Phases    *sandbox.Phases
 	timedOut  atomic.Bool
 	killing   sync.Mutex    // held while its processes are being killed
 	stream    *stream       // nil unless it is streamed
 	writing   chan struct{} // holds a value while somebody writes to its stdin
-	clock     clock
+	Clock     clock
 	logs      *logfiles.Writer             // nil unless its output goes to log files; for the goroutine that follows it
 	controls  uint64                       // chunks in the log of a run whose output goes to log files
 	language  string                       // whose zygote may fork the process; "" for none
 	failure   *plugins.Failure             // what the language's runtime may explain, set by judge
 	out       atomic.Pointer[initd.Output] // nil before there is a process
-	// cancel ends the wait for packages; nil before and after that.
-	cancel atomic.Pointer[context.CancelFunc]
+	// CancelInstall ends the wait for packages; nil before and after that.
+	CancelInstall atomic.Pointer[context.CancelFunc]
 
 	done   chan struct{} // closed when result is set
 	result *yurt.Result
 }
 
-func newRun(s *handle, record runRecord) *run {
-	r := &run{
-		sandbox: s, record: record,
-		leaf: s.Group.Leaf(record.ID), startedAt: time.Now(), done: make(chan struct{}),
+func newRun(s *Sandbox, record Record) *Run {
+	r := &Run{
+		Sandbox: s, Record: record,
+		leaf: s.Group.Leaf(record.ID), StartedAt: time.Now(), done: make(chan struct{}),
 		writing: make(chan struct{}, 1),
 	}
 	if record.Streamed {
@@ -57,28 +57,28 @@ func newRun(s *handle, record runRecord) *run {
 	return r
 }
 
-// launchRun starts the run's process and follows it in the background. A command
+// Launch starts the run's process and follows it in the background. A command
 // that cannot be started is a result; a sandbox that cannot start one is an error.
-func (e *Executor) launchRun(ctx context.Context, r *run, j job) error {
-	result, err := e.tryLaunch(ctx, r, j)
+func (e *Engine) Launch(ctx context.Context, r *Run, j Job) error {
+	result, err := e.TryLaunch(ctx, r, j)
 	switch {
 	case err != nil:
-		return r.sandbox.forgetStart(r, err)
+		return r.Sandbox.ForgetStart(r, err)
 	case result != nil:
-		r.end(result)
+		r.End(result)
 	}
 	return nil
 }
 
-// tryLaunch is launchRun, and leaves it to its caller what becomes of a run that has a
+// TryLaunch is launchRun, and leaves it to its caller what becomes of a run that has a
 // result at once, or could not be started.
-func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, error) {
+func (e *Engine) TryLaunch(ctx context.Context, r *Run, j Job) (*yurt.Result, error) {
 	if err := r.openLogs(e.logger); err != nil {
 		return nil, err
 	}
 	out, err := e.startRun(ctx, r, j)
 	if err == nil {
-		r.phases.Mark("start")
+		r.Phases.Mark("start")
 		r.out.Store(out)
 		e.noteBegin(r)
 		e.startClock(r)
@@ -95,7 +95,7 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	e.kill(r) // it may have begun all the same, if the caller left while it did
 	r.clean()
 	r.closeLogs()
-	if result := failedStart(err, j); result != nil && r.record.Endless {
+	if result := FailedStart(err, j); result != nil && r.Record.Endless {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "command", "%s", result.Error.Message)
 	} else if result != nil {
 		return result, nil
@@ -103,26 +103,26 @@ func (e *Executor) tryLaunch(ctx context.Context, r *run, j job) (*yurt.Result, 
 	return nil, startError(r, err)
 }
 
-// forgetStart drops a run that never began, and returns the reason.
-func (s *handle) forgetStart(r *run, reason error) error {
+// ForgetStart drops a run that never began, and returns the reason.
+func (s *Sandbox) ForgetStart(r *Run, reason error) error {
 	s.Lock()
-	delete(s.runs, r.record.ID)
+	delete(s.runs, r.Record.ID)
 	s.Unlock()
-	s.executions.Add(-1)
-	r.log.Close()
+	s.node.Executions.Add(-1)
+	r.Log.Close()
 	return errors.Join(reason, r.removeLog())
 }
 
 // startRun has the process started, in its own cgroup, with its files in place.
-func (e *Executor) startRun(ctx context.Context, r *run, j job) (*initd.Output, error) {
-	s := r.sandbox
+func (e *Engine) startRun(ctx context.Context, r *Run, j Job) (*initd.Output, error) {
+	s := r.Sandbox
 	if err := s.WriteSources(j.dir, j.sources); err != nil {
 		return nil, err
 	}
-	if err := s.WriteFiles(r.record.ID, j.files); err != nil {
+	if err := s.WriteFiles(r.Record.ID, j.Files); err != nil {
 		return nil, err
 	}
-	given := j.stdio.files()
+	given := j.Stdio.Files()
 	if len(j.stdin) > 0 && !j.keepsStdinOpen() {
 		stdin, err := descriptor.Sealed("stdin", j.stdin)
 		if err != nil {
@@ -133,24 +133,24 @@ func (e *Executor) startRun(ctx context.Context, r *run, j job) (*initd.Output, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)
 	defer cancel()
-	r.language = j.language
+	r.language = j.Language
 	return e.starter.Start(ctx, s.Sandbox, start.Process{StartRequest: initd.StartRequest{
-		ID: r.record.ID, Argv: j.argv, Env: j.env, Dir: j.dir, UID: j.user.UID, GID: j.user.GID,
-		HasStdin: j.stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.stdio.Stdout != nil, HasStderr: j.stdio.Stderr != nil,
+		ID: r.Record.ID, Argv: j.Argv, Env: j.Env, Dir: j.dir, UID: j.user.UID, GID: j.user.GID,
+		HasStdin: j.Stdio.Stdin != nil || len(j.stdin) > 0 && !j.keepsStdinOpen(), HasStdout: j.Stdio.Stdout != nil, HasStderr: j.Stdio.Stderr != nil,
 		OpenStdin: j.openStdin && j.terminal == nil, Terminal: (*initd.WindowSize)(j.terminal),
-		HasControl: j.control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
+		HasControl: j.Control, OutputLimit: r.outputLimit(), ControlLimit: yurt.MaxResultBytes + envelopeRoom,
 	}, Given: given, Language: r.language, NewLeaf: s.Group.TakeLeaf, Leaf: &r.leaf})
 }
 
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.
-func (j *job) keepsStdinOpen() bool { return j.openStdin || j.terminal != nil }
+func (j *Job) keepsStdinOpen() bool { return j.openStdin || j.terminal != nil }
 
 // writeFirst writes what came with the request to a stdin that stays open. That the
 // run does not read it is its own affair.
-func (e *Executor) writeFirst(r *run, data []byte) {
+func (e *Engine) writeFirst(r *Run, data []byte) {
 	defer func() { <-r.writing }()
 	if err := r.input(e.ctx, data, false); err != nil {
-		e.logger.Debug("writing to an execution", "execution", r.record.ID, "error", err)
+		e.logger.Debug("writing to an execution", "execution", r.Record.ID, "error", err)
 	}
 }
 
@@ -158,7 +158,7 @@ func (e *Executor) writeFirst(r *run, data []byte) {
 const envelopeRoom = 1 << 20
 
 // startError says why a run could not be started when that is not its own doing.
-func startError(r *run, err error) error {
+func startError(r *Run, err error) error {
 	failure := new(initd.Failure)
 	if errors.As(err, &failure) && failure.Reason == initd.ReasonNoDir {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "cwd", "%s", failure.Message)
@@ -169,12 +169,12 @@ func startError(r *run, err error) error {
 	if code := yurt.CodeOf(err); code != yurt.CodeInternal {
 		return err
 	}
-	return yurt.Errorf(yurt.CodeSandboxFailed, "starting an execution in sandbox %s: %w", r.sandbox.ID(), err)
+	return yurt.Errorf(yurt.CodeSandboxFailed, "starting an execution in sandbox %s: %w", r.Sandbox.ID(), err)
 }
 
-// failedStart returns the result of a run whose command could not be started, or
+// FailedStart returns the result of a run whose command could not be started, or
 // nil if that is not the reason.
-func failedStart(err error, j job) *yurt.Result {
+func FailedStart(err error, j Job) *yurt.Result {
 	failure := new(initd.Failure)
 	if !errors.As(err, &failure) {
 		return nil
@@ -187,51 +187,51 @@ func failedStart(err error, j job) *yurt.Result {
 	default:
 		return nil
 	}
-	message := fmt.Sprintf("%s cannot be started: %s", j.argv[0], failure.Message)
+	message := fmt.Sprintf("%s cannot be started: %s", j.Argv[0], failure.Message)
 	return &yurt.Result{ExitCode: code, Error: &yurt.ExecutionError{Type: kind, Message: message}}
 }
 
 // noteBegin has the timeout count from now, when the run's process has started: the time that the
 // node took until then is not the program's. The log says so for the next executor, which without
 // the entry counts from the record of the run, and so ends it too early rather than too late.
-func (e *Executor) noteBegin(r *run) {
-	if r.record.unlimited() {
+func (e *Engine) noteBegin(r *Run) {
+	if r.Record.Unlimited() {
 		return
 	}
 	now := time.Now()
-	r.countFrom(now)
-	if err := r.log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
-		e.logger.Warn("noting when an execution began", "execution", r.record.ID, "sandbox", r.sandbox.ID(), "error", err)
+	r.CountFrom(now)
+	if err := r.Log.Append(runlog.Entry{Kind: runlog.Progress, At: now}); err != nil {
+		e.logger.Warn("noting when an execution began", "execution", r.Record.ID, "sandbox", r.Sandbox.ID(), "error", err)
 	}
 }
 
-// countFrom lets the run's timeout begin at a time. Pauses of the sandbox before it do not count.
-func (r *run) countFrom(at time.Time) {
-	s := r.sandbox
+// CountFrom lets the run's timeout begin at a time. Pauses of the sandbox before it do not count.
+func (r *Run) CountFrom(at time.Time) {
+	s := r.Sandbox
 	s.Lock()
 	defer s.Unlock()
-	r.record.Deadline, r.record.PausedBefore = at.Add(r.record.Timeout.Std()), s.Record.PausedFor
+	r.Record.Deadline, r.Record.PausedBefore = at.Add(r.Record.Timeout.Std()), s.Record.PausedFor
 }
 
 // startClock has the run ended when its time is up.
-func (e *Executor) startClock(r *run) {
-	if r.record.unlimited() {
+func (e *Engine) startClock(r *Run) {
+	if r.Record.Unlimited() {
 		return
 	}
-	left, running := r.sandbox.timeLeft(r.record)
-	r.clock.start(left, running, func() {
+	left, running := r.Sandbox.timeLeft(r.Record)
+	r.Clock.Start(left, running, func() {
 		r.timedOut.Store(true)
 		e.kill(r)
 	})
 }
 
 // follow keeps the run's output until it ends, and then its result.
-func (e *Executor) follow(r *run, out *initd.Output) {
+func (e *Engine) follow(r *Run, out *initd.Output) {
 	stop := context.AfterFunc(e.ctx, func() { out.Close() })
 	defer stop()
 	defer out.Close()
 	defer r.leaf.Close()
-	defer r.clock.stop()
+	defer r.Clock.Stop()
 	defer r.closeLogs()
 	exit, err := r.collect(e.ctx, out)
 	if e.ctx.Err() != nil {
@@ -249,7 +249,7 @@ func (e *Executor) follow(r *run, out *initd.Output) {
 	if r.stream != nil {
 		e.keepTail(r)
 	}
-	r.end(result)
+	r.End(result)
 	if err != nil {
 		e.tidy(r, nil)
 		return
@@ -262,32 +262,32 @@ const tidyPause = 2 * time.Millisecond
 
 // tidy removes what nobody needs any more of a run that ended, and prepares for the
 // next one. forget has yurt-init forget it, and is nil if that does not know it.
-func (e *Executor) tidy(r *run, forget func(ctx context.Context, id string) error) {
-	late := r.sandbox.IsZygoteLate(r.language)
+func (e *Engine) tidy(r *Run, forget func(ctx context.Context, id string) error) {
+	late := r.Sandbox.IsZygoteLate(r.language)
 	if late {
-		e.starter.PrepareZygote(r.sandbox.Sandbox, r.language)
+		e.starter.PrepareZygote(r.Sandbox.Sandbox, r.language)
 	}
 	select { // those who wait for the result come first, and may be done with the sandbox
-	case <-r.sandbox.Gone:
+	case <-r.Sandbox.Gone:
 	case <-time.After(tidyPause):
 	}
-	if r.sandbox.IsEnding() {
+	if r.Sandbox.IsEnding() {
 		return // all of it goes
 	}
 	if forget != nil {
 		ctx, cancel := context.WithTimeout(e.ctx, sandbox.InitTimeout)
-		_ = forget(ctx, r.record.ID) // if it cannot, it keeps a few bytes for longer
+		_ = forget(ctx, r.Record.ID) // if it cannot, it keeps a few bytes for longer
 		cancel()
 	}
 	r.clean()
-	e.prepareLeaf(r.sandbox)
+	e.PrepareLeaf(r.Sandbox)
 	if !late {
-		e.starter.PrepareZygote(r.sandbox.Sandbox, r.language)
+		e.starter.PrepareZygote(r.Sandbox.Sandbox, r.language)
 	}
 }
 
-// prepareLeaf makes the cgroup of the next run ahead, which does without if that fails.
-func (e *Executor) prepareLeaf(s *handle) {
+// PrepareLeaf makes the cgroup of the next run ahead, which does without if that fails.
+func (e *Engine) PrepareLeaf(s *Sandbox) {
 	if err := s.Group.Prepare(); err != nil {
 		e.logger.Debug("preparing for the next execution", "sandbox", s.ID(), "error", err)
 	}
@@ -295,14 +295,14 @@ func (e *Executor) prepareLeaf(s *handle) {
 
 // kill ends every process of the run, whatever it did to get away. What it printed until then is
 // still on its way; a yurt-init that does not say the end of it is not waited for.
-func (e *Executor) kill(r *run) {
+func (e *Engine) kill(r *Run) {
 	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
 	r.killing.Lock()
 	err := r.leaf.Kill(ctx)
 	r.killing.Unlock()
 	if err != nil && e.ctx.Err() == nil {
-		e.logger.Error("killing an execution", "execution", r.record.ID, "sandbox", r.sandbox.ID(), "error", err)
+		e.logger.Error("killing an execution", "execution", r.Record.ID, "sandbox", r.Sandbox.ID(), "error", err)
 	}
 	if out := r.out.Load(); out != nil {
 		out.Killed(sandbox.InitTimeout)
@@ -310,7 +310,7 @@ func (e *Executor) kill(r *run) {
 }
 
 // collect writes chunks to the log until the process has ended.
-func (r *run) collect(ctx context.Context, out *initd.Output) (*initd.Exit, error) {
+func (r *Run) collect(ctx context.Context, out *initd.Output) (*initd.Exit, error) {
 	unacked := 0
 	limits := r.newBudget()
 	for {
@@ -333,7 +333,8 @@ func (r *run) collect(ctx context.Context, out *initd.Output) (*initd.Exit, erro
 	}
 }
 
-func entryOf(chunk initd.Chunk) runlog.Entry {
+// EntryOf returns the entry of a log for a chunk of output.
+func EntryOf(chunk initd.Chunk) runlog.Entry {
 	kind := runlog.Control
 	switch chunk.Stream {
 	case initd.Stdout:
@@ -348,7 +349,7 @@ func entryOf(chunk initd.Chunk) runlog.Entry {
 // one fill the host's disk.
 type budget struct{ left [initd.Streams]int64 }
 
-func (r *run) newBudget() *budget {
+func (r *Run) newBudget() *budget {
 	limit := r.outputLimit()
 	return &budget{[initd.Streams]int64{limit, limit, yurt.MaxResultBytes + envelopeRoom}}
 }
@@ -361,10 +362,10 @@ func (b *budget) take(chunk initd.Chunk) bool {
 
 // clean removes what the run leaves inside the sandbox. Its cgroup stays while
 // processes that it left behind are in it.
-func (r *run) clean() {
-	_ = r.sandbox.Plans.RemoveAll(r.record.ID) // what stays goes with the sandbox
-	if r.record.Compiles > 0 {
-		_ = r.sandbox.Temp.RemoveAll(sandbox.OutPrefix + r.record.ID) // likewise
+func (r *Run) clean() {
+	_ = r.Sandbox.Plans.RemoveAll(r.Record.ID) // what stays goes with the sandbox
+	if r.Record.Compiles > 0 {
+		_ = r.Sandbox.Temp.RemoveAll(sandbox.OutPrefix + r.Record.ID) // likewise
 	}
-	r.sandbox.RemoveLeaf(r.record.ID, r.leaf)
+	r.Sandbox.RemoveLeaf(r.Record.ID, r.leaf)
 }

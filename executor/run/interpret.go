@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"path"
@@ -12,10 +12,10 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// failedStep says what a compile step, or the start of what was compiled, of the process id
+// FailedStep says what a compile step, or the start of what was compiled, of the process id
 // failed of, by what it said on descriptor 3; nil where none did. The runtime may know more of
 // the failure, unless that is nil.
-func (p planRecord) failedStep(id string, control []byte) (*yurt.ExecutionError, *plugins.Failure) {
+func (p PlanRecord) FailedStep(id string, control []byte) (*yurt.ExecutionError, *plugins.Failure) {
 	if p.Compiles == 0 {
 		return nil, nil
 	}
@@ -35,8 +35,8 @@ func (p planRecord) failedStep(id string, control []byte) (*yurt.ExecutionError,
 }
 
 // judgeSteps reports whether a step failed before the run, and of what in the result.
-func (r *run) judgeSteps(result *yurt.Result, control []byte) bool {
-	failed, failure := r.record.failedStep(r.record.ID, control)
+func (r *Run) judgeSteps(result *yurt.Result, control []byte) bool {
+	failed, failure := r.Record.FailedStep(r.Record.ID, control)
 	if failed == nil {
 		return false
 	}
@@ -52,15 +52,15 @@ func (r *run) judgeSteps(result *yurt.Result, control []byte) bool {
 
 // noteFailure has a failed run interpreted if its plan asked for that, unless there is
 // a better explanation already.
-func (r *run) noteFailure(result *yurt.Result, exit *initd.Exit) {
-	if !r.record.Interpret || r.failure != nil || result.Error != nil && result.Error.Type != yurt.ErrorTypeSignaled {
+func (r *Run) noteFailure(result *yurt.Result, exit *initd.Exit) {
+	if !r.Record.Interpret || r.failure != nil || result.Error != nil && result.Error.Type != yurt.ErrorTypeSignaled {
 		return
 	}
-	r.failure = r.record.newFailure(r.record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, r.record.rewrite(lastBytes(result.Stderr, plugins.MaxInterpretedBytes)))
+	r.failure = r.Record.newFailure(r.Record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, r.Record.rewrite(lastBytes(result.Stderr, plugins.MaxInterpretedBytes)))
 }
 
 // rewrite corrects, in what a program wrote to standard error, places in lines with an insertion.
-func (p planRecord) rewrite(output []byte) []byte {
+func (p PlanRecord) rewrite(output []byte) []byte {
 	if p.Inserted == nil {
 		return output
 	}
@@ -68,7 +68,7 @@ func (p planRecord) rewrite(output []byte) []byte {
 	return append(rewriter.Write(output), rewriter.Flush()...)
 }
 
-func (p planRecord) newFailure(id string, phase plugins.Phase, step, exitCode, signal int, output []byte) *plugins.Failure {
+func (p PlanRecord) newFailure(id string, phase plugins.Phase, step, exitCode, signal int, output []byte) *plugins.Failure {
 	return &plugins.Failure{
 		Language: p.Language, Phase: phase, Step: step, ExitCode: exitCode, Signal: signal, Output: output,
 		Root: p.Root, Entry: p.Entry, Dir: path.Join(rootfs.RunDir, id), OutDir: sandbox.OutDir(id),
@@ -77,15 +77,15 @@ func (p planRecord) newFailure(id string, phase plugins.Phase, step, exitCode, s
 
 // interpret asks the language's runtime what a failure means, and lets its answer
 // stand for the error in the result. Without an answer that stays as it is.
-func (e *Executor) interpret(r *run, result *yurt.Result) {
-	if found := e.explain(r.record.ID, r.failure); found != nil {
+func (e *Engine) interpret(r *Run, result *yurt.Result) {
+	if found := e.Explain(r.Record.ID, r.failure); found != nil {
 		result.Error = found
 	}
 }
 
-// explain returns what the language's runtime says that a failure means; nil where it says
+// Explain returns what the language's runtime says that a failure means; nil where it says
 // nothing, or there is none.
-func (e *Executor) explain(id string, failure *plugins.Failure) *yurt.ExecutionError {
+func (e *Engine) Explain(id string, failure *plugins.Failure) *yurt.ExecutionError {
 	if failure == nil {
 		return nil
 	}

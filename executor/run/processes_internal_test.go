@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"fmt"

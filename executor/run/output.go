@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"context"
@@ -20,43 +20,43 @@ import (
 // output of a run has got in its log files.
 const journalPrefix = "output-"
 
-func (r *run) journal() string { return r.sandbox.Path(journalPrefix + r.record.ID) }
+func (r *Run) journal() string { return r.Sandbox.Path(journalPrefix + r.Record.ID) }
 
 // outputLimit is how many bytes of each of stdout and stderr come out of the sandbox.
-func (r *run) outputLimit() int64 {
+func (r *Run) outputLimit() int64 {
 	switch {
-	case !r.record.unlimited():
-		return int64(r.record.Limit)
-	case r.record.Logs == nil && !r.record.Streamed:
+	case !r.Record.Unlimited():
+		return int64(r.Record.Limit)
+	case r.Record.Logs == nil && !r.Record.Streamed:
 		return 0 // it is counted and dropped inside
 	default:
 		return math.MaxInt64
 	}
 }
 
-// logPlace is where the log of an execution is. All of it is on disk where the sandbox is.
-func (s *handle) logPlace(id string) runlog.Place {
+// LogPlace is where the log of an execution is. All of it is on disk where the sandbox is.
+func (s *Sandbox) LogPlace(id string) runlog.Place {
 	place := runlog.Place{Path: filepath.Join(s.Path(sandbox.RunsDir), id)}
 	if s.Store != s.Dir {
-		place.Overflow, place.Memory = filepath.Join(s.Store, sandbox.RunsDir, id), s.memory
+		place.Overflow, place.Memory = filepath.Join(s.Store, sandbox.RunsDir, id), s.node.Memory
 	}
 	return place
 }
 
-func (r *run) place() runlog.Place { return r.sandbox.logPlace(r.record.ID) }
+func (r *Run) place() runlog.Place { return r.Sandbox.LogPlace(r.Record.ID) }
 
 // openLogs opens the log files of a run that has some, where they end.
-func (r *run) openLogs(logger *slog.Logger) (err error) {
-	if r.record.Logs == nil {
+func (r *Run) openLogs(logger *slog.Logger) (err error) {
+	if r.Record.Logs == nil {
 		return nil
 	}
-	if r.logs, err = logfiles.Open(r.journal(), *r.record.Logs, logger.With("execution", r.record.ID, "sandbox", r.sandbox.ID())); err != nil {
-		return fmt.Errorf("opening the log files of execution %s: %w", r.record.ID, err)
+	if r.logs, err = logfiles.Open(r.journal(), *r.Record.Logs, logger.With("execution", r.Record.ID, "sandbox", r.Sandbox.ID())); err != nil {
+		return fmt.Errorf("opening the log files of execution %s: %w", r.Record.ID, err)
 	}
 	return nil
 }
 
-func (r *run) closeLogs() {
+func (r *Run) closeLogs() {
 	if r.logs != nil {
 		r.logs.Close()
 		r.logs = nil
@@ -65,12 +65,12 @@ func (r *run) closeLogs() {
 
 // keep puts a chunk where the output of the run goes. Once it has, the sandbox may
 // forget it.
-func (r *run) keep(ctx context.Context, chunk initd.Chunk) error {
+func (r *Run) keep(ctx context.Context, chunk initd.Chunk) error {
 	if r.stream != nil {
 		return r.hand(ctx, chunk)
 	}
 	if r.logs == nil {
-		return r.log.Append(entryOf(chunk))
+		return r.Log.Append(EntryOf(chunk))
 	}
 	switch chunk.Stream {
 	case initd.Stdout:
@@ -83,14 +83,14 @@ func (r *run) keep(ctx context.Context, chunk initd.Chunk) error {
 			return err
 		}
 		r.controls++
-		return r.log.Append(entryOf(chunk))
+		return r.Log.Append(EntryOf(chunk))
 	}
 }
 
 // removeLog removes what is kept of the run's output.
-func (r *run) removeLog() error {
+func (r *Run) removeLog() error {
 	err := runlog.Remove(r.place())
-	if r.record.Logs != nil {
+	if r.Record.Logs != nil {
 		err = errors.Join(err, removeFile(r.journal()))
 	}
 	return err

@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"context"
@@ -17,14 +17,14 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// end keeps the result, and lets those who wait have it.
-func (r *run) end(result *yurt.Result) {
+// End keeps the result, and lets those who wait have it.
+func (r *Run) End(result *yurt.Result) {
 	// The end is as long after the start as time has passed: the clock may have been set.
-	took := max(0, time.Since(r.startedAt))
-	result.StartedAt, result.EndedAt = r.startedAt, r.startedAt.Add(took)
+	took := max(0, time.Since(r.StartedAt))
+	result.StartedAt, result.EndedAt = r.StartedAt, r.StartedAt.Add(took)
 	result.Metrics.DurationMS = sandbox.Millis(took)
-	if r.phases != nil {
-		result.Metrics.Phases = r.phases.Done()
+	if r.Phases != nil {
+		result.Metrics.Phases = r.Phases.Done()
 	}
 	if result.Artifacts == nil {
 		result.Artifacts = []yurt.Artifact{}
@@ -37,12 +37,12 @@ func (r *run) end(result *yurt.Result) {
 	// The log lacks the entry only if it was closed: those who wait get the result all the same, watchers end with
 	// an error.
 	if data, err := json.Marshal(result.Kept()); err == nil {
-		if r.log.Append(runlog.Entry{Kind: runlog.Ended, At: result.EndedAt, Data: data}) != nil {
-			r.log.Close()
+		if r.Log.Append(runlog.Entry{Kind: runlog.Ended, At: result.EndedAt, Data: data}) != nil {
+			r.Log.Close()
 		}
 	}
 	r.result = result
-	r.sandbox.executions.Add(-1)
+	r.Sandbox.node.Executions.Add(-1)
 	close(r.done)
 }
 
@@ -56,8 +56,8 @@ func decodeResult(data []byte) (*yurt.Result, error) {
 }
 
 // assemble makes the result of a run that ended, or whose sandbox was lost.
-func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
-	result, control := r.readOutput()
+func (r *Run) assemble(exit *initd.Exit, lost error) *yurt.Result {
+	result, control := r.ReadOutput()
 	usage, err := r.leaf.Usage()
 	if err == nil {
 		result.Metrics.CPUMS, result.Metrics.MemoryPeakBytes = sandbox.Millis(usage.CPU), usage.MemoryPeak
@@ -74,10 +74,10 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 		return result
 	}
 	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = exit.Bytes[0], exit.Bytes[1]
-	if !r.record.unlimited() {
-		result.Truncated = yurt.Truncated{Stdout: exit.Bytes[0] > int64(r.record.Limit), Stderr: exit.Bytes[1] > int64(r.record.Limit)}
+	if !r.Record.Unlimited() {
+		result.Truncated = yurt.Truncated{Stdout: exit.Bytes[0] > int64(r.Record.Limit), Stderr: exit.Bytes[1] > int64(r.Record.Limit)}
 	}
-	r.noteCut(result)
+	r.NoteCut(result)
 	result.ExitCode = exit.Code
 	if exit.Signal != 0 {
 		result.ExitCode = yurt.ExecutionExitSignal + exit.Signal
@@ -86,15 +86,15 @@ func (r *run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	return result
 }
 
-// noteCut says of which streams the output was dropped since the disk was full.
-func (r *run) noteCut(result *yurt.Result) {
-	result.Truncated.Stdout = result.Truncated.Stdout || r.log.Cut(runlog.Stdout)
-	result.Truncated.Stderr = result.Truncated.Stderr || r.log.Cut(runlog.Stderr)
+// NoteCut says of which streams the output was dropped since the disk was full.
+func (r *Run) NoteCut(result *yurt.Result) {
+	result.Truncated.Stdout = result.Truncated.Stdout || r.Log.Cut(runlog.Stdout)
+	result.Truncated.Stderr = result.Truncated.Stderr || r.Log.Cut(runlog.Stderr)
 }
 
-// readOutput returns a result with the output in it, and what was written to the
+// ReadOutput returns a result with the output in it, and what was written to the
 // control descriptor.
-func (r *run) readOutput() (*yurt.Result, []byte) {
+func (r *Run) ReadOutput() (*yurt.Result, []byte) {
 	var stdout, stderr, control strings.Builder
 	_ = r.readLog(func(e runlog.Entry) error {
 		switch e.Kind {
@@ -114,10 +114,10 @@ func (r *run) readOutput() (*yurt.Result, []byte) {
 }
 
 // readLog calls each with all that is in the log by now.
-func (r *run) readLog(each func(runlog.Entry) error) error {
+func (r *Run) readLog(each func(runlog.Entry) error) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // it reads to the end without waiting, and stops there
-	err := r.log.Follow(ctx, each)
+	err := r.Log.Follow(ctx, each)
 	if errors.Is(err, context.Canceled) || errors.Is(err, runlog.ErrClosed) {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (r *run) readLog(each func(runlog.Entry) error) error {
 
 // judge says what, if anything, went wrong: Yurt's own reasons first, then what
 // the language reports, then the bare exit status.
-func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage cgroup.Usage) {
+func (r *Run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage cgroup.Usage) {
 	failed := exit.Code != 0
 	switch {
 	case r.timedOut.Load():
@@ -135,19 +135,19 @@ func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
 		result.Error = &yurt.ExecutionError{
 			Type:    yurt.ErrorTypeOutOfMemory,
-			Message: fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", r.sandbox.Record.Spec.Resources.Memory),
+			Message: fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", r.Sandbox.Record.Spec.Resources.Memory),
 		}
 	case r.judgeSteps(result, control):
-	case r.record.Format == plugins.ResultEnvelope && exit.Bytes[2] > yurt.MaxResultBytes+envelopeRoom:
+	case r.Record.Format == plugins.ResultEnvelope && exit.Bytes[2] > yurt.MaxResultBytes+envelopeRoom:
 		result.Error = &yurt.ExecutionError{
 			Type:    yurt.ErrorTypeResultTooLarge,
 			Message: fmt.Sprintf("the result exceeds %s; write it to a file in the workspace instead", yurt.Size(yurt.MaxResultBytes)),
 		}
-	case r.record.Format == plugins.ResultEnvelope && len(control) > 0:
+	case r.Record.Format == plugins.ResultEnvelope && len(control) > 0:
 		r.judgeEnvelope(result, control)
 	case exit.Signal != 0:
 		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeSignaled, Message: "it was ended by signal " + syscall.Signal(exit.Signal).String()}
-	case r.record.Kind == yurt.KindHandler:
+	case r.Record.Kind == yurt.KindHandler:
 		result.Error = &yurt.ExecutionError{
 			Type:    yurt.ErrorTypeNonZeroExit,
 			Message: fmt.Sprintf("the process exited with %d before the handler returned", exit.Code),
@@ -161,31 +161,31 @@ func (r *run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 	}
 }
 
-func (r *run) judgeTimeout(result *yurt.Result) {
+func (r *Run) judgeTimeout(result *yurt.Result) {
 	result.ExitCode = yurt.ExecutionExitTimeout
 	result.Error = &yurt.ExecutionError{
 		Type:    yurt.ErrorTypeTimeout,
-		Message: fmt.Sprintf("it ran longer than its timeout of %s and was ended with all its processes; output until then is kept", r.record.Timeout),
+		Message: fmt.Sprintf("it ran longer than its timeout of %s and was ended with all its processes; output until then is kept", r.Record.Timeout),
 	}
 }
 
 // judgeEnvelope takes the result from what the language's harness wrote, which user
 // code may have written just as well.
-func (r *run) judgeEnvelope(result *yurt.Result, control []byte) {
+func (r *Run) judgeEnvelope(result *yurt.Result, control []byte) {
 	outcome, err := plugins.DecodeEnvelope(control)
 	if err != nil {
 		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeNotSerializable, Message: fmt.Sprintf("the result could not be read: %v", err)}
 		return
 	}
-	r.takeOutcome(result, outcome)
+	r.TakeOutcome(result, outcome)
 }
 
-// takeOutcome puts what an envelope says into the result. The value of an expression counts
+// TakeOutcome puts what an envelope says into the result. The value of an expression counts
 // like output: more than the limit of that is left out.
-func (r *run) takeOutcome(result *yurt.Result, outcome plugins.Outcome) {
+func (r *Run) TakeOutcome(result *yurt.Result, outcome plugins.Outcome) {
 	result.Result, result.Error, result.Handler = outcome.Result, outcome.Error, outcome.Handler
 	result.Truncated.Result = outcome.Cut
-	if r.record.Kind == yurt.KindCode && outcome.Handler == "" && int64(len(outcome.Result)) > int64(r.record.Limit) {
+	if r.Record.Kind == yurt.KindCode && outcome.Handler == "" && int64(len(outcome.Result)) > int64(r.Record.Limit) {
 		result.Result, result.Truncated.Result = nil, true
 	}
 }

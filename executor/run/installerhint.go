@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"regexp"
@@ -34,19 +34,19 @@ func isServed(installer string) bool {
 
 // hintInstaller adds to standard error, where a package manager failed for want of a network, what to
 // do instead.
-func (r *run) hintInstaller(result *yurt.Result) {
-	if r.record.Installer == "" || r.sandbox.Record.Installs || r.sandbox.Installable && isServed(r.record.Installer) || r.record.unlimited() || result.ExitCode == 0 || result.ExitCode == yurt.ExecutionExitTimeout || result.Truncated.Stderr || !r.sandbox.Offline() {
+func (r *Run) hintInstaller(result *yurt.Result) {
+	if r.Record.Installer == "" || r.Sandbox.Record.Installs || r.Sandbox.Installable && isServed(r.Record.Installer) || r.Record.Unlimited() || result.ExitCode == 0 || result.ExitCode == yurt.ExecutionExitTimeout || result.Truncated.Stderr || !r.Sandbox.Offline() {
 		return
 	}
-	hint := "yurt: this session has no network, so " + r.record.Installer + " can install nothing in it; " +
+	hint := "yurt: this session has no network, so " + r.Record.Installer + " can install nothing in it; " +
 		"name the packages in \"dependencies\" of the execution (--dep on the command line) or of the template\n"
-	if r.sandbox.Record.Spec.Template.Network.Packages == yurt.PackagesNone {
+	if r.Sandbox.Record.Spec.Template.Network.Packages == yurt.PackagesNone {
 		hint = "yurt: the template of this session lets its sessions install no packages; name them in \"dependencies\" of the template\n"
 	}
 	if result.Stderr != "" && !strings.HasSuffix(result.Stderr, "\n") {
 		hint = "\n" + hint
 	}
-	if r.log.Append(runlog.Entry{Kind: runlog.Stderr, At: time.Now(), Data: []byte(hint)}) == nil {
+	if r.Log.Append(runlog.Entry{Kind: runlog.Stderr, At: time.Now(), Data: []byte(hint)}) == nil {
 		result.Stderr += hint
 		result.Metrics.StderrBytes += int64(len(hint))
 	}

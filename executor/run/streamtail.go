@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"bytes"
@@ -37,30 +37,30 @@ func (t *tail) add(chunk initd.Chunk) {
 
 // keepTail writes the run's tail to its log. Without it there is no end in the log either, and the
 // next executor asks yurt-init for both.
-func (e *Executor) keepTail(r *run) {
+func (e *Engine) keepTail(r *Run) {
 	chunks := r.stream.tail.chunks
 	if len(chunks) == 0 {
 		return
 	}
 	before := strconv.AppendUint(nil, chunks[0].Seq-1, 10)
-	err := r.log.Append(runlog.Entry{Kind: runlog.Skipped, At: time.Now(), Data: before})
+	err := r.Log.Append(runlog.Entry{Kind: runlog.Skipped, At: time.Now(), Data: before})
 	for _, chunk := range chunks {
 		if err == nil {
-			err = r.log.Append(entryOf(chunk))
+			err = r.Log.Append(EntryOf(chunk))
 		}
 	}
 	if err != nil {
-		e.logger.Warn("keeping the end of a streamed output", "execution", r.record.ID, "error", err)
-		r.log.Close()
+		e.logger.Warn("keeping the end of a streamed output", "execution", r.Record.ID, "error", err)
+		r.Log.Close()
 	}
 }
 
 // watchTail is for the watcher of a streamed run that has ended, who has the events up to
 // after.
-func (r *run) watchTail(after uint64, each func(yurt.Event) error) error {
+func (r *Run) watchTail(after uint64, each func(yurt.Event) error) error {
 	if after == 0 {
 		after = eventsBeforeOutput
-		if err := each(yurt.Event{Seq: after, Type: yurt.EventStarted, At: r.startedAt}); err != nil {
+		if err := each(yurt.Event{Seq: after, Type: yurt.EventStarted, At: r.StartedAt}); err != nil {
 			return err
 		}
 	}
@@ -83,7 +83,7 @@ func (r *run) watchTail(after uint64, each func(yurt.Event) error) error {
 			return nil
 		}
 		if seq > after+1 {
-			return yurt.Errorf(yurt.CodeSandboxFailed, "execution %s has ended, and of its output nothing is kept between events %d and %d", r.record.ID, after, seq)
+			return yurt.Errorf(yurt.CodeSandboxFailed, "execution %s has ended, and of its output nothing is kept between events %d and %d", r.Record.ID, after, seq)
 		}
 		event.Seq, after = seq, seq
 		return each(event)

@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
 // watcherLimit is how long a streamed run goes on with nobody watching it. A watcher that
@@ -40,15 +41,15 @@ func newStream() *stream {
 }
 
 // awaitWatcher ends the run if nobody comes to watch it in time.
-func (e *Executor) awaitWatcher(r *run) {
+func (e *Engine) awaitWatcher(r *Run) {
 	st := r.stream
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.watched || r.ended() || e.ctx.Err() != nil {
+	if st.watched || r.HasEnded() || e.ctx.Err() != nil {
 		return
 	}
 	st.timer = time.AfterFunc(watcherLimit, func() {
-		if e.ctx.Err() == nil && !r.ended() && st.expire() {
+		if e.ctx.Err() == nil && !r.HasEnded() && st.expire() {
 			e.kill(r)
 		}
 	})
@@ -96,7 +97,7 @@ func (st *stream) join(id string, after uint64) error {
 }
 
 // hand gives the watcher a chunk, once it takes it.
-func (r *run) hand(ctx context.Context, chunk initd.Chunk) error {
+func (r *Run) hand(ctx context.Context, chunk initd.Chunk) error {
 	event := yurt.Event{Seq: chunk.Seq + eventsBeforeOutput, Type: yurt.EventStdout, At: time.Now(), Data: bytes.Clone(chunk.Data)}
 	if chunk.Stream == initd.Stderr {
 		event.Type = yurt.EventStderr
@@ -107,7 +108,7 @@ func (r *run) hand(ctx context.Context, chunk initd.Chunk) error {
 		return nil
 	case <-r.stream.left:
 		return nil // it is being killed, and nobody wants to know
-	case <-r.sandbox.Gone:
+	case <-r.Sandbox.Gone:
 		return errors.New("the sandbox ended before its output was taken")
 	case <-ctx.Done():
 		return ctx.Err()
@@ -115,11 +116,11 @@ func (r *run) hand(ctx context.Context, chunk initd.Chunk) error {
 }
 
 // watchStream is WatchExecution for a streamed run, which ends soon after its watcher has left.
-func (e *Executor) watchStream(ctx context.Context, r *run, after uint64, each func(yurt.Event) error) error {
-	if r.ended() {
+func (e *Engine) watchStream(ctx context.Context, r *Run, after uint64, each func(yurt.Event) error) error {
+	if r.HasEnded() {
 		return r.watchTail(after, each)
 	}
-	if err := r.stream.join(r.record.ID, after); err != nil {
+	if err := r.stream.join(r.Record.ID, after); err != nil {
 		return err
 	}
 	defer func() {
@@ -128,7 +129,7 @@ func (e *Executor) watchStream(ctx context.Context, r *run, after uint64, each f
 	}()
 	if after == 0 {
 		after = eventsBeforeOutput
-		if err := each(yurt.Event{Seq: after, Type: yurt.EventStarted, At: r.startedAt}); err != nil {
+		if err := each(yurt.Event{Seq: after, Type: yurt.EventStarted, At: r.StartedAt}); err != nil {
 			return err
 		}
 	}
@@ -145,7 +146,7 @@ func (e *Executor) watchStream(ctx context.Context, r *run, after uint64, each f
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.ctx.Done():
-			return errShuttingDown()
+			return sandbox.ErrShuttingDown()
 		}
 	}
 }
@@ -158,7 +159,7 @@ func (st *stream) took(seq uint64) {
 
 // adoptStream goes on with a streamed run once its watcher is back, who alone knows how
 // far its output got. If some of it is lost, the run is ended.
-func (e *Executor) adoptStream(r *run) {
+func (e *Engine) adoptStream(r *Run) {
 	e.awaitWatcher(r)
 	e.goes(func() {
 		var after uint64
@@ -180,11 +181,11 @@ func (e *Executor) adoptStream(r *run) {
 }
 
 // endStream ends a streamed run of which there is no more to be had.
-func (e *Executor) endStream(r *run, reason error) {
+func (e *Engine) endStream(r *Run, reason error) {
 	e.kill(r)
 	if e.ctx.Err() != nil {
 		return // the next executor goes on
 	}
-	r.end(r.assemble(nil, reason))
-	e.tidy(r, r.sandbox.Init.Forget)
+	r.End(r.assemble(nil, reason))
+	e.tidy(r, r.Sandbox.Init.Forget)
 }

@@ -1,4 +1,4 @@
-package executor
+package run
 
 import (
 	"github.com/yurtrun/yurt"
@@ -9,11 +9,21 @@ import (
 type eventReader struct {
 	ahead    []yurt.Phase // of the execution
 	seq      uint64       // of the last event
-	messages *messageReader
+	messages Messages     // of an execution in a context; nil for another kind
 }
 
-func (r *run) eventReader() *eventReader {
-	return &eventReader{messages: r.messageReader(), ahead: r.phasesAhead()}
+// Messages reads what an execution in a context shows and responds out of its log.
+type Messages interface {
+	// Each calls show with the events that an entry is.
+	Each(entry runlog.Entry, show func(yurt.Event) error) error
+}
+
+func (r *Run) eventReader() *eventReader {
+	d := &eventReader{ahead: r.phasesAhead()}
+	if r.Record.Cell != nil {
+		d.messages = r.Sandbox.node.Messages(r.Record.ID, *r.Record.Cell)
+	}
+	return d
 }
 
 // read calls each with the events that an entry is: most are one, some are none.
@@ -43,7 +53,10 @@ func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) erro
 		}
 		event.Type, event.Data, event.Result = yurt.EventEnded, nil, result
 	case runlog.Control:
-		return d.messages.each(entry, next)
+		if d.messages == nil {
+			return nil
+		}
+		return d.messages.Each(entry, next)
 	default:
 		return nil // not for watchers, and not counted
 	}
@@ -52,8 +65,8 @@ func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) erro
 
 // outline says which events the run has had, for its result; nil if that cannot be read, or is not
 // kept.
-func (r *run) outline(result *yurt.Result) yurt.Outline {
-	if r.record.unlimited() {
+func (r *Run) outline(result *yurt.Result) yurt.Outline {
+	if r.Record.Unlimited() {
 		return nil
 	}
 	var builder yurt.OutlineBuilder

@@ -1,0 +1,69 @@
+package run
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/openat"
+)
+
+// Stats measures the sandbox.
+func (s *Sandbox) Stats() (yurt.SandboxStats, error) {
+	used, err := s.Group.Stats()
+	if err != nil {
+		return yurt.SandboxStats{}, err
+	}
+	limits := s.Record.Spec.Resources
+	stats := yurt.SandboxStats{
+		At: time.Now().UTC(), CPUSeconds: used.CPU.Seconds(), CPULimit: limits.CPU,
+		MemoryBytes: used.Memory, MemoryPeakBytes: used.MemoryPeak, MemoryLimitBytes: int64(limits.Memory),
+		PIDs: used.PIDs, PIDsLimit: limits.PIDs, IOReadBytes: used.Read, IOWriteBytes: used.Wrote,
+	}
+	pid := s.Record.Init.PID
+	disk, err := workspaceUse(pid)
+	if err != nil {
+		return yurt.SandboxStats{}, fmt.Errorf("measuring the workspace: %w", err)
+	}
+	stats.DiskLimitBytes = int64(disk.Blocks) * disk.Bsize
+	stats.DiskBytes = stats.DiskLimitBytes - int64(disk.Bfree)*disk.Bsize
+	devices, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", pid))
+	if err != nil {
+		return yurt.SandboxStats{}, fmt.Errorf("measuring the network: %w", err)
+	}
+	stats.NetworkRxBytes, stats.NetworkTxBytes = networkBytes(string(devices))
+	return stats, nil
+}
+
+// workspaceUse describes the file system of a sandbox's workspace.
+func workspaceUse(pid int) (use unix.Statfs_t, err error) {
+	dir, err := openat.Inside(pid, yurt.WorkspaceDir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return use, err
+	}
+	defer unix.Close(dir)
+	return use, unix.Fstatfs(dir, &use)
+}
+
+// networkBytes sums what the interfaces in the text of /proc/PID/net/dev have received
+// and sent, without the loopback.
+func networkBytes(devices string) (received, sent int64) {
+	for line := range strings.Lines(devices) {
+		name, counters, ok := strings.Cut(line, ":")
+		fields := strings.Fields(counters)
+		if !ok || strings.TrimSpace(name) == "lo" || len(fields) < 9 {
+			continue
+		}
+		rx, errRx := strconv.ParseInt(fields[0], 10, 64)
+		tx, errTx := strconv.ParseInt(fields[8], 10, 64)
+		if errRx == nil && errTx == nil {
+			received, sent = received+rx, sent+tx
+		}
+	}
+	return received, sent
+}
