@@ -120,8 +120,8 @@ func (e *Executor) goOnWith(s *handle) error {
 	if err := s.AdoptPause(s.adoption.ctx); err != nil {
 		return err
 	}
-	if err := e.starter.EndZygotes(s.adoption.ctx, s.Sandbox.Sandbox); err != nil {
+	if err := e.starter.EndZygotes(s.adoption.ctx, s.ForStart()); err != nil {
 		return err
 	}
-	return e.adoptRuns(s)
+	return e.kernels.AdoptRuns(s.Sandbox, asking{e, s})
 }

@@ -37,7 +37,7 @@ func (e *Executor) PrepareTemplate(ctx context.Context, template yurt.Template, 
 	if err != nil {
 		return err
 	}
-	needs, err := e.layersOf(ctx, s, template)
+	needs, err := e.layersOf(ctx, s.Base(), template)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (e *Executor) installAhead(ctx context.Context, template yurt.Template) err
 // furnish gives a new sandbox, which nobody knows, the layers of its template that are
 // there. Executions get those that are not, or are told why they cannot.
 func (e *Executor) furnish(ctx context.Context, s *handle) {
-	needs, err := e.templateLayers(ctx, s)
+	needs, err := e.templateLayers(ctx, s.Base())
 	for _, l := range needs {
 		there, useErr := e.layers.Use(l.Digest, s.ID())
 		if useErr != nil || !there {

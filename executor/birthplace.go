@@ -38,7 +38,7 @@ func (e *Executor) makeBirthplace(s *handle, layout layout.Layout, undo *rollbac
 		close(b.made)
 		runtime.Gosched() // who waits for them goes first
 		if b.err == nil {
-			e.runs.PrepareLeaf(s.Sandbox) // while init starts
+			e.runs.PrepareLeaf(s.ForRun()) // while init starts
 		}
 	})
 	return b

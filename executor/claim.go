@@ -166,7 +166,7 @@ func (e *Executor) handOver(ctx context.Context, s *handle, spec yurt.SandboxSpe
 		return yurt.Sandbox{}, err
 	}
 	if len(spec.Env) > 0 {
-		e.coolDown(s)
+		e.kernels.RemoveKernels(s.Sandbox)
 	}
 	return s.View(e.config.Node), nil
 }

@@ -1,150 +1,10 @@
 package executor
 
 import (
-	"cmp"
 	"context"
-	"slices"
-	"strings"
-	"syscall"
-	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/kernel"
-	"github.com/yurtrun/yurt/executor/run"
-	"github.com/yurtrun/yurt/executor/sandbox"
-	"github.com/yurtrun/yurt/plugins"
 )
-
-// contextKey names a context of a sandbox.
-type contextKey struct{ language, name string }
-
-// sessionContext is a context, and since when it is there.
-type sessionContext struct {
-	*kernel.Context
-	key     contextKey
-	created time.Time
-	ahead   bool      // its kernel was started before anybody asked for it
-	used    time.Time // when a handler that stays warm was last invoked; the sandbox's lock guards it
-}
-
-// keepsState reports whether the execution is to run in a context.
-func (e *Executor) keepsState(ctx context.Context, s *handle, spec yurt.ExecutionSpec) (bool, error) {
-	if spec.ContextName == "" {
-		return false, nil
-	}
-	info, err := e.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
-	if err != nil {
-		return false, err
-	}
-	if slices.Contains(info.Abilities, plugins.AbilityKernel) {
-		return true, nil
-	}
-	if spec.ContextOptional {
-		return false, nil
-	}
-	return false, yurt.FieldErrorf(yurt.CodeNotSupported, "context", "%s keeps no state between executions; leave the context out", info.Name)
-}
-
-// startCell queues an execution in its context.
-func (e *Executor) startCell(s *handle, spec yurt.ExecutionSpec, phases *sandbox.Phases) error {
-	spec, err := e.prepareCell(s, spec)
-	if err != nil {
-		return err
-	}
-	return e.queueCell(s, spec, phases)
-}
-
-// prepareCell checks and does what comes before an execution is in its queue.
-func (e *Executor) prepareCell(s *handle, spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
-	info, err := e.runs.RuntimeOf(e.ctx, spec.Language, s.Record.Spec.Template.Runtimes)
-	if err != nil {
-		return spec, err
-	}
-	if _, err := s.Tools(info); err != nil {
-		return spec, err
-	}
-	if err := info.ValidateKernel("context", s.Kernel(info.Name)); err != nil {
-		return spec, err
-	}
-	if err := s.WriteSources(sandbox.WorkDirOf(spec.Cwd), spec.Files); err != nil {
-		return spec, err
-	}
-	if !slices.Contains(info.Abilities, string(yurt.KindHandler)) {
-		spec.Handler = "" // its kernel knows of none
-	}
-	spec.Language, spec.Files = info.Name, nil
-	return spec, nil
-}
-
-// queueCell records an execution and puts it into the queue of its context.
-func (e *Executor) queueCell(s *handle, spec yurt.ExecutionSpec, phases *sandbox.Phases) error {
-	s.Gate.RLock()
-	defer s.Gate.RUnlock()
-	if err := s.CheckRunning(); err != nil {
-		return err
-	}
-	c, err := e.contextOf(s, spec)
-	if err != nil {
-		return err
-	}
-	r, err := s.Add(spec, run.Job{Cell: &spec}, phases)
-	if err != nil {
-		return err
-	}
-	if err := c.Submit(newCell(r)); err != nil {
-		return s.ForgetStart(r, err)
-	}
-	return nil
-}
-
-// contextOf returns the context of an execution, which it makes when there is none.
-func (e *Executor) contextOf(s *handle, spec yurt.ExecutionSpec) (*sessionContext, error) {
-	s.Lock()
-	defer s.Unlock()
-	if c := s.contexts[contextKey{spec.Language, spec.ContextName}]; c != nil {
-		return c, nil
-	}
-	return e.newContext(s, spec)
-}
-
-// newContext makes the context of an execution. The lock is held.
-func (e *Executor) newContext(s *handle, spec yurt.ExecutionSpec) (*sessionContext, error) {
-	key := contextKey{spec.Language, spec.ContextName}
-	if err := s.checkOwner(key); err != nil && !isFunction(spec) {
-		return nil, err
-	}
-	if len(s.contexts) >= yurt.MaxContexts {
-		return nil, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "context", "the session has %d contexts, as many as it may; remove one", yurt.MaxContexts)
-	}
-	c := &sessionContext{key: key, created: time.Now()}
-	start := func() (kernel.Process, error) { return e.startKernel(s, c) }
-	if isFunction(spec) {
-		spec.Event = nil
-		start = func() (kernel.Process, error) { return e.startFunction(s, spec) }
-	}
-	since, owed := s.debts[key]
-	if owed {
-		delete(s.debts, key)
-		c.created = since
-	}
-	c.Context = kernel.New(start, e.goes, func(owed bool) { e.noteDebt(s, c, owed) }, owed)
-	s.contexts[key] = c
-	return c, nil
-}
-
-// checkOwner refuses a name that a context of another language has. The default context is
-// one for each language, since executions do not name it. The lock is held.
-func (s *handle) checkOwner(key contextKey) error {
-	if key.name == yurt.DefaultContext {
-		return nil
-	}
-	for other := range s.contexts {
-		if other.name == key.name && other.language != key.language {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "context", "context %q belongs to %s, and code in %s cannot run there; choose another name, or remove that context", key.name, other.language, key.language)
-		}
-	}
-	return nil
-}
 
 // Contexts lists the contexts of a sandbox by name.
 func (e *Executor) Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error) {
@@ -152,86 +12,25 @@ func (e *Executor) Contexts(ctx context.Context, sandboxID string) ([]yurt.Conte
 	if err != nil {
 		return nil, err
 	}
-	list := []yurt.Context{}
-	for _, c := range s.contextsNamed("", "") {
-		view := yurt.Context{Name: c.key.name, Language: c.key.language, CreatedAt: c.created}
-		view.State, view.Queued, view.Executions = c.View()
-		if c.ahead && view.Queued+view.Executions == 0 && view.State != yurt.ContextBusy {
-			continue // nobody has used it
-		}
-		list = append(list, view)
-	}
-	slices.SortFunc(list, func(a, b yurt.Context) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Language, b.Language))
-	})
-	return list, nil
+	return s.Contexts(), nil
 }
 
 // RestartContext ends the interpreters of the contexts of that name, and with them
 // what runs there; what waits goes on in fresh ones. An empty language means each.
 func (e *Executor) RestartContext(ctx context.Context, sandboxID, name, language string) error {
-	_, contexts, err := e.contextsToChange(ctx, sandboxID, name, language)
-	for _, c := range contexts {
-		c.Restart()
+	s, err := e.findUsable(ctx, sandboxID)
+	if err != nil {
+		return err
 	}
-	return err
+	return s.RestartContexts(name, language)
 }
 
 // RemoveContext ends the contexts of that name and everything that runs or waits
 // there. An empty language means each.
 func (e *Executor) RemoveContext(ctx context.Context, sandboxID, name, language string) error {
-	s, contexts, err := e.contextsToChange(ctx, sandboxID, name, language)
-	for _, c := range contexts {
-		s.Lock()
-		delete(s.contexts, c.key)
-		s.Unlock()
-		c.Close()
-	}
-	return err
-}
-
-func (e *Executor) contextsToChange(ctx context.Context, sandboxID, name, language string) (*handle, []*sessionContext, error) {
-	s, err := e.find(ctx, sandboxID)
+	s, err := e.findUsable(ctx, sandboxID)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := s.CheckUsable(); err != nil {
-		return nil, nil, err
-	}
-	if err := s.CheckRunning(); err != nil {
-		return nil, nil, err
-	}
-	contexts := s.contextsNamed(name, language)
-	if len(contexts) == 0 {
-		return nil, nil, yurt.Errorf(yurt.CodeContextNotFound, "the session has no context %q; one is made by the first execution in it", name)
-	}
-	return s, contexts, nil
-}
-
-// contextsNamed returns the contexts of that name and language; what is empty matches
-// every one.
-func (s *handle) contextsNamed(name, language string) []*sessionContext {
-	s.Lock()
-	defer s.Unlock()
-	var list []*sessionContext
-	for key, c := range s.contexts {
-		if (name == "" || key.name == name) && (language == "" || key.language == language) {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// signalCell sends a signal to an execution in a context.
-func (s *handle) signalCell(r *run.Run, signal yurt.Signal) error {
-	s.Lock()
-	c := s.contexts[contextKey{r.Record.Cell.Language, r.Record.Cell.ContextName}]
-	s.Unlock()
-	if c == nil {
-		return nil // removed, and it ended with it
-	}
-	if isFunction(*r.Record.Cell) {
-		signal = yurt.Signal(syscall.SIGKILL) // its client takes no other for more than the end
-	}
-	return c.Signal(r.Record.ID, syscall.Signal(signal))
+	return s.RemoveContexts(name, language)
 }

@@ -45,7 +45,7 @@ func (e *Executor) signalExecution(ctx context.Context, sandboxID, executionID s
 		return nil
 	}
 	if r.Record.Cell != nil {
-		return r.ControlError(s.signalCell(r, signal))
+		return r.ControlError(s.SignalCell(r, signal))
 	}
 	return e.runs.Signal(ctx, r, signal, alone)
 }

@@ -9,8 +9,10 @@ import (
 	"slices"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/executor/tools"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -26,15 +28,15 @@ const (
 // template, or by the manifests among the files of a project. Code has one layer with all
 // of that. A command has those of its template's languages, and so has a function with a
 // process of its own, whose dependencies are in the layer of their language.
-func (e *Executor) planLayers(ctx context.Context, s *handle, spec yurt.ExecutionSpec) (packages.Layers, error) {
+func (e *Executor) planLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	ofTemplate := s.Record.Spec.Template.Dependencies
-	if err := s.withoutForbidden(&spec); err != nil {
+	if err := withoutForbidden(s, &spec); err != nil {
 		return nil, err
 	}
 	switch {
-	case isFunction(spec) && len(spec.Dependencies) > 0:
+	case kernel.IsFunction(spec) && len(spec.Dependencies) > 0:
 		return e.planFunctionLayers(ctx, s, spec)
-	case spec.Kind == yurt.KindCommand || isFunction(spec):
+	case spec.Kind == yurt.KindCommand || kernel.IsFunction(spec):
 		return e.templateLayers(ctx, s)
 	case len(ofTemplate) == 0 && len(spec.Dependencies) == 0 && len(spec.Files) == 0:
 		return nil, nil
@@ -47,7 +49,7 @@ func (e *Executor) planLayers(ctx context.Context, s *handle, spec yurt.Executio
 }
 
 // withoutForbidden refuses the packages that an execution asks for, where its template forbids them.
-func (s *handle) withoutForbidden(spec *yurt.ExecutionSpec) error {
+func withoutForbidden(s *sandbox.Sandbox, spec *yurt.ExecutionSpec) error {
 	if s.Record.Spec.Template.Network.Packages != yurt.PackagesNone {
 		return nil
 	}
@@ -59,7 +61,7 @@ func (s *handle) withoutForbidden(spec *yurt.ExecutionSpec) error {
 }
 
 // planFunctionLayers plans the layers of a function that names dependencies.
-func (e *Executor) planFunctionLayers(ctx context.Context, s *handle, spec yurt.ExecutionSpec) (packages.Layers, error) {
+func (e *Executor) planFunctionLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	needs, err := e.templateLayers(ctx, s)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func (e *Executor) planFunctionLayers(ctx context.Context, s *handle, spec yurt.
 }
 
 // planCode plans the one layer of code, or none: with the packages that its template always has.
-func (e *Executor) planCode(ctx context.Context, s *handle, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
+func (e *Executor) planCode(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	asked := len(spec.Dependencies) > 0 || len(always) > 0
 	if !asked && (e.config.Packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
 		return nil, nil
@@ -94,8 +96,17 @@ func (e *Executor) planCode(ctx context.Context, s *handle, info yurt.RuntimeInf
 	return packages.Layers{l}, nil
 }
 
+// planner asks for the layers of templates.
+type planner struct{ executor *Executor }
+
+// Plan implements [layerPlanner].
+func (p planner) Plan(ctx context.Context, s *sandbox.Sandbox) error {
+	_, err := p.executor.templateLayers(ctx, s)
+	return err
+}
+
 // templateLayers returns what every command in the sandbox has.
-func (e *Executor) templateLayers(ctx context.Context, s *handle) (packages.Layers, error) {
+func (e *Executor) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packages.Layers, error) {
 	template := s.Record.Spec.Template
 	if len(template.Dependencies) == 0 {
 		return nil, nil
@@ -117,7 +128,7 @@ func (e *Executor) templateLayers(ctx context.Context, s *handle) (packages.Laye
 }
 
 // layersOf plans the layers of a template in a sandbox of its file system.
-func (e *Executor) layersOf(ctx context.Context, s *handle, template yurt.Template) (planned packages.Layers, err error) {
+func (e *Executor) layersOf(ctx context.Context, s *sandbox.Sandbox, template yurt.Template) (planned packages.Layers, err error) {
 	for _, name := range slices.Sorted(maps.Keys(template.Dependencies)) {
 		info, err := e.runs.RuntimeOf(ctx, name, template.Runtimes)
 		if err != nil {
@@ -135,7 +146,7 @@ func (e *Executor) layersOf(ctx context.Context, s *handle, template yurt.Templa
 }
 
 // planLayer has the runtime plan a layer; nil means that nothing is needed.
-func (e *Executor) planLayer(ctx context.Context, s *handle, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
+func (e *Executor) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
 	switch {
 	case !slices.Contains(info.Abilities, plugins.AbilityDependencies):
 		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "no packages can be installed for %s; leave them out", info.Name)
@@ -161,7 +172,7 @@ func (e *Executor) planLayer(ctx context.Context, s *handle, info yurt.RuntimeIn
 
 // layerDigest names the layer after everything that it is made from: what the plan says,
 // the registries, the template's file system, and the very tools in it.
-func (e *Executor) layerDigest(s *handle, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
+func (e *Executor) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
 	stamps, err := tools.Stamps(s.Record.Init.PID, found)
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.ID(), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
@@ -36,11 +37,11 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 		return err
 	}
 	phases := sandbox.NewPhases()
-	stateful, err := e.keepsState(ctx, s, spec)
+	stateful, err := e.kernels.KeepsState(ctx, s.Sandbox, spec)
 	if err != nil {
 		return err
 	}
-	needs, err := e.planLayers(ctx, s, spec)
+	needs, err := e.planLayers(ctx, s.Base(), spec)
 	if err != nil {
 		return err
 	}
@@ -51,25 +52,25 @@ func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yu
 	if len(needs) == 0 {
 		return e.startNow(ctx, s, st)
 	}
-	if !isFunction(spec) && spec.Kind != yurt.KindCommand {
+	if !kernel.IsFunction(spec) && spec.Kind != yurt.KindCommand {
 		st.Layer = needs.Mount()
 	}
 	return e.startWithLayers(ctx, s, needs, st)
 }
 
 func (e *Executor) startNow(ctx context.Context, s *handle, st run.Request) error {
-	if isFunction(st.Spec) {
-		return e.startInvocation(s, st.Spec, st.Phases)
+	if kernel.IsFunction(st.Spec) {
+		return e.kernels.StartInvocation(s.Sandbox, st.Spec, st.Phases)
 	}
 	if st.Stateful {
-		return e.startCell(s, st.Spec, st.Phases)
+		return e.kernels.StartCell(s.Sandbox, st.Spec, st.Phases)
 	}
-	if info, may := e.staysWarm(ctx, s, st); may {
-		if taken, err := e.startWarm(s, st, info); err != nil || taken {
+	if info, may := e.kernels.StaysWarm(ctx, s.Sandbox, st); may {
+		if taken, err := e.kernels.StartWarm(s.Sandbox, st, info); err != nil || taken {
 			return err
 		}
 	}
-	job, err := e.runs.PlanJob(ctx, s.Sandbox, st)
+	job, err := e.runs.PlanJob(ctx, s.ForRun(), st)
 	if err != nil {
 		return err
 	}

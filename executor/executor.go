@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
+	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
@@ -111,6 +112,7 @@ type Executor struct {
 
 	starter      *start.Engine
 	runs         *run.Engine
+	kernels      *kernel.Engine
 	adoptTimeout time.Duration
 
 	creates    *admission.Queue    // to make a sandbox
@@ -201,6 +203,9 @@ func New(config Config) (*Executor, error) {
 	e.ctx, e.stop = context.WithCancel(context.Background())
 	e.starter = start.NewEngine(e.ctx, config.Logger, e.runtimes, e.goes)
 	e.runs = run.NewEngine(e.ctx, config.Logger, e.runtimes, e.starter, e.goes)
+	e.kernels = kernel.NewEngine(e.ctx, kernel.Parts{
+		Logger: config.Logger, Runtimes: e.runtimes, Starter: e.starter, Runs: e.runs, Planner: planner{e}, Go: e.goes,
+	})
 	e.installer = packages.NewInstaller(e.ctx, config.Packages, store, e.serve, e.carryOut)
 	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, e.room, config.Logger)
 	return e, nil

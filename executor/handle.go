@@ -4,9 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
-	"time"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
@@ -16,27 +16,22 @@ import (
 
 // handle is a sandbox of this node with all that the executor keeps of it while it lives.
 type handle struct {
-	*run.Sandbox
+	*kernel.Sandbox
 
 	slot     *slot         // that it is in; nil for none
 	adoption *adoption     // nil for one that this executor made
 	taken    atomic.Bool   // it has an owner, or is about to have one
 	removed  chan struct{} // closed when the last of it is removed
 	installs packages.Quota
-
-	// The sandbox's lock guards these.
-	contexts map[contextKey]*sessionContext
-	debts    map[contextKey]time.Time // contexts that are not here yet, and have lost a kernel
 }
 
 func (e *Executor) newHandle(record sandbox.Record, group cgroup.Group, in *slot) *handle {
 	id := record.Spec.ID
 	s := &handle{
-		Sandbox: run.NewSandbox(start.NewSandbox(sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), e.cgroups.Version()), run.Node{
-			Memory: e.memory, Executions: &e.executions, MaxExecutions: int64(e.config.MaxExecutions), Messages: newMessageReader,
-		}),
+		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), e.cgroups.Version()), run.Node{
+			Memory: e.memory, Executions: &e.executions, MaxExecutions: int64(e.config.MaxExecutions), Messages: kernel.NewMessages,
+		})),
 		slot: in, removed: make(chan struct{}),
-		contexts: make(map[contextKey]*sessionContext), debts: make(map[contextKey]time.Time),
 	}
 	s.taken.Store(!record.Warm)
 	return s

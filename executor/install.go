@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
@@ -96,12 +97,12 @@ func (e *Executor) startWaiting(ctx context.Context, s *handle, needs packages.L
 // planWaiting says what is to be done when the packages are there.
 func (e *Executor) planWaiting(ctx context.Context, s *handle, st *run.Request) (j run.Job, err error) {
 	switch {
-	case isFunction(st.Spec):
-		st.Spec, err = s.prepareInvocation(st.Spec)
+	case kernel.IsFunction(st.Spec):
+		st.Spec, err = s.PrepareInvocation(st.Spec)
 	case st.Stateful:
-		st.Spec, err = e.prepareCell(s, st.Spec)
+		st.Spec, err = e.kernels.PrepareCell(s.Sandbox, st.Spec)
 	default:
-		return e.runs.PlanJob(ctx, s.Sandbox, *st)
+		return e.runs.PlanJob(ctx, s.ForRun(), *st)
 	}
 	cell := st.Spec
 	return run.Job{Cell: &cell}, err
@@ -165,7 +166,7 @@ func (e *Executor) installAll(ctx context.Context, s *handle, needs packages.Lay
 
 // startPrepared starts an execution whose layers are there. It waits while the sandbox is paused.
 func (e *Executor) startPrepared(s *handle, r *run.Run, needs packages.Layers, j run.Job) (*yurt.Result, error) {
-	if err := e.untilStartable(s); err != nil {
+	if err := e.kernels.UntilStartable(s.Sandbox); err != nil {
 		return nil, err
 	}
 	defer s.Gate.RUnlock()
@@ -180,11 +181,7 @@ func (e *Executor) startPrepared(s *handle, r *run.Run, needs packages.Layers, j
 	if j.Cell == nil {
 		return e.runs.TryLaunch(e.ctx, r, j)
 	}
-	c, err := e.contextOf(s, *j.Cell)
-	if err != nil {
-		return nil, err
-	}
-	return nil, c.Submit(newCell(r))
+	return nil, e.kernels.Submit(s.Sandbox, r)
 }
 
 // notInstalled is the result of an execution whose packages are not there.
@@ -202,14 +199,4 @@ func notInstalled(r *run.Run, err error, cancelled bool) *yurt.Result {
 		result.Error = &yurt.ExecutionError{Type: yurt.ErrorTypeInterrupted, Message: "it was cancelled while packages were installed"}
 	}
 	return result
-}
-
-// endUninstalled ends an execution that waited for packages when its executor ended.
-func (s *handle) endUninstalled(r *run.Run) error {
-	s.Adopt(r)
-	_ = s.Plans.RemoveAll(r.Record.ID)
-	r.End(&yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{
-		Type: yurt.ErrorTypeDependency, Message: "the node restarted while packages were installed; nothing of the code ran, so run it again",
-	}})
-	return nil
 }

@@ -2,16 +2,12 @@ package executor
 
 import (
 	"context"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pkgsocket"
-	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
@@ -76,7 +72,7 @@ func (e *Executor) servePackages(s *handle) {
 // the watchers of the execution that the command is part of. They are told that an installation
 // begins, and all progress of a command that is quiet.
 func (e *Executor) telling(s *handle, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
-	r, told := s.runOf(pid), 0
+	r, told := s.RunOf(pid), 0
 	note := func(text string) {
 		if told += len(text); r != nil && told <= maxProgress {
 			_ = r.Log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
@@ -91,43 +87,6 @@ func (e *Executor) telling(s *handle, request pkgsocket.Request, pid int, tell f
 		}
 		return tell(text)
 	}
-}
-
-// runOf returns the execution that a process of the sandbox is part of, by its cgroup; nil where
-// it is not known.
-func (s *handle) runOf(pid int) *run.Run {
-	if pid <= 0 {
-		return nil
-	}
-	data, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cgroup"))
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(string(data)) {
-		in := strings.TrimSpace(line)
-		if !strings.Contains(in, s.ID()) {
-			continue
-		}
-		if r := s.runNamed(filepath.Base(in)); r != nil {
-			return r
-		}
-	}
-	return nil
-}
-
-// runNamed returns the execution in the cgroup of the name: its own, or that of a kernel.
-func (s *handle) runNamed(leaf string) *run.Run {
-	contexts := s.contextsNamed("", "")
-	r := s.Find(leaf)
-	for i := 0; r == nil && i < len(contexts); i++ {
-		if p, id := contexts[i].Current(); isKernel(p, leaf) {
-			r = s.Find(id)
-		}
-	}
-	if r == nil || r.Record.Unlimited() {
-		return nil
-	}
-	return r
 }
 
 // installInto installs the packages of a request, and shows them to every process of the session.
@@ -151,7 +110,7 @@ func (e *Executor) installInto(ctx context.Context, s *handle, r pkgsocket.Reque
 	if err != nil {
 		return answer, err
 	}
-	if err := e.untilStartable(s); err != nil {
+	if err := e.kernels.UntilStartable(s.Sandbox); err != nil {
 		return answer, err
 	}
 	defer s.Gate.RUnlock()
@@ -183,7 +142,7 @@ func (e *Executor) runtimeFor(ctx context.Context, s *handle, manager string) (y
 // of these packages alone is taken if it is there already and fits the versions of the session.
 // Else one is made that keeps to these versions, as far as the new packages allow it.
 func (e *Executor) makeSessionLayer(ctx context.Context, s *handle, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
-	alone, err := e.planLayer(ctx, s, info, r.Packages, manifestOf(r))
+	alone, err := e.planLayer(ctx, s.Base(), info, r.Packages, manifestOf(r))
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +160,7 @@ func (e *Executor) makeSessionLayer(ctx context.Context, s *handle, info yurt.Ru
 	if constraints == "" {
 		return alone, e.installAll(ctx, s, packages.Layers{alone}, tell)
 	}
-	l, err := e.planLayer(ctx, s, info, nil, []yurt.SourceFile{
+	l, err := e.planLayer(ctx, s.Base(), info, nil, []yurt.SourceFile{
 		{Path: "constraints.txt", Data: []byte(constraints)},
 		{Path: "requirements.txt", Data: []byte("-c constraints.txt\n" + strings.Join(r.Packages, "\n") + "\n")},
 	})

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/pkgsocket"
 )
@@ -136,10 +135,4 @@ func (h *had) answer(r pkgsocket.Request, tree string) (answer pkgsocket.Answer,
 		slices.SortFunc(list, func(a, b pkgsocket.Package) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return answer, nil
-}
-
-// isKernel reports whether the process is that kernel.
-func isKernel(p kernel.Process, id string) bool {
-	k, ok := p.(*kernelProcess)
-	return ok && k.id == id
 }

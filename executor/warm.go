@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
 )
@@ -39,25 +38,11 @@ func (e *Executor) warmUp(ctx context.Context, s *handle) {
 		e.logger.Warn("no interpreter ahead", "sandbox", s.ID(), "error", err)
 		return
 	}
-	if e.starter.Forks(s.Sandbox.Sandbox, info) {
-		e.starter.AddFirstZygote(s.Sandbox.Sandbox, info.Name)
+	if e.starter.Forks(s.ForStart(), info) {
+		e.starter.AddFirstZygote(s.ForStart(), info.Name)
 	}
 	if !waits || !slices.Contains(info.Abilities, plugins.AbilityKernel) {
 		return
 	}
-	if c, err := e.contextOf(s, yurt.ExecutionSpec{Language: info.Name, ContextName: yurt.DefaultContext}); err == nil {
-		c.ahead = true
-		c.Start()
-	}
-}
-
-// coolDown ends the kernels of a sandbox that has just been claimed with an environment, which
-// they lack. The first execution starts another.
-func (e *Executor) coolDown(s *handle) {
-	for _, c := range s.contextsNamed("", "") {
-		s.Lock()
-		delete(s.contexts, c.key)
-		s.Unlock()
-		e.goes(c.Close)
-	}
+	e.kernels.StartAhead(s.Sandbox, info.Name)
 }

@@ -30,7 +30,7 @@ const KernelRequests = "requests"
 //
 // A kernel is a program in the sandbox. It reads requests from the FIFO
 // [KernelRequests]. Where that ends the host is away, and the kernel goes on reading once
-// it can open the FIFO again. A request is one line with one JSON object, see package executor/kernel; what
+// it can open the FIFO again. A request is one line with one JSON object, see package executor/kernel/internal/protocol; what
 // is too long for that is in a file that the line names. A request whose id is that of
 // the last one is asked again: the kernel repeats its answer.
 //

@@ -1,15 +1,12 @@
-// Package kernel is the host's side of an interpreter that keeps state between
-// executions, a kernel: it starts one when it is first needed, hands it one execution
-// after the other, tells whose output is whose, interrupts it, and replaces one that
-// ended.
+// Package kernel is the executions that share a process: in the contexts of a session, whose
+// interpreters keep state, and of functions, whose processes ask the Lambda Runtime API for their
+// invocations, be it a client's or a handler in code that stays warm.
 //
-// The executor is its caller. A kernel is a process like any other to the sandbox: its
-// output comes through yurt-init, numbered, and lasts over a restart of the executor. Its
-// requests go by a FIFO in a directory that user code cannot change; each is one write
-// that no other can divide, so that none is ever half there.
+// It starts such a process when it is first needed, puts executions into its queue, tells their
+// results from its output, and goes on with both over a restart of the executor. It promises that a
+// result says so when variables are lost, also after such a restart. The queue of one context, and the
+// messages of its process, are package protocol, inside this one.
 //
-// Every byte from a kernel is hostile, for user code runs in it: messages are bounded
-// and validated, marks and ids are only believed of the execution that runs now, and
-// what a forger spoils is the result of its own execution. A kernel that breaks the
-// protocol is killed.
+// The executor is its caller. The interface [Planner] is its way to the layers of a template, which are
+// planned above it. All methods may be called at the same time.
 package kernel

@@ -31,6 +31,9 @@ func NewSandbox(s *start.Sandbox, node Node) *Sandbox {
 	return &Sandbox{Sandbox: s, node: node, runs: make(map[string]*Run)}
 }
 
+// ForRun returns the sandbox as this package has it, of a handle that embeds it.
+func (s *Sandbox) ForRun() *Sandbox { return s }
+
 // SetLogMemory has the logs of executions to come kept in another part of the node's memory.
 func (s *Sandbox) SetLogMemory(memory *runlog.Memory) { s.node.Memory = memory }
 

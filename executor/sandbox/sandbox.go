@@ -67,6 +67,9 @@ func New(record Record, group cgroup.Group, dir, store string) *Sandbox {
 	}
 }
 
+// Base returns the sandbox as this package has it, of a handle that embeds it.
+func (s *Sandbox) Base() *Sandbox { return s }
+
 // Lock takes the lock of the sandbox. It guards the fields from Dead on, the record once others know
 // the sandbox, and the state that packages above add. It is held for moments only.
 func (s *Sandbox) Lock() { s.mu.Lock() }

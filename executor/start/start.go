@@ -21,6 +21,9 @@ func NewSandbox(s *sandbox.Sandbox, cgroupVersion int) *Sandbox {
 	return &Sandbox{Sandbox: s, zygotes: zygotes{parks: cgroupVersion == 2}}
 }
 
+// ForStart returns the sandbox as this package has it, of a handle that embeds it.
+func (s *Sandbox) ForStart() *Sandbox { return s }
+
 // Engine starts processes in the sandboxes of a node.
 type Engine struct {
 	logger        *slog.Logger

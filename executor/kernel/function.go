@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/initd/steps"
-	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
@@ -29,9 +29,9 @@ import (
 // in place of an interpreter.
 const functionLanguage = "lambda"
 
-// isFunction reports whether an execution is the invocation of a function whose process
+// IsFunction reports whether an execution is the invocation of a function whose process
 // asks the Lambda Runtime API for it: a client's, or that of a handler that stays warm.
-func isFunction(spec yurt.ExecutionSpec) bool {
+func IsFunction(spec yurt.ExecutionSpec) bool {
 	return spec.Kind == yurt.KindHandler && (len(spec.Command) > 0 || spec.ContextName != "")
 }
 
@@ -48,17 +48,17 @@ func asFunction(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 	return spec, nil
 }
 
-// startInvocation queues the invocation of a function.
-func (e *Executor) startInvocation(s *handle, spec yurt.ExecutionSpec, phases *sandbox.Phases) error {
-	spec, err := s.prepareInvocation(spec)
+// StartInvocation queues the invocation of a function.
+func (e *Engine) StartInvocation(s *Sandbox, spec yurt.ExecutionSpec, phases *sandbox.Phases) error {
+	spec, err := s.PrepareInvocation(spec)
 	if err != nil {
 		return err
 	}
 	return e.queueCell(s, spec, phases)
 }
 
-// prepareInvocation does what comes before an invocation is in its queue.
-func (s *handle) prepareInvocation(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
+// PrepareInvocation does what comes before an invocation is in its queue.
+func (s *Sandbox) PrepareInvocation(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 	spec, err := asFunction(spec)
 	if err != nil {
 		return spec, err
@@ -124,7 +124,7 @@ func traceID(spec yurt.ExecutionSpec) string {
 }
 
 // functionEnv is the environment that Lambda documents for runtimes.
-func functionEnv(s *handle, spec yurt.ExecutionSpec, api string) map[string]string {
+func functionEnv(s *Sandbox, spec yurt.ExecutionSpec, api string) map[string]string {
 	name := functionName(spec)
 	return map[string]string{
 		"AWS_LAMBDA_RUNTIME_API":          api,
@@ -143,8 +143,8 @@ func functionEnv(s *handle, spec yurt.ExecutionSpec, api string) map[string]stri
 }
 
 // startFunction starts the process of a function, and the Runtime API for it.
-func (e *Executor) startFunction(s *handle, spec yurt.ExecutionSpec) (_ kernel.Process, err error) {
-	if err := e.untilStartable(s); err != nil {
+func (e *Engine) startFunction(s *Sandbox, spec yurt.ExecutionSpec) (_ protocol.Process, err error) {
+	if err := e.UntilStartable(s); err != nil {
 		return nil, err
 	}
 	defer s.Gate.RUnlock()
@@ -179,7 +179,7 @@ func (e *Executor) startFunction(s *handle, spec yurt.ExecutionSpec) (_ kernel.P
 }
 
 // listenInside returns a listener at the sandbox's loopback interface.
-func (s *handle) listenInside() (*insideListener, error) {
+func (s *Sandbox) listenInside() (*insideListener, error) {
 	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.Record.Init.PID))
 	if err != nil {
 		return nil, fmt.Errorf("finding the network of a sandbox: %w", err)

@@ -1,4 +1,4 @@
-package kernel
+package protocol
 
 // Scan takes the marks out of what comes in pieces.
 func Scan(pieces ...[]byte) (text string, marks []string) {

@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
@@ -63,7 +63,7 @@ func (c *cell) key() contextKey {
 }
 
 // adoptKernels goes on with the kernels of a sandbox and with the executions in them.
-func (e *Executor) adoptKernels(s *handle, traces *kernelTraces) error {
+func (e *Engine) adoptKernels(s *Sandbox, traces *kernelTraces, by run.Adoption) error {
 	if err := e.adoptDebts(s); err != nil {
 		e.logger.Warn("some executions will not be told that their kernel is another", "sandbox", s.ID(), "error", err)
 	}
@@ -72,8 +72,8 @@ func (e *Executor) adoptKernels(s *handle, traces *kernelTraces) error {
 		e.logger.Warn("kernels not taken over", "sandbox", s.ID(), "error", err)
 	}
 	for _, entry := range entries {
-		err := e.adoptKernel(s, entry.Name(), traces)
-		if err != nil && e.leaves(s) {
+		err := e.adoptKernel(s, entry.Name(), traces, by)
+		if err != nil && by.Leaves() {
 			return err
 		}
 		if err != nil {
@@ -86,17 +86,17 @@ func (e *Executor) adoptKernels(s *handle, traces *kernelTraces) error {
 	// What is left has no kernel: it had begun in one that is gone, or has yet to begin.
 	for _, c := range traces.cells {
 		if !c.begunAt.IsZero() {
-			c.End(kernel.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
+			c.End(protocol.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
 			continue
 		}
 		if err := e.submitAgain(s, c); err != nil {
-			c.End(kernel.Outcome{Err: err})
+			c.End(protocol.Outcome{Err: err})
 		}
 	}
 	return nil
 }
 
-func (e *Executor) submitAgain(s *handle, c *cell) error {
+func (e *Engine) submitAgain(s *Sandbox, c *cell) error {
 	sc, err := e.contextOf(s, *c.run.Record.Cell)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (e *Executor) submitAgain(s *handle, c *cell) error {
 }
 
 // adoptKernel goes on with one kernel.
-func (e *Executor) adoptKernel(s *handle, id string, traces *kernelTraces) (err error) {
+func (e *Engine) adoptKernel(s *Sandbox, id string, traces *kernelTraces, by run.Adoption) (err error) {
 	if !yurt.ValidID(yurt.KernelIDPrefix, id) {
 		return errors.New("its record is not named after one")
 	}
@@ -125,7 +125,7 @@ func (e *Executor) adoptKernel(s *handle, id string, traces *kernelTraces) (err 
 	}
 	sc.created = record.CreatedAt
 	defer func() {
-		if err != nil && !e.leaves(s) {
+		if err != nil && !by.Leaves() {
 			sc.Replaced()
 		}
 	}()
@@ -134,7 +134,7 @@ func (e *Executor) adoptKernel(s *handle, id string, traces *kernelTraces) (err 
 		return err
 	}
 	seq := traces.seqs[id]
-	err = e.askLeft(s, func(ctx context.Context) (err error) {
+	err = by.Ask(func(ctx context.Context) (err error) {
 		p.out, err = s.Init.AttachBeyond(ctx, id, seq)
 		return err
 	})
@@ -146,7 +146,7 @@ func (e *Executor) adoptKernel(s *handle, id string, traces *kernelTraces) (err 
 		e.logger.Warn("a question to a kernel was not interrupted", "sandbox", s.ID(), "kernel", id, "error", err)
 	}
 	mine := traces.of(sc.key)
-	cells := make([]kernel.Cell, len(mine))
+	cells := make([]protocol.Cell, len(mine))
 	for i, c := range mine {
 		cells[i] = c
 	}
@@ -155,7 +155,7 @@ func (e *Executor) adoptKernel(s *handle, id string, traces *kernelTraces) (err 
 }
 
 // endFunction ends the process of a function, whose next invocation will be told.
-func (e *Executor) endFunction(s *handle, record kernelRecord) error {
+func (e *Engine) endFunction(s *Sandbox, record kernelRecord) error {
 	key := contextKey{functionLanguage, record.Context}
 	s.debts[key] = time.Now()
 	if err := s.writeDebt(key, s.debts[key], true); err != nil {
@@ -188,7 +188,7 @@ func (t *cellTrace) output() {
 }
 
 // adoptCell makes the handle of an execution in a context that has not ended.
-func (s *handle) adoptCell(r *run.Run, trace cellTrace) *cell {
+func (s *Sandbox) adoptCell(r *run.Run, trace cellTrace) *cell {
 	c := newCell(r)
 	c.kernel, c.seq, c.begunAt, c.adopted = trace.kernel, trace.seq, trace.begunAt, !trace.begunAt.IsZero()
 	result, control := r.ReadOutput()

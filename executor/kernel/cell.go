@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
@@ -38,23 +38,23 @@ type cell struct {
 	before  cgroup.Usage
 }
 
-var _ kernel.Cell = (*cell)(nil)
+var _ protocol.Cell = (*cell)(nil)
 
 func newCell(r *run.Run) *cell {
 	limit := int64(r.Record.Limit)
 	return &cell{run: r, left: [initd.Streams]int64{limit, limit, maxCellControl}}
 }
 
-// ID implements kernel.Cell.
+// ID implements protocol.Cell.
 func (c *cell) ID() string { return c.run.Record.ID }
 
-// Request implements kernel.Cell.
-func (c *cell) Request() kernel.Request {
-	request := kernel.NewRequest(*c.run.Record.Cell)
-	if isFunction(*c.run.Record.Cell) {
+// Request implements protocol.Cell.
+func (c *cell) Request() protocol.Request {
+	request := protocol.NewRequest(*c.run.Record.Cell)
+	if IsFunction(*c.run.Record.Cell) {
 		request.Function = c.run.Record.Cell
 	} else if spec := c.run.Record.Cell; spec.Handler != "" {
-		request.Handler = &kernel.HandlerCall{
+		request.Handler = &protocol.HandlerCall{
 			Name: spec.Handler, Timeout: spec.Timeout.Std().Seconds(),
 			Memory: int64(c.run.Sandbox.Record.Spec.Resources.Memory >> 20),
 		}
@@ -62,17 +62,17 @@ func (c *cell) Request() kernel.Request {
 	return request
 }
 
-// Waits implements kernel.Cell: its watchers are told what it waits for.
+// Waits implements protocol.Cell: its watchers are told what it waits for.
 func (c *cell) Waits(behind string) {
 	where := "runs in context " + c.run.Record.Cell.ContextName
-	if isFunction(*c.run.Record.Cell) {
+	if IsFunction(*c.run.Record.Cell) {
 		where = "the same function serves"
 	}
 	text := fmt.Sprintf("waiting for execution %s that %s\n", behind, where)
 	_ = c.run.Log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
 }
 
-// StartClock implements kernel.Cell. The clock stands still while the sandbox is paused.
+// StartClock implements protocol.Cell. The clock stands still while the sandbox is paused.
 func (c *cell) StartClock(expired func()) {
 	s := c.run.Sandbox
 	s.Lock()
@@ -86,11 +86,11 @@ func (c *cell) StartClock(expired func()) {
 	c.run.Clock.Start(left, !paused, expired)
 }
 
-// StopClock implements kernel.Cell.
+// StopClock implements protocol.Cell.
 func (c *cell) StopClock() { c.run.Clock.Stop() }
 
-// Begin implements kernel.Cell.
-func (c *cell) Begin(process kernel.Process, seq uint64) error {
+// Begin implements protocol.Cell.
+func (c *cell) Begin(process protocol.Process, seq uint64) error {
 	switch p := process.(type) {
 	case *functionProcess:
 		c.process = p.kernelProcess
@@ -128,7 +128,7 @@ func decodePosition(data []byte) (seq uint64, kernelID string) {
 	return binary.BigEndian.Uint64(data), string(data[8:])
 }
 
-// Keep implements kernel.Cell. Output beyond the limit is dropped, and so does not
+// Keep implements protocol.Cell. Output beyond the limit is dropped, and so does not
 // hold up the program.
 func (c *cell) Keep(seq uint64, stream initd.Stream, data []byte) error {
 	left := &c.left[stream-1]
@@ -170,8 +170,8 @@ func wholeRunes(data []byte) []byte {
 	return data
 }
 
-// End implements kernel.Cell.
-func (c *cell) End(outcome kernel.Outcome) {
+// End implements protocol.Cell.
+func (c *cell) End(outcome protocol.Outcome) {
 	c.run.End(c.assemble(outcome))
 	if c.process != nil && !c.adopted { // a kernel that was asked twice may have answered before it read this again
 		c.process.answered()
@@ -179,10 +179,10 @@ func (c *cell) End(outcome kernel.Outcome) {
 }
 
 // assemble makes the result.
-func (c *cell) assemble(o kernel.Outcome) *yurt.Result {
+func (c *cell) assemble(o protocol.Outcome) *yurt.Result {
 	result, control := c.run.ReadOutput()
-	displays := kernel.Displays{}
-	_ = new(kernel.Lines).Take(control, func(m kernel.Message) { // what is wrong with it, the kernel's end says
+	displays := protocol.Displays{}
+	_ = new(protocol.Lines).Take(control, func(m protocol.Message) { // what is wrong with it, the kernel's end says
 		if m.Display != nil && m.ID == c.ID() {
 			displays.Add(*m.Display)
 		}
@@ -220,19 +220,19 @@ func (c *cell) measure(result *yurt.Result) (kills int64) {
 
 // judge says what, if anything, went wrong: Yurt's own reasons first, then what the
 // kernel reports, then how it ended.
-func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
+func (c *cell) judge(result *yurt.Result, o protocol.Outcome, oomKills int64) {
 	failed := func(code int, kind, format string, args ...any) {
 		result.ExitCode = code
 		result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf(format, args...)}
 	}
 	killed := yurt.ExecutionExitSignal + int(syscall.SIGKILL)
-	if isFunction(*c.run.Record.Cell) && c.judgeFunction(result, o, oomKills) {
+	if IsFunction(*c.run.Record.Cell) && c.judgeFunction(result, o, oomKills) {
 		return
 	}
 	switch {
 	case c.judgeWait(result, o):
 	case o.TimedOut && o.StateLost:
-		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt within %s, and was ended with the interpreter of its context; output until then is kept, variables are lost. Give it a longer timeout, or smaller steps", c.run.Record.Timeout, kernel.InterruptGrace)
+		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, did not yield to the interrupt within %s, and was ended with the interpreter of its context; output until then is kept, variables are lost. Give it a longer timeout, or smaller steps", c.run.Record.Timeout, protocol.InterruptGrace)
 	case o.TimedOut:
 		failed(yurt.ExecutionExitTimeout, yurt.ErrorTypeTimeout, "it ran longer than its timeout of %s, was interrupted, and yielded within %s; output until then and the variables of its context are kept", c.run.Record.Timeout, o.Yielded.Round(100*time.Millisecond)+100*time.Millisecond)
 	case o.Done != nil && o.Done.Broken == "":
@@ -251,7 +251,7 @@ func (c *cell) judge(result *yurt.Result, o kernel.Outcome, oomKills int64) {
 
 // kernelDied says how the kernel ended in the middle of an execution, and with which exit code; why
 // is empty if it did not.
-func kernelDied(o kernel.Outcome) (code int, why string) {
+func kernelDied(o protocol.Outcome) (code int, why string) {
 	switch {
 	case o.Done != nil:
 		return max(o.Done.ExitCode, 1), fmt.Sprintf("the code left its interpreter in a state in which it could not go on (%s); the variables of the context are lost", o.Done.Broken)
@@ -267,7 +267,7 @@ func kernelDied(o kernel.Outcome) (code int, why string) {
 }
 
 // judgeWait says why an execution ended that still waited for its turn. It reports whether one did.
-func (c *cell) judgeWait(result *yurt.Result, o kernel.Outcome) bool {
+func (c *cell) judgeWait(result *yurt.Result, o protocol.Outcome) bool {
 	switch {
 	case o.Overdue > 0:
 		result.ExitCode = yurt.ExecutionExitTimeout
@@ -286,7 +286,7 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 	what := "the interpreter"
 	if cell := *c.run.Record.Cell; warmLanguage(cell) != "" {
 		what = "the handler's process"
-	} else if isFunction(cell) {
+	} else if IsFunction(cell) {
 		what = cell.Command[0]
 	}
 	if start := run.FailedStart(err, run.Job{Argv: []string{what}}); start != nil {
@@ -308,12 +308,12 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 type messageReader struct {
 	id       string // "" once the log has no message where one should be
 	function bool   // nothing else has a response in pieces
-	lines    kernel.Lines
+	lines    protocol.Lines
 }
 
-// newMessageReader returns the reader of the execution of that id.
-func newMessageReader(id string, cell yurt.ExecutionSpec) run.Messages {
-	return &messageReader{id: id, function: isFunction(cell)}
+// NewMessages returns the reader of the execution of that id.
+func NewMessages(id string, cell yurt.ExecutionSpec) run.Messages {
+	return &messageReader{id: id, function: IsFunction(cell)}
 }
 
 // Each implements [messages].
@@ -322,7 +322,7 @@ func (d *messageReader) Each(entry runlog.Entry, show func(yurt.Event) error) er
 		return nil
 	}
 	var failed error
-	broken := d.lines.Take(entry.Data, func(m kernel.Message) {
+	broken := d.lines.Take(entry.Data, func(m protocol.Message) {
 		switch {
 		case m.ID != d.id || failed != nil:
 		case m.Display != nil:
@@ -335,4 +335,9 @@ func (d *messageReader) Each(entry runlog.Entry, show func(yurt.Event) error) er
 		d.id = "" // its result says so
 	}
 	return failed
+}
+
+// Submit puts a recorded execution into the queue of its context.
+func (e *Engine) Submit(s *Sandbox, r *run.Run) error {
+	return e.submitAgain(s, newCell(r))
 }

@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/initd/steps"
-	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/sandbox"
@@ -61,7 +61,7 @@ type functionProcess struct {
 	err      error
 }
 
-var _ kernel.Process = (*functionProcess)(nil)
+var _ protocol.Process = (*functionProcess)(nil)
 
 func newFunctionProcess(p *kernelProcess) *functionProcess {
 	f := &functionProcess{kernelProcess: p, chunks: make(chan initd.Chunk), done: make(chan struct{}), over: make(chan struct{})}
@@ -72,13 +72,13 @@ func newFunctionProcess(p *kernelProcess) *functionProcess {
 // run begins to serve and to read; it ends with the process, or with the executor.
 func (p *functionProcess) run() {
 	p.follow()
-	p.executor.goes(func() {
-		if err := p.api.Serve(p.listener); err != nil && p.executor.ctx.Err() == nil {
-			p.executor.logger.Warn("a function has no runtime API any more", "sandbox", p.sandbox.ID(), "error", err)
+	p.engine.goes(func() {
+		if err := p.api.Serve(p.listener); err != nil && p.engine.ctx.Err() == nil {
+			p.engine.logger.Warn("a function has no runtime API any more", "sandbox", p.sandbox.ID(), "error", err)
 			p.Kill()
 		}
 	})
-	p.executor.goes(p.watch)
+	p.engine.goes(p.watch)
 }
 
 // watch reads what the process writes, and waits for its end.
@@ -88,7 +88,7 @@ func (p *functionProcess) watch() {
 		reading.Go(func() { p.read(initd.Stream(i+1), p.pipes[i].out) })
 	}
 	control, exit, err := p.awaitEnd()
-	if p.executor.ctx.Err() == nil {
+	if p.engine.ctx.Err() == nil {
 		p.Kill() // what it started
 		p.tellFailedStep(control)
 	}
@@ -126,7 +126,7 @@ func (p *functionProcess) tellFailedStep(control []byte) {
 	if failed == nil {
 		return
 	}
-	if found := p.executor.runs.Explain(p.id, failure); found != nil {
+	if found := p.engine.runs.Explain(p.id, failure); found != nil {
 		failed = found
 	}
 	p.api.Fail(failed)
@@ -151,7 +151,7 @@ func (p *functionProcess) read(stream initd.Stream, from *os.File) {
 		if n > 0 {
 			select {
 			case p.chunks <- initd.Chunk{Stream: stream, Data: piece[:n]}:
-			case <-p.executor.ctx.Done():
+			case <-p.engine.ctx.Done():
 				return
 			}
 		}
@@ -165,13 +165,13 @@ func (p *functionProcess) read(stream initd.Stream, from *os.File) {
 func (p *functionProcess) answered(answer lambda.Answer) {
 	line, err := functionMessage(answer)
 	if err != nil {
-		p.executor.logger.Warn("an answer of a function is lost", "sandbox", p.sandbox.ID(), "error", err)
+		p.engine.logger.Warn("an answer of a function is lost", "sandbox", p.sandbox.ID(), "error", err)
 		return
 	}
 	for _, pipe := range p.pipes {
 		// Without its mark the answer is taken all the same, a moment later.
 		if pipe.marks.SetWriteDeadline(time.Now().Add(markTimeout)) == nil {
-			_, _ = pipe.marks.WriteString(kernel.Mark(answer.ID))
+			_, _ = pipe.marks.WriteString(protocol.Mark(answer.ID))
 		}
 	}
 	p.say(line)
@@ -184,7 +184,7 @@ func (p *functionProcess) streamed(piece lambda.Piece) {
 		Response []byte `json:"response"`
 	}{piece.ID, piece.Data})
 	if err != nil {
-		p.executor.logger.Warn("a piece of a function's response is lost", "sandbox", p.sandbox.ID(), "error", err)
+		p.engine.logger.Warn("a piece of a function's response is lost", "sandbox", p.sandbox.ID(), "error", err)
 		return
 	}
 	p.say(append(line, '\n'))
@@ -223,8 +223,8 @@ func functionMessage(answer lambda.Answer) ([]byte, error) {
 	return line.Bytes(), err
 }
 
-// Send implements kernel.Process.
-func (p *functionProcess) Send(request kernel.Request) error {
+// Send implements protocol.Process.
+func (p *functionProcess) Send(request protocol.Request) error {
 	spec := request.Function
 	if spec == nil {
 		return errors.New("a function was asked to run code")
@@ -236,7 +236,7 @@ func (p *functionProcess) Send(request kernel.Request) error {
 	})
 }
 
-// Next implements kernel.Process.
+// Next implements protocol.Process.
 func (p *functionProcess) Next() (initd.Chunk, *initd.Exit, error) {
 	select {
 	case chunk := <-p.chunks:
@@ -245,19 +245,19 @@ func (p *functionProcess) Next() (initd.Chunk, *initd.Exit, error) {
 		return chunk, nil, nil
 	case <-p.over:
 	}
-	if p.executor.ctx.Err() != nil && p.exit == nil {
-		return initd.Chunk{}, nil, kernel.ErrClosing
+	if p.engine.ctx.Err() != nil && p.exit == nil {
+		return initd.Chunk{}, nil, protocol.ErrClosing
 	}
 	return initd.Chunk{}, p.exit, p.err
 }
 
-// Unread implements kernel.Process. An invocation may have reached the function's client.
+// Unread implements protocol.Process. An invocation may have reached the function's client.
 func (p *functionProcess) Unread() bool { return false }
 
-// Ack implements kernel.Process. What was read from a pipe is not in it any more.
+// Ack implements protocol.Process. What was read from a pipe is not in it any more.
 func (p *functionProcess) Ack(uint64) error { return nil }
 
-// Signal implements kernel.Process. A function that shall stop is killed, as Lambda does:
+// Signal implements protocol.Process. A function that shall stop is killed, as Lambda does:
 // its client would take no other signal for more than the end of its process.
 func (p *functionProcess) Signal(signal syscall.Signal) error {
 	if signal == syscall.SIGINT {
@@ -266,7 +266,7 @@ func (p *functionProcess) Signal(signal syscall.Signal) error {
 	return p.kernelProcess.Signal(signal)
 }
 
-// Close implements kernel.Process.
+// Close implements protocol.Process.
 func (p *functionProcess) Close() {
 	p.stopServing()
 	p.closePipes()
@@ -288,7 +288,7 @@ func (p *functionProcess) closePipes() {
 
 // judgeFunction says how an invocation failed that the function did not answer, in
 // Lambda's words. It reports whether that is what happened.
-func (c *cell) judgeFunction(result *yurt.Result, o kernel.Outcome, oomKills int64) bool {
+func (c *cell) judgeFunction(result *yurt.Result, o protocol.Outcome, oomKills int64) bool {
 	failed := func(code int, kind, format string, args ...any) bool {
 		result.ExitCode = code
 		result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf(format, args...), Stacktrace: []string{}}

@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"crypto/sha256"
@@ -24,7 +24,7 @@ type debtRecord struct {
 
 // noteDebt keeps, over a restart of the executor, whether the context owes its executions
 // word of a kernel that is gone.
-func (e *Executor) noteDebt(s *handle, c *sessionContext, owed bool) {
+func (e *Engine) noteDebt(s *Sandbox, c *sessionContext, owed bool) {
 	if s.CheckUsable() != nil {
 		return
 	}
@@ -33,7 +33,7 @@ func (e *Executor) noteDebt(s *handle, c *sessionContext, owed bool) {
 	}
 }
 
-func (s *handle) writeDebt(key contextKey, created time.Time, owed bool) error {
+func (s *Sandbox) writeDebt(key contextKey, created time.Time, owed bool) error {
 	path := s.debtPath(key)
 	if !owed {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -48,14 +48,14 @@ func (s *handle) writeDebt(key contextKey, created time.Time, owed bool) error {
 }
 
 // debtPath is where the record of a context's debt is. Names of contexts are their users'.
-func (s *handle) debtPath(key contextKey) string {
+func (s *Sandbox) debtPath(key contextKey) string {
 	sum := sha256.Sum256([]byte(key.language + "\x00" + key.name))
 	return filepath.Join(s.Path(sandbox.DebtsDir), hex.EncodeToString(sum[:16]))
 }
 
 // adoptDebts reads what contexts of the sandbox owe. Those of interpreters are there
 // again; that of a function is made by an invocation, which says what it is.
-func (e *Executor) adoptDebts(s *handle) error {
+func (e *Engine) adoptDebts(s *Sandbox) error {
 	entries, err := os.ReadDir(s.Path(sandbox.DebtsDir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking for records: %w", err)

@@ -1,4 +1,4 @@
-package kernel_test
+package protocol_test
 
 import (
 	"bytes"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 )
 
 const someID = "exe_abcdefghijklmnopqrstuvwxyz"
@@ -41,10 +41,10 @@ func FuzzMessages(f *testing.F) {
 }
 
 func messages(pieces ...[]byte) ([]byte, error) {
-	var lines kernel.Lines
-	var all []kernel.Message
+	var lines protocol.Lines
+	var all []protocol.Message
 	for _, piece := range pieces {
-		if err := lines.Take(piece, func(m kernel.Message) {
+		if err := lines.Take(piece, func(m protocol.Message) {
 			if !yurt.ValidID(yurt.ExecutionIDPrefix, m.ID) || (m.Done == nil) == (m.Display == nil && len(m.Response) == 0) || m.Display != nil && len(m.Response) > 0 || m.Done != nil && m.Done.ExitCode>>8 != 0 || m.Done != nil && (m.Done.Count < 0 || m.Done.Count > 1<<31-1) {
 				panic(m)
 			}
@@ -63,7 +63,7 @@ func messages(pieces ...[]byte) ([]byte, error) {
 // FuzzMarks feeds output in two pieces: however it is cut, the same text and the same
 // marks come of it, and nothing but whole marks is taken out.
 func FuzzMarks(f *testing.F) {
-	mark := kernel.Mark(someID)
+	mark := protocol.Mark(someID)
 	for _, seed := range []string{"", "text", "a" + mark + "b", mark + mark, mark[:10], "\x1eyurt:\x1e", "\x1e\x1e" + mark, "\x1eyurt:" + strings.Repeat("a", 200)} {
 		f.Add([]byte(seed), 3)
 	}
@@ -72,14 +72,14 @@ func FuzzMarks(f *testing.F) {
 		if len(data) > 0 {
 			cut = max(at, -at, 0) % len(data)
 		}
-		text, marks := kernel.Scan(data)
-		textInPieces, marksInPieces := kernel.Scan(data[:cut], data[cut:])
+		text, marks := protocol.Scan(data)
+		textInPieces, marksInPieces := protocol.Scan(data[:cut], data[cut:])
 		if text != textInPieces || strings.Join(marks, " ") != strings.Join(marksInPieces, " ") {
 			t.Fatalf("whole: %q %q, in pieces: %q %q", text, marks, textInPieces, marksInPieces)
 		}
 		size := len(text)
 		for _, id := range marks {
-			size += len(kernel.Mark(id))
+			size += len(protocol.Mark(id))
 		}
 		if size != len(data) {
 			t.Fatalf("%d bytes became %d", len(data), size)
@@ -88,7 +88,7 @@ func FuzzMarks(f *testing.F) {
 }
 
 func TestDisplaysAreBounded(t *testing.T) {
-	var displays kernel.Displays
+	var displays protocol.Displays
 	show := func(id string, update bool, value string) {
 		displays.Add(yurt.DisplayEvent{Data: yurt.Display{"text/plain": json.RawMessage(value)}, ID: id, Update: update})
 	}
@@ -109,14 +109,14 @@ func TestDisplaysAreBounded(t *testing.T) {
 	if got, err := json.Marshal(displays.List); err != nil || string(got) != `[{"text/plain":"8"}]` || displays.Main != nil || !displays.Cut {
 		t.Errorf("what clears and is cut: %s, %v, main %v, cut %t", got, err, displays.Main, displays.Cut)
 	}
-	displays = kernel.Displays{}
+	displays = protocol.Displays{}
 	for range yurt.MaxDisplays + 1 {
 		show("", false, `"5"`)
 	}
 	if len(displays.List) != yurt.MaxDisplays || !displays.Cut {
 		t.Errorf("%d displays, cut: %t", len(displays.List), displays.Cut)
 	}
-	displays = kernel.Displays{}
+	displays = protocol.Displays{}
 	show("", false, `"`+strings.Repeat("a", yurt.MaxDisplayBytes)+`"`)
 	if len(displays.List) != 0 || !displays.Cut {
 		t.Error("a display beyond the bound was kept")
@@ -124,12 +124,12 @@ func TestDisplaysAreBounded(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	short := kernel.NewRequest(yurt.ExecutionSpec{ID: someID, Code: "a < \"b\"\n", Env: map[string]string{"A": "1"}, Stdin: []byte("x")})
+	short := protocol.NewRequest(yurt.ExecutionSpec{ID: someID, Code: "a < \"b\"\n", Env: map[string]string{"A": "1"}, Stdin: []byte("x")})
 	line, fits, err := short.Encode()
 	if want := `{"id":"` + someID + `","stdin":"eA==","env":["A=1"],"code":"a < \"b\"\n"}` + "\n"; err != nil || !fits || string(line) != want {
 		t.Errorf("%q, %t, %v; want %q", line, fits, err, want)
 	}
-	long := kernel.NewRequest(yurt.ExecutionSpec{ID: someID, Code: strings.Repeat("a", kernel.MaxLine)})
+	long := protocol.NewRequest(yurt.ExecutionSpec{ID: someID, Code: strings.Repeat("a", protocol.MaxLine)})
 	if _, fits, err := long.Encode(); err != nil || fits {
 		t.Errorf("a request longer than a pipe takes in one piece is said to fit: %v", err)
 	}
@@ -139,20 +139,20 @@ func TestRequests(t *testing.T) {
 func TestSkip(t *testing.T) {
 	skipped, line := "{nonsense\nand more", `{"id":"`+someID+`","done":{"exit_code":7}}`+"\n"
 	for cut := range len(skipped) {
-		var lines kernel.Lines
+		var lines protocol.Lines
 		for _, piece := range []string{skipped[:cut], skipped[cut:], "\n" + line[:9]} {
 			if err := lines.Skip([]byte(piece)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		took := 0
-		err := lines.Take([]byte(line[9:]), func(m kernel.Message) { took += m.Done.ExitCode })
+		err := lines.Take([]byte(line[9:]), func(m protocol.Message) { took += m.Done.ExitCode })
 		if err != nil || took != 7 {
 			t.Errorf("cut at %d: took %d, %v", cut, took, err)
 		}
 	}
-	var lines kernel.Lines
-	if err := lines.Skip(make([]byte, kernel.MaxMessage)); err != nil {
+	var lines protocol.Lines
+	if err := lines.Skip(make([]byte, protocol.MaxMessage)); err != nil {
 		t.Error(err)
 	}
 	if err := lines.Skip(make([]byte, 1)); err == nil {

@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"encoding/json"
@@ -7,21 +7,22 @@ import (
 	"os"
 	"time"
 
+	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
-// adoptRuns goes on with the executions of a sandbox.
-func (e *Executor) adoptRuns(s *handle) error {
+// AdoptRuns goes on with the executions of a sandbox.
+func (e *Engine) AdoptRuns(s *Sandbox, by run.Adoption) error {
 	entries, err := os.ReadDir(s.Path(sandbox.RunsDir))
 	if err != nil {
 		return fmt.Errorf("looking for executions: %w", err)
 	}
 	kernels := newKernelTraces()
 	for _, entry := range entries {
-		err := e.adoptRun(s, entry.Name(), &kernels)
-		if err != nil && e.leaves(s) {
+		err := e.adoptRun(s, entry.Name(), &kernels, by)
+		if err != nil && by.Leaves() {
 			return err
 		}
 		if err != nil {
@@ -29,7 +30,7 @@ func (e *Executor) adoptRuns(s *handle) error {
 			_ = runlog.Remove(s.LogPlace(entry.Name())) // it goes with the sandbox
 		}
 	}
-	return e.adoptKernels(s, &kernels)
+	return e.adoptKernels(s, &kernels, by)
 }
 
 // runHistory is what the log of an execution says.
@@ -59,7 +60,7 @@ func (h *runHistory) note(entry runlog.Entry) {
 }
 
 // adoptRun goes on with one execution where its log ends.
-func (e *Executor) adoptRun(s *handle, id string, kernels *kernelTraces) error {
+func (e *Engine) adoptRun(s *Sandbox, id string, kernels *kernelTraces, by run.Adoption) error {
 	var history runHistory
 	log, err := runlog.Open(s.LogPlace(id), history.note)
 	if err != nil {
@@ -69,7 +70,7 @@ func (e *Executor) adoptRun(s *handle, id string, kernels *kernelTraces) error {
 	if err := json.Unmarshal(history.first.Data, &record); err != nil || record.ID != id {
 		return errors.Join(errors.New("its log does not begin with its record"), err, log.Close())
 	}
-	r := run.Open(s.Sandbox, record, log, history.first.At)
+	r := run.Open(s.ForRun(), record, log, history.first.At)
 	kernels.note(history.trace.kernel, history.trace.seq)
 	switch {
 	case history.last.Kind == runlog.Ended:
@@ -82,5 +83,15 @@ func (e *Executor) adoptRun(s *handle, id string, kernels *kernelTraces) error {
 	case !history.began.IsZero():
 		r.Record.Deadline = history.began.Add(record.Timeout.Std())
 	}
-	return e.runs.AdoptProcess(r, history.chunks, asking{e, s})
+	return e.runs.AdoptProcess(r, history.chunks, by)
+}
+
+// endUninstalled ends an execution that waited for packages when its executor ended.
+func (s *Sandbox) endUninstalled(r *run.Run) error {
+	s.Adopt(r)
+	_ = s.Plans.RemoveAll(r.Record.ID)
+	r.End(&yurt.Result{ExitCode: 1, Error: &yurt.ExecutionError{
+		Type: yurt.ErrorTypeDependency, Message: "the node restarted while packages were installed; nothing of the code ran, so run it again",
+	}})
+	return nil
 }

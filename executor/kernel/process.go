@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/sandbox"
@@ -41,8 +41,8 @@ type kernelRecord struct {
 
 // kernelProcess is a kernel in a sandbox.
 type kernelProcess struct {
-	executor *Executor
-	sandbox  *handle
+	engine   *Engine
+	sandbox  *Sandbox
 	id       string
 	leaf     cgroup.Leaf
 	requests *os.File // the FIFO
@@ -51,14 +51,14 @@ type kernelProcess struct {
 	stop     func() bool // of the watch for our own end
 }
 
-var _ kernel.Process = (*kernelProcess)(nil)
+var _ protocol.Process = (*kernelProcess)(nil)
 
-func (e *Executor) newKernelProcess(s *handle, id string) *kernelProcess {
-	return &kernelProcess{executor: e, sandbox: s, id: id, leaf: s.Group.Find(id)}
+func (e *Engine) newKernelProcess(s *Sandbox, id string) *kernelProcess {
+	return &kernelProcess{engine: e, sandbox: s, id: id, leaf: s.Group.Find(id)}
 }
 
 // startKernel starts a kernel for the context.
-func (e *Executor) startKernel(s *handle, c *sessionContext) (_ kernel.Process, err error) {
+func (e *Engine) startKernel(s *Sandbox, c *sessionContext) (_ protocol.Process, err error) {
 	info, err := e.runtimes.RuntimeOf(e.ctx, c.key.language)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (e *Executor) startKernel(s *handle, c *sessionContext) (_ kernel.Process, 
 	if err := e.ensureZygote(e.ctx, s, info); err != nil {
 		return nil, err
 	}
-	if err := e.untilStartable(s); err != nil {
+	if err := e.UntilStartable(s); err != nil {
 		return nil, err
 	}
 	defer s.Gate.RUnlock()
@@ -78,7 +78,7 @@ func (e *Executor) startKernel(s *handle, c *sessionContext) (_ kernel.Process, 
 		case err == nil:
 		case e.ctx.Err() != nil: // which is why it failed; the next executor goes on
 			p.letGo()
-			err = kernel.ErrClosing
+			err = protocol.ErrClosing
 		default:
 			p.Kill()
 			p.Close()
@@ -108,9 +108,9 @@ func (e *Executor) startKernel(s *handle, c *sessionContext) (_ kernel.Process, 
 	return p, nil
 }
 
-// untilStartable waits while the sandbox is paused. It takes the gate for reading, which
+// UntilStartable waits while the sandbox is paused. It takes the gate for reading, which
 // the caller gives back.
-func (e *Executor) untilStartable(s *handle) error {
+func (e *Engine) UntilStartable(s *Sandbox) error {
 	for {
 		if err := s.CheckAlive(); err != nil {
 			return err
@@ -123,12 +123,12 @@ func (e *Executor) untilStartable(s *handle) error {
 		select {
 		case <-time.After(pausePoll):
 		case <-e.ctx.Done():
-			return kernel.ErrClosing
+			return protocol.ErrClosing
 		}
 	}
 }
 
-func (e *Executor) planKernel(ctx context.Context, s *handle, info yurt.RuntimeInfo, id string) (plugins.KernelPlan, error) {
+func (e *Engine) planKernel(ctx context.Context, s *Sandbox, info yurt.RuntimeInfo, id string) (plugins.KernelPlan, error) {
 	tools, err := s.Tools(info)
 	if err != nil {
 		return plugins.KernelPlan{}, err
@@ -142,7 +142,7 @@ func (e *Executor) planKernel(ctx context.Context, s *handle, info yurt.RuntimeI
 // kernelEnv is the template's environment for a kernel. One of the template's choice may be among
 // its packages, and finds those as it starts; to others only executions bring packages, of
 // whichever versions.
-func (s *handle) kernelEnv(language string) map[string]string {
+func (s *Sandbox) kernelEnv(language string) map[string]string {
 	layer := s.TemplateLayer(language)
 	if s.Kernel(language) == "" || !s.HasLayers(layer) {
 		return s.TemplateEnv()
@@ -162,13 +162,13 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 
 // startIn has the process started, in a cgroup of its own, with what is given to it.
 func (p *kernelProcess) startIn(ctx context.Context, language string, req initd.StartRequest, given []*os.File) (err error) {
-	p.out, err = p.executor.starter.Start(ctx, p.sandbox.Sandbox.Sandbox, start.Process{StartRequest: req, Given: given, Language: language, NewLeaf: p.sandbox.Group.NewLeaf, Leaf: &p.leaf})
+	p.out, err = p.engine.starter.Start(ctx, p.sandbox.ForStart(), start.Process{StartRequest: req, Given: given, Language: language, NewLeaf: p.sandbox.Group.NewLeaf, Leaf: &p.leaf})
 	return err
 }
 
 // follow ends the reading of the output with the executor.
 func (p *kernelProcess) follow() {
-	p.stop = context.AfterFunc(p.executor.ctx, p.letGo)
+	p.stop = context.AfterFunc(p.engine.ctx, p.letGo)
 }
 
 // letGo closes what we have of it, and leaves it as it is.
@@ -182,9 +182,9 @@ func (p *kernelProcess) letGo() {
 	p.leaf.Close()
 }
 
-// Send implements kernel.Process. There is room for a request: a kernel that has not read those
+// Send implements protocol.Process. There is room for a request: a kernel that has not read those
 // before it has not answered them.
-func (p *kernelProcess) Send(request kernel.Request) error {
+func (p *kernelProcess) Send(request protocol.Request) error {
 	line, fits, err := request.Encode()
 	if err != nil {
 		return err
@@ -199,20 +199,20 @@ func (p *kernelProcess) Send(request kernel.Request) error {
 		if err := p.sandbox.WriteFiles(p.id, []plugins.File{{Path: base, Data: line}}); err != nil {
 			return err
 		}
-		if line, err = kernel.InFile(request.ID, path.Join(rootfs.RunDir, name)); err != nil {
+		if line, err = protocol.InFile(request.ID, path.Join(rootfs.RunDir, name)); err != nil {
 			return err
 		}
 	}
 	if _, err := p.requests.Write(line); err != nil {
-		if p.executor.ctx.Err() != nil {
-			return kernel.ErrClosing
+		if p.engine.ctx.Err() != nil {
+			return protocol.ErrClosing
 		}
 		return fmt.Errorf("asking a kernel: %w", err)
 	}
 	return nil
 }
 
-// Unread implements kernel.Process. The FIFO, which this process holds open, still has the request.
+// Unread implements protocol.Process. The FIFO, which this process holds open, still has the request.
 func (p *kernelProcess) Unread() bool {
 	raw, err := p.requests.SyscallConn()
 	if err != nil {
@@ -234,60 +234,60 @@ func (p *kernelProcess) answered() {
 	p.file = ""
 }
 
-// Next implements kernel.Process.
+// Next implements protocol.Process.
 func (p *kernelProcess) Next() (initd.Chunk, *initd.Exit, error) {
 	chunk, exit, err := p.out.Next()
-	if p.executor.ctx.Err() != nil && exit == nil {
-		return initd.Chunk{}, nil, kernel.ErrClosing
+	if p.engine.ctx.Err() != nil && exit == nil {
+		return initd.Chunk{}, nil, protocol.ErrClosing
 	}
 	return chunk, exit, err
 }
 
-// Ack implements kernel.Process.
+// Ack implements protocol.Process.
 func (p *kernelProcess) Ack(seq uint64) error { return p.out.Ack(seq) }
 
-// Signal implements kernel.Process.
+// Signal implements protocol.Process.
 func (p *kernelProcess) Signal(signal syscall.Signal) error {
-	ctx, cancel := context.WithTimeout(p.executor.ctx, sandbox.InitTimeout)
+	ctx, cancel := context.WithTimeout(p.engine.ctx, sandbox.InitTimeout)
 	defer cancel()
 	return p.sandbox.Init.Signal(ctx, p.id, signal)
 }
 
-// Count implements kernel.Process.
+// Count implements protocol.Process.
 func (p *kernelProcess) Count() (int, error) { return p.leaf.Count() }
 
-// Alone implements kernel.Process.
+// Alone implements protocol.Process.
 func (p *kernelProcess) Alone() (bool, error) { return p.leaf.Alone() }
 
-// Kill implements kernel.Process. An executor that is closing ends nothing: what fails
+// Kill implements protocol.Process. An executor that is closing ends nothing: what fails
 // then fails because of that, and the next one goes on.
 func (p *kernelProcess) Kill() {
-	if p.executor.ctx.Err() != nil {
+	if p.engine.ctx.Err() != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(p.executor.ctx, sandbox.DestroyTimeout)
+	ctx, cancel := context.WithTimeout(p.engine.ctx, sandbox.DestroyTimeout)
 	defer cancel()
-	if err := p.leaf.Kill(ctx); err != nil && p.executor.ctx.Err() == nil {
-		p.executor.logger.Error("killing a kernel", "kernel", p.id, "sandbox", p.sandbox.ID(), "error", err)
+	if err := p.leaf.Kill(ctx); err != nil && p.engine.ctx.Err() == nil {
+		p.engine.logger.Error("killing a kernel", "kernel", p.id, "sandbox", p.sandbox.ID(), "error", err)
 	}
 	if p.out != nil {
 		p.out.Killed(sandbox.InitTimeout)
 	}
 }
 
-// Close implements kernel.Process. What is left goes with the sandbox. An executor that
+// Close implements protocol.Process. What is left goes with the sandbox. An executor that
 // is closing leaves the record, by which the next one finds the kernel or misses it.
 func (p *kernelProcess) Close() {
 	if p.stop != nil {
 		p.stop()
 	}
-	if p.executor.ctx.Err() != nil {
+	if p.engine.ctx.Err() != nil {
 		p.letGo()
 		return
 	}
 	if p.out != nil {
 		p.out.Close()
-		ctx, cancel := context.WithTimeout(p.executor.ctx, sandbox.InitTimeout)
+		ctx, cancel := context.WithTimeout(p.engine.ctx, sandbox.InitTimeout)
 		_ = p.sandbox.Init.Forget(ctx, p.id) // a sandbox that is gone forgets everything
 		cancel()
 	}
@@ -297,14 +297,14 @@ func (p *kernelProcess) Close() {
 	_ = p.sandbox.Plans.RemoveAll(p.id)
 	p.sandbox.RemoveLeaf(p.id, p.leaf)
 	if err := os.Remove(p.sandbox.kernelPath(p.id)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		p.executor.logger.Warn("removing the record of a kernel", "kernel", p.id, "error", err)
+		p.engine.logger.Warn("removing the record of a kernel", "kernel", p.id, "error", err)
 	}
 }
 
 func (p *kernelProcess) requestsPath() string { return path.Join(p.id, plugins.KernelRequests) }
 
 // writeKernelRecord makes the directory of records with the first.
-func (s *handle) writeKernelRecord(record kernelRecord) error {
+func (s *Sandbox) writeKernelRecord(record kernelRecord) error {
 	if err := os.Mkdir(s.Path(sandbox.KernelsDir), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("writing a record: %w", err)
 	}
@@ -312,4 +312,4 @@ func (s *handle) writeKernelRecord(record kernelRecord) error {
 }
 
 // kernelPath is where the record of a kernel is.
-func (s *handle) kernelPath(id string) string { return filepath.Join(s.Path(sandbox.KernelsDir), id) }
+func (s *Sandbox) kernelPath(id string) string { return filepath.Join(s.Path(sandbox.KernelsDir), id) }

@@ -1,4 +1,4 @@
-package executor
+package kernel
 
 import (
 	"bytes"
@@ -54,9 +54,9 @@ func warmLanguage(spec yurt.ExecutionSpec) string {
 	return language
 }
 
-// staysWarm returns the runtime of a handler whose process may stay for its next invocation,
+// StaysWarm returns the runtime of a handler whose process may stay for its next invocation,
 // and whether it may. One that has anything of a process's own runs in a process of its own.
-func (e *Executor) staysWarm(ctx context.Context, s *handle, st run.Request) (yurt.RuntimeInfo, bool) {
+func (e *Engine) StaysWarm(ctx context.Context, s *Sandbox, st run.Request) (yurt.RuntimeInfo, bool) {
 	spec := st.Spec
 	switch {
 	case spec.Kind != yurt.KindHandler, !spec.ContextOptional, s.Record.Spec.Template.Isolation.PerExecution,
@@ -68,10 +68,10 @@ func (e *Executor) staysWarm(ctx context.Context, s *handle, st run.Request) (yu
 	return info, err == nil && slices.Contains(info.Abilities, plugins.AbilityWarm)
 }
 
-// startWarm queues the invocation of a handler at the process that served the one before, or
+// StartWarm queues the invocation of a handler at the process that served the one before, or
 // at a fresh one where there is none. It reports whether it did: an invocation beside another
 // runs in the ordinary way.
-func (e *Executor) startWarm(s *handle, st run.Request, info yurt.RuntimeInfo) (bool, error) {
+func (e *Engine) StartWarm(s *Sandbox, st run.Request, info yurt.RuntimeInfo) (bool, error) {
 	spec := st.Spec
 	if _, err := s.Tools(info); err != nil {
 		return false, err
@@ -112,7 +112,7 @@ func compactEvent(event []byte) json.RawMessage {
 }
 
 // submitWarm puts an invocation into its context, unless another is there.
-func (e *Executor) submitWarm(s *handle, c *sessionContext, spec yurt.ExecutionSpec, phases *sandbox.Phases) (bool, error) {
+func (e *Engine) submitWarm(s *Sandbox, c *sessionContext, spec yurt.ExecutionSpec, phases *sandbox.Phases) (bool, error) {
 	s.Gate.RLock()
 	defer s.Gate.RUnlock()
 	if err := s.CheckRunning(); err != nil {
@@ -130,7 +130,7 @@ func (e *Executor) submitWarm(s *handle, c *sessionContext, spec yurt.ExecutionS
 
 // warmContext returns the context of a handler, in place of others' where there are as many
 // as may, and nil where that is not possible now.
-func (e *Executor) warmContext(s *handle, spec yurt.ExecutionSpec) *sessionContext {
+func (e *Engine) warmContext(s *Sandbox, spec yurt.ExecutionSpec) *sessionContext {
 	for {
 		c, others := e.addWarm(s, spec)
 		if len(others) == 0 {
@@ -145,7 +145,7 @@ func (e *Executor) warmContext(s *handle, spec yurt.ExecutionSpec) *sessionConte
 // addWarm returns the context of a handler, which it makes where there is room, and nil where
 // the session has too many contexts. Where others are in its place it returns these, the one
 // first that was invoked the longest ago.
-func (e *Executor) addWarm(s *handle, spec yurt.ExecutionSpec) (c *sessionContext, others []*sessionContext) {
+func (e *Engine) addWarm(s *Sandbox, spec yurt.ExecutionSpec) (c *sessionContext, others []*sessionContext) {
 	s.Lock()
 	defer s.Unlock()
 	c = s.contexts[contextKey{spec.Language, spec.ContextName}]
@@ -170,7 +170,7 @@ func (e *Executor) addWarm(s *handle, spec yurt.ExecutionSpec) (c *sessionContex
 
 // evict removes a context that is idle, and reports whether it did. A context is asked without
 // the sandbox's lock, which it takes itself.
-func (s *handle) evict(c *sessionContext) bool {
+func (s *Sandbox) evict(c *sessionContext) bool {
 	if !c.CloseIdle() {
 		return false
 	}
@@ -183,7 +183,7 @@ func (s *handle) evict(c *sessionContext) bool {
 }
 
 // planFunction says how the process of a function is started, the process id.
-func (e *Executor) planFunction(ctx context.Context, s *handle, id string, spec yurt.ExecutionSpec, api string) (run.Job, error) {
+func (e *Engine) planFunction(ctx context.Context, s *Sandbox, id string, spec yurt.ExecutionSpec, api string) (run.Job, error) {
 	language := warmLanguage(spec)
 	if language == "" { // of a client's environment, what Lambda documents wins
 		return run.Job{Argv: spec.Command, Env: s.Environment(s.TemplateEnv(), s.Record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
@@ -213,6 +213,6 @@ func (e *Executor) planFunction(ctx context.Context, s *handle, id string, spec 
 	}
 	layer := s.TemplateLayer(info.Name) // which adds to the environment, and a zygote has it as well
 	ownEnv := !maps.Equal(spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env)
-	j.Language = e.runs.Forkable(s.Sandbox, run.Request{Spec: spec, OwnEnv: ownEnv, Layer: layer.Mount()}, j, info)
+	j.Language = e.runs.Forkable(s.ForRun(), run.Request{Spec: spec, OwnEnv: ownEnv, Layer: layer.Mount()}, j, info)
 	return j, nil
 }
