@@ -77,12 +77,17 @@ func (z *zygotes) due(language string, after int) string {
 }
 
 // wanted returns the name of the zygote that may be started before a process of the language; ""
-// if one is there, or there were too many.
+// if one is there, there were too many, or the last was too slow a few processes ago: each would
+// wait as long for the next.
 func (z *zygotes) wanted(language string) string {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	one := z.of(language)
 	if one.id != "" || one.tries >= zygoteTries {
+		return ""
+	}
+	if one.served < one.after {
+		one.served++
 		return ""
 	}
 	return zygoteName(language, one.number+1)

@@ -420,6 +420,7 @@ def furnish(kernel):
 
         shell.ipython_dir = SETTINGS
         shell.profile_dir = ProfileDir.create_profile_dir_by_name(SETTINGS, "default")
+    shell.user_ns["_dh"][:] = [os.getcwd()]  # of the zygote until now
     kernel.interactive, kernel.module = shell, shell.user_module
     sys.path.insert(0, host.WORKSPACE)
     builtins.input = host.ask

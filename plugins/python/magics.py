@@ -295,7 +295,15 @@ def profiled_cell(text, body):
 
 
 def alias(command, text):
-    if "|" in command:
+    wanted = command.count("%s") - command.count("%%s")
+    if "%l" in command:
+        command, text = command.replace("%l", text), ""
+    elif wanted > 0:
+        given = text.split(None, wanted)
+        if len(given) < wanted:
+            return fail("the alias takes %d arguments, and %d are given: %s" % (wanted, len(given), command))
+        command, text = command % tuple(given[:wanted]), "".join(given[wanted:])
+    elif "|" in command:
         first, bar, rest = command.partition("|")
         command, text = first + text + " " + bar + rest, ""
     host.KERNEL.module.__dict__["_exit_code"] = shell.system((command + " " + text).strip())

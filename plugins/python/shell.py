@@ -552,6 +552,10 @@ class ZMQInteractiveShell:
                 function = getattr(thing, attribute, None)
                 for kind, name in getattr(function, "_yurt_magics", ()):
                     self.register_magic_function(function, kind, name)
+            if getattr(thing, "registered", False) is True:  # an instance of IPython's own Magics
+                for kind, found in thing.magics.items():
+                    for name, function in found.items():
+                        self.register_magic_function(function, kind, name)
 
     def show_usage(self):
         host.magics_part().show_usage()

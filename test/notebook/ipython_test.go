@@ -33,6 +33,9 @@ func TestIPython(t *testing.T) {
 	if r := s.run(t, "print('captured', repr(caught.stdout))\n40 + 2"); r.Stdout != "captured 'hidden\\nby a command\\n'\n" || string(r.Result) != "42" || r.MainDisplay == nil {
 		t.Errorf("stdout %q, result %s, displays %v", r.Stdout, r.Result, r.Displays)
 	}
+	if r := s.run(t, "%cd -q /tmp\n%cd -q -\n%pwd"); string(r.Result) != `"/workspace"` {
+		t.Errorf("%%cd - leads to %s, error %+v, want the directory before", r.Result, r.Error)
+	}
 	s.prints(t, "42 42\n", "print(_, list(Out.values())[-1])")
 	s.prints(t, "a 1\n", "print(input(), os.environ['V'])", func(s *yurt.ExecutionSpec) {
 		s.Stdin, s.Env = []byte("a\n"), map[string]string{"V": "1"}
@@ -59,6 +62,29 @@ func TestIPython(t *testing.T) {
 	}
 	if r := s.prints(t, "False\n", "print('done' in globals())"); !r.KernelRestarted {
 		t.Error("it is not told of the fresh interpreter after a crash")
+	}
+}
+
+// TestOwnKernelBesideIPython: where IPython is installed and Yurt's own kernel runs the code, classes that code
+// takes from IPython work with that kernel's shell.
+func TestOwnKernelBesideIPython(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	packages := sitePackages(t)
+	config := offering(t, packages)
+	config.Transient = true
+	s := open(t, rig.Start(t, config), template(t, packages, ""))
+	s.run(t, "from IPython.core.magic import Magics, magics_class, line_magic, cell_magic, register_line_magic\n"+
+		"@magics_class\nclass Mine(Magics):\n    def __init__(self, shell, mark):\n        super().__init__(shell)\n        self.mark = mark\n"+
+		"    @line_magic\n    def said(self, line): return self.mark + line\n    @cell_magic\n    def loud(self, line, cell): return cell.upper()\n"+
+		"get_ipython().register_magics(Mine(get_ipython(), '*'))\n@register_line_magic\ndef twice(line): return line * 2")
+	for code, want := range map[string]string{"%said x": `"*x"`, "%%loud\nabc": `"ABC\n"`, "%twice ab": `"abab"`} {
+		if r := s.run(t, code); string(r.Result) != want {
+			t.Errorf("%s: result %s, error %+v, want %s", code, r.Result, r.Error, want)
+		}
+	}
+	s.run(t, "from IPython.core.interactiveshell import InteractiveShell\nInteractiveShell.ast_node_interactivity = 'all'")
+	if r := s.run(t, "1\n2"); len(r.Displays) != 2 {
+		t.Errorf("with ast_node_interactivity = 'all' two values are shown as %d displays, error %+v", len(r.Displays), r.Error)
 	}
 }
 

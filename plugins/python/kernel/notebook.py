@@ -117,6 +117,25 @@ def its_own_instance(module):
     shell.initialized = classmethod(lambda cls: True)
     shell.instance = classmethod(lambda cls, *ignored, **options: builtins.get_ipython())
 
+    class Told(type(shell)):
+        def __setattr__(cls, name, value):
+            super().__setattr__(name, value)
+            if name == "ast_node_interactivity":
+                user_shell().ast_node_interactivity = value
+
+    shell.__class__ = Told
+
+
+def its_magics(module):
+    """Gives classes of magics that derive from the real IPython's this kernel's shell, which its configuration refuses as a parent."""
+    begin = module.Magics.__init__
+
+    def begun(self, shell=None, **options):
+        begin(self, None, **options)
+        self.shell = shell
+
+    module.Magics.__init__ = begun
+
 
 def its_get_ipython(module):
     module.get_ipython = builtins.get_ipython
@@ -156,6 +175,7 @@ class Fitted:
         "IPython.core.display_functions": functions,
         "IPython.core.getipython": its_get_ipython,
         "IPython.core.interactiveshell": its_own_instance,
+        "IPython.core.magic": its_magics,
     }
 
     def __init__(self, names):

@@ -84,6 +84,7 @@ def may_differ(source):
         any(mark in source for mark in ("%", "!", "?", ">>>", "In ["))
         or source.lstrip("\n")[:1] in (" ", "\t")
         or source.lstrip()[:1] in (",", ";", "/")
+        or any(mark in source for mark in ("\n,", "\n;", "\n/"))
     )
 
 
