@@ -130,9 +130,9 @@ func Reservations() []Reserved {
 		{"github.com/hashicorp/consul/api", []string{"executor/announce", "controller/consul", "test/..."}, "what is in Consul is written by one package and read by one; everything else works without it"},
 		{"github.com/google/go-containerregistry/...", []string{"executor/images", "test/..."}, "what a registry says is believed by one package, which checks it"},
 		{Module + "/executor/libcontainer", []string{"cmd/yurt-launcher", "executor/libcontainer/..."}, "whoever imports it links runc; only the small launcher may, so that yurt itself stays pure Go"},
-		{Module + "/executor/sandbox", []string{"executor", "executor/run", "executor/start", "executor/sandbox"}, "the parts of the executor import in one order, so that each can be read without those above it; the sandbox is the lowest"},
-		{Module + "/executor/start", []string{"executor", "executor/run", "executor/start"}, "of the parts of the executor, the start of a process is above the sandbox alone"},
-		{Module + "/executor/run", []string{"executor", "executor/run"}, "of the parts of the executor, an execution is above the sandbox and the start of a process"},
+		{Module + "/executor/sandbox", []string{"executor", "executor/kernel", "executor/run", "executor/start", "executor/sandbox"}, "the parts of the executor import in one order, so that each can be read without those above it; the sandbox is the lowest"},
+		{Module + "/executor/start", []string{"executor", "executor/kernel", "executor/run", "executor/start"}, "of the parts of the executor, the start of a process is above the sandbox alone"},
+		{Module + "/executor/run", []string{"executor", "executor/kernel", "executor/run"}, "of the parts of the executor, an execution is above the sandbox and the start of a process"},
 		{Module + "/executor/api/proto", []string{"executor/api/..."}, "the wire form of the executor's API is one package's to speak; others use its client"},
 		{Module + "/cmd/...", []string{"cmd/..."}, "a command is an end, not a library"},
 	}

@@ -14,7 +14,7 @@ type Prose struct {
 	Empty int // "nobody", "nothing" and "none"
 }
 
-// ProseGoal is the most that comments may hold of each kind, in 1,000 words. Codebases that read well hold a tenth of it.
+// The goals: the most that comments may hold of each kind, in 1,000 words. Codebases that read well hold a tenth of it.
 const (
 	VagueGoal = 4.0
 	EmptyGoal = 2.5

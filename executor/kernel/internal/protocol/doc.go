@@ -1,4 +1,4 @@
-// Package kernel is the host's side of an interpreter that keeps state between
+// Package protocol is the host's side of an interpreter that keeps state between
 // executions, a kernel: it starts one when it is first needed, hands it one execution
 // after the other, tells whose output is whose, interrupts it, and replaces one that
 // ended.
