@@ -201,14 +201,19 @@ func New(config Config) (*Executor, error) {
 		processors: openProcessors(config),
 	}
 	e.ctx, e.stop = context.WithCancel(context.Background())
-	e.starter = start.NewEngine(e.ctx, config.Logger, e.runtimes, e.goes)
-	e.runs = run.NewEngine(e.ctx, config.Logger, e.runtimes, e.starter, e.goes)
-	e.kernels = kernel.NewEngine(e.ctx, kernel.Parts{
-		Logger: config.Logger, Runtimes: e.runtimes, Starter: e.starter, Runs: e.runs, Planner: planner{e}, Go: e.goes,
-	})
+	e.addEngines()
 	e.installer = packages.NewInstaller(e.ctx, config.Packages, store, e.serve, e.carryOut)
 	e.slots = slots.New(e.ctx, filepath.Join(state, "slots"), slotNode{e}, e.room, config.Logger)
 	return e, nil
+}
+
+// addEngines makes the parts below the executor, the lowest first.
+func (e *Executor) addEngines() {
+	e.starter = start.NewEngine(e.ctx, e.logger, e.runtimes, e.goes)
+	e.runs = run.NewEngine(e.ctx, e.logger, e.runtimes, e.starter, e.goes)
+	e.kernels = kernel.NewEngine(e.ctx, kernel.Parts{
+		Logger: e.logger, Runtimes: e.runtimes, Starter: e.starter, Runs: e.runs, Planner: planner{e}, Go: e.goes,
+	})
 }
 
 // openProcessors returns nil where processors may sleep, or the kernel cannot keep them awake.

@@ -1,6 +1,8 @@
 package mcp
 
 // The parts of the package that tests see.
+//
+//nolint:gochecknoglobals // names of functions
 var (
 	FileURI  = fileURI
 	Abridged = abridged

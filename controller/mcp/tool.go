@@ -148,7 +148,8 @@ func decode[In any](arguments json.RawMessage, required []string) (In, error) {
 // of the server: the log has it, and the client is told no more than that.
 func (s *Server) failed(ctx context.Context, name string, err error) *sdk.CallToolResult {
 	var coded *yurt.Error
-	code, message, field := yurt.CodeOf(err), "", ""
+	code := yurt.CodeOf(err)
+	var message, field string
 	switch {
 	case errors.As(err, &coded):
 		code, message, field = coded.Code, coded.Message, coded.Field

@@ -36,7 +36,7 @@ func Local(ctx context.Context, options ...Option) (client *Client, stop func() 
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a directory for the server's state: %w", err)
 	}
-	cmd := exec.Command("/bin/sh", "-c", supervisor, program, state)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", supervisor, program, state)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a terminal's Ctrl-C reaches it through this process alone
 	in, inErr := cmd.StdinPipe()
 	out, writer, outErr := os.Pipe()

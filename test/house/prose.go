@@ -20,26 +20,20 @@ const (
 	EmptyGoal = 2.5
 )
 
-var (
-	word  = regexp.MustCompile(`[A-Za-z']+`)
-	vague = map[string]bool{"what": true, "who": true, "whoever": true, "whatever": true}
-	empty = map[string]bool{"nobody": true, "nothing": true, "none": true}
-)
-
 // CountProse counts the comments of a file that was written by hand.
 func CountProse(s Source) Prose {
 	var count Prose
+	word := regexp.MustCompile(`[A-Za-z']+`)
 	if ast.IsGenerated(s.AST) {
 		return count
 	}
 	for _, group := range s.AST.Comments {
 		for _, w := range word.FindAllString(group.Text(), -1) {
-			w = strings.ToLower(w)
 			count.Words++
-			switch {
-			case vague[w]:
+			switch strings.ToLower(w) {
+			case "what", "who", "whoever", "whatever":
 				count.Vague++
-			case empty[w]:
+			case "nobody", "nothing", "none":
 				count.Empty++
 			}
 		}

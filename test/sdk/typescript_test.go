@@ -89,8 +89,9 @@ func installedTypescript(t testing.TB, others ...string) string {
 }
 
 // consumers are programs that use the package's types as ESM and as CommonJS.
-var consumers = map[string]string{
-	"consumer.mts": `import { type Event, Sandbox, type Session, tools } from "@yurt/sandbox";
+func consumers() map[string]string {
+	return map[string]string{
+		"consumer.mts": `import { type Event, Sandbox, type Session, tools } from "@yurt/sandbox";
 export async function use(signal: AbortSignal): Promise<Session> {
   await using sandbox = await Sandbox.create({ template: "python-basic", timeout: "1h", signal });
   const shown: Event[] = [];
@@ -101,9 +102,10 @@ export async function use(signal: AbortSignal): Promise<Session> {
   return (await Sandbox.list({ metadata: { text: text ?? tools.openai()[0]!.function.name } }))[0]!;
 }
 `,
-	"consumer.cts": `import yurt = require("@yurt/sandbox");
+		"consumer.cts": `import yurt = require("@yurt/sandbox");
 export const made: Promise<yurt.Sandbox> = yurt.Sandbox.create();
 `,
+	}
 }
 
 func TestTypescriptTypes(t *testing.T) {
@@ -112,7 +114,7 @@ func TestTypescriptTypes(t *testing.T) {
 		node(t), filepath.Join(typescriptTools(t), "node_modules", "typescript", "bin", "tsc"),
 		"--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom,dom.iterable,dom.asynciterable,esnext.disposable", "--module", "nodenext",
 	}
-	for name, text := range consumers {
+	for name, text := range consumers() {
 		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -217,7 +217,7 @@ func invoke(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) 
 		Event object `json:"event"`
 	}
 	req, _, err := request(s)
-	if err = errors.Join(err, arguments(s, &with)); err != nil {
+	if err := errors.Join(err, arguments(s, &with)); err != nil {
 		return nil, err
 	}
 	event := any(with.Event)
