@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -16,6 +17,10 @@ const instructions = `Yurt runs code in sandboxes: isolated Linux environments w
 Pass sandbox_id to go on in a sandbox. run_code without one makes a sandbox and returns its id.
 In a sandbox, variables and imports last from one run_code to the next. Name packages in dependencies to install them.
 Large output and files are resources: yurt://session/SANDBOX_ID/PATH. End a sandbox with terminate_sandbox when you are done.`
+
+// sendTime is how long a connection stays open after its last call has ended: the SDK sends an answer after the tool has returned,
+// and does not say when.
+const sendTime = 100 * time.Millisecond
 
 // Server offers sandboxes as tools. It is safe for concurrent use.
 type Server struct {
@@ -72,6 +77,7 @@ func (s *Server) Close() {
 	s.drain()
 	s.mu.Unlock()
 	s.calls.Wait()
+	time.Sleep(sendTime)
 	for session := range s.sdk.Sessions() {
 		if err := session.Close(); err != nil {
 			s.log.Debug("an MCP connection did not close cleanly", "error", err)
