@@ -27,8 +27,8 @@ RULES = [
     ("list-sessions|list-executions", "cursor", "^this is no cursor of this list"),
     # Members that exclude or need one another.
     ("create-session", "reuse", "^it is an agent's session that is reused; give agent_id"),
-    ("execute", "code", "^there is nothing to run"),
-    ("execute", "command|entry|stream", "^give either .*, not both$"),
+    ("execute", "code", "^there is nothing to run|^there is no code to run; give the source text, or files and the entry"),
+    ("execute", "code|command|entry|stream", "^give either .*, not both$"),
     ("execute", "handler", "^it is null, which says that no handler is called"),
     ("execute", "on_disconnect", "^the client of an async execution does not wait for it"),
     ("execute", "stdin", "^a function that serves several invocations has neither stdin nor a terminal"),
