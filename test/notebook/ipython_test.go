@@ -33,10 +33,10 @@ func TestIPython(t *testing.T) {
 	if r := s.run(t, "print('captured', repr(caught.stdout))\n40 + 2"); r.Stdout != "captured 'hidden\\nby a command\\n'\n" || string(r.Result) != "42" || r.MainDisplay == nil {
 		t.Errorf("stdout %q, result %s, displays %v", r.Stdout, r.Result, r.Displays)
 	}
+	s.prints(t, "42 42\n", "print(_, list(Out.values())[-1])")
 	if r := s.run(t, "%cd -q /tmp\n%cd -q -\n%pwd"); string(r.Result) != `"/workspace"` {
 		t.Errorf("%%cd - leads to %s, error %+v, want the directory before", r.Result, r.Error)
 	}
-	s.prints(t, "42 42\n", "print(_, list(Out.values())[-1])")
 	s.prints(t, "a 1\n", "print(input(), os.environ['V'])", func(s *yurt.ExecutionSpec) {
 		s.Stdin, s.Env = []byte("a\n"), map[string]string{"V": "1"}
 	})

@@ -50,7 +50,7 @@ func syntaxCells() []string {
 		"s = \"\"\"\n!not a command\n%not a magic\nname?\n\"\"\"\nprint(s, 10 % 3, 'what?')",
 		"# comment?\n# %comment\ns = 'a' \\\n  'b'\ns", ",print a b", "/print 1",
 		"def given(*all): return all\n,given a b", "x = 3\n/given 1 2", "x = [1\n, 2]\n;given a b",
-		"%alias pair echo first %s second %s", "%pair a b c", "%alias whole echo <%l>; true", "%whole a b",
+		"%alias pair echo first %s second %s", "%pair a b c", "%alias whole echo [%l]; true", "%whole a b",
 		"r = %timeit -o -q -n 2 -r 3 pass\nr.loops, r.repeat, len(r.all_runs)",
 		"%precision 3", "1.23456789", "%precision", "%xmode Plain", "%sx echo a", "%%!\necho one\necho two", "%alias say echo said", "%say it",
 		"%reset_selective -f zed", "%xdel alpha", "%history -n 1-2",
