@@ -1,6 +1,8 @@
 package executor_test
 
 import (
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +85,7 @@ func TestLimitsThatTheNodeCannotHoldAreRefused(t *testing.T) {
 	e := rig.Executor(t)
 	for name, change := range map[string]func(*yurt.Resources){
 		"more memory than the host has":  func(r *yurt.Resources) { r.Memory = 1 << 41 },
-		"more processes than the kernel": func(r *yurt.Resources) { r.PIDs = yurt.MaxPIDs },
+		"more processes than the kernel": func(r *yurt.Resources) { r.PIDs = pidMax(t) + 1 },
 		"more cores than the host has":   func(r *yurt.Resources) { r.CPU = 400 },
 		"a negative limit":               func(r *yurt.Resources) { r.PIDs = -1 },
 		"more disk than the host has":    func(r *yurt.Resources) { r.Disk = 1 << 41 },
@@ -101,6 +103,20 @@ func TestLimitsThatTheNodeCannotHoldAreRefused(t *testing.T) {
 	if _, err := e.CreateSandbox(t.Context(), spec); err == nil {
 		t.Error("a sandbox without a memory limit was made")
 	}
+}
+
+// pidMax is the greatest process id of this process's pid namespace: kernels since 6.14 have one for each.
+func pidMax(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return most
 }
 
 // TestTimeoutEndsAProcessWithoutItsMainThread: the kernel lists such a process by a
