@@ -239,7 +239,8 @@ func beside(t *testing.T, c *yurtclient.Client, works []work, kinds []kind, roun
 	}
 }
 
-// TestCrowd puts ten kinds beside one another. Other tests run at the same time, so that it tells a node that stands still from one that works. The API, which shares no cgroup with sandboxes, is held to more.
+// TestCrowd puts ten kinds beside one another. Other tests run at the same time, so that it tells a node that stands still from
+// one that works. The API, which shares no cgroup with sandboxes, is held to more.
 func TestCrowd(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	_, client := rig.Serve(t, rig.BuildYurt(t, "yurt-hostile", "test"))
