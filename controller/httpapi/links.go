@@ -10,7 +10,8 @@ import (
 type linkSource struct {
 	operation, status string
 	below             string            // the paths that take the names
-	names             map[string]string // expressions, by parameter
+	names             map[string]string // expressions or values, by parameter
+	only              string            // the one operation of the paths that is linked, if not all are
 }
 
 func linkSources() []linkSource {
@@ -22,18 +23,20 @@ func linkSources() []linkSource {
 	}
 	ofTemplate := map[string]string{"id": "$response.body#/name", "template": "$response.body#/name"}
 	return []linkSource{
-		{"create-session", "201", sessions, ofSession},
-		{"create-session", "200", sessions, ofSession},
-		{"pause-session", "200", sessions + "/resume", ofSession},
-		{"execute", "200", sessions, ofExecution},
-		{"execute", "202", sessions, ofExecution},
-		{"list-contexts", "200", sessions + "/contexts/", map[string]string{"id": "$request.path.id", "name": "$response.body#/contexts/0/name"}},
-		{"list-processes", "200", sessions + "/processes/", map[string]string{"id": "$request.path.id", "pid": "$response.body#/processes/0/pid"}},
-		{"put-file", "201", sessions + "/files/", map[string]string{"id": "$request.path.id", "path": "$response.body#/path"}},
-		{"create-template", "201", prefix + "/templates/", ofTemplate},
-		{"create-template", "201", prefix + "/pools/", ofTemplate},
-		{"list-containers", "200", prefix + "/containers/", map[string]string{"id": "$response.body#/containers/0/id"}},
-		{"list-nodes", "200", prefix + "/nodes/", map[string]string{"node": "$response.body#/nodes/0/name"}},
+		{operation: "create-session", status: "201", below: sessions, names: ofSession},
+		{operation: "create-session", status: "200", below: sessions, names: ofSession},
+		// A new session has no file that an answer could name.
+		{operation: "create-session", status: "201", below: sessions + "/files/", names: map[string]string{"id": ofSession["id"], "path": "file.txt"}, only: "put-file"},
+		{operation: "pause-session", status: "200", below: sessions + "/resume", names: ofSession},
+		{operation: "execute", status: "200", below: sessions, names: ofExecution},
+		{operation: "execute", status: "202", below: sessions, names: ofExecution},
+		{operation: "list-contexts", status: "200", below: sessions + "/contexts/", names: map[string]string{"id": "$request.path.id", "name": "$response.body#/contexts/0/name"}},
+		{operation: "list-processes", status: "200", below: sessions + "/processes/", names: map[string]string{"id": "$request.path.id", "pid": "$response.body#/processes/0/pid"}},
+		{operation: "put-file", status: "201", below: sessions + "/files/", names: map[string]string{"id": "$request.path.id", "path": "$response.body#/path"}},
+		{operation: "create-template", status: "201", below: prefix + "/templates/", names: ofTemplate},
+		{operation: "create-template", status: "201", below: prefix + "/pools/", names: ofTemplate},
+		{operation: "list-containers", status: "200", below: prefix + "/containers/", names: map[string]string{"id": "$response.body#/containers/0/id"}},
+		{operation: "list-nodes", status: "200", below: prefix + "/nodes/", names: map[string]string{"node": "$response.body#/nodes/0/name"}},
 	}
 }
 
@@ -58,7 +61,7 @@ func (a *API) addLinks() {
 				continue
 			}
 			for _, op := range operationsOf(item) {
-				if op.OperationID != source.operation {
+				if op.OperationID != source.operation && (source.only == "" || source.only == op.OperationID) {
 					answer.Links[op.OperationID] = &huma.Link{OperationID: op.OperationID, Parameters: parameters}
 				}
 			}

@@ -32,6 +32,7 @@ RULES = [
     ("execute", "handler", "^it is null, which says that no handler is called"),
     ("execute", "on_disconnect", "^the client of an async execution does not wait for it"),
     ("execute", "stdin", "^a function that serves several invocations has neither stdin nor a terminal"),
+    ("resize-execution", "tty", "has no terminal; start it with"),
     ("write-stdin", "data_base64", "^give either data or data_base64, not both"),
     ("change-file", "", "^there is nothing to change"),
     ("set-session-timeout", "timeout", "^give a timeout, an idle_timeout or both"),
@@ -105,9 +106,8 @@ def end(url):
 LEADING = {
     "create-session": [{"template_id": "python-basic"}],
     "execute": [
-        {"command": ["sleep", "100"], "tty": {}, "async": True},
+        {"command": ["cat"], "tty": {}, "async": True},
         {"code": "a = 1", "language": "python", "context": "one"},
-        {"command": ["cat"], "stdin_open": True, "async": True},
     ],
     "signal-execution": [{"signal": "CONT"}],
     "signal-process": [{"signal": "CONT"}],
@@ -125,11 +125,6 @@ def lead_on(ctx, body):
     return bodies[next(turns) % len(bodies)] if bodies and isinstance(body, dict) else body
 
 
-def lead_path(ctx, parameters):
-    operation = ctx.operation.definition.raw.get("operationId", "")
-    return parameters | {"path": "file.txt"} if operation == "put-file" and parameters else parameters
-
-
 def lead_query(ctx, query):
     operation = ctx.operation.definition.raw.get("operationId", "")
     return {"list-files": {"list": "."}, "put-file": {}, "watch-files": {}, "archive-files": {}}.get(operation, query)
@@ -145,7 +140,6 @@ def without_names(ctx, raw_schema):
 
 if LEAD_ON:
     schemathesis.hook("map_body")(lead_on)
-    schemathesis.hook("map_path_parameters")(lead_path)
     schemathesis.hook("map_query")(lead_query)
     schemathesis.hook("before_load_schema")(without_names)
 
