@@ -43,7 +43,7 @@ func WithHTTPClient(hc *http.Client) Option { return func(c *Client) { c.http = 
 func New(baseURL string, options ...Option) (*Client, error) {
 	base, err := url.Parse(strings.TrimRight(baseURL, "/"))
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
-		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "%q is not the address of a controller; give one such as http://127.0.0.1:8700", baseURL)
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "url", "%q is not the address of a controller; give one such as http://127.0.0.1:8700", baseURL)
 	}
 	c := &Client{base: base, http: &http.Client{}, patience: defaultPatience}
 	for _, option := range options {
@@ -128,6 +128,9 @@ func postJSON(path string, v any) (call, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return call{}, fmt.Errorf("encoding the request: %w", err)
+	}
+	if err := checkText(v); err != nil {
+		return call{}, err
 	}
 	return call{method: http.MethodPost, path: path, header: http.Header{"Content-Type": {typeJSON}}, body: bytes.NewReader(data)}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"reflect"
 	"sync"
 	"time"
 
@@ -44,6 +45,9 @@ func (c *Client) Create(ctx context.Context, req CreateSessionRequest) (*Sandbox
 
 // Connect returns the sandbox of that id.
 func (c *Client) Connect(ctx context.Context, id string) (*Sandbox, error) {
+	if id == "" || id == "." || id == ".." { // of which a server would make another path
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is no id of a sandbox; give one such as Sandbox.ID", id)
+	}
 	info, err := patiently(ctx, c.patience, func() (yurt.Session, error) { return c.Session(ctx, id) })
 	if err != nil {
 		return nil, err
@@ -144,6 +148,9 @@ func (s *Sandbox) Invoke(ctx context.Context, req ExecuteRequest, event any) (*y
 	data, err := json.Marshal(event)
 	if err != nil {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "event", "JSON cannot say it: %w; give text, finite numbers, slices, maps and structs", err)
+	}
+	if _, bad := notText(reflect.ValueOf(event), ""); bad {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "event", "it holds bytes that are not UTF-8; give text, or a []byte, which JSON has in base64")
 	}
 	if req.Event = data; req.Handler == "" {
 		req.Handler = "handler"
