@@ -7,15 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/cache"
+	"github.com/yurtrun/yurt/test/nodejs"
 )
 
 // lambdaPython is a warm invocation of a function that AWS's client for Python serves.
 func lambdaPython(p *place) ([]contender, error) {
-	packages, err := installed("awslambdaric", func(dir string) error {
+	packages, err := cache.Dir(filepath.Join("bench", "awslambdaric"), func(dir string) error {
 		return command("/usr/bin/python3", "-m", "pip", "install", "--quiet", "--root-user-action", "ignore", "--target", dir, "awslambdaric")
 	})
 	if err != nil {
@@ -29,10 +30,9 @@ func lambdaPython(p *place) ([]contender, error) {
 
 // lambdaNode is one of a function that AWS's client for Node serves.
 func lambdaNode(p *place) ([]contender, error) {
-	packages, err := installed("aws-lambda-ric-4.0.2", func(dir string) error {
-		npm := exec.CommandContext(p.ctx, "npm", "install", "--no-audit", "--no-fund", "--prefix", dir, "aws-lambda-ric@4.0.2")
-		if out, err := npm.CombinedOutput(); err != nil {
-			return fmt.Errorf("npm install: %w: %s", err, out)
+	packages, err := cache.Dir(filepath.Join("bench", "aws-lambda-ric-4.0.2"), func(dir string) error {
+		if err := nodejs.Run(p.ctx, dir, "install", "--prefix", dir, "aws-lambda-ric@4.0.2"); err != nil {
+			return err
 		}
 		return os.RemoveAll(filepath.Join(dir, "node_modules", "aws-lambda-ric", "deps")) // what it was built of
 	})
@@ -59,26 +59,6 @@ func handlerNode(p *place) ([]contender, error) {
 	return []contender{invoke(p, client, session, yurtclient.ExecuteRequest{
 		Language: "javascript", Handler: "handler", Code: "export const handler = async (event) => event.n + 1",
 	})}, err
-}
-
-// installed returns a directory of packages that lasts for the next time.
-func installed(name string, install func(dir string) error) (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", fmt.Errorf("looking for a place for %s: %w", name, err)
-	}
-	dir := filepath.Join(cache, "yurt-test", "bench", name)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	making := dir + ".making"
-	if err := errors.Join(os.RemoveAll(making), os.MkdirAll(making, 0o755)); err != nil {
-		return "", err
-	}
-	if err := install(making); err != nil {
-		return "", err
-	}
-	return dir, os.Rename(making, dir)
 }
 
 // warmInvocation invokes a function whose files and client are in the workspace already; the

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/yurtrun/yurt/test/nodejs"
 )
 
 // sdkPython is a cell of Python by the Python SDK, installed into an environment of its own; beside
@@ -36,27 +38,30 @@ func sdkTypescript(p *place) ([]contender, error) {
 	if err != nil {
 		return nil, err
 	}
-	source, project := filepath.Join(p.dir, "typescript"), filepath.Join(p.dir, "project")
-	npm := func(dir string, args ...string) error {
-		return command("npm", append([]string{"--prefix", dir, "--loglevel=error", "--no-audit", "--no-fund"}, args...)...)
+	node, err := nodejs.Node(p.ctx)
+	if err != nil {
+		return nil, err
 	}
+	source, project := filepath.Join(p.dir, "typescript"), filepath.Join(p.dir, "project")
 	if err := errors.Join(
 		os.Mkdir(project, 0o700),
 		command("cp", "-r", filepath.Join(p.bin, "..", "sdk", "typescript"), source),
 	); err != nil {
 		return nil, fmt.Errorf("copying the SDK: %w", err)
 	}
-	if err := npm(source, "ci"); err != nil {
+	if err := nodejs.Run(p.ctx, source, "ci"); err != nil {
 		return nil, fmt.Errorf("installing the tools of the SDK: %w", err)
 	}
-	packed := filepath.Join(project, "yurt-sandbox-0.1.0.tgz")
-	if err := command("sh", "-c", `cd "$0" && npm pack --loglevel=error --pack-destination "$1" >&2`, source, project); err != nil {
+	if err := nodejs.Run(p.ctx, source, "pack", "--pack-destination", project); err != nil {
 		return nil, fmt.Errorf("packing the SDK: %w", err)
 	}
-	if err := errors.Join(npm(project, "install", packed), command("cp", filepath.Join(source, "tests", "bench.mjs"), project)); err != nil {
+	if err := errors.Join(
+		nodejs.Run(p.ctx, project, "install", "--prefix", project, filepath.Join(project, "yurt-sandbox-0.1.0.tgz")),
+		command("cp", filepath.Join(source, "tests", "bench.mjs"), project),
+	); err != nil {
 		return nil, fmt.Errorf("installing the SDK: %w", err)
 	}
-	return sdkPair(p, "fetch", "node", filepath.Join(project, "bench.mjs"), server)
+	return sdkPair(p, "fetch", node, filepath.Join(project, "bench.mjs"), server)
 }
 
 // sdkPair starts a program that runs a cell for each line that it reads, and returns its two ways to do so.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yurtrun/yurt/test/nodejs"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -41,10 +42,8 @@ func npm(t *testing.T, dir string, packages ...string) {
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private": true}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "npm", append([]string{"install", "--no-audit", "--no-fund", "--prefix", dir}, packages...)...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("installing %v: %v\n%s", packages, err, out)
+	if err := nodejs.Run(t.Context(), dir, append([]string{"install", "--prefix", dir}, packages...)...); err != nil {
+		t.Fatal(err)
 	}
 }
 

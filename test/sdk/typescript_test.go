@@ -4,10 +4,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
+	"github.com/yurtrun/yurt/test/nodejs"
 	"github.com/yurtrun/yurt/test/rig"
 )
 
@@ -16,20 +15,19 @@ func typescript(t testing.TB) string { return filepath.Join(rig.Root(t), "sdk", 
 // node returns a Node of version 20 or newer: the machine's, or one that npm brings.
 func node(t testing.TB) string {
 	t.Helper()
-	if found, err := exec.LookPath("node"); err == nil {
-		major, _, _ := strings.Cut(run(t, "", found, "-p", "process.versions.node"), ".")
-		if number, err := strconv.Atoi(major); err == nil && number >= 20 {
-			return found
-		}
+	program, err := nodejs.Node(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	dir := rig.Cached(t, "node-20.20.0", func(dir string) { npm(t, dir, "node", "install", "--prefix", dir, "node@20.20.0") })
-	return filepath.Join(dir, "node_modules", "node", "bin", "node")
+	return program
 }
 
-// npm runs npm in dir, with the Node of that path.
-func npm(t testing.TB, dir, node string, args ...string) {
+// npm runs npm in dir.
+func npm(t testing.TB, dir string, args ...string) {
 	t.Helper()
-	run(t, dir, append([]string{node, filepath.Join(rig.Npm(t), "bin", "npm-cli.js"), "--loglevel=error", "--no-audit", "--no-fund"}, args...)...)
+	if err := nodejs.Run(t.Context(), dir, args...); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // typescriptTools returns a directory with the node_modules that build and check the SDK.
@@ -49,7 +47,7 @@ func typescriptTools(t testing.TB) string {
 				t.Fatal(err)
 			}
 		}
-		npm(t, dir, node(t), "ci")
+		npm(t, dir, "ci")
 	})
 }
 
@@ -75,13 +73,13 @@ func copiedTypescript(t testing.TB) string {
 func installedTypescript(t testing.TB, others ...string) string {
 	t.Helper()
 	source, project := copiedTypescript(t), t.TempDir()
-	npm(t, source, node(t), "pack", "--pack-destination", project)
+	npm(t, source, "pack", "--pack-destination", project)
 	packed, err := filepath.Glob(filepath.Join(project, "*.tgz"))
 	if err != nil || len(packed) != 1 {
 		t.Fatalf("npm packed %q, expected one package (%v)", packed, err)
 	}
-	npm(t, project, node(t), "init", "--yes")
-	npm(t, project, node(t), append([]string{"install", packed[0]}, others...)...)
+	npm(t, project, "init", "--yes")
+	npm(t, project, append([]string{"install", packed[0]}, others...)...)
 	if err := os.CopyFS(project, os.DirFS(filepath.Join(source, "tests"))); err != nil {
 		t.Fatal(err)
 	}
