@@ -292,7 +292,7 @@ func (w *cutWriter) Write(data []byte) (int, error) {
 func TestClientWithoutServer(t *testing.T) {
 	for _, url := range []string{"", "127.0.0.1:8700", "ftp://127.0.0.1", "http://"} {
 		_, err := yurtclient.New(url)
-		wantClientError(t, err, yurt.CodeInvalidArgument, "")
+		wantClientError(t, err, yurt.CodeInvalidArgument, "url")
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +20,6 @@ import (
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
-	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/internal/httpcode"
 	"github.com/yurtrun/yurt/test/contract"
 )
@@ -58,32 +56,10 @@ func (b *logBuffer) String() string {
 
 func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
 	t.Helper()
-	s := &server{node: nodetest.New(), logs: &logBuffer{}}
-	store, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "yurt.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
+	s := &server{logs: &logBuffer{}}
 	metrics := prometheus.NewRegistry()
 	logger := slog.New(slog.NewTextHandler(s.logs, nil))
-	s.ctl, err = controller.New(controller.Config{
-		Store: store, Placer: s.node.Placer(), Templates: nodetest.Templates(), Logger: logger, Metrics: metrics,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := s.ctl.Run(ctx); err != nil {
-			t.Error("running the controller:", err)
-		}
-	})
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-		s.ctl.Close()
-	})
+	s.ctl, s.node = nodetest.Controller(t, func(c *controller.Config) { c.Logger, c.Metrics = logger, metrics })
 	config := httpapi.Config{
 		Controller: s.ctl, Version: "1.2.3", Commit: "abc", Logger: logger, Metrics: metrics, Heartbeat: time.Hour,
 		ParseTemplateJSON: parseJSON, ParseTemplateHCL: parseHCL,
@@ -91,9 +67,11 @@ func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
 	for _, change := range changes {
 		change(&config)
 	}
-	if s.api, err = httpapi.New(config); err != nil {
+	api, err := httpapi.New(config)
+	if err != nil {
 		t.Fatal(err)
 	}
+	s.api = api
 	s.Server = httptest.NewServer(s.api)
 	document, err := contract.Fetch(context.Background(), s.URL)
 	if err != nil {
@@ -105,14 +83,7 @@ func newServer(t testing.TB, changes ...func(*httpapi.Config)) *server {
 		s.Server.Client().CloseIdleConnections()
 		s.Close()
 	})
-	for range 100 {
-		if s.ctl.Ready(context.Background()) == nil {
-			return s
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the controller does not get ready")
-	return nil
+	return s
 }
 
 // parseJSON and parseHCL stand in for package hcl, which has tests of its own.

@@ -3,22 +3,16 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/mcp"
-	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,47 +26,22 @@ type world struct {
 
 func newWorld(t testing.TB, changes ...func(*mcp.Config)) *world {
 	t.Helper()
-	w := &world{node: nodetest.New()}
-	store, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "yurt.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
-	w.ctl, err = controller.New(controller.Config{
-		Store: store, Placer: w.node.Placer(), Templates: nodetest.Templates(), Logger: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := w.ctl.Run(ctx); err != nil {
-			t.Error("running the controller:", err)
-		}
-	})
-	t.Cleanup(func() {
-		w.node.Release()
-		stop()
-		running.Wait()
-		w.ctl.Close()
-	})
+	w := &world{}
+	w.ctl, w.node = nodetest.Controller(t)
 	config := mcp.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl, Version: "1.2.3"}
 	for _, change := range changes {
 		change(&config)
 	}
-	if w.Server, err = mcp.New(config); err != nil {
+	server, err := mcp.New(config)
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Close)
-	for range 100 {
-		if w.ctl.Ready(context.Background()) == nil {
-			return w
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the controller does not get ready")
-	return nil
+	w.Server = server
+	t.Cleanup(func() {
+		w.node.Release()
+		w.Close()
+	})
+	return w
 }
 
 // connect connects a client of a name over HTTP, in the newest revision that both sides know.

@@ -5,24 +5,20 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log/slog"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/internal/nodetest"
 	"github.com/yurtrun/yurt/controller/se"
-	"github.com/yurtrun/yurt/controller/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,33 +33,13 @@ type world struct {
 
 func newWorld(t testing.TB, defaults se.Defaults) *world {
 	t.Helper()
-	w := &world{node: nodetest.New()}
-	store, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "yurt.db"))
+	w := &world{}
+	w.ctl, w.node = nodetest.Controller(t)
+	api, err := se.New(se.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl, Defaults: defaults})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { store.Close() })
-	w.ctl, err = controller.New(controller.Config{
-		Store: store, Placer: w.node.Placer(), Templates: nodetest.Templates(), Logger: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := w.ctl.Run(ctx); err != nil {
-			t.Error("running the controller:", err)
-		}
-	})
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-		w.ctl.Close()
-	})
-	if w.api, err = se.New(se.Config{Sessions: w.ctl, Executions: w.ctl, Files: w.ctl, Defaults: defaults}); err != nil {
-		t.Fatal(err)
-	}
+	w.api = api
 	mux := http.NewServeMux()
 	for pattern, handler := range w.api.Handlers() {
 		mux.Handle(pattern, handler)
@@ -74,14 +50,7 @@ func newWorld(t testing.TB, defaults se.Defaults) *world {
 		w.Client().CloseIdleConnections()
 		w.Close()
 	})
-	for range 100 {
-		if w.ctl.Ready(context.Background()) == nil {
-			return w
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatal("the controller does not get ready")
-	return nil
+	return w
 }
 
 // answer is an answer of the API.

@@ -55,16 +55,21 @@ func nothingLives(t *testing.T, client *yurtclient.Client) {
 	}
 }
 
-func TestPythonClient(t *testing.T) {
-	program := yurt(t)
-	dir := rig.Cached(t, "mcp-python-"+strings.TrimPrefix(pythonClient, "mcp=="), func(dir string) {
+// pythonPackages returns an environment of Python with the stock client.
+func pythonPackages(t *testing.T) string {
+	t.Helper()
+	return rig.Cached(t, "mcp-python-"+strings.TrimPrefix(pythonClient, "mcp=="), func(dir string) {
 		for _, command := range [][]string{{"python3", "-m", "venv", dir}, {filepath.Join(dir, "bin", "python3"), "-m", "pip", "install", "--quiet", pythonClient}} {
 			if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", command, err, out)
 			}
 		}
 	})
-	interpreter, script := filepath.Join(dir, "bin", "python3"), source(t, "client.py")
+}
+
+func TestPythonClient(t *testing.T) {
+	program := yurt(t)
+	interpreter, script := filepath.Join(pythonPackages(t), "bin", "python3"), source(t, "client.py")
 	url, client := rig.Serve(t, program)
 	for _, mode := range []struct{ name, revision string }{{"auto", "2026-07-28"}, {"legacy", "2025-11-25"}} {
 		t.Run("HTTP "+mode.revision, func(t *testing.T) {

@@ -20,11 +20,13 @@ func Scenarios(t *testing.T, long bool, command ...string) {
 	NewFaults(t, rig.BuildYurt(t, "yurt-sdk", "sdk")).scenarios(t, long, command...)
 }
 
-// ClusterScenarios is Scenarios against a controller of a cluster, without the scenarios that take long.
+// ClusterScenarios runs all scenarios against a controller of a cluster.
 func ClusterScenarios(t *testing.T, command ...string) {
 	t.Helper()
 	rig.NeedsSandboxes(t)
-	NewClusterFaults(t).scenarios(t, false, command...)
+	faults := NewClusterFaults(t)
+	faults.scenarios(t, false, command...)
+	faults.scenarios(t, true, command...)
 }
 
 func (f *Faults) scenarios(t *testing.T, long bool, command ...string) {
