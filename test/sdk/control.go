@@ -18,7 +18,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/yurtrun/yurt"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/devserver"
+	"github.com/yurtrun/yurt/test/rig"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -46,7 +49,8 @@ type report struct {
 	Kills int `json:"kills"`
 }
 
-// NewFaults starts "yurt dev" of the program behind a proxy, for as long as the test.
+// NewFaults starts "yurt dev" of the program behind a proxy, for as long as the test. In the end no sandbox of it is left,
+// whatever became of the runner and of the server.
 func NewFaults(t testing.TB, program string) *Faults {
 	t.Helper()
 	state, listen := t.TempDir(), "127.0.0.1:0"
@@ -58,12 +62,33 @@ func NewFaults(t testing.TB, program string) *Faults {
 		return server, err
 	})
 	t.Cleanup(func() {
-		if err := f.server.Stop(); err != nil {
+		if !f.server.Running() { // a kill came last
+			f.start()
+		}
+		if err := errors.Join(endSandboxes(f.server.URL), f.server.Stop()); err != nil {
 			t.Error(err)
 		}
+		rig.CheckNothingLeft(t, state)
 	})
 	f.serve()
 	return f
+}
+
+// endSandboxes ends the sandboxes of a server that a runner has left.
+func endSandboxes(url string) error {
+	client, err := yurtclient.New(url)
+	if err != nil {
+		return err
+	}
+	for session, err := range client.List(context.Background(), yurtclient.SessionFilter{}) {
+		if err == nil {
+			_, err = client.EndSession(context.Background(), session.ID)
+		}
+		if code := yurt.CodeOf(err); err != nil && code != yurt.CodeSessionEnded {
+			return fmt.Errorf("ending a sandbox that is left: %w", err)
+		}
+	}
+	return nil
 }
 
 // NewClusterFaults is NewFaults for a controller of a cluster, which ends it.
