@@ -31,6 +31,9 @@ func Example() {
 		}
 		fmt.Println(string(execution.Result.Result))
 	}
+	// Prints:
+	// null
+	// 23
 }
 
 // Output is passed on as it comes.
@@ -40,8 +43,13 @@ func ExampleClient_ExecuteStream() {
 	if err != nil {
 		log.Panic(err)
 	}
-	request := yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "for i in 1 2 3; do echo $i; sleep 1; done"}}
-	_, err = client.ExecuteStream(ctx, "ses_4q7kz2m5x3nd6w7v2yj5p4hb2e", request, func(event yurt.Event) error {
+	session, err := client.CreateSession(ctx, yurtclient.CreateSessionRequest{TemplateID: "python-basic"})
+	if err != nil {
+		log.Panic(err)
+	}
+	defer func() { _, _ = client.EndSession(ctx, session.ID) }()
+	request := yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "for i in 1 2 3; do echo $i; sleep 0.1; done"}}
+	_, err = client.ExecuteStream(ctx, session.ID, request, func(event yurt.Event) error {
 		if event.Type == yurt.EventStdout {
 			fmt.Print(string(event.Data))
 		}
@@ -50,6 +58,10 @@ func ExampleClient_ExecuteStream() {
 	if err != nil {
 		log.Panic(err)
 	}
+	// Prints:
+	// 1
+	// 2
+	// 3
 }
 
 // The events of an execution come in a loop, which goes on after a connection that breaks.
@@ -76,6 +88,64 @@ func ExampleSandbox_Stream() {
 			fmt.Print(string(event.Data))
 		}
 	}
+	// Prints: 42
+}
+
+// A handler is called with an event, as AWS Lambda calls it.
+func ExampleSandbox_Invoke() {
+	ctx := context.Background()
+	client, err := yurtclient.New("http://127.0.0.1:8700")
+	if err != nil {
+		log.Panic(err)
+	}
+	sandbox, err := client.Create(ctx, yurtclient.CreateSessionRequest{})
+	if err != nil {
+		log.Panic(err)
+	}
+	defer func() { _, _ = sandbox.Kill(ctx) }()
+	handler := yurtclient.ExecuteRequest{Language: "python", Code: "def handler(event, context):\n    return event['a'] + event['b']"}
+	result, err := sandbox.Invoke(ctx, handler, map[string]int{"a": 1, "b": 2})
+	if err != nil {
+		log.Panic(err)
+	}
+	fmt.Println(string(result.Result))
+	// Prints: 3
+}
+
+// Files are passed by path, and code in the sandbox has them in /workspace.
+func ExampleWorkspace() {
+	ctx := context.Background()
+	client, err := yurtclient.New("http://127.0.0.1:8700")
+	if err != nil {
+		log.Panic(err)
+	}
+	sandbox, err := client.Create(ctx, yurtclient.CreateSessionRequest{})
+	if err != nil {
+		log.Panic(err)
+	}
+	defer func() { _, _ = sandbox.Kill(ctx) }()
+	if _, err := sandbox.Files.Write(ctx, "data/a.csv", []byte("a,b\n1,2\n")); err != nil {
+		log.Panic(err)
+	}
+	if _, err := sandbox.RunCommand(ctx, "wc -l < data/a.csv > count"); err != nil {
+		log.Panic(err)
+	}
+	text, err := sandbox.Files.ReadText(ctx, "count")
+	if err != nil {
+		log.Panic(err)
+	}
+	fmt.Print(text)
+	for file, err := range sandbox.Files.List(ctx, "", 2) {
+		if err != nil {
+			log.Panic(err)
+		}
+		fmt.Println(file.Path)
+	}
+	// Prints:
+	// 2
+	// count
+	// data
+	// data/a.csv
 }
 
 // Local starts a server for the program, and ends it.
@@ -95,4 +165,5 @@ func ExampleLocal() {
 		log.Panic(err)
 	}
 	fmt.Print(result.Stdout)
+	// Prints: hello
 }
