@@ -8,7 +8,7 @@ import (
 
 // Contexts lists the contexts of a sandbox by name.
 func (e *Executor) Contexts(ctx context.Context, sandboxID string) ([]yurt.Context, error) {
-	s, err := e.find(ctx, sandboxID)
+	s, err := e.Find(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}
@@ -18,7 +18,7 @@ func (e *Executor) Contexts(ctx context.Context, sandboxID string) ([]yurt.Conte
 // RestartContext ends the interpreters of the contexts of that name, and with them
 // what runs there; what waits goes on in fresh ones. An empty language means each.
 func (e *Executor) RestartContext(ctx context.Context, sandboxID, name, language string) error {
-	s, err := e.findUsable(ctx, sandboxID)
+	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (e *Executor) RestartContext(ctx context.Context, sandboxID, name, language
 // RemoveContext ends the contexts of that name and everything that runs or waits
 // there. An empty language means each.
 func (e *Executor) RemoveContext(ctx context.Context, sandboxID, name, language string) error {
-	s, err := e.findUsable(ctx, sandboxID)
+	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return err
 	}

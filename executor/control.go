@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/run"
 )
 
@@ -47,7 +48,7 @@ func (e *Executor) signalExecution(ctx context.Context, sandboxID, executionID s
 	if r.Record.Cell != nil {
 		return r.ControlError(s.SignalCell(r, signal))
 	}
-	return e.runs.Signal(ctx, r, signal, alone)
+	return e.Runs().Signal(ctx, r, signal, alone)
 }
 
 // ResizeExecution gives the terminal of an execution another size.
@@ -63,7 +64,7 @@ func (e *Executor) ResizeExecution(ctx context.Context, sandboxID, executionID s
 }
 
 // findRunning returns an execution that has not ended, and its sandbox.
-func (e *Executor) findRunning(ctx context.Context, sandboxID, executionID string) (*handle, *run.Run, error) {
+func (e *Executor) findRunning(ctx context.Context, sandboxID, executionID string) (*node.Handle, *run.Run, error) {
 	s, r, err := e.findRun(ctx, sandboxID, executionID)
 	if err == nil && r.HasEnded() {
 		err = run.ErrEnded(executionID)

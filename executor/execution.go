@@ -4,88 +4,28 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/kernel"
-	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/run"
-	"github.com/yurtrun/yurt/executor/sandbox"
 )
+
+// Stdio are descriptors that an execution gets as they are; see [run.Stdio] for which ones are safe.
+type Stdio = run.Stdio
 
 // StartExecution begins an execution and returns once it runs, or has failed to,
 // which its result then says. It goes on when the caller leaves. Errors are about
 // the request or the node; what the user's code does is never one.
 func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
-	return e.startExecution(ctx, sandboxID, spec, run.Stdio{})
+	return e.Dispatch(ctx, sandboxID, spec, run.Stdio{})
 }
 
-func (e *Executor) startExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio run.Stdio) (err error) {
-	defer e.processors.Hold()()
-	if err := e.checkDisk(); err != nil {
+// StartAttached is StartExecution with descriptors of the caller's own, which stay the
+// caller's to close, and may be closed as soon as it returns. What goes through them costs the node nothing: it is neither
+// counted, limited nor kept, and is not in the result.
+func (e *Executor) StartAttached(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) error {
+	if err := stdio.Check(spec); err != nil {
 		return err
 	}
-	defer e.explainFull(&err)
-	if !yurt.ValidID(yurt.ExecutionIDPrefix, spec.ID) {
-		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not an execution id", spec.ID)
-	}
-	if err := spec.Validate(); err != nil {
-		return err
-	}
-	s, err := e.find(ctx, sandboxID)
-	if err != nil {
-		return err
-	}
-	if err := s.CheckUsable(); err != nil {
-		return err
-	}
-	phases := sandbox.NewPhases()
-	stateful, err := e.kernels.KeepsState(ctx, s.Sandbox, spec)
-	if err != nil {
-		return err
-	}
-	needs, err := e.planLayers(ctx, s.Base(), spec)
-	if err != nil {
-		return err
-	}
-	st := run.Request{Spec: needs.AddTo(spec), OwnEnv: len(spec.Env) > 0, Stateful: stateful, Stdio: stdio, Phases: phases}
-	if stateful && s.Installable {
-		st.Spec.Env = packages.AddInstalled(st.Spec.Env, s.IsOwnLayer())
-	}
-	if len(needs) == 0 {
-		return e.startNow(ctx, s, st)
-	}
-	if !kernel.IsFunction(spec) && spec.Kind != yurt.KindCommand {
-		st.Layer = needs.Mount()
-	}
-	return e.startWithLayers(ctx, s, needs, st)
-}
-
-func (e *Executor) startNow(ctx context.Context, s *handle, st run.Request) error {
-	if kernel.IsFunction(st.Spec) {
-		return e.kernels.StartInvocation(s.Sandbox, st.Spec, st.Phases)
-	}
-	if st.Stateful {
-		return e.kernels.StartCell(s.Sandbox, st.Spec, st.Phases)
-	}
-	if info, may := e.kernels.StaysWarm(ctx, s.Sandbox, st); may {
-		if taken, err := e.kernels.StartWarm(s.Sandbox, st, info); err != nil || taken {
-			return err
-		}
-	}
-	job, err := e.runs.PlanJob(ctx, s.ForRun(), st)
-	if err != nil {
-		return err
-	}
-	job.Stdio = st.Stdio
-	st.Phases.Mark("plan")
-	s.Gate.RLock()
-	defer s.Gate.RUnlock()
-	if err := s.CheckRunning(); err != nil {
-		return err
-	}
-	r, err := s.Add(st.Spec, job, st.Phases)
-	if err != nil {
-		return err
-	}
-	return e.runs.Launch(ctx, r, job)
+	return e.Dispatch(ctx, sandboxID, spec, stdio)
 }
 
 // WatchExecution calls each with every event after seq, in order, until the ended
@@ -97,7 +37,7 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 	if err != nil {
 		return err
 	}
-	return e.runs.Watch(ctx, r, after, each)
+	return e.Runs().Watch(ctx, r, after, each)
 }
 
 // WaitExecution returns the result once the execution has ended.
@@ -107,7 +47,7 @@ func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID str
 	if err != nil {
 		return nil, err
 	}
-	return e.runs.Wait(ctx, r)
+	return e.Runs().Wait(ctx, r)
 }
 
 // ForgetExecution releases what the node keeps of an ended execution. One that is
@@ -125,8 +65,8 @@ func (e *Executor) ForgetExecution(ctx context.Context, sandboxID, executionID s
 }
 
 // findRun returns an execution that the node knows, and its sandbox.
-func (e *Executor) findRun(ctx context.Context, sandboxID, executionID string) (*handle, *run.Run, error) {
-	s, err := e.find(ctx, sandboxID)
+func (e *Executor) findRun(ctx context.Context, sandboxID, executionID string) (*node.Handle, *run.Run, error) {
+	s, err := e.Find(ctx, sandboxID)
 	if err != nil {
 		return nil, nil, err
 	}

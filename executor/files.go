@@ -11,11 +11,11 @@ import (
 
 // filesOf returns the workspace of a sandbox that can be used.
 func (e *Executor) filesOf(ctx context.Context, sandboxID string) (*workspace.Dir, error) {
-	s, err := e.find(ctx, sandboxID)
+	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}
-	return s.Files, s.CheckUsable()
+	return s.Files, nil
 }
 
 // WriteFile replaces the file at path in the sandbox's workspace with the content,

@@ -12,8 +12,8 @@ import (
 // written meanwhile, nothing can be started. A sandbox that is paused stays so, also
 // over a restart of the executor.
 func (e *Executor) PauseSandbox(ctx context.Context, id string) (err error) {
-	defer e.explainFull(&err)
-	s, err := e.find(ctx, id)
+	defer e.disks.Explain(&err)
+	s, err := e.Find(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -27,8 +27,8 @@ func (e *Executor) PauseSandbox(ctx context.Context, id string) (err error) {
 
 // ResumeSandbox lets a paused sandbox go on. One that is not paused it leaves alone.
 func (e *Executor) ResumeSandbox(ctx context.Context, id string) (err error) {
-	defer e.explainFull(&err)
-	s, err := e.find(ctx, id)
+	defer e.disks.Explain(&err)
+	s, err := e.Find(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 // Processes lists what runs in the sandbox, its init left out, by number: the
 // processes of executions, and those that outlived theirs.
 func (e *Executor) Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error) {
-	s, err := e.findUsable(ctx, sandboxID)
+	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return nil, err
 	}
@@ -22,18 +22,9 @@ func (e *Executor) SignalProcess(ctx context.Context, sandboxID string, pid int,
 	if err := signal.Validate("signal"); err != nil {
 		return err
 	}
-	s, err := e.findUsable(ctx, sandboxID)
+	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
 	return s.SignalProcess(pid, signal)
-}
-
-// findUsable returns a sandbox of this node that can be used.
-func (e *Executor) findUsable(ctx context.Context, sandboxID string) (*handle, error) {
-	s, err := e.find(ctx, sandboxID)
-	if err != nil {
-		return nil, err
-	}
-	return s, s.CheckUsable()
 }

@@ -14,9 +14,9 @@ func (e *Executor) AskContext(ctx context.Context, sandboxID, name string, ask y
 	if err := ask.Validate(); err != nil {
 		return yurt.Answer{}, err
 	}
-	s, err := e.findUsable(ctx, sandboxID)
+	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return yurt.Answer{}, err
 	}
-	return e.kernels.Ask(ctx, s.Sandbox, name, ask)
+	return e.Kernels().Ask(ctx, s.Sandbox, name, ask)
 }

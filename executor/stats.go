@@ -8,7 +8,7 @@ import (
 
 // SandboxStats says what the sandbox uses.
 func (e *Executor) SandboxStats(ctx context.Context, id string) (yurt.SandboxStats, error) {
-	s, err := e.findUsable(ctx, id)
+	s, err := e.FindUsable(ctx, id)
 	if err != nil {
 		return yurt.SandboxStats{}, err
 	}

@@ -78,6 +78,9 @@ func TestCheckReservedFindsWhatIsWrong(t *testing.T) {
 		{Package{ImportPath: Module + "/executor", Imports: []string{Module + "/executor/sandbox"}}, ""},
 		{Package{ImportPath: Module + "/driver", Imports: []string{Module + "/executor/sandbox"}}, "the sandbox is the lowest"},
 		{Package{ImportPath: Module + "/executor/sandbox", Imports: []string{Module + "/executor/start"}}, "above the sandbox alone"},
+		{Package{ImportPath: Module + "/executor/run", Imports: []string{Module + "/executor/kernel"}}, "above executions"},
+		{Package{ImportPath: Module + "/executor/kernel", Imports: []string{Module + "/executor/node"}}, "its only door"},
+		{Package{ImportPath: Module + "/executor/node", Imports: []string{Module + "/executor/kernel"}}, ""},
 		{Package{ImportPath: Module + "/test/e2e", TestImports: []string{Module + "/cmd/yurt"}}, "not a library"},
 	}
 	for _, tt := range tests {

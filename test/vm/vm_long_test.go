@@ -92,7 +92,7 @@ func TestSELinux(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("compiling the policy (Debian: apt-get install secilc): %v: %s", err, out)
 	}
-	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor")
+	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor/node")
 	m.command(t, "/run/vm/executor.test", "-test.v", "-test.timeout="+patience.String(), "-test.run=^TestSELinux")
 	passed, _ := m.test(t)
 	for _, name := range []string{"TestSELinuxLabels", "TestSELinuxAndQuotas", "TestSELinuxDenies", "TestSELinuxThatIsNotEnforced"} {

@@ -48,7 +48,7 @@ func TestExecutorOnCgroupV2(t *testing.T) { testExecutor(t, shortTests()) }
 func testExecutor(t *testing.T, names []string) {
 	t.Helper()
 	m := prepare(t)
-	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor")
+	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor/node")
 	pattern := cmp.Or(os.Getenv(testsEnv), "^("+strings.Join(names, "|")+")$")
 	m.command(t, "/run/vm/executor.test", "-test.v", "-test.timeout="+patience.String(), "-test.run="+pattern)
 	passed, output := m.test(t)

@@ -1,0 +1,101 @@
+package executor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/headroom"
+	"github.com/yurtrun/yurt/executor/images"
+	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/node"
+	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/internal/linux/flock"
+)
+
+// takeDirs makes the directories of an executor and makes sure that they are ours alone, and
+// that no version has been there which this one does not know.
+func takeDirs(config Config, runDir string) (*os.File, error) {
+	lock, err := lockState(config.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	if err := layOut(config, runDir); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// layOut makes what is in the directories, and writes down how they are laid out.
+func layOut(config Config, runDir string) error {
+	if err := records.CheckFormat(config.StateDir, config.Version); err != nil {
+		return err
+	}
+	for _, name := range []string{rundir.Sandboxes, node.SlotsDir} {
+		if err := os.MkdirAll(filepath.Join(config.StateDir, name), 0o700); err != nil {
+			return fmt.Errorf("making the state directory: %w", err)
+		}
+	}
+	if err := rundir.Make(runDir, config.StateDir, config.Version); err != nil {
+		return err
+	}
+	if config.Transient {
+		return nil // nothing is left for others to find
+	}
+	return errors.Join(records.WriteFormat(config.StateDir, config.Version), records.WriteFormat(runDir, config.Version))
+}
+
+// lockState makes the state directory and locks it.
+func lockState(dir string) (*os.File, error) {
+	if os.Geteuid() != 0 {
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandboxes need root to be set up; run yurt as root (user code inside never is)")
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the state directory: %w", err)
+	}
+	if err := flock.Take(lock, lockPatience); err != nil {
+		err = yurt.Errorf(yurt.CodeUnavailable, "another yurt uses the state directory %s; stop it or give another directory", dir)
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// lockPatience is how long an executor that was killed may take to be gone.
+const lockPatience = 3 * time.Second
+
+const (
+	// reserveFile, in the state directory, keeps room for writes that end something while the disk is full.
+	reserveFile = "reserve"
+	reserveSize = 1 << 20
+)
+
+// newRoom returns the room that an executor keeps in its state directory. A transient executor keeps none.
+func newRoom(config Config) *headroom.Room {
+	size := int64(reserveSize)
+	if config.Transient {
+		size = 0
+	}
+	return headroom.New(filepath.Join(config.StateDir, reserveFile), size)
+}
+
+// openStores opens the stores that sandboxes share: layers of packages, and images.
+func openStores(config Config) (*layers.Store, *images.Store, error) {
+	packages, err := config.Packages.OpenStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := config.Images
+	c.Dir = cmp.Or(c.Dir, filepath.Join(config.StateDir, "images"))
+	c.Logger = config.Logger
+	images, err := images.Open(c)
+	return packages, images, err
+}

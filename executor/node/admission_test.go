@@ -1,0 +1,160 @@
+package node_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// crowd has 200 callers create a sandbox each, small ones, and returns what came of it.
+func crowd(t *testing.T, e *executor.Executor) (made, refused int) {
+	t.Helper()
+	var mu sync.Mutex
+	var callers sync.WaitGroup
+	for range 200 {
+		callers.Go(func() {
+			spec := rig.Spec()
+			spec.Resources = yurt.Resources{CPU: 0.1, Memory: 16 << 20, Disk: 1 << 20, PIDs: 8}
+			_, err := e.CreateSandbox(t.Context(), spec)
+			mu.Lock()
+			defer mu.Unlock()
+			var coded *yurt.Error
+			switch {
+			case err == nil:
+				made++
+			case errors.As(err, &coded) && coded.Code == yurt.CodeOverloaded && coded.RetryAfter > 0:
+				refused++
+			default:
+				t.Errorf("a create ended with %v", err)
+			}
+		})
+	}
+	callers.Wait()
+	return made, refused
+}
+
+func limited(t *testing.T, change func(*executor.Config)) *executor.Executor {
+	t.Helper()
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.Transient = true
+	change(&config)
+	return rig.Start(t, config)
+}
+
+func TestCreatesWaitForEachOther(t *testing.T) {
+	e := limited(t, func(c *executor.Config) { c.MaxCreates, c.MaxQueue = 3, 197 })
+	if made, refused := crowd(t, e); made != 200 || refused != 0 {
+		t.Errorf("%d sandboxes were made, %d refused", made, refused)
+	}
+}
+
+func TestSandboxesBeyondTheLimitAreRefused(t *testing.T) {
+	e := limited(t, func(c *executor.Config) { c.MaxSandboxes = 20 })
+	if made, refused := crowd(t, e); made != 20 || refused != 180 {
+		t.Errorf("%d sandboxes were made, %d refused", made, refused)
+	}
+	list, err := e.Sandboxes(t.Context())
+	if err != nil || len(list) != 20 {
+		t.Fatalf("there are %d, %v", len(list), err)
+	}
+	if err := e.DestroySandbox(t.Context(), list[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	rig.Eventually(t, "there is place again", func() bool {
+		_, err := e.CreateSandbox(t.Context(), rig.Spec())
+		return err == nil
+	})
+}
+
+func TestCreatesThatWouldWaitTooLongAreRefused(t *testing.T) {
+	e := limited(t, func(c *executor.Config) { c.MaxCreates, c.MaxQueue = 1, 5 })
+	made, refused := crowd(t, e)
+	if made < 6 || refused == 0 || made+refused != 200 {
+		t.Errorf("%d sandboxes were made, %d refused", made, refused)
+	}
+	// Who gives up makes place for others.
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := e.CreateSandbox(ctx, rig.Spec()); err == nil {
+			t.Error("it was made for nobody")
+		}
+	}
+	if _, err := e.CreateSandbox(t.Context(), rig.Spec()); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestOneSandboxOfAnID(t *testing.T) {
+	e := rig.Executor(t)
+	spec := rig.Spec()
+	results := make(chan error, 8)
+	for range cap(results) {
+		go func() {
+			_, err := e.CreateSandbox(t.Context(), spec)
+			results <- err
+		}()
+	}
+	made := 0
+	for range cap(results) {
+		switch err := <-results; yurt.CodeOf(err) {
+		case "":
+			made++
+		case yurt.CodeInvalidArgument:
+		default:
+			t.Error(err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d sandboxes have the same id", made)
+	}
+}
+
+func TestExecutionsBeyondTheLimitAreRefused(t *testing.T) {
+	e := limited(t, func(c *executor.Config) { c.MaxExecutions = 3 })
+	first, second := create(t, e), create(t, e)
+	running := []yurt.ExecutionSpec{command("sleep 1000"), command("sleep 1000"), command("sleep 1000")}
+	for i, spec := range running {
+		if err := e.StartExecution(t.Context(), []string{first.ID, second.ID}[i%2], spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := e.StartExecution(t.Context(), second.ID, command("true"))
+	var coded *yurt.Error
+	if !errors.As(err, &coded) || coded.Code != yurt.CodeOverloaded || coded.RetryAfter == 0 {
+		t.Fatalf("a fourth: %v", err)
+	}
+	if err := e.SignalExecution(t.Context(), second.ID, running[1].ID, yurt.SignalKill); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.WaitExecution(t.Context(), second.ID, running[1].ID); err != nil {
+		t.Fatal(err)
+	}
+	// One that fails to start takes no place.
+	for range 5 {
+		wrong := command("true", func(s *yurt.ExecutionSpec) { s.Cwd = "/none" })
+		if err := e.StartExecution(t.Context(), second.ID, wrong); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+			t.Errorf("in a directory that is not there: %v", err)
+		}
+	}
+	if r := run(t, e, second.ID, "echo place", timeout(time.Minute)); r.Stdout != "place\n" {
+		t.Errorf("%+v", r)
+	}
+	if err := e.DestroySandbox(t.Context(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	started := 0
+	rig.Eventually(t, "what ended with its sandbox takes no place", func() bool {
+		if e.StartExecution(t.Context(), second.ID, command("sleep 1000")) == nil {
+			started++
+		}
+		return started == 3
+	})
+}

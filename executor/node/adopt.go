@@ -1,0 +1,207 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
+)
+
+// adoptAll takes over the sandboxes that an earlier executor left, and removes what was half
+// made or is dead. When something is a newer version's it fails, and touches nothing. It returns
+// when all are taken over but those whose init is slow to answer, with which it goes on in the
+// background. When ctx ends it fails too, and has taken nothing for dead that lives.
+func (n *Node) adoptAll(ctx context.Context) error {
+	ids, err := n.leftSandboxes()
+	if err != nil {
+		return err
+	}
+	if err := n.checkVersions(ids); err != nil {
+		return err
+	}
+	var known []string
+	var found []*Handle
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("taking over sandboxes: %w", err)
+		}
+		s, err := n.recognize(id)
+		if err != nil {
+			n.logger.Warn("sandbox not taken over, removing it", "sandbox", id, "reason", err)
+			if err := n.removeRemains(id); err != nil {
+				return err
+			}
+			continue
+		}
+		known, found = append(known, id), append(found, s)
+		n.goes(func() { n.takeOver(s) })
+	}
+	if err := n.removeStrayGroups(known); err != nil {
+		return err
+	}
+	return n.awaitAdoptions(ctx, found)
+}
+
+// leftSandboxes returns the ids of all sandboxes that there is something of: after a reboot
+// it may be on disk alone.
+func (n *Node) leftSandboxes() ([]string, error) {
+	var ids []string
+	for _, dir := range []string{n.config.RunDir, n.config.StateDir} {
+		entries, err := os.ReadDir(filepath.Join(dir, rundir.Sandboxes))
+		if err != nil {
+			return nil, fmt.Errorf("looking for sandboxes: %w", err)
+		}
+		for _, entry := range entries {
+			if yurt.ValidID(yurt.SandboxIDPrefix, entry.Name()) { // else it is not ours
+				ids = append(ids, entry.Name())
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// checkVersions fails if one of the sandboxes, or an execution in one, is a newer version's.
+// What cannot be read is judged later.
+func (n *Node) checkVersions(ids []string) error {
+	for _, id := range ids {
+		err := records.CheckVersion(filepath.Join(n.dirOf(id), sandbox.RecordFile))
+		if !errors.Is(err, records.ErrNewer) {
+			err = n.checkRunVersions(id)
+		}
+		if err != nil {
+			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", id, n.config.StateDir, err)
+		}
+	}
+	return nil
+}
+
+func (n *Node) checkRunVersions(id string) error {
+	dir := filepath.Join(n.dirOf(id), sandbox.RunsDir)
+	entries, _ := os.ReadDir(dir) // of one that is half made there may be none
+	for _, entry := range entries {
+		first, err := runlog.First(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			continue
+		}
+		if err := records.CheckVersionOf(first.Data); errors.Is(err, records.ErrNewer) {
+			return fmt.Errorf("execution %s: %w", entry.Name(), err)
+		}
+	}
+	return nil
+}
+
+// recognize makes a sandbox whose init lives one of this node's again, or says why it is none.
+func (n *Node) recognize(id string) (*Handle, error) {
+	var record sandbox.Record
+	if err := records.Read(filepath.Join(n.dirOf(id), sandbox.RecordFile), &record); err != nil {
+		return nil, err
+	}
+	if record.Spec.ID != id {
+		return nil, errors.New("its record is another's")
+	}
+	in, err := n.slots.Of(record.Slot)
+	if err != nil {
+		return nil, err
+	}
+	s := n.newHandle(record, n.cgroups.Open(id), in)
+	s.adoption = n.newAdoption()
+	if err := n.keepAgain(s); err != nil {
+		s.adoption.cancel()
+		n.relinquish(s)
+		if in != nil && in.Spec.Once && !record.Warm {
+			n.slots.End(in, "its sandbox was lost: "+err.Error(), false)
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// keepAgain keeps a sandbox, whose record was read, and what it uses.
+func (n *Node) keepAgain(s *Handle) error {
+	switch {
+	case !s.Record.Init.Alive():
+		return errors.New("its init process has ended")
+	case s.Record.Installs:
+		return errors.New("it installed packages for an executor that is gone")
+	}
+	if err := s.AdoptLayers(n.layers); err != nil {
+		return err
+	}
+	if err := n.adoptImage(s); err != nil {
+		return err
+	}
+	if err := n.keep(s); err != nil {
+		return err
+	}
+	n.ids.Keep(s.Record.IDBase)
+	return nil
+}
+
+// keep makes a sandbox one of this node's, and watches over it.
+func (n *Node) keep(s *Handle) error {
+	if err := s.OpenProcess(); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return sandbox.ErrShuttingDown()
+	}
+	n.sandboxes[s.ID()] = s
+	if s.slot != nil {
+		s.slot.Fill(s)
+	}
+	n.changes.Notify(s.slotID())
+	n.wait.Go(func() { n.watchInit(s) })
+	if s.Installable {
+		n.wait.Go(func() { n.servePackages(s) })
+	}
+	return nil
+}
+
+// offer lets a sandbox that is ready be claimed, if it is nobody's.
+func (n *Node) offer(s *Handle) {
+	s.Lock()
+	defer s.Unlock()
+	if s.Record.Warm && !s.IsGone() { // what was dropped must not come back
+		n.reserves.Put(s)
+	}
+	n.changes.Notify(s.slotID())
+}
+
+// removeRemains ends and removes what is left of a sandbox.
+func (n *Node) removeRemains(id string) error {
+	if err := sandbox.DestroyGroup(n.cgroups.Open(id)); err != nil {
+		return fmt.Errorf("removing sandbox %s: %w", id, err)
+	}
+	if err := errors.Join(sandbox.RemoveStore(n.storeOf(id)), os.RemoveAll(filepath.Join(n.config.RunDir, rundir.Sandboxes, id))); err != nil {
+		return fmt.Errorf("removing sandbox %s: %w", id, err)
+	}
+	return nil
+}
+
+// removeStrayGroups ends what runs in cgroups of ours that no sandbox has.
+func (n *Node) removeStrayGroups(known []string) error {
+	names, err := n.cgroups.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if slices.Contains(known, name) {
+			continue
+		}
+		if err := n.removeRemains(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

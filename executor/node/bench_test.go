@@ -1,0 +1,40 @@
+package node_test
+
+import (
+	"os/exec"
+	"testing"
+
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+func BenchmarkCreateRunDestroy(b *testing.B) {
+	e := rig.Executor(b)
+	for b.Loop() {
+		s := create(b, e)
+		if r := run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {
+			b.Fatal(r)
+		}
+		if err := e.DestroySandbox(b.Context(), s.ID); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkExec(b *testing.B) {
+	e := rig.Executor(b)
+	s := create(b, e)
+	for b.Loop() {
+		if r := run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {
+			b.Fatal(r)
+		}
+	}
+}
+
+// BenchmarkForkExec is the peer of BenchmarkExec.
+func BenchmarkForkExec(b *testing.B) {
+	for b.Loop() {
+		if err := exec.Command("/bin/sh", "-c", "/bin/true").Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/demand"
+	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/sandbox"
+)
+
+// ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
+// limits and the files of the spec, and an id of its own. found is false when there is none of
+// that very template, with room for that, which the owner may have. A sandbox is handed
+// out once, whatever becomes of this process or the claim: one that fails destroys it.
+func (n *Node) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
+	phases := sandbox.NewPhases()
+	if err := n.admitClaim(ctx, spec); err != nil {
+		return yurt.Sandbox{}, false, err
+	}
+	digest := spec.Template.Digest()
+	s := n.reserves.Take(digest, func(s *Handle) bool { return s.admits(spec) == nil })
+	if s == nil {
+		n.demand.Add(digest, spec.Template.Name, demand.Refused)
+		return yurt.Sandbox{}, false, nil
+	}
+	n.demand.Add(digest, spec.Template.Name, demand.Claimed)
+	sandbox, err := n.handOver(ctx, s, spec, phases)
+	return sandbox, err == nil, err
+}
+
+// AwaitSandbox hands out the sandbox of one slot, as [Node.ClaimSandbox] does, once it
+// is ready. The slot need not be open yet; "" is whichever slot of anybody's has the next one
+// of the template, and an error at once if none has any coming that is not another's. When it was refused, has ended, or its sandbox
+// is another's, that is an error. Of a slot that is one session's, who asks again for the
+// same gets the same, as its answer may have been lost.
+func (n *Node) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
+	if slotID == "" {
+		return n.awaitNext(ctx, spec)
+	}
+	phases := sandbox.NewPhases()
+	if !yurt.ValidSlotID(slotID) {
+		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)
+	}
+	rung, leave := n.changes.Subscribe(slotID)
+	defer leave()
+	for {
+		if err := n.admitClaim(ctx, spec); err != nil {
+			return yurt.Sandbox{}, err
+		}
+		s, err := n.takeFrom(slotID, spec)
+		if err != nil {
+			return yurt.Sandbox{}, err
+		}
+		if s != nil && s.isOf(spec) {
+			if s, err = n.Find(ctx, s.ID()); err != nil {
+				return yurt.Sandbox{}, err
+			}
+			// It has the files, unless what was to write them ended before it had.
+			if err := s.WriteInitialFiles(spec.Files, phases); err != nil {
+				return yurt.Sandbox{}, err
+			}
+			return s.View(n.config.Name), nil
+		}
+		if s != nil {
+			if spec.Warmable() { // else no warm one would have spared it
+				n.demand.Add(s.Digest(), s.Template, demand.Cold)
+			}
+			return n.handOver(ctx, s, spec, phases)
+		}
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return yurt.Sandbox{}, ctx.Err()
+		case <-n.ctx.Done():
+			return yurt.Sandbox{}, sandbox.ErrShuttingDown()
+		}
+	}
+}
+
+// takeFrom takes the sandbox of the slot; nil if it is not there yet. It may be the
+// caller's already.
+func (n *Node) takeFrom(slotID string, spec yurt.SandboxSpec) (*Handle, error) {
+	sl := n.slots.Get(slotID)
+	if sl == nil {
+		return nil, n.slots.Refusal(slotID)
+	}
+	if spec.Template.Digest() != sl.Digest {
+		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "template", "slot %s is of another template, or another version of it", slotID)
+	}
+	if err := sl.Admits(spec); err != nil {
+		return nil, err
+	}
+	if s := n.reserves.Take(sl.Digest, func(s *Handle) bool { return s.slot == sl }); s != nil {
+		return s, nil
+	}
+	switch now := sl.View(); now.State {
+	case yurt.SlotEnded:
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "slot %s has ended: %s", slotID, now.Reason)
+	case yurt.SlotClaimed:
+		if s := sl.Current(); sl.Spec.For != "" && s != nil && s.isOf(spec) {
+			return s, nil
+		}
+		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "slot", "what slot %s has is claimed already", slotID)
+	default:
+		return nil, nil //nolint:nilnil // it is being made
+	}
+}
+
+// isOf reports whether the sandbox has been claimed by who asks for the same.
+func (s *Handle) isOf(spec yurt.SandboxSpec) bool {
+	s.Lock()
+	defer s.Unlock()
+	had := s.Record.Spec
+	return !s.Record.Warm && had.Resources == spec.Resources && maps.Equal(had.Env, spec.Env) &&
+		maps.Equal(had.Labels, yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels))
+}
+
+// admitClaim refuses claims that no sandbox of this node could meet, or none may now.
+func (n *Node) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
+	if err := admitBound(spec); err != nil {
+		return err
+	}
+	if spec.Host != nil {
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "host", "a sandbox that is ready has nothing of the host's; have one made")
+	}
+	if n.draining.Load() {
+		return errDraining()
+	}
+	if err := n.disks.Check(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// admits reports why the sandbox, which nobody has, cannot be what is asked for.
+func (s *Handle) admits(spec yurt.SandboxSpec) error {
+	if !spec.Rebindable(s.Record.Spec.Resources) {
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "what was asked for cannot be given to a sandbox that is ready")
+	}
+	if s.slot == nil {
+		return nil
+	}
+	return s.slot.Admits(spec)
+}
+
+// handOver gives a sandbox that was taken to whom it is for.
+func (n *Node) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec, phases *sandbox.Phases) (_ yurt.Sandbox, err error) {
+	defer n.disks.Explain(&err)
+	defer n.processors.Hold()()
+	n.changes.Notify(s.slotID())
+	phases.Mark("take")
+	if err = s.bind(spec, phases); err == nil {
+		err = s.WriteInitialFiles(spec.Files, phases)
+	}
+	if err != nil {
+		if !sandbox.IsAboutFiles(err) {
+			err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.ID(), err)
+		}
+		if gone := n.DestroySandbox(context.WithoutCancel(ctx), s.ID()); gone != nil {
+			err = fmt.Errorf("%w; and destroying it: %w", err, gone)
+		}
+		return yurt.Sandbox{}, err
+	}
+	if len(spec.Env) > 0 {
+		n.kernels.RemoveKernels(s.Sandbox)
+	}
+	return s.View(n.config.Name), nil
+}
+
+// bind gives a sandbox of the reserve what its owner asks for. It is claimed on disk
+// before anybody is told, so that no next executor hands it out again.
+func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
+	had := s.Record.Spec.Resources
+	if limits := sandbox.LimitsOf(spec); limits != sandbox.LimitsOf(s.Record.Spec) {
+		if err := s.Group.Limit(limits); err != nil {
+			return err
+		}
+	}
+	phases.Mark("limits")
+	sizes := oci.Volumes(spec.Resources.Disk, spec.Resources.Memory)
+	for path, now := range oci.Volumes(had.Disk, had.Memory) {
+		if sizes[path] == now {
+			continue
+		}
+		if err := s.Resize(path, sizes[path]); err != nil {
+			return fmt.Errorf("resizing %s: %w", path, err)
+		}
+	}
+	phases.Mark("disk")
+	record := s.Record
+	record.Spec, record.Warm = spec, false
+	record.Spec.ID, record.Spec.Files = s.ID(), nil // the workspace has them
+	if s.slot != nil {
+		record.Spec.Labels = yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels)
+	}
+	record.Phases = phases.Done()
+	if err := records.Write(s.Path(sandbox.RecordFile), record); err != nil {
+		return err
+	}
+	phases.Mark("record")
+	record.Phases = phases.Done()
+	s.Lock()
+	defer s.Unlock()
+	s.Record = record
+	return nil
+}

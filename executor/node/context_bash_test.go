@@ -1,0 +1,128 @@
+package node_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+)
+
+func bash(s *yurt.ExecutionSpec) { s.Language = "bash" }
+
+func TestBashCells(t *testing.T) {
+	n := newNotebook(t, runs("bash"))
+	n.run("x=42; declare -A names=([a]=1)\nf() { echo \"f $1 $x\"; }\nmkdir sub; cd sub", bash)
+	n.want("f a \"b\"\\ü\t 42\n1 sub\n", "f 'a \"b\"\\ü\t'; echo ${names[a]} ${PWD##*/}", bash)
+	n.want("long 42\n", "# "+strings.Repeat("x", 10_000)+"\necho long $x", bash)
+	n.want("one\ntwo\nend\n", "cat; echo end", bash, func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\ntwo\n") })
+	n.want("end\n", "cat; echo end", bash)
+	n.want("\"1\"=\\x 4\n", "echo \"$V\" 4", bash, func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": `"1"=\x`} })
+	n.want("none\n", "echo ${V-none}", bash)
+	n.want("none\n", "echo ${x-none}", bash, in("other"))
+	n.want("", "exec >/dev/null 2>&1; echo gone", bash)
+	n.want("back\n", "echo back", bash)
+	n.run("x=43; unset PATH; /usr/bin/find /tmp -mindepth 1 -delete; false", bash)
+	n.want("one\n", "read line; echo $line", bash, func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\n") })
+	n.want("43\n", "echo $x", bash)
+}
+
+// TestBashLargeCells: code of the largest size runs, whatever it is made of: where Bash replaces something
+// in a text, it looks through all that is left once for each.
+func TestBashLargeCells(t *testing.T) {
+	n := newNotebook(t, runs("bash"))
+	const line = "\"grüße\"\t'\\\\' \u2028 \x01\x7f\n"
+	lines := (yurt.MaxCodeBytes - 100) / len(line)
+	text := strings.Repeat(line, lines)
+	n.want(fmt.Sprintf("%d\n%x  -\n", lines, sha256.Sum256([]byte(text))), "cat >/tmp/text <<'END'\n"+text+"END\nwc -l </tmp/text\nsha256sum </tmp/text", bash)
+	n.want(fmt.Sprintf("nul\n%d\n", lines), "echo n\x00ul\nwc -l <<'END'\n"+text+"END\n", bash)
+	n.want("ü 1\n", "echo $V ${W-1}\n: <<'END'\n"+text, bash, func(s *yurt.ExecutionSpec) {
+		s.Env, s.Cwd = map[string]string{"V": "ü"}, yurt.WorkspaceDir
+	})
+}
+
+func TestBashCellsFail(t *testing.T) {
+	n := newNotebook(t, runs("bash"))
+	n.run("x=42", bash)
+	for _, failure := range []struct {
+		code, stdout string
+		exitCode     int
+	}{
+		{"echo a; false", "a\n", 1},
+		{"(exit 5)", "", 5},
+		{"nosuchcommand | cat; false", "", 1},
+		{"set -e; echo a; false; echo b", "a\n", 1},
+		{"set -euo pipefail\ng() { (exit 3) | cat; echo g; }\nh() { g; echo h; }\nh; echo b", "", 3},
+		{"false\necho a; return 4", "a\n", 4}, // errexit does not last
+	} {
+		r := n.run(failure.code, bash)
+		if r.ExitCode != failure.exitCode || r.Stdout != failure.stdout || r.Error != nil || r.StateLost {
+			t.Errorf("%s: exit code %d, stdout %q, error %+v, state lost %t, stderr %q", failure.code, r.ExitCode, r.Stdout, r.Error, r.StateLost, r.Stderr)
+		}
+	}
+	r := n.run("echo a; nosuchcommand", bash)
+	wantErrorType(t, r, "BashError")
+	if r.ExitCode != 127 || r.Stdout != "a\n" || r.StateLost || !strings.Contains(r.Error.Message, "line 1: nosuchcommand: command not found") {
+		t.Errorf("a command that is not there: exit code %d, stdout %q, error %+v, state lost %t", r.ExitCode, r.Stdout, r.Error, r.StateLost)
+	}
+	r = n.run("echo a\nif )", bash)
+	wantErrorType(t, r, yurt.ErrorTypeSyntax)
+	if !strings.Contains(r.Error.Message, "line 2") || r.StateLost {
+		t.Errorf("syntax error %+v, state lost %t", r.Error, r.StateLost)
+	}
+	n.want("42\n", "echo $x", bash)
+	for code, signaled := range map[string]bool{"kill -SEGV $BASHPID": true, "exit 139": false, "exec 2>/dev/null; bash -c 'kill -SEGV $$'; exit 139": false} {
+		n.run("x=42", bash)
+		r := n.run(code, bash)
+		if died := r.Error != nil && r.Error.Type == yurt.ErrorTypeKernelDied; died != signaled || r.ExitCode != 139 || !r.StateLost {
+			t.Errorf("%s: exit code %d, error %+v, state lost %t", code, r.ExitCode, r.Error, r.StateLost)
+		}
+	}
+	for _, end := range []string{"trap 'echo bye' EXIT; exit 3", "exec sh -c 'echo bye; exit 3'"} {
+		n.run("x=42", bash)
+		if r := n.run(end, bash); r.ExitCode != 3 || r.Stdout != "bye\n" || r.Error != nil || !r.StateLost {
+			t.Errorf("%s: exit code %d, stdout %q, error %+v, state lost %t", end, r.ExitCode, r.Stdout, r.Error, r.StateLost)
+		}
+		if r := n.want("none\n", "echo ${x-none}", bash); !r.KernelRestarted {
+			t.Errorf("after %s: the next execution is not told of the fresh shell", end)
+		}
+	}
+	r = n.run("kill -KILL $BASHPID", bash)
+	wantErrorType(t, r, yurt.ErrorTypeKernelDied)
+}
+
+// TestBashIsInterrupted interrupts code wherever it is.
+func TestBashIsInterrupted(t *testing.T) {
+	n := newNotebook(t, runs("bash"))
+	n.run("x=42", bash)
+	for _, code := range []string{
+		"while :; do :; done",
+		"f() { while :; do :; done; echo no; }; f; echo no",
+		"sleep 1000; sleep 1000; echo no",
+		"f() { for i in 1 2; do sleep 1000; done; }; f; sleep 1000; echo no",
+	} {
+		spec := cell("touch /tmp/begun; "+code, bash)
+		if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
+			t.Fatal(err)
+		}
+		run(t, n.e, n.sandbox, "until test -e /tmp/begun; do sleep 0.01; done; rm /tmp/begun")
+		if err := n.e.SignalExecution(t.Context(), n.sandbox, spec.ID, yurt.Signal(syscall.SIGINT)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := n.e.WaitExecution(t.Context(), n.sandbox, spec.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErrorType(t, r, yurt.ErrorTypeInterrupted)
+		if r.ExitCode != 130 || r.StateLost || r.Stdout != "" {
+			t.Errorf("%s: exit code %d, state lost %t, stdout %q", code, r.ExitCode, r.StateLost, r.Stdout)
+		}
+		n.want("42\n", "echo $x", bash)
+	}
+	r := n.run("while :; do sleep 0.01; done", bash, timeout(time.Second))
+	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	n.want("42\n", "echo $x", bash)
+}

@@ -1,0 +1,44 @@
+package node_test
+
+import (
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestExecutionCount: executions are counted by their interpreter, in every language that keeps
+// state, failed ones too; a fresh interpreter begins again.
+func TestExecutionCount(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "javascript", "bash"} })
+	for language, codes := range map[string][]string{
+		"python":     {"x = 1", "1/0", "1 +", "x"},
+		"javascript": {"let x = 1", "throw new Error('no')", "1 +", "x"},
+		"bash":       {"x=1", "false", "if", "echo $x"},
+	} {
+		run := func(code string) *yurt.Result {
+			spec := cell(code)
+			spec.Language = language
+			return execute(t, e, s.ID, spec)
+		}
+		for i, code := range codes {
+			if r := run(code); r.ExecutionCount != i+1 {
+				t.Errorf("%s: execution_count of %q is %d, want %d (%+v)", language, code, r.ExecutionCount, i+1, r.Error)
+			}
+		}
+		if err := e.RestartContext(t.Context(), s.ID, yurt.DefaultContext, language); err != nil {
+			t.Fatal(err)
+		}
+		if r := run(codes[0]); r.ExecutionCount != 1 {
+			t.Errorf("%s: after a restart execution_count is %d, want 1", language, r.ExecutionCount)
+		}
+		last := map[string]string{"python": "import sys; sys.exit(3)", "javascript": "process.exit(3)", "bash": "exit 3"}[language]
+		if r := run(last); r.ExecutionCount != 2 {
+			t.Errorf("%s: execution_count of %q is %d, want 2 (%+v)", language, last, r.ExecutionCount, r.Error)
+		}
+	}
+	if r := execute(t, e, s.ID, python("1")); r.ExecutionCount != 0 {
+		t.Errorf("without a context execution_count is %d, want none", r.ExecutionCount)
+	}
+}

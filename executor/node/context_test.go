@@ -1,0 +1,165 @@
+package node_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// cell is an execution of Python code in a context.
+func cell(code string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpec {
+	return python(code, append([]func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) { s.ContextName = yurt.DefaultContext }}, change...)...)
+}
+
+func in(name string) func(*yurt.ExecutionSpec) {
+	return func(s *yurt.ExecutionSpec) { s.ContextName = name }
+}
+
+// notebook runs cells, one after the other, in one context.
+type notebook struct {
+	t       *testing.T
+	e       *executor.Executor
+	sandbox string
+}
+
+func newNotebook(t *testing.T, change ...func(*yurt.SandboxSpec)) *notebook {
+	t.Helper()
+	e := rig.Executor(t)
+	return &notebook{t, e, create(t, e, change...).ID}
+}
+
+func (n *notebook) run(code string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
+	n.t.Helper()
+	return execute(n.t, n.e, n.sandbox, cell(code, change...))
+}
+
+// want runs a cell that has to print exactly this.
+func (n *notebook) want(stdout, code string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
+	n.t.Helper()
+	r := n.run(code, change...)
+	if r.Error != nil || r.ExitCode != 0 || r.Stdout != stdout {
+		n.t.Fatalf("%.1000s\nprinted %.1000q, want %q (exit code %d, error %+v, stderr %q)", code, r.Stdout, stdout, r.ExitCode, r.Error, r.Stderr)
+	}
+	return r
+}
+
+func TestStateLasts(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import math, os\nx = 20\ndef double(n): return 2 * n\nos.makedirs('sub'); os.chdir('sub')")
+	n.want("42 3 sub\n", "print(double(x) + 2, int(math.pi), os.path.basename(os.getcwd()))")
+	if r := n.want("", "x + 1"); string(r.Result) != "21" || r.MainDisplay == nil || string(r.Displays[*r.MainDisplay]["text/plain"]) != `"21"` {
+		t.Errorf("the value of the last expression is %s, %v", r.Result, r.Displays)
+	}
+	n.want("21\n", "print(_)")
+	n.want("", "x + 1;")
+	n.want("False\n", "print('x' in globals())", in("other"))
+	n.want("20\n", "print(x)")
+	if r := execute(t, n.e, n.sandbox, python("print('x' in globals())")); r.Stdout != "False\n" {
+		t.Errorf("without a context: %q, want a fresh interpreter", r.Stdout)
+	}
+}
+
+// TestOneLine: a line that may be one expression, which is compiled in a shorter way, means what it
+// means in a longer cell.
+func TestOneLine(t *testing.T) {
+	n := newNotebook(t)
+	n.run("import asyncio\nx, said = 7, []\nasync def later(v): return v")
+	for _, line := range []string{
+		"x + 1", "x # + 1", "x ; ", "x;x", "'a' 'b'", "*[x], 2", "await later(x)", "[await later(i) for i in (1, 2)]", "said.append(x)", "(y := 3)", "y := 3", "yield x",
+		"None", "x is 7", "x if x else 1", "lambda: x", "if x: x", "not x", "print(x)", "pass", "async def f(): pass", "assert x, x", "1 +", "%pwd", "x?", "!ls", "ls", "1/0", "nobody", "'\\d'", "é", "1_000", ".5", "x\f", "(x", "global x",
+	} {
+		short := n.run(line)
+		long := n.run("\n" + line)
+		if string(short.Result) != string(long.Result) || len(short.Displays) != len(long.Displays) || short.Stdout != long.Stdout || short.ExitCode != long.ExitCode ||
+			strings.Count(short.Stderr, "Warning") != strings.Count(long.Stderr, "Warning") || (short.Error == nil) != (long.Error == nil) {
+			t.Errorf("%s\nalone:      %s, %d displays, %+v, %q\nnot alone: %s, %d displays, %+v, %q", line, short.Result, len(short.Displays), short.Error, short.Stderr, long.Result, len(long.Displays), long.Error, long.Stderr)
+		}
+		if short.Error == nil || long.Error == nil {
+			continue
+		}
+		if reason, _, _ := strings.Cut(short.Error.Message, " (<cell"); short.Error.Type != long.Error.Type || !strings.HasPrefix(long.Error.Message, reason) {
+			t.Errorf("%s\nalone:      %+v\nnot alone: %+v", line, short.Error, long.Error)
+		}
+	}
+	if r := n.run("  x\n y"); r.Error == nil || r.Error.Type != "IndentationError" {
+		t.Errorf("lines with different indents: %+v", r.Error)
+	}
+}
+
+// TestEachHasItsOwnStdin: what an execution leaves of its standard input, or does to it, is not the
+// next one's.
+func TestEachHasItsOwnStdin(t *testing.T) {
+	n := newNotebook(t)
+	given := func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\ntwo\n") }
+	n.want("one\n", "print(input())", given)
+	n.want("''\n", "import sys; print(repr(sys.stdin.read()))")
+	n.want("", "sys.stdin.close()")
+	n.want("''\n", "print(repr(sys.stdin.read()))")
+	n.want("one\n", "print(input())", given)
+}
+
+// TestKernelsImportLate: a kernel that nobody has asked anything has not loaded what only answers
+// need; it is there before something goes wrong.
+func TestKernelsImportLate(t *testing.T) {
+	n := newNotebook(t)
+	const loaded = "import sys; print([name in sys.modules for name in ('json', 'linecache', 'traceback')])"
+	n.want("[False, False, False]\n", loaded)
+	n.want("[False, True, True]\n", loaded)
+	n.want("True\n", "import json, traceback; print(json.loads('1') == 1 and hasattr(traceback, 'format_exc'))")
+}
+
+// TestFirstCellFails: an error is explained with the user's lines, also by a kernel that has to
+// import first what it explains with, and whatever files the user has by the names of that.
+func TestFirstCellFails(t *testing.T) {
+	n := newNotebook(t)
+	r := n.run(`
+for name in ("token", "traceback", "linecache", "re"):
+    with open(name + ".py", "w") as file: file.write("mine = 1")
+import linecache, token
+def fail(): raise ValueError(token.mine + linecache.mine)
+fail()`)
+	wantErrorType(t, r, "ValueError")
+	trace := strings.Join(r.Error.Stacktrace, "\n")
+	if r.Error.Message != "2" || !strings.Contains(trace, "    fail()") || !strings.Contains(r.Stderr, "def fail(): raise ValueError") {
+		t.Errorf("message %q, stack trace:\n%s\nstderr:\n%s", r.Error.Message, trace, r.Stderr)
+	}
+	n.want("1\n", "print(token.mine)")
+	if r := n.run("fail(  )"); !strings.Contains(r.Stderr, "    fail(  )") {
+		t.Errorf("the second time stderr is:\n%s", r.Stderr)
+	}
+	other := newNotebook(t)
+	other.want("def f(): pass\n\n", "def f(): pass\nimport inspect; print(inspect.getsource(f))")
+}
+
+func TestCellErrors(t *testing.T) {
+	n := newNotebook(t)
+	n.run("def fail(): return 1 / 0")
+	r := n.run("x = 1\nfail()")
+	wantErrorType(t, r, "ZeroDivisionError")
+	if trace := strings.Join(r.Error.Stacktrace, "\n"); r.ExitCode != 1 || strings.Contains(trace+r.Stderr, "kernel.py") ||
+		!strings.Contains(trace, `File "<cell 2>", line 2`) || !strings.Contains(trace, `File "<cell 1>", line 1`) {
+		t.Errorf("exit code %d, stack trace:\n%s\nstderr:\n%s", r.ExitCode, trace, r.Stderr)
+	}
+	n.want("1\n", "print(x)")
+	for _, code := range []string{"x == %5", "x = = 1", "a\x01b"} {
+		wantErrorType(t, n.run(code), yurt.ErrorTypeSyntax)
+	}
+	wantErrorType(t, n.run("input()"), "EOFError")
+	n.want("a b\n", "print(input(), input())", func(s *yurt.ExecutionSpec) { s.Stdin = []byte("a\nb\n") })
+	n.want("1 None\n", "import os; print(os.environ['V'], os.environ.get('W'))", func(s *yurt.ExecutionSpec) { s.Env = map[string]string{"V": "1"} })
+	n.want("None\n", "print(os.environ.get('V'))")
+}
+
+// TestLargeCellsLeaveNothing has more code run, cell by cell, than there is room for at once.
+func TestLargeCellsLeaveNothing(t *testing.T) {
+	n := newNotebook(t)
+	n.run("x = 0")
+	large := "#" + strings.Repeat("x", yurt.MaxCodeBytes-100) + "\nx += 1\nprint(x)"
+	for i := range 20 {
+		n.want(strconv.Itoa(i+1)+"\n", large)
+	}
+}

@@ -1,0 +1,189 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/kernel"
+	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/run"
+	"github.com/yurtrun/yurt/executor/sandbox"
+	"github.com/yurtrun/yurt/executor/tools"
+	"github.com/yurtrun/yurt/plugins"
+)
+
+const (
+	// installDir is where packages are installed, in a sandbox for that alone.
+	installDir = yurt.WorkspaceDir + "/install"
+	// layerVersion is part of every digest: another way to make layers makes others.
+	layerVersion = 1
+)
+
+// planLayers returns what the execution needs: what is asked for in dependencies, by its
+// template, or by the manifests among the files of a project. Code has one layer with all
+// of that. A command has those of its template's languages, and so has a function with a
+// process of its own, whose dependencies are in the layer of their language.
+func (n *Node) planLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
+	ofTemplate := s.Record.Spec.Template.Dependencies
+	if err := withoutForbidden(s, &spec); err != nil {
+		return nil, err
+	}
+	switch {
+	case kernel.IsFunction(spec) && len(spec.Dependencies) > 0:
+		return n.planFunctionLayers(ctx, s, spec)
+	case spec.Kind == yurt.KindCommand || kernel.IsFunction(spec):
+		return n.templateLayers(ctx, s)
+	case len(ofTemplate) == 0 && len(spec.Dependencies) == 0 && len(spec.Files) == 0:
+		return nil, nil
+	}
+	info, err := n.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
+	if err != nil {
+		return nil, err
+	}
+	return n.planCode(ctx, s, info, ofTemplate[info.Name], spec)
+}
+
+// withoutForbidden refuses the packages that an execution asks for, where its template forbids them.
+func withoutForbidden(s *sandbox.Sandbox, spec *yurt.ExecutionSpec) error {
+	if s.Record.Spec.Template.Network.Packages != yurt.PackagesNone {
+		return nil
+	}
+	if len(spec.Dependencies) > 0 {
+		return yurt.FieldErrorf(yurt.CodeForbidden, "dependencies", "template %s lets its sessions install no packages (network.packages is %q); leave them out, or name them in the template", s.Template, yurt.PackagesNone)
+	}
+	spec.Files = nil // no manifest counts
+	return nil
+}
+
+// planFunctionLayers plans the layers of a function that names dependencies.
+func (n *Node) planFunctionLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
+	needs, err := n.templateLayers(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	template := s.Record.Spec.Template
+	info, err := n.runs.RuntimeOf(ctx, spec.Language, template.Runtimes)
+	if err != nil {
+		return nil, err
+	}
+	own, err := n.planLayer(ctx, s, info, slices.Concat(template.Dependencies[info.Name], spec.Dependencies), nil)
+	if err != nil || own == nil {
+		return needs, err
+	}
+	others := slices.DeleteFunc(slices.Clone(needs), func(l *packages.Layer) bool { return l.Runtime == info.Name })
+	return append(packages.Layers{own}, others...), nil
+}
+
+// planCode plans the one layer of code, or none: with the packages that its template always has.
+func (n *Node) planCode(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
+	asked := len(spec.Dependencies) > 0 || len(always) > 0
+	if !asked && (n.config.Packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
+		return nil, nil
+	}
+	l, err := n.planLayer(ctx, s, info, slices.Concat(always, spec.Dependencies), spec.Files)
+	if yurt.CodeOf(err) == yurt.CodeInvalidArgument && len(always) > 0 && len(spec.Files) > 0 {
+		// The manifest of a project may stand alone: for crates and for Maven.
+		l, err = n.planLayer(ctx, s, info, spec.Dependencies, spec.Files)
+	}
+	if err != nil || l == nil {
+		return nil, err
+	}
+	return packages.Layers{l}, nil
+}
+
+// planner asks for the layers of templates.
+type planner struct{ node *Node }
+
+// Plan implements [layerPlanner].
+func (p planner) Plan(ctx context.Context, s *sandbox.Sandbox) error {
+	_, err := p.node.templateLayers(ctx, s)
+	return err
+}
+
+// templateLayers returns what every command in the sandbox has.
+func (n *Node) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packages.Layers, error) {
+	template := s.Record.Spec.Template
+	if len(template.Dependencies) == 0 {
+		return nil, nil
+	}
+	s.Lock()
+	planned := s.Planned
+	s.Unlock()
+	if planned != nil { // nothing that they are made from changes
+		return planned, nil
+	}
+	planned, err := n.layersOf(ctx, s, template)
+	if err != nil {
+		return nil, err
+	}
+	s.Lock()
+	s.Planned = planned
+	s.Unlock()
+	return planned, nil
+}
+
+// layersOf plans the layers of a template in a sandbox of its file system.
+func (n *Node) layersOf(ctx context.Context, s *sandbox.Sandbox, template yurt.Template) (planned packages.Layers, err error) {
+	for _, name := range slices.Sorted(maps.Keys(template.Dependencies)) {
+		info, err := n.runs.RuntimeOf(ctx, name, template.Runtimes)
+		if err != nil {
+			return nil, err
+		}
+		l, err := n.planLayer(ctx, s, info, template.Dependencies[name], nil)
+		if err != nil {
+			return nil, err
+		}
+		if l != nil {
+			planned = append(planned, l)
+		}
+	}
+	return planned, nil
+}
+
+// planLayer has the runtime plan a layer; nil means that nothing is needed.
+func (n *Node) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
+	switch {
+	case !slices.Contains(info.Abilities, plugins.AbilityDependencies):
+		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "no packages can be installed for %s; leave them out", info.Name)
+	case n.config.Packages.Off:
+		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "this node installs no packages; use a template that has them, or ask its operator")
+	}
+	found, err := s.Tools(info)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := n.runtimes.PlanDependencies(ctx, plugins.DependencyRequest{
+		Language: info.Name, Requirements: required, Files: run.SourceFiles(files), Dir: installDir, Mount: packages.Place, Tools: found,
+	})
+	if err != nil || plan.Empty() {
+		return nil, err
+	}
+	digest, err := n.layerDigest(s, info, found, plan)
+	if err != nil {
+		return nil, err
+	}
+	return packages.NewLayer(info.Name, digest, plan), nil
+}
+
+// layerDigest names the layer after everything that it is made from: what the plan says,
+// the registries, the template's file system, and the very tools in it.
+func (n *Node) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
+	stamps, err := tools.Stamps(s.Record.Init.PID, found)
+	if err != nil {
+		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.ID(), err)
+	}
+	if s.Record.Image != "" {
+		stamps = append(stamps, "image "+s.Record.Image)
+	}
+	data, err := json.Marshal([]any{layerVersion, info.Name, info.Version, s.Record.Spec.Template.RootFS, stamps, n.config.Packages.Env, plan})
+	if err != nil {
+		return "", yurt.Errorf(yurt.CodeInternal, "naming a layer: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:]), nil
+}

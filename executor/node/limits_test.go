@@ -1,0 +1,136 @@
+package node_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+func TestMemoryLimit(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
+	r := execute(t, e, s.ID, python("print('before', flush=True)\nx = bytearray(512 << 20)\nprint('after')"))
+	wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
+	if r.Stdout != "before\n" || r.ExitCode != 137 {
+		t.Errorf("exit %d, stdout %q", r.ExitCode, r.Stdout)
+	}
+	r = execute(t, e, s.ID, python("x = bytearray(16 << 20)\nprint(len(x))"))
+	if r.Error != nil || r.Metrics.MemoryPeakBytes < 16<<20 || r.Metrics.MemoryPeakBytes > 64<<20 {
+		t.Errorf("after that: %+v, peak %d", r.Error, r.Metrics.MemoryPeakBytes)
+	}
+}
+
+func TestProcessLimit(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 20 })
+	r := execute(t, e, s.ID, python("import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(60); os._exit(0)\n    n += 1\nexcept OSError as e: print(n, e.errno)"))
+	if r.Stdout != "19 11\n" { // itself, and EAGAIN
+		t.Errorf("with 20 processes allowed it could start: %q, %+v", r.Stdout, r.Error)
+	}
+	run(t, e, s.ID, "true") // refused or not, it must not hang
+	bomb := run(t, e, s.ID, ":(){ :|:& };:", timeout(2*time.Second))
+	if bomb.Error == nil && bomb.ExitCode == 0 {
+		t.Logf("the bomb's own shell exited at once: %+v", bomb)
+	}
+}
+
+// TestForkBombIsEndedByItsTimeout, and nothing of it is in the way of what comes next.
+func TestForkBombIsEndedByItsTimeout(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 64 })
+	for range 5 {
+		r := execute(t, e, s.ID, python("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", timeout(500*time.Millisecond)))
+		wantErrorType(t, r, yurt.ErrorTypeTimeout)
+		if r := run(t, e, s.ID, strings.Repeat("sleep 0.1 & ", 60)+"wait; echo alive"); r.Stdout != "alive\n" || r.Stderr != "" {
+			t.Errorf("the sandbox does not work any more: %+v", r)
+		}
+	}
+}
+
+func TestCPULimit(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.2 })
+	r := execute(t, e, s.ID, python("import time\nend = time.time() + 2\nwhile time.time() < end: pass"))
+	// A fifth of two seconds; a period more on either side is the kernel's business.
+	if r.Error != nil || r.Metrics.CPUMS > 700 || r.Metrics.CPUMS < 50 {
+		t.Errorf("used %.0f ms of CPU in 2 s at 0.2 cores: %+v", r.Metrics.CPUMS, r.Error)
+	}
+}
+
+func TestDiskLimit(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Disk = 8 << 20 })
+	for _, dir := range []string{"/workspace", "/tmp"} {
+		r := run(t, e, s.ID, "head -c 20000000 /dev/zero > "+dir+"/big; stat -c %s "+dir+"/big; rm "+dir+"/big")
+		if r.Stdout != "8388608\n" || !strings.Contains(r.Stderr, "No space left") {
+			t.Errorf("%s took %q, said %q", dir, r.Stdout, r.Stderr)
+		}
+	}
+	run(t, e, s.ID, "head -c 20000000 /dev/zero > /workspace/big")
+	_, err := e.WriteFile(t.Context(), s.ID, "more", strings.NewReader(strings.Repeat("x", 1<<20)), yurt.WriteOptions{})
+	if yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
+		t.Errorf("writing to a full workspace gave %v", err)
+	}
+	if r := execute(t, e, s.ID, python("print('runs')")); r.Stdout != "runs\n" {
+		t.Errorf("a full workspace keeps code from running: %+v", r)
+	}
+}
+
+func TestLimitsThatTheNodeCannotHoldAreRefused(t *testing.T) {
+	e := rig.Executor(t)
+	for name, change := range map[string]func(*yurt.Resources){
+		"more memory than the host has":  func(r *yurt.Resources) { r.Memory = 1 << 41 },
+		"more processes than the kernel": func(r *yurt.Resources) { r.PIDs = pidMax(t) + 1 },
+		"more cores than the host has":   func(r *yurt.Resources) { r.CPU = 400 },
+		"a negative limit":               func(r *yurt.Resources) { r.PIDs = -1 },
+		"more disk than the host has":    func(r *yurt.Resources) { r.Disk = 1 << 41 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := rig.Spec()
+			change(&spec.Resources)
+			if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	spec := rig.Spec()
+	spec.Resources.Memory = 0
+	if _, err := e.CreateSandbox(t.Context(), spec); err == nil {
+		t.Error("a sandbox without a memory limit was made")
+	}
+}
+
+// pidMax is the greatest process id of this process's pid namespace: kernels since 6.14 have one for each.
+func pidMax(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return most
+}
+
+// TestTimeoutEndsAProcessWithoutItsMainThread: the kernel lists such a process by a
+// thread that is dead already.
+func TestTimeoutEndsAProcessWithoutItsMainThread(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	code := "import ctypes, threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\nprint('gone', flush=True)\nctypes.PyDLL(None).pthread_exit(None)"
+	r := execute(t, e, s.ID, python(code, timeout(rig.Moment(t, time.Second))))
+	wantErrorType(t, r, yurt.ErrorTypeTimeout)
+	if r.Stdout != "gone\n" {
+		t.Errorf("it said %q", r.Stdout)
+	}
+	rig.Eventually(t, "the process is gone", func() bool {
+		return run(t, e, s.ID, "ps -eo comm= | grep -c python").Stdout == "0\n"
+	})
+}

@@ -1,0 +1,62 @@
+package node_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestResultTellsItsEvents: the events that a result is told with are those that its watchers had.
+func TestResultTellsItsEvents(t *testing.T) {
+	e := rig.Executor(t)
+	s := create(t, e)
+	for _, tt := range []struct {
+		name string
+		spec yurt.ExecutionSpec
+		gaps int
+	}{
+		{"a command", command("for i in 1 2 3; do echo $i; sleep 0.02; echo höre >&2; done; exit 3"), 0},
+		{"a command with no output", command("true"), 0},
+		{"a command that is not there", command("", func(s *yurt.ExecutionSpec) { s.Command = []string{"no-such-program"} }), 0},
+		{"output that is cut", command("head -c 100000 /dev/zero | tr '\\0' x", func(s *yurt.ExecutionSpec) { s.OutputLimit = 70_000 }), 0},
+		{"output that is not text", command(`printf 'a\377'; sleep 0.05; echo end`), 1},
+		{"a context", cell("print('one')\ndisplay({'a': 1})\nprint('two', flush=True)\n6 * 7"), 0},
+		{"what it ran out of time with", command("echo begun; sleep 300", timeout(rig.Moment(t, 300*time.Millisecond))), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := execute(t, e, s.ID, tt.spec)
+			watch := func(events *[]yurt.Event) func(yurt.Event) error {
+				return func(event yurt.Event) error {
+					event.At = event.At.UTC().Truncate(time.Millisecond)
+					*events = append(*events, event)
+					return nil
+				}
+			}
+			var live, told []yurt.Event
+			if err := e.WatchExecution(t.Context(), s.ID, tt.spec.ID, 0, watch(&live)); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Replay(0, watch(&told)); err != nil {
+				t.Fatal(err)
+			}
+			gaps := 0
+			for i := range min(len(live), len(told)) {
+				if told[i].Gap != nil {
+					gaps++
+					told[i] = live[i]
+				}
+				if diff := live[i].At.Sub(told[i].At).Abs(); diff > 2*time.Millisecond {
+					t.Errorf("event %d is told as of %s, it was of %s", i+1, told[i].At, live[i].At)
+				}
+				live[i].At, live[i].Result, told[i].Result = told[i].At, nil, nil
+			}
+			if diff := cmp.Diff(live, told); diff != "" || gaps != tt.gaps {
+				t.Errorf("%d gaps, want %d; (-live +told):\n%s", gaps, tt.gaps, diff)
+			}
+		})
+	}
+}

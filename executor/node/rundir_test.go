@@ -1,0 +1,170 @@
+package node_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/node"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestReboot: sandboxes do not outlive the boot, and neither does what is known of them.
+// What they had on disk goes when an executor starts again.
+func TestReboot(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.RunDir = t.TempDir()
+	first := rig.Open(t, config)
+	open(t, first, room("a"))
+	plain, onDisk := create(t, first), create(t, first, onImage)
+	if r := run(t, first, plain.ID, "yes | head -c 1000000"); r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []yurt.Sandbox{plain, onDisk} {
+		if _, err := os.Stat(filepath.Join(config.StateDir, "sandboxes", s.ID)); err != nil {
+			t.Errorf("it has nothing on disk: %v", err)
+		}
+		rig.Kill(t, s.PID)
+	}
+	if err := os.RemoveAll(executor.RunDir(config.RunDir, config.StateDir)); err != nil {
+		t.Fatal(err)
+	}
+	e := rig.Start(t, config)
+	if list, err := e.Sandboxes(t.Context()); err != nil || slicesOf(list, plain.ID, onDisk.ID) {
+		t.Errorf("after it there are %+v, %v", list, err)
+	}
+	for _, s := range []yurt.Sandbox{plain, onDisk} {
+		if _, err := os.Stat(filepath.Join(config.StateDir, "sandboxes", s.ID)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("something of it is still on disk: %v", err)
+		}
+	}
+	rig.Eventually(t, "no device is left", func() bool { return loopsOn(t, config.StateDir) == 0 })
+	awaitSlot(t, e, "a", yurt.SlotReady) // a slot goes on
+}
+
+func slicesOf(list []yurt.Sandbox, ids ...string) bool {
+	for _, s := range list {
+		for _, id := range ids {
+			if s.ID == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestStateDirectoryIsLost: what runs is known from the runtime directory.
+func TestStateDirectoryIsLost(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	sandboxID, executionID := killMidway(t, config)
+	if err := os.RemoveAll(config.StateDir); err != nil {
+		t.Fatal(err)
+	}
+	e := rig.Start(t, config)
+	if r, err := e.WaitExecution(t.Context(), sandboxID, executionID); err != nil || strings.Count(r.Stdout, "\n") != 300 {
+		t.Errorf("it has %+v, %v", r, err)
+	}
+}
+
+// TestSandboxOfAVersionWithoutRunDir: it is taken over, and stays where it is.
+func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	base, err := os.MkdirTemp("", "yurt") // short, and one file system: a socket cannot be moved to another
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(base) })
+	config.StateDir, config.RunDir = filepath.Join(base, "state"), base
+	sandboxID, executionID := killMidway(t, config)
+	now := filepath.Join(executor.RunDir(base, config.StateDir), "sandboxes", sandboxID)
+	then := filepath.Join(config.StateDir, "sandboxes", sandboxID)
+	if err := os.Rename(now, then); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // it is adopted as often as it takes
+		e := rig.Open(t, config)
+		if r, err := e.WaitExecution(t.Context(), sandboxID, executionID); err != nil || strings.Count(r.Stdout, "\n") != 300 {
+			t.Errorf("it has %+v, %v", r, err)
+		}
+		if r := run(t, e, sandboxID, "yes | head -c 1000000"); len(r.Stdout) != 1_000_000 || r.ExitCode != 0 {
+			t.Errorf("it works on with %d bytes, %+v", len(r.Stdout), r.Error)
+		}
+		if _, err := os.Stat(now); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("something of it is in the runtime directory: %v", err)
+		}
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rig.Start(t, config)
+}
+
+// TestLargeLogsAreOnDisk: the host's memory holds the beginning of an execution's log, and
+// of all logs together no more than is meant for them.
+func TestLargeLogsAreOnDisk(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.RunDir = t.TempDir()
+	first := rig.Open(t, config)
+	s := create(t, first)
+	size := func(dir, name string) int64 {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(dir, "sandboxes", s.ID, "runs", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return -1
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	memory := executor.RunDir(config.RunDir, config.StateDir)
+	const output = 3_000_000
+	large := command("yes | head -c 3000000")
+	if r := execute(t, first, s.ID, large); len(r.Stdout) != output {
+		t.Fatalf("it printed %d bytes", len(r.Stdout))
+	}
+	if inMemory, onDisk := size(memory, large.ID), size(config.StateDir, large.ID); inMemory > 64<<10 || onDisk < 2*output-64<<10 {
+		t.Errorf("%d bytes are in memory and %d on disk", inMemory, onDisk)
+	}
+	node.SetLogMemory(first.Node, 0)
+	small := command("echo small")
+	execute(t, first, s.ID, small)
+	if inMemory, onDisk := size(memory, small.ID), size(config.StateDir, small.ID); inMemory > 0 || onDisk < int64(len("small")) {
+		t.Errorf("with no memory left, %d bytes are in memory and %d on disk", inMemory, onDisk)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := rig.Start(t, config)
+	for id, want := range map[string]string{large.ID: strings.Repeat("y\n", output/2), small.ID: "small\n"} {
+		var seen strings.Builder
+		err := next.WatchExecution(t.Context(), s.ID, id, 0, func(event yurt.Event) error {
+			if event.Type == yurt.EventStdout {
+				seen.Write(event.Data)
+			}
+			return nil
+		})
+		r, failure := next.WaitExecution(t.Context(), s.ID, id)
+		if err := errors.Join(err, failure); err != nil || seen.String() != want || r.Stdout != want {
+			t.Errorf("the next executor has %d and %d bytes of %d, %v", seen.Len(), len(r.Stdout), len(want), err)
+		}
+		if err := next.ForgetExecution(t.Context(), s.ID, id); err != nil {
+			t.Error(err)
+		}
+		if inMemory, onDisk := size(memory, id), size(config.StateDir, id); inMemory != -1 || onDisk != -1 {
+			t.Errorf("forgotten, it has %d bytes in memory and %d on disk", inMemory, onDisk)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package node
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/packages"
+	"github.com/yurtrun/yurt/executor/pkgsocket"
+	"github.com/yurtrun/yurt/executor/runlog"
+	"github.com/yurtrun/yurt/executor/sandbox"
+)
+
+// socketDelay is how long after a sandbox its socket for packages is made: most executions are
+// over by then, and do not pay for it.
+const socketDelay = 100 * time.Millisecond
+
+// mayInstall reports whether commands of a sandbox of the specification may install packages.
+func (n *Node) mayInstall(spec yurt.SandboxSpec) bool {
+	network := spec.Template.Network // a template without a mode has no network either
+	return !n.config.Packages.Off && spec.Host == nil && network.Mode == yurt.NetworkNone && network.Packages != yurt.PackagesNone
+}
+
+// servePackages answers the commands of a sandbox that install packages, until the sandbox is
+// gone or the executor is closed.
+func (n *Node) servePackages(s *Handle) {
+	select {
+	case <-time.After(socketDelay):
+	case <-s.Gone:
+		return
+	case <-n.ctx.Done():
+		return
+	}
+	if s.adoption != nil {
+		select {
+		case <-s.adoption.done:
+		case <-n.ctx.Done():
+			return
+		}
+	}
+	if s.IsGone() {
+		return
+	}
+	listener, err := s.Plans.Listen(pkgsocket.Name, pkgsocket.Backlog)
+	if err != nil {
+		if !s.IsGone() && n.ctx.Err() == nil {
+			n.logger.Warn("commands of a sandbox cannot install packages", "sandbox", s.ID(), "error", err)
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	n.goes(func() {
+		select {
+		case <-s.Gone:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	server := pkgsocket.NewServer(func(ctx context.Context, r pkgsocket.Request, pid int, tell func(string) error) pkgsocket.Answer {
+		answer, err := n.installInto(ctx, s, r, n.telling(s, r, pid, tell))
+		if err != nil {
+			answer.Error = sandbox.Shown(err)
+		}
+		return answer
+	})
+	server.Serve(ctx, listener)
+}
+
+// telling returns the function that passes progress on: to the command, which prints it, and to
+// the watchers of the execution that the command is part of. They are told that an installation
+// begins, and all progress of a command that is quiet.
+func (n *Node) telling(s *Handle, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
+	r, told := s.RunOf(pid), 0
+	note := func(text string) {
+		if told += len(text); r != nil && told <= maxProgress {
+			_ = r.Log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)}) // it does without
+		}
+	}
+	return func(text string) error {
+		if text != "" && told == 0 {
+			note("installing packages into the session with " + request.Manager + "\n")
+		}
+		if text != "" && request.Quiet {
+			note(text)
+		}
+		return tell(text)
+	}
+}
+
+// installInto installs the packages of a request, and shows them to every process of the session.
+func (n *Node) installInto(ctx context.Context, s *Handle, r pkgsocket.Request, tell func(string) error) (answer pkgsocket.Answer, err error) {
+	if err := s.CheckUsable(); err != nil {
+		return answer, err
+	}
+	defer n.disks.Explain(&err)
+	info, err := n.runtimeFor(ctx, s, r.Manager)
+	if err != nil {
+		return answer, err
+	}
+	had, err := n.installedIn(s, info.Name)
+	if err != nil {
+		return answer, err
+	}
+	if there := had.all(r); there != nil {
+		return pkgsocket.Answer{Installed: there, Present: true}, nil
+	}
+	l, err := n.makeSessionLayer(ctx, s, info, r, had, tell)
+	if err != nil {
+		return answer, err
+	}
+	if err := n.kernels.UntilStartable(s.Sandbox); err != nil {
+		return answer, err
+	}
+	defer s.Gate.RUnlock()
+	if err := s.MountLayer(n.layers, l); err != nil {
+		return answer, err
+	}
+	if err := s.ShowLayer(n.layers, l); err != nil {
+		return answer, err
+	}
+	return had.answer(r, n.layers.Tree(l.Digest))
+}
+
+// runtimeFor returns the runtime that knows the package manager. The template need not run it:
+// its tools are looked for in the sandbox.
+func (n *Node) runtimeFor(ctx context.Context, s *Handle, manager string) (yurt.RuntimeInfo, error) {
+	language := "python"
+	if manager == pkgsocket.Npm {
+		language = "javascript"
+	}
+	info, err := n.runtimes.RuntimeOf(ctx, language)
+	if err != nil {
+		return info, yurt.Errorf(yurt.CodeNotSupported, "this node has no runtime for %s, which %s needs", language, manager)
+	}
+	_, err = s.Tools(info)
+	return info, err
+}
+
+// makeSessionLayer returns the layer of the packages of a request, which the sandbox uses. A layer
+// of these packages alone is taken if it is there already and fits the versions of the session.
+// Else one is made that keeps to these versions, as far as the new packages allow it.
+func (n *Node) makeSessionLayer(ctx context.Context, s *Handle, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
+	alone, err := n.planLayer(ctx, s.Base(), info, r.Packages, manifestOf(r))
+	if err != nil {
+		return nil, err
+	}
+	if alone == nil {
+		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the manifest lists no packages to install")
+	}
+	there, err := n.layers.Use(alone.Digest, s.ID())
+	if err != nil {
+		return nil, err
+	}
+	if there && had.fits(n.layers.Tree(alone.Digest), r) {
+		return alone, nil
+	}
+	constraints := had.constraints(r)
+	if constraints == "" {
+		return alone, n.installAll(ctx, s, packages.Layers{alone}, tell)
+	}
+	l, err := n.planLayer(ctx, s.Base(), info, nil, []yurt.SourceFile{
+		{Path: "constraints.txt", Data: []byte(constraints)},
+		{Path: "requirements.txt", Data: []byte("-c constraints.txt\n" + strings.Join(r.Packages, "\n") + "\n")},
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = n.installAll(ctx, s, packages.Layers{l}, tell)
+	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "(constraint)") {
+		if err := tell("these packages need other versions than the session has, which are replaced\n"); err != nil {
+			return nil, err
+		}
+		return alone, n.installAll(ctx, s, packages.Layers{alone}, tell)
+	}
+	return l, err
+}
+
+func manifestOf(r pkgsocket.Request) (files []yurt.SourceFile) {
+	if len(r.Manifest) > 0 {
+		files = append(files, yurt.SourceFile{Path: pkgsocket.ManifestFile, Data: r.Manifest})
+	}
+	if len(r.Lock) > 0 {
+		files = append(files, yurt.SourceFile{Path: pkgsocket.LockFile, Data: r.Lock})
+	}
+	return files
+}

@@ -1,0 +1,73 @@
+package node_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/node"
+	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestSilentInitIsTakenOver: a sandbox whose init does not answer for its executions does not keep
+// its node from beginning. They are over then, and so is what ran.
+func TestSilentInitIsTakenOver(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	first := rig.Open(t, config)
+	s := create(t, first)
+	specs := []yurt.ExecutionSpec{
+		command("exec sleep 300"), command("exec sleep 300"),
+		cell("import time\ntime.sleep(300)"), cell("2", in("other")),
+		command("exec sleep 300", func(s *yurt.ExecutionSpec) { s.Streamed, s.Timeout, s.OutputLimit = true, 0, 0 }),
+	}
+	for _, spec := range specs {
+		if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait(t, first, s.ID, specs[3].ID)
+	rig.Eventually(t, "five executions and kernels", func() bool {
+		processes, err := first.Processes(t.Context(), s.ID)
+		return err == nil && len(processes) >= 5
+	})
+	rig.TakeOver(t, first, config.StateDir, s.ID, func(conn net.Conn) error {
+		if frame, err := initd.NewReader(conn).Next(); err != nil || frame.Kind != initd.KindPing {
+			return err
+		}
+		_, err := conn.Write(initd.AppendFrame(nil, initd.KindOK, nil))
+		return err
+	})
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	e, err := executor.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.LimitAdoption(e.Node, rig.Moment(t, 3*time.Second))
+	if err := e.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range specs {
+		r := wait(t, e, s.ID, spec.ID)
+		if spec.ID != specs[3].ID && r.Error == nil {
+			t.Errorf("%s %q ended with exit %d", spec.Kind, spec.Code, r.ExitCode)
+		}
+	}
+	rig.Eventually(t, "the end of what ran", func() bool {
+		left, err := e.Processes(t.Context(), s.ID)
+		return err == nil && len(left) == 0
+	})
+	if err := e.DestroyAll(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	rig.CheckNothingLeft(t, config.StateDir)
+}

@@ -1,0 +1,33 @@
+package node_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestLongStateDirectory: a path beyond what a socket's name may have is no hindrance, and
+// nothing is left elsewhere of it.
+func TestLongStateDirectory(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.StateDir = filepath.Join(config.StateDir, strings.Repeat("x", 100))
+	elsewhere := executor.RunDir("", config.StateDir)
+	t.Cleanup(func() { // after the executor is closed
+		if _, err := os.Stat(elsewhere); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there: %v", elsewhere, err)
+		}
+	})
+	e := rig.Start(t, config)
+	n := &notebook{t, e, create(t, e).ID}
+	n.want("2\n", "print(1 + 1)")
+	if _, err := os.Stat(filepath.Join(elsewhere, "plugins")); err != nil {
+		t.Errorf("the sockets of the runtimes are not in %s: %v", elsewhere, err)
+	}
+}

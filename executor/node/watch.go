@@ -1,0 +1,117 @@
+package node
+
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+)
+
+// Sandboxes lists every sandbox of this node, dead ones that were not destroyed
+// yet included. One that was destroyed is none any more.
+func (n *Node) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
+	list := n.list()
+	views := make([]yurt.Sandbox, 0, len(list))
+	for _, s := range list {
+		if !s.IsEnding() && !s.Record.Installs {
+			views = append(views, s.View(n.config.Name))
+		}
+	}
+	return views, nil
+}
+
+// WatchSandboxes calls died for each sandbox whose init goes without the sandbox
+// having been destroyed, those that are dead already first, until ctx is done.
+func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error {
+	deaths := make(chan yurt.Sandbox, 64)
+	n.mu.Lock()
+	n.deaths[deaths] = struct{}{}
+	n.mu.Unlock()
+	defer func() {
+		n.mu.Lock()
+		delete(n.deaths, deaths)
+		n.mu.Unlock()
+	}()
+	for _, s := range n.list() {
+		if view := s.View(n.config.Name); view.State == yurt.SandboxDead && !s.Record.Installs {
+			died(view)
+		}
+	}
+	for {
+		select {
+		case view := <-deaths:
+			died(view)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.ctx.Done():
+			return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
+		}
+	}
+}
+
+// watchInit notices the end of the sandbox's init, whoever caused it.
+func (n *Node) watchInit(s *Handle) {
+	stop := context.AfterFunc(n.ctx, s.Detach)
+	defer stop()
+	if s.Process.Wait() == nil {
+		close(s.Process.Gone)
+		n.died(s, "its init process ended")
+	}
+}
+
+// died marks the sandbox dead and tells the watchers, the first time. What its init leaves
+// behind dies with it; the rest is removed when the sandbox is destroyed, which whoever has it
+// has done, and nobody would of one that nobody has.
+func (n *Node) died(s *Handle, why string) {
+	s.Lock()
+	if s.Ending || s.Dead != "" {
+		s.Unlock()
+		return
+	}
+	s.Dead = why
+	n.leave(s, "its sandbox died: "+why)
+	s.Unlock()
+	if words := s.LastWords(); words != "" {
+		s.Lock()
+		s.Dead += ": " + words
+		s.Unlock()
+	}
+	if s.Record.Installs {
+		return // nobody else knows it
+	}
+	view := s.View(n.config.Name)
+	n.logger.Warn("sandbox died", "sandbox", s.ID(), "reason", view.Reason)
+	n.tellDeath(view)
+	if !s.IsTaken() {
+		_ = n.DestroySandbox(n.ctx, s.ID()) // when the node is closed, the next one does
+	}
+}
+
+// leave is called once when a sandbox is not to be used any more, with its lock held.
+func (n *Node) leave(s *Handle, why string) {
+	select {
+	case <-s.Gone: // it had died, and is being destroyed
+		return
+	default:
+	}
+	close(s.Gone)
+	if s.adoption != nil {
+		s.adoption.cancel()
+	}
+	n.reserves.Drop(s)
+	if s.slot != nil && s.slot.Spec.Once && s.IsTaken() {
+		n.slots.End(s.slot, why, false) // before its record is gone, or the next executor would make another
+	}
+	n.changes.Notify(s.slotID())
+}
+
+// tellDeath tells the watchers of a sandbox that is gone though its owner did not ask.
+func (n *Node) tellDeath(view yurt.Sandbox) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for deaths := range n.deaths {
+		select {
+		case deaths <- view:
+		default: // a watcher that is so far behind asks for the list
+		}
+	}
+}
