@@ -19,12 +19,12 @@ import (
 // made or is dead. When something is a newer version's it fails, and touches nothing. It returns
 // when all are taken over but those whose init is slow to answer, with which it goes on in the
 // background. When ctx ends it fails too, and has taken nothing for dead that lives.
-func (n *Node) adoptAll(ctx context.Context) error {
-	ids, err := n.leftSandboxes()
+func (a *adopter) adoptAll(ctx context.Context) error {
+	ids, err := a.leftSandboxes()
 	if err != nil {
 		return err
 	}
-	if err := n.checkVersions(ids); err != nil {
+	if err := a.checkVersions(ids); err != nil {
 		return err
 	}
 	var known []string
@@ -33,28 +33,28 @@ func (n *Node) adoptAll(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("taking over sandboxes: %w", err)
 		}
-		s, err := n.recognize(id)
+		s, err := a.recognize(id)
 		if err != nil {
-			n.logger.Warn("sandbox not taken over, removing it", "sandbox", id, "reason", err)
-			if err := n.removeRemains(id); err != nil {
+			a.node.logger.Warn("sandbox not taken over, removing it", "sandbox", id, "reason", err)
+			if err := a.removeRemains(id); err != nil {
 				return err
 			}
 			continue
 		}
 		known, found = append(known, id), append(found, s)
-		n.goes(func() { n.takeOver(s) })
+		a.node.table.goes(func() { a.adopt(s) })
 	}
-	if err := n.removeStrayGroups(known); err != nil {
+	if err := a.removeStrayGroups(known); err != nil {
 		return err
 	}
-	return n.awaitAdoptions(ctx, found)
+	return a.awaitAdoptions(ctx, found)
 }
 
 // leftSandboxes returns the ids of all sandboxes that there is something of: after a reboot
 // it may be on disk alone.
-func (n *Node) leftSandboxes() ([]string, error) {
+func (a *adopter) leftSandboxes() ([]string, error) {
 	var ids []string
-	for _, dir := range []string{n.config.RunDir, n.config.StateDir} {
+	for _, dir := range []string{a.node.config.RunDir, a.node.config.StateDir} {
 		entries, err := os.ReadDir(filepath.Join(dir, rundir.Sandboxes))
 		if err != nil {
 			return nil, fmt.Errorf("looking for sandboxes: %w", err)
@@ -71,21 +71,21 @@ func (n *Node) leftSandboxes() ([]string, error) {
 
 // checkVersions fails if one of the sandboxes, or an execution in one, is a newer version's.
 // What cannot be read is judged later.
-func (n *Node) checkVersions(ids []string) error {
+func (a *adopter) checkVersions(ids []string) error {
 	for _, id := range ids {
-		err := records.CheckVersion(filepath.Join(n.dirOf(id), sandbox.RecordFile))
+		err := records.CheckVersion(filepath.Join(a.node.config.dirOf(id), sandbox.RecordFile))
 		if !errors.Is(err, records.ErrNewer) {
-			err = n.checkRunVersions(id)
+			err = a.checkRunVersions(id)
 		}
 		if err != nil {
-			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", id, n.config.StateDir, err)
+			return yurt.Errorf(yurt.CodeUnavailable, "sandbox %s in %s cannot be taken over: %w; it is left as it is, start that version again", id, a.node.config.StateDir, err)
 		}
 	}
 	return nil
 }
 
-func (n *Node) checkRunVersions(id string) error {
-	dir := filepath.Join(n.dirOf(id), sandbox.RunsDir)
+func (a *adopter) checkRunVersions(id string) error {
+	dir := filepath.Join(a.node.config.dirOf(id), sandbox.RunsDir)
 	entries, _ := os.ReadDir(dir) // of one that is half made there may be none
 	for _, entry := range entries {
 		first, err := runlog.First(filepath.Join(dir, entry.Name()))
@@ -100,25 +100,25 @@ func (n *Node) checkRunVersions(id string) error {
 }
 
 // recognize makes a sandbox whose init lives one of this node's again, or says why it is none.
-func (n *Node) recognize(id string) (*Handle, error) {
+func (a *adopter) recognize(id string) (*Handle, error) {
 	var record sandbox.Record
-	if err := records.Read(filepath.Join(n.dirOf(id), sandbox.RecordFile), &record); err != nil {
+	if err := records.Read(filepath.Join(a.node.config.dirOf(id), sandbox.RecordFile), &record); err != nil {
 		return nil, err
 	}
 	if record.Spec.ID != id {
 		return nil, errors.New("its record is another's")
 	}
-	in, err := n.slots.Of(record.Slot)
+	in, err := a.node.slots.Of(record.Slot)
 	if err != nil {
 		return nil, err
 	}
-	s := n.newHandle(record, n.cgroups.Open(id), in)
-	s.adoption = n.newAdoption()
-	if err := n.keepAgain(s); err != nil {
+	s := a.node.newHandle(record, a.node.cgroups.Open(id), in)
+	s.adoption = a.newAdoption()
+	if err := a.keepAgain(s); err != nil {
 		s.adoption.cancel()
-		n.relinquish(s)
+		a.node.relinquish(s)
 		if in != nil && in.Spec.Once && !record.Warm {
-			n.slots.End(in, "its sandbox was lost: "+err.Error(), false)
+			a.node.slots.End(in, "its sandbox was lost: "+err.Error(), false)
 		}
 		return nil, err
 	}
@@ -126,23 +126,23 @@ func (n *Node) recognize(id string) (*Handle, error) {
 }
 
 // keepAgain keeps a sandbox, whose record was read, and what it uses.
-func (n *Node) keepAgain(s *Handle) error {
+func (a *adopter) keepAgain(s *Handle) error {
 	switch {
 	case !s.Record.Init.Alive():
 		return errors.New("its init process has ended")
 	case s.Record.Installs:
 		return errors.New("it installed packages for an executor that is gone")
 	}
-	if err := s.AdoptLayers(n.layers); err != nil {
+	if err := s.AdoptLayers(a.node.layers); err != nil {
 		return err
 	}
-	if err := n.adoptImage(s); err != nil {
+	if err := a.node.roots.adoptImage(s); err != nil {
 		return err
 	}
-	if err := n.keep(s); err != nil {
+	if err := a.node.keep(s); err != nil {
 		return err
 	}
-	n.ids.Keep(s.Record.IDBase)
+	a.node.ids.Keep(s.Record.IDBase)
 	return nil
 }
 
@@ -151,21 +151,16 @@ func (n *Node) keep(s *Handle) error {
 	if err := s.OpenProcess(); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		return sandbox.ErrShuttingDown()
-	}
-	n.sandboxes[s.ID()] = s
-	if s.slot != nil {
-		s.slot.Fill(s)
-	}
-	n.changes.Notify(s.slotID())
-	n.wait.Go(func() { n.watchInit(s) })
+	goroutines := []func(){func() { n.watchInit(s) }}
 	if s.Installable {
-		n.wait.Go(func() { n.servePackages(s) })
+		goroutines = append(goroutines, func() { n.provisioner.servePackages(s) })
 	}
-	return nil
+	return n.table.add(s, func() {
+		if s.slot != nil {
+			s.slot.Fill(s)
+		}
+		n.changes.Notify(s.slotID())
+	}, goroutines...)
 }
 
 // offer lets a sandbox that is ready be claimed, if it is nobody's.
@@ -179,19 +174,19 @@ func (n *Node) offer(s *Handle) {
 }
 
 // removeRemains ends and removes what is left of a sandbox.
-func (n *Node) removeRemains(id string) error {
-	if err := sandbox.DestroyGroup(n.cgroups.Open(id)); err != nil {
+func (a *adopter) removeRemains(id string) error {
+	if err := sandbox.DestroyGroup(a.node.cgroups.Open(id)); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
-	if err := errors.Join(sandbox.RemoveStore(n.storeOf(id)), os.RemoveAll(filepath.Join(n.config.RunDir, rundir.Sandboxes, id))); err != nil {
+	if err := errors.Join(sandbox.RemoveStore(a.node.config.storeOf(id)), os.RemoveAll(filepath.Join(a.node.config.RunDir, rundir.Sandboxes, id))); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
 	return nil
 }
 
 // removeStrayGroups ends what runs in cgroups of ours that no sandbox has.
-func (n *Node) removeStrayGroups(known []string) error {
-	names, err := n.cgroups.Names()
+func (a *adopter) removeStrayGroups(known []string) error {
+	names, err := a.node.cgroups.Names()
 	if err != nil {
 		return err
 	}
@@ -199,7 +194,7 @@ func (n *Node) removeStrayGroups(known []string) error {
 		if slices.Contains(known, name) {
 			continue
 		}
-		if err := n.removeRemains(name); err != nil {
+		if err := a.removeRemains(name); err != nil {
 			return err
 		}
 	}

@@ -11,43 +11,54 @@ import (
 )
 
 const (
-	// adoptTimeout bounds how long the init of a sandbox that is taken over may take for its
-	// answers, all together. It is generous, since a sandbox that is given up is lost.
+	// adoptTimeout bounds how long the init of a sandbox that is adopted may take for its
+	// answers, all together. It is generous, since the session of a sandbox that is given up is lost.
 	adoptTimeout = time.Minute
 	// silentAfter is how much of that the node waits for before it begins without the sandbox.
 	silentAfter = time.Second
-	// adoptions bounds how many sandboxes are taken over at the same time, beside those whose
-	// init is waited for.
+	// adoptions bounds how many sandboxes are adopted at the same time, beside those whose init is
+	// being waited for.
 	adoptions = 8
 )
 
-// adoption is how a sandbox comes from an earlier executor to this one. Until it is done only
-// the goroutine that takes over uses the sandbox, and others may end it.
+// adopter adopts the sandboxes that an earlier executor left.
+type adopter struct {
+	node    *Node
+	timeout time.Duration // for the answers of one init
+	places  chan struct{} // holds one for each sandbox that is being adopted, while its init is not waited for
+}
+
+func newAdopter(n *Node) *adopter {
+	return &adopter{node: n, timeout: adoptTimeout, places: make(chan struct{}, adoptions)}
+}
+
+// adoption is the way of one sandbox from an earlier executor to this one. Until it is done only its own goroutine uses
+// the sandbox, and others may end it.
 type adoption struct {
 	ctx    context.Context //nolint:containedctx // it is the adoption's life: done when the sandbox is gone, or the node is closed
 	cancel context.CancelFunc
-	left   time.Duration // that init may yet take for answers
-	slow   time.Duration // how much of that is left before it is silent
+	left   time.Duration // for further answers of init
+	slow   time.Duration // for further answers, before init counts as silent
 	hush   func()        // closes silent
-	silent chan struct{} // closed when the node does not wait for it any more
+	silent chan struct{} // closed when the node does not wait for the sandbox any more
 	done   chan struct{} // closed when it is over
 	err    error         // why it failed; set when it is done
 }
 
-func (n *Node) newAdoption() *adoption {
-	a := &adoption{left: n.adoptTimeout, slow: silentAfter, silent: make(chan struct{}), done: make(chan struct{})}
-	a.ctx, a.cancel = context.WithCancel(n.ctx)
-	a.hush = sync.OnceFunc(func() { close(a.silent) })
-	return a
+func (a *adopter) newAdoption() *adoption {
+	one := &adoption{left: a.timeout, slow: silentAfter, silent: make(chan struct{}), done: make(chan struct{})}
+	one.ctx, one.cancel = context.WithCancel(a.node.table.ctx)
+	one.hush = sync.OnceFunc(func() { close(one.silent) })
+	return one
 }
 
 // awaitAdoptions returns when all are done but those whose init is silent.
-func (n *Node) awaitAdoptions(ctx context.Context, list []*Handle) error {
+func (a *adopter) awaitAdoptions(ctx context.Context, list []*Handle) error {
 	for _, s := range list {
 		select {
 		case <-s.adoption.done:
 		case <-s.adoption.silent:
-			n.logger.Warn("the init of a sandbox is slow to answer, and the node does not wait for it", "sandbox", s.ID())
+			a.node.logger.Warn("the init of a sandbox is slow to answer, and the node does not wait for it", "sandbox", s.ID())
 		case <-ctx.Done():
 			return fmt.Errorf("taking over sandboxes: %w", ctx.Err())
 		}
@@ -55,63 +66,61 @@ func (n *Node) awaitAdoptions(ctx context.Context, list []*Handle) error {
 	return nil
 }
 
-// takeOver takes over a sandbox that is one of this node's already, or ends it and says why.
-func (n *Node) takeOver(s *Handle) {
-	a := s.adoption
-	defer close(a.done)
-	defer a.cancel()
-	n.adoptions <- struct{}{}
-	defer func() { <-n.adoptions }()
-	switch err := n.goOnWith(s); {
+// adopt adopts a sandbox that is in the table already, or ends it with a reason.
+func (a *adopter) adopt(s *Handle) {
+	one := s.adoption
+	defer close(one.done)
+	defer one.cancel()
+	a.places <- struct{}{}
+	defer func() { <-a.places }()
+	switch err := a.goOnWith(s); {
 	case err == nil:
-		n.offer(s)
-	case n.leaves(s):
-		a.err = sandbox.ErrShuttingDown()
+		a.node.offer(s)
+	case a.leaves(s):
+		one.err = sandbox.ErrShuttingDown()
 	default:
-		n.died(s, "it could not be taken over: "+err.Error())
+		a.node.died(s, "it could not be taken over: "+err.Error())
 		_ = s.Process.Kill()
-		a.err = s.CheckUsable()
+		one.err = s.CheckUsable()
 	}
 }
 
-// leaves reports whether a sandbox is left to the next executor as it is, so that nothing is to
-// be concluded from what its init does not answer.
-func (n *Node) leaves(s *Handle) bool { return n.ctx.Err() != nil && !s.IsGone() }
+// leaves reports whether a sandbox is left to the next executor as it is. An init that does not answer has no meaning then.
+func (a *adopter) leaves(s *Handle) bool { return a.node.table.ctx.Err() != nil && !s.IsGone() }
 
-// askLeft asks the init of a sandbox that is taken over for something, as long as it has time
-// left for that. Others have their turn meanwhile.
-func (n *Node) askLeft(s *Handle, do func(context.Context) error) error {
-	a := s.adoption
-	<-n.adoptions
-	defer func() { n.adoptions <- struct{}{} }()
-	ctx, cancel := context.WithTimeout(a.ctx, a.left)
+// ask sends a request to the init of a sandbox, within the time that its adoption has left. Other adoptions go on meanwhile.
+func (a *adopter) ask(s *Handle, do func(context.Context) error) error {
+	one := s.adoption
+	<-a.places
+	defer func() { a.places <- struct{}{} }()
+	ctx, cancel := context.WithTimeout(one.ctx, one.left)
 	defer cancel()
-	defer time.AfterFunc(a.slow, a.hush).Stop()
+	defer time.AfterFunc(one.slow, one.hush).Stop()
 	began := time.Now()
 	err := do(ctx)
 	took := time.Since(began)
-	a.left, a.slow = a.left-took, a.slow-took
+	one.left, one.slow = one.left-took, one.slow-took
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("its init did not answer within %s", n.adoptTimeout)
+		return fmt.Errorf("its init did not answer within %s", a.timeout)
 	}
 	return err
 }
 
-// asking asks the init of a sandbox that is taken over.
+// asking is the adoption of one sandbox, as package run sees it.
 type asking struct {
-	node    *Node
+	adopter *adopter
 	sandbox *Handle
 }
 
-// Ask implements [asker].
-func (a asking) Ask(do func(context.Context) error) error { return a.node.askLeft(a.sandbox, do) }
+// Ask implements [run.Adoption].
+func (a asking) Ask(do func(context.Context) error) error { return a.adopter.ask(a.sandbox, do) }
 
-// Leaves implements [asker].
-func (a asking) Leaves() bool { return a.node.leaves(a.sandbox) }
+// Leaves implements [run.Adoption].
+func (a asking) Leaves() bool { return a.adopter.leaves(a.sandbox) }
 
 // goOnWith goes on with what there is in a sandbox.
-func (n *Node) goOnWith(s *Handle) error {
-	if err := n.askLeft(s, s.Init.Ping); err != nil {
+func (a *adopter) goOnWith(s *Handle) error {
+	if err := a.ask(s, s.Init.Ping); err != nil {
 		return err
 	}
 	if err := s.Open(); err != nil {
@@ -120,8 +129,8 @@ func (n *Node) goOnWith(s *Handle) error {
 	if err := s.AdoptPause(s.adoption.ctx); err != nil {
 		return err
 	}
-	if err := n.starter.EndZygotes(s.adoption.ctx, s.ForStart()); err != nil {
+	if err := a.node.starter.EndZygotes(s.adoption.ctx, s.ForStart()); err != nil {
 		return err
 	}
-	return n.kernels.AdoptRuns(s.Sandbox, asking{n, s})
+	return a.node.kernels.AdoptRuns(s.Sandbox, asking{a, s})
 }

@@ -17,7 +17,7 @@ import (
 // Capacity says what the node has to offer.
 func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
 	c := yurt.Capacity{
-		Node: n.config.Name, Since: n.begun, Draining: n.draining.Load(), DiskFull: n.disks.Check() != nil,
+		Node: n.config.Name, Since: n.begun, Draining: n.drain.isSet(), DiskFull: n.disks.Check() != nil,
 		MaxSandboxes: n.config.MaxSandboxes, Templates: n.demand.List(),
 	}
 	promised, err := n.hostRoom()
@@ -34,7 +34,7 @@ func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
 			c.Templates[sl.Digest] = countSlot(c.Templates[sl.Digest], view)
 		}
 	}
-	for _, s := range n.list() {
+	for _, s := range n.table.list() {
 		if s.IsGone() {
 			continue
 		}

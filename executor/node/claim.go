@@ -12,23 +12,26 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
+// claims hands out sandboxes that are ready.
+type claims struct{ node *Node }
+
 // ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
 // limits and the files of the spec, and an id of its own. found is false when there is none of
 // that very template, with room for that, which the owner may have. A sandbox is handed
 // out once, whatever becomes of this process or the claim: one that fails destroys it.
-func (n *Node) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
+func (c *claims) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
 	phases := sandbox.NewPhases()
-	if err := n.admitClaim(ctx, spec); err != nil {
+	if err := c.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, false, err
 	}
 	digest := spec.Template.Digest()
-	s := n.reserves.Take(digest, func(s *Handle) bool { return s.admits(spec) == nil })
+	s := c.node.reserves.Take(digest, func(s *Handle) bool { return s.admits(spec) == nil })
 	if s == nil {
-		n.demand.Add(digest, spec.Template.Name, demand.Refused)
+		c.node.demand.Add(digest, spec.Template.Name, demand.Refused)
 		return yurt.Sandbox{}, false, nil
 	}
-	n.demand.Add(digest, spec.Template.Name, demand.Claimed)
-	sandbox, err := n.handOver(ctx, s, spec, phases)
+	c.node.demand.Add(digest, spec.Template.Name, demand.Claimed)
+	sandbox, err := c.handOver(ctx, s, spec, phases)
 	return sandbox, err == nil, err
 }
 
@@ -37,45 +40,45 @@ func (n *Node) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.
 // of the template, and an error at once if none has any coming that is not another's. When it was refused, has ended, or its sandbox
 // is another's, that is an error. Of a slot that is one session's, who asks again for the
 // same gets the same, as its answer may have been lost.
-func (n *Node) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
+func (c *claims) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
 	if slotID == "" {
-		return n.awaitNext(ctx, spec)
+		return c.awaitNext(ctx, spec)
 	}
 	phases := sandbox.NewPhases()
 	if !yurt.ValidSlotID(slotID) {
 		return yurt.Sandbox{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "slot", "%q is not the id of a slot", slotID)
 	}
-	rung, leave := n.changes.Subscribe(slotID)
+	rung, leave := c.node.changes.Subscribe(slotID)
 	defer leave()
 	for {
-		if err := n.admitClaim(ctx, spec); err != nil {
+		if err := c.admitClaim(ctx, spec); err != nil {
 			return yurt.Sandbox{}, err
 		}
-		s, err := n.takeFrom(slotID, spec)
+		s, err := c.takeFrom(slotID, spec)
 		if err != nil {
 			return yurt.Sandbox{}, err
 		}
 		if s != nil && s.isOf(spec) {
-			if s, err = n.Find(ctx, s.ID()); err != nil {
+			if s, err = c.node.Find(ctx, s.ID()); err != nil {
 				return yurt.Sandbox{}, err
 			}
 			// It has the files, unless what was to write them ended before it had.
 			if err := s.WriteInitialFiles(spec.Files, phases); err != nil {
 				return yurt.Sandbox{}, err
 			}
-			return s.View(n.config.Name), nil
+			return s.View(c.node.config.Name), nil
 		}
 		if s != nil {
 			if spec.Warmable() { // else no warm one would have spared it
-				n.demand.Add(s.Digest(), s.Template, demand.Cold)
+				c.node.demand.Add(s.Digest(), s.Template, demand.Cold)
 			}
-			return n.handOver(ctx, s, spec, phases)
+			return c.handOver(ctx, s, spec, phases)
 		}
 		select {
 		case <-rung:
 		case <-ctx.Done():
 			return yurt.Sandbox{}, ctx.Err()
-		case <-n.ctx.Done():
+		case <-c.node.table.ctx.Done():
 			return yurt.Sandbox{}, sandbox.ErrShuttingDown()
 		}
 	}
@@ -83,10 +86,10 @@ func (n *Node) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID s
 
 // takeFrom takes the sandbox of the slot; nil if it is not there yet. It may be the
 // caller's already.
-func (n *Node) takeFrom(slotID string, spec yurt.SandboxSpec) (*Handle, error) {
-	sl := n.slots.Get(slotID)
+func (c *claims) takeFrom(slotID string, spec yurt.SandboxSpec) (*Handle, error) {
+	sl := c.node.slots.Get(slotID)
 	if sl == nil {
-		return nil, n.slots.Refusal(slotID)
+		return nil, c.node.slots.Refusal(slotID)
 	}
 	if spec.Template.Digest() != sl.Digest {
 		return nil, yurt.FieldErrorf(yurt.CodeInvalidArgument, "template", "slot %s is of another template, or another version of it", slotID)
@@ -94,7 +97,7 @@ func (n *Node) takeFrom(slotID string, spec yurt.SandboxSpec) (*Handle, error) {
 	if err := sl.Admits(spec); err != nil {
 		return nil, err
 	}
-	if s := n.reserves.Take(sl.Digest, func(s *Handle) bool { return s.slot == sl }); s != nil {
+	if s := c.node.reserves.Take(sl.Digest, func(s *Handle) bool { return s.slot == sl }); s != nil {
 		return s, nil
 	}
 	switch now := sl.View(); now.State {
@@ -120,17 +123,17 @@ func (s *Handle) isOf(spec yurt.SandboxSpec) bool {
 }
 
 // admitClaim refuses claims that no sandbox of this node could meet, or none may now.
-func (n *Node) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
+func (c *claims) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
 	if err := admitBound(spec); err != nil {
 		return err
 	}
 	if spec.Host != nil {
 		return yurt.FieldErrorf(yurt.CodeNotSupported, "host", "a sandbox that is ready has nothing of the host's; have one made")
 	}
-	if n.draining.Load() {
+	if c.node.drain.isSet() {
 		return errDraining()
 	}
-	if err := n.disks.Check(); err != nil {
+	if err := c.node.disks.Check(); err != nil {
 		return err
 	}
 	return ctx.Err()
@@ -148,10 +151,10 @@ func (s *Handle) admits(spec yurt.SandboxSpec) error {
 }
 
 // handOver gives a sandbox that was taken to whom it is for.
-func (n *Node) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec, phases *sandbox.Phases) (_ yurt.Sandbox, err error) {
-	defer n.disks.Explain(&err)
-	defer n.processors.Hold()()
-	n.changes.Notify(s.slotID())
+func (c *claims) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec, phases *sandbox.Phases) (_ yurt.Sandbox, err error) {
+	defer c.node.disks.Explain(&err)
+	defer c.node.processors.Hold()()
+	c.node.changes.Notify(s.slotID())
 	phases.Mark("take")
 	if err = s.bind(spec, phases); err == nil {
 		err = s.WriteInitialFiles(spec.Files, phases)
@@ -160,15 +163,15 @@ func (n *Node) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec, p
 		if !sandbox.IsAboutFiles(err) {
 			err = yurt.Errorf(yurt.CodeSandboxFailed, "claiming sandbox %s: %w", s.ID(), err)
 		}
-		if gone := n.DestroySandbox(context.WithoutCancel(ctx), s.ID()); gone != nil {
+		if gone := c.node.DestroySandbox(context.WithoutCancel(ctx), s.ID()); gone != nil {
 			err = fmt.Errorf("%w; and destroying it: %w", err, gone)
 		}
 		return yurt.Sandbox{}, err
 	}
 	if len(spec.Env) > 0 {
-		n.kernels.RemoveKernels(s.Sandbox)
+		c.node.kernels.RemoveKernels(s.Sandbox)
 	}
-	return s.View(n.config.Name), nil
+	return s.View(c.node.config.Name), nil
 }
 
 // bind gives a sandbox of the reserve what its owner asks for. It is claimed on disk
@@ -207,4 +210,40 @@ func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 	defer s.Unlock()
 	s.Record = record
 	return nil
+}
+
+// ReserveSandbox makes a sandbox of the template that nobody owns yet, with the limits
+// that the template gives. The next [Node.ClaimSandbox] gets it, once.
+func (n *Node) ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error) {
+	if err := n.provisioner.prefetch(ctx, template); err != nil {
+		return yurt.Sandbox{}, err
+	}
+	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources())}
+	return n.make(ctx, spec, createOptions{warm: true})
+}
+
+// Reserves says what can be claimed of what [Node.ReserveSandbox] made; what is in
+// slots, [Node.Slots] says.
+func (n *Node) Reserves(context.Context) ([]yurt.Reserve, error) {
+	list := []yurt.Reserve{}
+	for _, s := range n.reserves.List() {
+		switch last := len(list) - 1; {
+		case s.slot != nil:
+		case last >= 0 && list[last].Digest == s.Digest():
+			list[last].Ready++
+		default:
+			list = append(list, yurt.Reserve{Template: s.Template, Digest: s.Digest(), Ready: 1})
+		}
+	}
+	return list, nil
+}
+
+// ReleaseReserve destroys one sandbox of the template with the digest that
+// [Node.ReserveSandbox] made and nobody has claimed, if there is any.
+func (n *Node) ReleaseReserve(ctx context.Context, digest string) error {
+	s := n.reserves.Take(digest, func(s *Handle) bool { return s.slot == nil })
+	if s == nil {
+		return nil
+	}
+	return n.DestroySandbox(ctx, s.ID())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/executor/tools"
 	"github.com/yurtrun/yurt/plugins"
+	"github.com/yurtrun/yurt/plugins/host"
 )
 
 const (
@@ -24,28 +25,35 @@ const (
 	layerVersion = 1
 )
 
+// planner plans the dependency layers of sandboxes and executions.
+type planner struct {
+	packages packages.Config
+	runtimes *host.Host
+	runs     *run.Engine
+}
+
 // planLayers returns what the execution needs: what is asked for in dependencies, by its
 // template, or by the manifests among the files of a project. Code has one layer with all
 // of that. A command has those of its template's languages, and so has a function with a
 // process of its own, whose dependencies are in the layer of their language.
-func (n *Node) planLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
+func (p *planner) planLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	ofTemplate := s.Record.Spec.Template.Dependencies
 	if err := withoutForbidden(s, &spec); err != nil {
 		return nil, err
 	}
 	switch {
 	case kernel.IsFunction(spec) && len(spec.Dependencies) > 0:
-		return n.planFunctionLayers(ctx, s, spec)
+		return p.planFunctionLayers(ctx, s, spec)
 	case spec.Kind == yurt.KindCommand || kernel.IsFunction(spec):
-		return n.templateLayers(ctx, s)
+		return p.templateLayers(ctx, s)
 	case len(ofTemplate) == 0 && len(spec.Dependencies) == 0 && len(spec.Files) == 0:
 		return nil, nil
 	}
-	info, err := n.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
+	info, err := p.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
 		return nil, err
 	}
-	return n.planCode(ctx, s, info, ofTemplate[info.Name], spec)
+	return p.planCode(ctx, s, info, ofTemplate[info.Name], spec)
 }
 
 // withoutForbidden refuses the packages that an execution asks for, where its template forbids them.
@@ -61,17 +69,17 @@ func withoutForbidden(s *sandbox.Sandbox, spec *yurt.ExecutionSpec) error {
 }
 
 // planFunctionLayers plans the layers of a function that names dependencies.
-func (n *Node) planFunctionLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
-	needs, err := n.templateLayers(ctx, s)
+func (p *planner) planFunctionLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
+	needs, err := p.templateLayers(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	template := s.Record.Spec.Template
-	info, err := n.runs.RuntimeOf(ctx, spec.Language, template.Runtimes)
+	info, err := p.runs.RuntimeOf(ctx, spec.Language, template.Runtimes)
 	if err != nil {
 		return nil, err
 	}
-	own, err := n.planLayer(ctx, s, info, slices.Concat(template.Dependencies[info.Name], spec.Dependencies), nil)
+	own, err := p.planLayer(ctx, s, info, slices.Concat(template.Dependencies[info.Name], spec.Dependencies), nil)
 	if err != nil || own == nil {
 		return needs, err
 	}
@@ -80,15 +88,15 @@ func (n *Node) planFunctionLayers(ctx context.Context, s *sandbox.Sandbox, spec 
 }
 
 // planCode plans the one layer of code, or none: with the packages that its template always has.
-func (n *Node) planCode(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
+func (p *planner) planCode(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	asked := len(spec.Dependencies) > 0 || len(always) > 0
-	if !asked && (n.config.Packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
+	if !asked && (p.packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {
 		return nil, nil
 	}
-	l, err := n.planLayer(ctx, s, info, slices.Concat(always, spec.Dependencies), spec.Files)
+	l, err := p.planLayer(ctx, s, info, slices.Concat(always, spec.Dependencies), spec.Files)
 	if yurt.CodeOf(err) == yurt.CodeInvalidArgument && len(always) > 0 && len(spec.Files) > 0 {
 		// The manifest of a project may stand alone: for crates and for Maven.
-		l, err = n.planLayer(ctx, s, info, spec.Dependencies, spec.Files)
+		l, err = p.planLayer(ctx, s, info, spec.Dependencies, spec.Files)
 	}
 	if err != nil || l == nil {
 		return nil, err
@@ -96,17 +104,14 @@ func (n *Node) planCode(ctx context.Context, s *sandbox.Sandbox, info yurt.Runti
 	return packages.Layers{l}, nil
 }
 
-// planner asks for the layers of templates.
-type planner struct{ node *Node }
-
-// Plan implements [layerPlanner].
-func (p planner) Plan(ctx context.Context, s *sandbox.Sandbox) error {
-	_, err := p.node.templateLayers(ctx, s)
+// Plan implements [kernel.Planner].
+func (p *planner) Plan(ctx context.Context, s *sandbox.Sandbox) error {
+	_, err := p.templateLayers(ctx, s)
 	return err
 }
 
 // templateLayers returns what every command in the sandbox has.
-func (n *Node) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packages.Layers, error) {
+func (p *planner) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packages.Layers, error) {
 	template := s.Record.Spec.Template
 	if len(template.Dependencies) == 0 {
 		return nil, nil
@@ -117,7 +122,7 @@ func (n *Node) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packages
 	if planned != nil { // nothing that they are made from changes
 		return planned, nil
 	}
-	planned, err := n.layersOf(ctx, s, template)
+	planned, err := p.layersOf(ctx, s, template)
 	if err != nil {
 		return nil, err
 	}
@@ -128,13 +133,13 @@ func (n *Node) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packages
 }
 
 // layersOf plans the layers of a template in a sandbox of its file system.
-func (n *Node) layersOf(ctx context.Context, s *sandbox.Sandbox, template yurt.Template) (planned packages.Layers, err error) {
+func (p *planner) layersOf(ctx context.Context, s *sandbox.Sandbox, template yurt.Template) (planned packages.Layers, err error) {
 	for _, name := range slices.Sorted(maps.Keys(template.Dependencies)) {
-		info, err := n.runs.RuntimeOf(ctx, name, template.Runtimes)
+		info, err := p.runs.RuntimeOf(ctx, name, template.Runtimes)
 		if err != nil {
 			return nil, err
 		}
-		l, err := n.planLayer(ctx, s, info, template.Dependencies[name], nil)
+		l, err := p.planLayer(ctx, s, info, template.Dependencies[name], nil)
 		if err != nil {
 			return nil, err
 		}
@@ -146,24 +151,24 @@ func (n *Node) layersOf(ctx context.Context, s *sandbox.Sandbox, template yurt.T
 }
 
 // planLayer has the runtime plan a layer; nil means that nothing is needed.
-func (n *Node) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
+func (p *planner) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
 	switch {
 	case !slices.Contains(info.Abilities, plugins.AbilityDependencies):
 		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "no packages can be installed for %s; leave them out", info.Name)
-	case n.config.Packages.Off:
+	case p.packages.Off:
 		return nil, yurt.FieldErrorf(yurt.CodeNotSupported, "dependencies", "this node installs no packages; use a template that has them, or ask its operator")
 	}
 	found, err := s.Tools(info)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := n.runtimes.PlanDependencies(ctx, plugins.DependencyRequest{
+	plan, err := p.runtimes.PlanDependencies(ctx, plugins.DependencyRequest{
 		Language: info.Name, Requirements: required, Files: run.SourceFiles(files), Dir: installDir, Mount: packages.Place, Tools: found,
 	})
 	if err != nil || plan.Empty() {
 		return nil, err
 	}
-	digest, err := n.layerDigest(s, info, found, plan)
+	digest, err := p.layerDigest(s, info, found, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +177,7 @@ func (n *Node) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.Runt
 
 // layerDigest names the layer after everything that it is made from: what the plan says,
 // the registries, the template's file system, and the very tools in it.
-func (n *Node) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
+func (p *planner) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
 	stamps, err := tools.Stamps(s.Record.Init.PID, found)
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.ID(), err)
@@ -180,7 +185,7 @@ func (n *Node) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[
 	if s.Record.Image != "" {
 		stamps = append(stamps, "image "+s.Record.Image)
 	}
-	data, err := json.Marshal([]any{layerVersion, info.Name, info.Version, s.Record.Spec.Template.RootFS, stamps, n.config.Packages.Env, plan})
+	data, err := json.Marshal([]any{layerVersion, info.Name, info.Version, s.Record.Spec.Template.RootFS, stamps, p.packages.Env, plan})
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeInternal, "naming a layer: %w", err)
 	}

@@ -27,7 +27,7 @@ const (
 // goes on with the removal. Executions that run in it end with an error; one that asks
 // for their result still gets it. Destroying a sandbox that does not exist is no error.
 func (n *Node) DestroySandbox(ctx context.Context, id string) error {
-	s, err := n.lookUp(id)
+	s, err := n.table.lookUp(id)
 	if yurt.CodeOf(err) == yurt.CodeSandboxNotFound {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (n *Node) DestroySandbox(ctx context.Context, id string) error {
 	if s.Ending {
 		return nil // somebody else does it
 	}
-	if err := n.serve(func() { n.teardown(s) }); err != nil {
+	if err := n.table.serve(func() { n.teardown(s) }); err != nil {
 		return err
 	}
 	s.Ending = true
@@ -76,7 +76,7 @@ func (n *Node) teardown(s *Handle) {
 		n.logger.Error("removing a sandbox", "sandbox", s.ID(), "error", err)
 		select {
 		case <-time.After(teardownRetry):
-		case <-n.ctx.Done():
+		case <-n.table.ctx.Done():
 			return
 		}
 	}
@@ -87,16 +87,14 @@ func (n *Node) remove(s *Handle) error {
 	if err := sandbox.DestroyGroup(s.Group); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(n.ctx, sandbox.DestroyTimeout)
+	ctx, cancel := context.WithTimeout(n.table.ctx, sandbox.DestroyTimeout)
 	defer cancel()
 	s.WaitAll(ctx) // their output ends with init, so this is short
 	n.relinquish(s)
 	if err := s.RemoveDirs(); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	delete(n.sandboxes, s.ID())
-	n.mu.Unlock()
+	n.table.remove(s.ID())
 	n.ids.Free(s.Record.IDBase)
 	return nil
 }
@@ -113,10 +111,10 @@ func (n *Node) relinquish(s *Handle) {
 func (n *Node) DestroyAll(ctx context.Context) error {
 	var closing errgroup.Group
 	for _, sl := range n.slots.List() {
-		closing.Go(func() error { return n.CloseSlot(ctx, sl.Spec.ID) })
+		closing.Go(func() error { return n.slotBook.CloseSlot(ctx, sl.Spec.ID) })
 	}
 	errs := []error{closing.Wait()}
-	list := n.list()
+	list := n.table.list()
 	for _, s := range list {
 		errs = append(errs, n.DestroySandbox(ctx, s.ID()))
 	}

@@ -10,30 +10,33 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
+// dispatcher begins executions.
+type dispatcher struct{ node *Node }
+
 // Dispatch begins an execution and returns once it runs, or has failed to, which its result then says. It chooses the way: a
 // process, a context, a function or a warm handler, after the layers of dependencies that the execution needs.
-func (n *Node) Dispatch(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio run.Stdio) (err error) {
-	defer n.processors.Hold()()
-	if err := n.disks.Check(); err != nil {
+func (d *dispatcher) Dispatch(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio run.Stdio) (err error) {
+	defer d.node.processors.Hold()()
+	if err := d.node.disks.Check(); err != nil {
 		return err
 	}
-	defer n.disks.Explain(&err)
+	defer d.node.disks.Explain(&err)
 	if !yurt.ValidID(yurt.ExecutionIDPrefix, spec.ID) {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "id", "%q is not an execution id", spec.ID)
 	}
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	s, err := n.FindUsable(ctx, sandboxID)
+	s, err := d.node.FindUsable(ctx, sandboxID)
 	if err != nil {
 		return err
 	}
 	phases := sandbox.NewPhases()
-	stateful, err := n.kernels.KeepsState(ctx, s.Sandbox, spec)
+	stateful, err := d.node.kernels.KeepsState(ctx, s.Sandbox, spec)
 	if err != nil {
 		return err
 	}
-	needs, err := n.planLayers(ctx, s.Base(), spec)
+	needs, err := d.node.planner.planLayers(ctx, s.Base(), spec)
 	if err != nil {
 		return err
 	}
@@ -42,27 +45,27 @@ func (n *Node) Dispatch(ctx context.Context, sandboxID string, spec yurt.Executi
 		st.Spec.Env = packages.AddInstalled(st.Spec.Env, s.IsOwnLayer())
 	}
 	if len(needs) == 0 {
-		return n.startNow(ctx, s, st)
+		return d.startNow(ctx, s, st)
 	}
 	if !kernel.IsFunction(spec) && spec.Kind != yurt.KindCommand {
 		st.Layer = needs.Mount()
 	}
-	return n.startWithLayers(ctx, s, needs, st)
+	return d.startWithLayers(ctx, s, needs, st)
 }
 
-func (n *Node) startNow(ctx context.Context, s *Handle, st run.Request) error {
+func (d *dispatcher) startNow(ctx context.Context, s *Handle, st run.Request) error {
 	if kernel.IsFunction(st.Spec) {
-		return n.kernels.StartInvocation(s.Sandbox, st.Spec, st.Phases)
+		return d.node.kernels.StartInvocation(s.Sandbox, st.Spec, st.Phases)
 	}
 	if st.Stateful {
-		return n.kernels.StartCell(s.Sandbox, st.Spec, st.Phases)
+		return d.node.kernels.StartCell(s.Sandbox, st.Spec, st.Phases)
 	}
-	if info, may := n.kernels.StaysWarm(ctx, s.Sandbox, st); may {
-		if taken, err := n.kernels.StartWarm(s.Sandbox, st, info); err != nil || taken {
+	if info, may := d.node.kernels.StaysWarm(ctx, s.Sandbox, st); may {
+		if taken, err := d.node.kernels.StartWarm(s.Sandbox, st, info); err != nil || taken {
 			return err
 		}
 	}
-	job, err := n.runs.PlanJob(ctx, s.ForRun(), st)
+	job, err := d.node.runs.PlanJob(ctx, s.ForRun(), st)
 	if err != nil {
 		return err
 	}
@@ -77,5 +80,5 @@ func (n *Node) startNow(ctx context.Context, s *Handle, st run.Request) error {
 	if err != nil {
 		return err
 	}
-	return n.runs.Launch(ctx, r, job)
+	return d.node.runs.Launch(ctx, r, job)
 }

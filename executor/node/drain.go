@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -22,35 +23,50 @@ type drainRecord struct {
 	Since   time.Time `json:"since"`
 }
 
-// SetDraining has the node take nothing new, or again: no claim, no sandbox, no slot.
-// What is there goes on. It lasts until it is undone, over restarts.
+// SetDraining has the node refuse or accept new work: claims, sandboxes, slots. Work that has begun
+// goes on. The state lasts until it is undone, over restarts.
 func (n *Node) SetDraining(ctx context.Context, draining bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	path := filepath.Join(n.config.StateDir, drainFile)
-	switch was := n.draining.Load(); {
+	return n.drain.set(draining)
+}
+
+// drain is the state in which a node accepts no new work.
+type drain struct {
+	path    string // of its record, which exists while the node drains
+	changes *notify.Hub
+
+	mu  sync.Mutex // while it changes
+	now atomic.Bool
+}
+
+func (d *drain) isSet() bool { return d.now.Load() }
+
+// set changes the state, on disk first.
+func (d *drain) set(draining bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch was := d.now.Load(); {
 	case draining && !was:
-		if err := records.Write(path, drainRecord{Version: records.Version, Since: time.Now()}); err != nil {
+		if err := records.Write(d.path, drainRecord{Version: records.Version, Since: time.Now()}); err != nil {
 			return fmt.Errorf("recording that the node drains: %w", err)
 		}
 	case !draining:
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(d.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("recording that the node does not drain: %w", err)
 		}
 	}
-	n.draining.Store(draining)
-	n.changes.Notify(notify.Any)
+	d.now.Store(draining)
+	d.changes.Notify(notify.Any)
 	return nil
 }
 
-// readDraining goes on draining where an earlier executor did.
-func (n *Node) readDraining() error {
-	switch _, err := os.Stat(filepath.Join(n.config.StateDir, drainFile)); {
+// read restores the state of an earlier executor.
+func (d *drain) read() error {
+	switch _, err := os.Stat(d.path); {
 	case err == nil:
-		n.draining.Store(true)
+		d.now.Store(true)
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -59,13 +75,13 @@ func (n *Node) readDraining() error {
 	}
 }
 
-// awaitUndrained returns when the node does not drain.
-func (n *Node) awaitUndrained(ctx context.Context) error {
-	rung, leave := n.changes.Subscribe(notify.Any)
+// awaitEnd returns when the node does not drain.
+func (d *drain) awaitEnd(ctx context.Context) error {
+	changed, leave := d.changes.Subscribe(notify.Any)
 	defer leave()
-	for n.draining.Load() {
+	for d.now.Load() {
 		select {
-		case <-rung:
+		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
 		}

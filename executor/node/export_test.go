@@ -14,24 +14,24 @@ const Adoptions = adoptions
 
 // LimitAdoption has the init of a sandbox that is taken over answer sooner than it must.
 func LimitAdoption(n *Node, timeout time.Duration) {
-	n.adoptTimeout = timeout
+	n.adopter.timeout = timeout
 	n.runs.LimitAttach(timeout)
 }
 
 // Watchers counts those who watch for sandboxes that die.
 func Watchers(n *Node) int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.deaths)
+	n.deaths.mu.Lock()
+	defer n.deaths.mu.Unlock()
+	return len(n.deaths.watchers)
 }
 
 // BeginClose has the executor in the state in which Close begins, until undo is called. It
 // returns what is closed when the slot's keeper has left.
 func BeginClose(n *Node, slot string) (left <-chan struct{}, undo func()) {
 	set := func(closed bool) {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.closed = closed
+		n.table.mu.Lock()
+		defer n.table.mu.Unlock()
+		n.table.closed = closed
 	}
 	set(true)
 	return n.slots.Get(slot).Kept(), func() { set(false) }
@@ -39,7 +39,7 @@ func BeginClose(n *Node, slot string) (left <-chan struct{}, undo func()) {
 
 // SetLogMemory bounds the memory for logs of executions in sandboxes that are there.
 func SetLogMemory(n *Node, limit int64) {
-	for _, s := range n.list() {
+	for _, s := range n.table.list() {
 		s.SetLogMemory(runlog.NewMemory(limit))
 	}
 }

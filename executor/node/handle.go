@@ -28,7 +28,7 @@ type Handle struct {
 func (n *Node) newHandle(record sandbox.Record, group cgroup.Group, in *slot) *Handle {
 	id := record.Spec.ID
 	s := &Handle{
-		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, group, n.dirOf(id), n.storeOf(id)), n.cgroups.Version()), run.Node{
+		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, group, n.config.dirOf(id), n.config.storeOf(id)), n.cgroups.Version()), run.Node{
 			Memory: n.memory, Executions: &n.executions, MaxExecutions: int64(n.config.MaxExecutions), Messages: kernel.NewMessages,
 		})),
 		slot: in, removed: make(chan struct{}),
@@ -65,15 +65,15 @@ func (s *Handle) slotID() string {
 }
 
 // storeOf returns the directory that a sandbox has on disk.
-func (n *Node) storeOf(id string) string {
-	return filepath.Join(n.config.StateDir, rundir.Sandboxes, id)
+func (c Config) storeOf(id string) string {
+	return filepath.Join(c.StateDir, rundir.Sandboxes, id)
 }
 
 // dirOf returns the directory of a sandbox's record. Versions without a runtime
 // directory had it on disk, and there it stays.
-func (n *Node) dirOf(id string) string {
-	if _, err := os.Stat(filepath.Join(n.storeOf(id), sandbox.RecordFile)); err == nil {
-		return n.storeOf(id)
+func (c Config) dirOf(id string) string {
+	if _, err := os.Stat(filepath.Join(c.storeOf(id), sandbox.RecordFile)); err == nil {
+		return c.storeOf(id)
 	}
-	return filepath.Join(n.config.RunDir, rundir.Sandboxes, id)
+	return filepath.Join(c.RunDir, rundir.Sandboxes, id)
 }

@@ -19,26 +19,26 @@ const maxProgress = 256 << 10
 
 // startWithLayers starts an execution that needs layers: at once when they are there, and
 // else once they are made, which the execution waits for in the background.
-func (n *Node) startWithLayers(ctx context.Context, s *Handle, needs packages.Layers, st run.Request) error {
-	defer n.layers.Release(st.Spec.ID) // the sandbox has them by then
-	missing, err := n.missingLayers(needs, st.Spec.ID)
+func (d *dispatcher) startWithLayers(ctx context.Context, s *Handle, needs packages.Layers, st run.Request) error {
+	defer d.node.layers.Release(st.Spec.ID) // the sandbox has them by then
+	missing, err := d.node.provisioner.missingLayers(needs, st.Spec.ID)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
-		return n.startWaiting(ctx, s, needs, st)
+		return d.startWaiting(ctx, s, needs, st)
 	}
-	if err := n.giveLayers(s, needs); err != nil {
+	if err := d.node.provisioner.giveLayers(s, needs); err != nil {
 		return err
 	}
 	st.Phases.Mark("layer")
-	return n.startNow(ctx, s, st)
+	return d.startNow(ctx, s, st)
 }
 
 // missingLayers returns those that are not there, and keeps the others for the user.
-func (n *Node) missingLayers(needs packages.Layers, user string) (missing packages.Layers, err error) {
+func (p *provisioner) missingLayers(needs packages.Layers, user string) (missing packages.Layers, err error) {
 	for _, l := range needs {
-		there, err := n.layers.Use(l.Digest, user)
+		there, err := p.node.layers.Use(l.Digest, user)
 		if err != nil {
 			return nil, err
 		}
@@ -50,23 +50,23 @@ func (n *Node) missingLayers(needs packages.Layers, user string) (missing packag
 }
 
 // giveLayers gives the sandbox the layers, unless it is paused.
-func (n *Node) giveLayers(s *Handle, needs packages.Layers) error {
+func (p *provisioner) giveLayers(s *Handle, needs packages.Layers) error {
 	s.Gate.RLock()
 	defer s.Gate.RUnlock()
 	if err := s.CheckRunning(); err != nil {
 		return err
 	}
-	return s.MountLayers(n.layers, needs)
+	return s.MountLayers(p.node.layers, needs)
 }
 
 // install returns when the sandbox has the use of the layer, or why there is none.
-func (n *Node) install(ctx context.Context, s *Handle, l *packages.Layer, tell func(string) error) error {
-	return n.installer.Install(ctx, packages.Request{User: s.ID(), Template: s.Record.Spec.Template, Layer: l, Quota: &s.installs}, tell)
+func (p *provisioner) install(ctx context.Context, s *Handle, l *packages.Layer, tell func(string) error) error {
+	return p.node.installer.Install(ctx, packages.Request{User: s.ID(), Template: s.Record.Spec.Template, Layer: l, Quota: &s.installs}, tell)
 }
 
 // startWaiting records the execution, and starts it when its packages are installed.
-func (n *Node) startWaiting(ctx context.Context, s *Handle, needs packages.Layers, st run.Request) error {
-	j, err := n.planWaiting(ctx, s, &st)
+func (d *dispatcher) startWaiting(ctx context.Context, s *Handle, needs packages.Layers, st run.Request) error {
+	j, err := d.planWaiting(ctx, s, &st)
 	if err != nil {
 		return err
 	}
@@ -84,9 +84,9 @@ func (n *Node) startWaiting(ctx context.Context, s *Handle, needs packages.Layer
 		j.Stdio.Close()
 		return err
 	}
-	waiting, cancel := context.WithCancel(n.ctx)
+	waiting, cancel := context.WithCancel(d.node.table.ctx)
 	r.CancelInstall.Store(&cancel)
-	if err := n.serve(func() { n.startInstalled(waiting, s, r, needs, j) }); err != nil {
+	if err := d.node.table.serve(func() { d.startInstalled(waiting, s, r, needs, j) }); err != nil {
 		cancel()
 		j.Stdio.Close()
 		return s.ForgetStart(r, err)
@@ -95,14 +95,14 @@ func (n *Node) startWaiting(ctx context.Context, s *Handle, needs packages.Layer
 }
 
 // planWaiting says what is to be done when the packages are there.
-func (n *Node) planWaiting(ctx context.Context, s *Handle, st *run.Request) (j run.Job, err error) {
+func (d *dispatcher) planWaiting(ctx context.Context, s *Handle, st *run.Request) (j run.Job, err error) {
 	switch {
 	case kernel.IsFunction(st.Spec):
 		st.Spec, err = s.PrepareInvocation(st.Spec)
 	case st.Stateful:
-		st.Spec, err = n.kernels.PrepareCell(s.Sandbox, st.Spec)
+		st.Spec, err = d.node.kernels.PrepareCell(s.Sandbox, st.Spec)
 	default:
-		return n.runs.PlanJob(ctx, s.ForRun(), *st)
+		return d.node.runs.PlanJob(ctx, s.ForRun(), *st)
 	}
 	cell := st.Spec
 	return run.Job{Cell: &cell}, err
@@ -110,12 +110,12 @@ func (n *Node) planWaiting(ctx context.Context, s *Handle, st *run.Request) (j r
 
 // startInstalled waits for the layers, and starts the execution or ends it. It leaves it as
 // it is when the executor is closed: the next one ends it.
-func (n *Node) startInstalled(ctx context.Context, s *Handle, r *run.Run, needs packages.Layers, j run.Job) {
+func (d *dispatcher) startInstalled(ctx context.Context, s *Handle, r *run.Run, needs packages.Layers, j run.Job) {
 	defer j.Stdio.Close()
 	defer func() { (*r.CancelInstall.Swap(nil))() }()
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
-	n.goes(func() { // a sandbox that ends needs nothing any more
+	d.node.table.goes(func() { // a sandbox that ends needs nothing any more
 		select {
 		case <-s.Process.Gone:
 			stop()
@@ -123,13 +123,13 @@ func (n *Node) startInstalled(ctx context.Context, s *Handle, r *run.Run, needs 
 		}
 	})
 	told := 0
-	err := n.installAll(waiting, s, needs, func(text string) error {
+	err := d.node.provisioner.installAll(waiting, s, needs, func(text string) error {
 		if told += len(text); told > maxProgress || text == "" {
 			return nil
 		}
 		return r.Log.Append(runlog.Entry{Kind: runlog.Progress, At: time.Now(), Data: []byte(text)})
 	})
-	if n.ctx.Err() != nil {
+	if d.node.table.ctx.Err() != nil {
 		return
 	}
 	if err == nil {
@@ -140,9 +140,9 @@ func (n *Node) startInstalled(ctx context.Context, s *Handle, r *run.Run, needs 
 		return
 	}
 	r.Phases.Mark("install")
-	result, err := n.startPrepared(s, r, needs, j)
+	result, err := d.startPrepared(s, r, needs, j)
 	switch {
-	case n.ctx.Err() != nil:
+	case d.node.table.ctx.Err() != nil:
 	case err != nil:
 		r.End(&yurt.Result{ExitCode: 126, Error: &yurt.ExecutionError{Type: yurt.ErrorTypeSandboxFailed, Message: "it could not be started: " + sandbox.Shown(err)}})
 	case result != nil:
@@ -151,13 +151,13 @@ func (n *Node) startInstalled(ctx context.Context, s *Handle, r *run.Run, needs 
 }
 
 // installAll installs the layers that are not there, and returns when the sandbox uses all.
-func (n *Node) installAll(ctx context.Context, s *Handle, needs packages.Layers, tell func(string) error) error {
-	missing, err := n.missingLayers(needs, s.ID())
+func (p *provisioner) installAll(ctx context.Context, s *Handle, needs packages.Layers, tell func(string) error) error {
+	missing, err := p.missingLayers(needs, s.ID())
 	if err != nil {
 		return err
 	}
 	for _, l := range missing {
-		if err := n.install(ctx, s, l, tell); err != nil {
+		if err := p.install(ctx, s, l, tell); err != nil {
 			return err
 		}
 	}
@@ -165,12 +165,12 @@ func (n *Node) installAll(ctx context.Context, s *Handle, needs packages.Layers,
 }
 
 // startPrepared starts an execution whose layers are there. It waits while the sandbox is paused.
-func (n *Node) startPrepared(s *Handle, r *run.Run, needs packages.Layers, j run.Job) (*yurt.Result, error) {
-	if err := n.kernels.UntilStartable(s.Sandbox); err != nil {
+func (d *dispatcher) startPrepared(s *Handle, r *run.Run, needs packages.Layers, j run.Job) (*yurt.Result, error) {
+	if err := d.node.kernels.UntilStartable(s.Sandbox); err != nil {
 		return nil, err
 	}
 	defer s.Gate.RUnlock()
-	if err := s.MountLayers(n.layers, needs); err != nil {
+	if err := s.MountLayers(d.node.layers, needs); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -179,9 +179,9 @@ func (n *Node) startPrepared(s *Handle, r *run.Run, needs packages.Layers, j run
 		return nil, err
 	}
 	if j.Cell == nil {
-		return n.runs.TryLaunch(n.ctx, r, j)
+		return d.node.runs.TryLaunch(d.node.table.ctx, r, j)
 	}
-	return nil, n.kernels.Submit(s.Sandbox, r)
+	return nil, d.node.kernels.Submit(s.Sandbox, r)
 }
 
 // notInstalled is the result of an execution whose packages are not there.

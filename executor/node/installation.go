@@ -24,29 +24,29 @@ import (
 )
 
 // carryOut makes a layer, in a sandbox for that alone.
-func (n *Node) carryOut(ctx context.Context, in *packages.Installation) error {
-	view, err := n.make(ctx, installSpec(in.Template), purpose{installs: true})
+func (p *provisioner) carryOut(ctx context.Context, in *packages.Installation) error {
+	view, err := p.node.make(ctx, installSpec(in.Template), createOptions{installs: true})
 	if err != nil {
 		return fmt.Errorf("making a sandbox to install packages in: %w", err)
 	}
 	defer func() {
-		if err := n.DestroySandbox(context.WithoutCancel(ctx), view.ID); err != nil && n.ctx.Err() == nil {
-			n.logger.Error("removing the sandbox of an installation", "sandbox", view.ID, "error", err)
+		if err := p.node.DestroySandbox(context.WithoutCancel(ctx), view.ID); err != nil && p.node.table.ctx.Err() == nil {
+			p.node.logger.Error("removing the sandbox of an installation", "sandbox", view.ID, "error", err)
 		}
 	}()
-	s, err := n.Find(ctx, view.ID)
+	s, err := p.node.Find(ctx, view.ID)
 	if err != nil {
 		return err
 	}
-	n.logger.Info("installing packages", "runtime", in.Layer.Runtime, "layer", in.Layer.Digest, "sandbox", s.ID())
-	if err := n.runInstaller(ctx, s, in); err != nil {
+	p.node.logger.Info("installing packages", "runtime", in.Layer.Runtime, "layer", in.Layer.Digest, "sandbox", s.ID())
+	if err := p.runInstaller(ctx, s, in); err != nil {
 		return err
 	}
-	return n.keepLayer(ctx, s, in.Layer)
+	return p.keepLayer(ctx, s, in.Layer)
 }
 
 // runInstaller has the package manager do its work, with the proxy as its way out.
-func (n *Node) runInstaller(ctx context.Context, s *Handle, in *packages.Installation) error {
+func (p *provisioner) runInstaller(ctx context.Context, s *Handle, in *packages.Installation) error {
 	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.Record.Init.PID))
 	if err != nil {
 		return fmt.Errorf("giving an installation its network: %w", err)
@@ -57,12 +57,12 @@ func (n *Node) runInstaller(ctx context.Context, s *Handle, in *packages.Install
 		return err
 	}
 	serving, stop := context.WithCancel(ctx)
-	proxy := egress.New(n.config.Packages.Hosts, net.DefaultResolver, n.logger.With("sandbox", s.ID()))
+	proxy := egress.New(p.node.config.Packages.Hosts, net.DefaultResolver, p.node.logger.With("sandbox", s.ID()))
 	var served sync.WaitGroup
 	served.Go(func() { proxy.Serve(serving, listener) })
 	defer served.Wait()
 	defer stop()
-	env, err := n.installEnv(s, in.Layer, listener.Addr().String())
+	env, err := p.installEnv(s, in.Layer, listener.Addr().String())
 	if err != nil {
 		return err
 	}
@@ -76,19 +76,19 @@ func (n *Node) runInstaller(ctx context.Context, s *Handle, in *packages.Install
 	if _, _, err := s.Files.MakeDir(path.Join(strings.TrimPrefix(installDir, yurt.WorkspaceDir+"/"), in.Layer.LayerDir), 0o755); err != nil {
 		return err
 	}
-	if err := n.Dispatch(ctx, s.ID(), spec, run.Stdio{}); err != nil {
+	if err := p.node.dispatcher.Dispatch(ctx, s.ID(), spec, run.Stdio{}); err != nil {
 		return err
 	}
-	return n.followInstaller(ctx, s, spec.ID, in)
+	return p.followInstaller(ctx, s, spec.ID, in)
 }
 
-func (n *Node) followInstaller(ctx context.Context, s *Handle, id string, in *packages.Installation) error {
+func (p *provisioner) followInstaller(ctx context.Context, s *Handle, id string, in *packages.Installation) error {
 	r := s.Find(id)
 	if r == nil {
 		return run.NotFound(id)
 	}
 	var result *yurt.Result
-	err := n.runs.Watch(ctx, r, 0, func(event yurt.Event) error {
+	err := p.node.runs.Watch(ctx, r, 0, func(event yurt.Event) error {
 		switch event.Type {
 		case yurt.EventStdout, yurt.EventStderr:
 			in.Say(string(event.Data))
@@ -112,7 +112,7 @@ func (n *Node) followInstaller(ctx context.Context, s *Handle, id string, in *pa
 
 // installEnv is the environment of an installation: the way out, whom to trust, what the
 // operator and the plan say.
-func (n *Node) installEnv(s *Handle, l *packages.Layer, proxy string) (map[string]string, error) {
+func (p *provisioner) installEnv(s *Handle, l *packages.Layer, proxy string) (map[string]string, error) {
 	env := map[string]string{
 		"NO_PROXY": "", "no_proxy": "", "CI": "1", "YURT_PROXY": proxy,
 		"PIP_RETRIES": "5", "NPM_CONFIG_FETCH_RETRIES": "2", "CARGO_NET_RETRY": "3", // their defaults, in place of offlineEnv
@@ -120,7 +120,7 @@ func (n *Node) installEnv(s *Handle, l *packages.Layer, proxy string) (map[strin
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy"} {
 		env[name] = "http://" + proxy
 	}
-	trusted, err := os.Open(n.config.Packages.CAFile)
+	trusted, err := os.Open(p.node.config.Packages.CAFile)
 	switch {
 	case err == nil:
 		defer trusted.Close()
@@ -134,12 +134,12 @@ func (n *Node) installEnv(s *Handle, l *packages.Layer, proxy string) (map[strin
 		return nil, fmt.Errorf("reading the certificates of registries: %w", err)
 	}
 	maps.Copy(env, l.Env)
-	maps.Copy(env, n.config.Packages.Env)
+	maps.Copy(env, p.node.config.Packages.Env)
 	return env, nil
 }
 
 // keepLayer makes the layer of what the installation left.
-func (n *Node) keepLayer(ctx context.Context, s *Handle, l *packages.Layer) error {
+func (p *provisioner) keepLayer(ctx context.Context, s *Handle, l *packages.Layer) error {
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
@@ -147,7 +147,7 @@ func (n *Node) keepLayer(ctx context.Context, s *Handle, l *packages.Layer) erro
 		w.CloseWithError(err)
 		packed <- err
 	}()
-	err := n.layers.Add(ctx, l.Digest, r)
+	err := p.node.layers.Add(ctx, l.Digest, r)
 	r.CloseWithError(err)
 	if err := errors.Join(err, <-packed); err != nil {
 		return fmt.Errorf("keeping what was installed: %w", err)

@@ -14,45 +14,45 @@ import (
 // anybody's. It fails at once unless one is made that nobody waits for yet: so each who
 // waits has one coming, which is made before what nobody waits for. When a slot fails in that,
 // one who waits is told that none is coming.
-func (n *Node) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
+func (c *claims) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
 	phases := sandbox.NewPhases()
-	if err := n.admitClaim(ctx, spec); err != nil {
+	if err := c.admitClaim(ctx, spec); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	digest := spec.Template.Digest()
-	list := n.slots.List() // not with the reserve locked, as the node is when it puts something in
-	s, in := n.reserves.Seek(digest, func(s *Handle) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
+	list := c.node.slots.List() // not with the reserve locked, as the node is when it puts something in
+	s, in := c.node.reserves.Seek(digest, func(s *Handle) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
 	if in != nil {
 		var err error
-		if s, err = n.inLine(ctx, in); err != nil {
+		if s, err = c.inLine(ctx, in); err != nil {
 			return yurt.Sandbox{}, err
 		}
 	}
 	if s == nil {
-		n.demand.Add(digest, spec.Template.Name, demand.Refused)
+		c.node.demand.Add(digest, spec.Template.Name, demand.Refused)
 		return yurt.Sandbox{}, yurt.Errorf(yurt.CodeNotFound, "no sandbox of that template is about to be ready here")
 	}
-	if err := n.admitClaim(ctx, spec); err != nil { // the node may drain by now
-		n.reserves.PutBack(s)
-		n.changes.Notify(s.slotID())
+	if err := c.admitClaim(ctx, spec); err != nil { // the node may drain by now
+		c.node.reserves.PutBack(s)
+		c.node.changes.Notify(s.slotID())
 		return yurt.Sandbox{}, err
 	}
-	n.demand.Add(digest, spec.Template.Name, demand.Claimed)
-	return n.handOver(ctx, s, spec, phases)
+	c.node.demand.Add(digest, spec.Template.Name, demand.Claimed)
+	return c.handOver(ctx, s, spec, phases)
 }
 
 // inLine waits until the seeker is given a sandbox; nil if it is turned away.
-func (n *Node) inLine(ctx context.Context, in *reserve.Seeker[*Handle]) (*Handle, error) {
+func (c *claims) inLine(ctx context.Context, in *reserve.Seeker[*Handle]) (*Handle, error) {
 	var err error
 	select {
 	case s := <-in.Given():
 		return s, nil
 	case <-ctx.Done():
 		err = ctx.Err()
-	case <-n.ctx.Done():
+	case <-c.node.table.ctx.Done():
 		err = sandbox.ErrShuttingDown()
 	}
-	if s := n.reserves.Leave(in); s != nil {
+	if s := c.node.reserves.Leave(in); s != nil {
 		return s, nil
 	}
 	return nil, err

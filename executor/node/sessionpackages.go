@@ -17,25 +17,25 @@ import (
 const socketDelay = 100 * time.Millisecond
 
 // mayInstall reports whether commands of a sandbox of the specification may install packages.
-func (n *Node) mayInstall(spec yurt.SandboxSpec) bool {
+func mayInstall(config packages.Config, spec yurt.SandboxSpec) bool {
 	network := spec.Template.Network // a template without a mode has no network either
-	return !n.config.Packages.Off && spec.Host == nil && network.Mode == yurt.NetworkNone && network.Packages != yurt.PackagesNone
+	return !config.Off && spec.Host == nil && network.Mode == yurt.NetworkNone && network.Packages != yurt.PackagesNone
 }
 
 // servePackages answers the commands of a sandbox that install packages, until the sandbox is
 // gone or the executor is closed.
-func (n *Node) servePackages(s *Handle) {
+func (p *provisioner) servePackages(s *Handle) {
 	select {
 	case <-time.After(socketDelay):
 	case <-s.Gone:
 		return
-	case <-n.ctx.Done():
+	case <-p.node.table.ctx.Done():
 		return
 	}
 	if s.adoption != nil {
 		select {
 		case <-s.adoption.done:
-		case <-n.ctx.Done():
+		case <-p.node.table.ctx.Done():
 			return
 		}
 	}
@@ -44,14 +44,14 @@ func (n *Node) servePackages(s *Handle) {
 	}
 	listener, err := s.Plans.Listen(pkgsocket.Name, pkgsocket.Backlog)
 	if err != nil {
-		if !s.IsGone() && n.ctx.Err() == nil {
-			n.logger.Warn("commands of a sandbox cannot install packages", "sandbox", s.ID(), "error", err)
+		if !s.IsGone() && p.node.table.ctx.Err() == nil {
+			p.node.logger.Warn("commands of a sandbox cannot install packages", "sandbox", s.ID(), "error", err)
 		}
 		return
 	}
-	ctx, cancel := context.WithCancel(n.ctx)
+	ctx, cancel := context.WithCancel(p.node.table.ctx)
 	defer cancel()
-	n.goes(func() {
+	p.node.table.goes(func() {
 		select {
 		case <-s.Gone:
 			cancel()
@@ -59,7 +59,7 @@ func (n *Node) servePackages(s *Handle) {
 		}
 	})
 	server := pkgsocket.NewServer(func(ctx context.Context, r pkgsocket.Request, pid int, tell func(string) error) pkgsocket.Answer {
-		answer, err := n.installInto(ctx, s, r, n.telling(s, r, pid, tell))
+		answer, err := p.installInto(ctx, s, r, p.telling(s, r, pid, tell))
 		if err != nil {
 			answer.Error = sandbox.Shown(err)
 		}
@@ -71,7 +71,7 @@ func (n *Node) servePackages(s *Handle) {
 // telling returns the function that passes progress on: to the command, which prints it, and to
 // the watchers of the execution that the command is part of. They are told that an installation
 // begins, and all progress of a command that is quiet.
-func (n *Node) telling(s *Handle, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
+func (p *provisioner) telling(s *Handle, request pkgsocket.Request, pid int, tell func(string) error) func(string) error {
 	r, told := s.RunOf(pid), 0
 	note := func(text string) {
 		if told += len(text); r != nil && told <= maxProgress {
@@ -90,47 +90,47 @@ func (n *Node) telling(s *Handle, request pkgsocket.Request, pid int, tell func(
 }
 
 // installInto installs the packages of a request, and shows them to every process of the session.
-func (n *Node) installInto(ctx context.Context, s *Handle, r pkgsocket.Request, tell func(string) error) (answer pkgsocket.Answer, err error) {
+func (p *provisioner) installInto(ctx context.Context, s *Handle, r pkgsocket.Request, tell func(string) error) (answer pkgsocket.Answer, err error) {
 	if err := s.CheckUsable(); err != nil {
 		return answer, err
 	}
-	defer n.disks.Explain(&err)
-	info, err := n.runtimeFor(ctx, s, r.Manager)
+	defer p.node.disks.Explain(&err)
+	info, err := p.runtimeFor(ctx, s, r.Manager)
 	if err != nil {
 		return answer, err
 	}
-	had, err := n.installedIn(s, info.Name)
+	had, err := p.installedIn(s, info.Name)
 	if err != nil {
 		return answer, err
 	}
 	if there := had.all(r); there != nil {
 		return pkgsocket.Answer{Installed: there, Present: true}, nil
 	}
-	l, err := n.makeSessionLayer(ctx, s, info, r, had, tell)
+	l, err := p.makeSessionLayer(ctx, s, info, r, had, tell)
 	if err != nil {
 		return answer, err
 	}
-	if err := n.kernels.UntilStartable(s.Sandbox); err != nil {
+	if err := p.node.kernels.UntilStartable(s.Sandbox); err != nil {
 		return answer, err
 	}
 	defer s.Gate.RUnlock()
-	if err := s.MountLayer(n.layers, l); err != nil {
+	if err := s.MountLayer(p.node.layers, l); err != nil {
 		return answer, err
 	}
-	if err := s.ShowLayer(n.layers, l); err != nil {
+	if err := s.ShowLayer(p.node.layers, l); err != nil {
 		return answer, err
 	}
-	return had.answer(r, n.layers.Tree(l.Digest))
+	return had.answer(r, p.node.layers.Tree(l.Digest))
 }
 
 // runtimeFor returns the runtime that knows the package manager. The template need not run it:
 // its tools are looked for in the sandbox.
-func (n *Node) runtimeFor(ctx context.Context, s *Handle, manager string) (yurt.RuntimeInfo, error) {
+func (p *provisioner) runtimeFor(ctx context.Context, s *Handle, manager string) (yurt.RuntimeInfo, error) {
 	language := "python"
 	if manager == pkgsocket.Npm {
 		language = "javascript"
 	}
-	info, err := n.runtimes.RuntimeOf(ctx, language)
+	info, err := p.node.runtimes.RuntimeOf(ctx, language)
 	if err != nil {
 		return info, yurt.Errorf(yurt.CodeNotSupported, "this node has no runtime for %s, which %s needs", language, manager)
 	}
@@ -141,38 +141,38 @@ func (n *Node) runtimeFor(ctx context.Context, s *Handle, manager string) (yurt.
 // makeSessionLayer returns the layer of the packages of a request, which the sandbox uses. A layer
 // of these packages alone is taken if it is there already and fits the versions of the session.
 // Else one is made that keeps to these versions, as far as the new packages allow it.
-func (n *Node) makeSessionLayer(ctx context.Context, s *Handle, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
-	alone, err := n.planLayer(ctx, s.Base(), info, r.Packages, manifestOf(r))
+func (p *provisioner) makeSessionLayer(ctx context.Context, s *Handle, info yurt.RuntimeInfo, r pkgsocket.Request, had *had, tell func(string) error) (*packages.Layer, error) {
+	alone, err := p.node.planner.planLayer(ctx, s.Base(), info, r.Packages, manifestOf(r))
 	if err != nil {
 		return nil, err
 	}
 	if alone == nil {
 		return nil, yurt.Errorf(yurt.CodeInvalidArgument, "the manifest lists no packages to install")
 	}
-	there, err := n.layers.Use(alone.Digest, s.ID())
+	there, err := p.node.layers.Use(alone.Digest, s.ID())
 	if err != nil {
 		return nil, err
 	}
-	if there && had.fits(n.layers.Tree(alone.Digest), r) {
+	if there && had.fits(p.node.layers.Tree(alone.Digest), r) {
 		return alone, nil
 	}
 	constraints := had.constraints(r)
 	if constraints == "" {
-		return alone, n.installAll(ctx, s, packages.Layers{alone}, tell)
+		return alone, p.installAll(ctx, s, packages.Layers{alone}, tell)
 	}
-	l, err := n.planLayer(ctx, s.Base(), info, nil, []yurt.SourceFile{
+	l, err := p.node.planner.planLayer(ctx, s.Base(), info, nil, []yurt.SourceFile{
 		{Path: "constraints.txt", Data: []byte(constraints)},
 		{Path: "requirements.txt", Data: []byte("-c constraints.txt\n" + strings.Join(r.Packages, "\n") + "\n")},
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = n.installAll(ctx, s, packages.Layers{l}, tell)
+	err = p.installAll(ctx, s, packages.Layers{l}, tell)
 	if err != nil && ctx.Err() == nil && strings.Contains(err.Error(), "(constraint)") {
 		if err := tell("these packages need other versions than the session has, which are replaced\n"); err != nil {
 			return nil, err
 		}
-		return alone, n.installAll(ctx, s, packages.Layers{alone}, tell)
+		return alone, p.installAll(ctx, s, packages.Layers{alone}, tell)
 	}
 	return l, err
 }

@@ -16,7 +16,7 @@ type had struct {
 }
 
 // installedIn returns the packages that commands of the session installed, and the template's.
-func (n *Node) installedIn(s *Handle, runtime string) (*had, error) {
+func (p *provisioner) installedIn(s *Handle, runtime string) (*had, error) {
 	h := &had{manager: pkgsocket.Npm, dists: make(map[string]string)}
 	digests := s.InstalledLayers(runtime)
 	if runtime == "python" {
@@ -26,7 +26,7 @@ func (n *Node) installedIn(s *Handle, runtime string) (*had, error) {
 		}
 	}
 	for _, digest := range digests {
-		dists, err := h.of(n.layers.Tree(digest))
+		dists, err := h.of(p.node.layers.Tree(digest))
 		if err != nil {
 			return nil, err
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/test/rig"
 )
 

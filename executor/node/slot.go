@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -19,16 +20,16 @@ type slotNode struct{ *Node }
 
 // Make implements [slots.Node].
 func (n slotNode) Make(ctx context.Context, sl *slot) error {
-	if err := n.awaitUndrained(ctx); err != nil {
+	if err := n.drain.awaitEnd(ctx); err != nil {
 		return err
 	}
 	if sl.Spec.For == "" { // a session that waits has its own executions wait
-		if err := n.installAhead(ctx, sl.Spec.Template); err != nil {
+		if err := n.provisioner.prefetch(ctx, sl.Spec.Template); err != nil {
 			return err
 		}
 	}
 	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: sl.Spec.Template, Resources: sl.Spec.Resources, Labels: sl.Spec.Labels}
-	_, err := n.make(ctx, spec, purpose{warm: true, slot: sl})
+	_, err := n.make(ctx, spec, createOptions{warm: true, slot: sl})
 	return err
 }
 
@@ -53,45 +54,48 @@ func (n slotNode) Destroy(ctx context.Context, s *Handle) error { return n.Destr
 func (n slotNode) Bereave(s *Handle, why string) {
 	view := s.View(n.config.Name)
 	view.State, view.Reason = yurt.SandboxDead, why
-	n.tellDeath(view)
+	n.deaths.tell(view)
 }
 
 // LetDown implements [slots.Node].
 func (n slotNode) LetDown(digest string) { n.reserves.TurnAway(digest) }
 
 // Serve implements [slots.Node].
-func (n slotNode) Serve(do func()) error { return n.serve(do) }
+func (n slotNode) Serve(do func()) error { return n.table.serve(do) }
 
 // IsClosed implements [slots.Node].
-func (n slotNode) IsClosed() bool { return n.isClosed() }
+func (n slotNode) IsClosed() bool { return n.table.isClosed() }
 
 // Changed implements [slots.Node].
 func (n slotNode) Changed(id string) { n.changes.Notify(id) }
 
+// slotBook opens, lists and closes the slots of a node.
+type slotBook struct{ node *Node }
+
 // OpenSlot opens a slot: from here on the node keeps one sandbox ready in it, also after
 // it was started again, until the slot is closed or ends. It returns once that is
 // recorded, with the sandbox being made. Opening what is open already changes nothing.
-func (n *Node) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
-	slot, err := n.openSlot(ctx, spec)
-	if n.slots.NoteRefusal(spec.ID, err) {
-		n.changes.Notify(spec.ID)
+func (b *slotBook) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
+	slot, err := b.openSlot(ctx, spec)
+	if b.node.slots.NoteRefusal(spec.ID, err) {
+		b.node.changes.Notify(spec.ID)
 	}
 	return slot, err
 }
 
-func (n *Node) openSlot(ctx context.Context, spec yurt.SlotSpec) (_ yurt.Slot, err error) {
-	defer n.disks.Explain(&err)
-	if err := n.admitSlot(spec); err != nil {
+func (b *slotBook) openSlot(ctx context.Context, spec yurt.SlotSpec) (_ yurt.Slot, err error) {
+	defer b.node.disks.Explain(&err)
+	if err := b.admitSlot(spec); err != nil {
 		return yurt.Slot{}, err
 	}
 	if err := ctx.Err(); err != nil {
 		return yurt.Slot{}, err
 	}
-	return n.slots.Open(spec, func(open int) error {
+	return b.node.slots.Open(spec, func(open int) error {
 		switch {
-		case n.draining.Load():
+		case b.node.drain.isSet():
 			return errDraining()
-		case open >= n.config.MaxSandboxes:
+		case open >= b.node.config.MaxSandboxes:
 			return admission.Overloaded(retrySandboxes, "this node has %d slots, as many as it may; try again when some have ended", open)
 		}
 		return nil
@@ -99,34 +103,36 @@ func (n *Node) openSlot(ctx context.Context, spec yurt.SlotSpec) (_ yurt.Slot, e
 }
 
 // admitSlot refuses slots in which this node could make no sandbox.
-func (n *Node) admitSlot(spec yurt.SlotSpec) error {
+func (b *slotBook) admitSlot(spec yurt.SlotSpec) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
 	probe := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: spec.Template, Resources: spec.Resources}
-	if err := n.admit(probe); err != nil {
+	if err := b.node.admitter.admit(probe); err != nil {
 		return err
 	}
 	if image := spec.Template.RootFS.Image; image != "" {
-		return n.images.Check(image) // it is pulled for the sandbox
+		return b.node.images.Check(image) // it is pulled for the sandbox
 	}
-	_, _, err := n.layout(yurt.SandboxSpec{Template: spec.Template}, nil, nil)
+	_, _, err := b.node.roots.layout(yurt.SandboxSpec{Template: spec.Template}, nil, nil)
 	return err
 }
 
 // CloseSlot ends a slot and destroys the sandbox that it has, whoever has claimed it. It
 // returns when the slot is forgotten. A slot that is not known is no error.
-func (n *Node) CloseSlot(ctx context.Context, id string) error { return n.slots.Close(ctx, id) }
+func (b *slotBook) CloseSlot(ctx context.Context, id string) error {
+	return b.node.slots.Close(ctx, id)
+}
 
 // WaitSlot returns once the slot has ended, with the reason.
-func (n *Node) WaitSlot(ctx context.Context, id string) (yurt.Slot, error) {
-	return n.slots.Wait(ctx, id)
+func (b *slotBook) WaitSlot(ctx context.Context, id string) (yurt.Slot, error) {
+	return b.node.slots.Wait(ctx, id)
 }
 
 // Slots lists every slot of this node by its id, those that have ended and were not
 // closed yet included.
-func (n *Node) Slots(context.Context) ([]yurt.Slot, error) {
-	list := n.slots.List()
+func (b *slotBook) Slots(context.Context) ([]yurt.Slot, error) {
+	list := b.node.slots.List()
 	views := make([]yurt.Slot, len(list))
 	for i, sl := range list {
 		views[i] = sl.View()
@@ -140,12 +146,12 @@ const watchPause = 50 * time.Millisecond
 // WatchSlots calls each with all slots, at once and again when something about one has
 // changed, until ctx is done or each returns an error. Given the id of one, which need not
 // be open yet, it tells of that alone.
-func (n *Node) WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error {
-	return n.watchNode(ctx, id, func() error {
+func (b *slotBook) WatchSlots(ctx context.Context, id string, each func([]yurt.Slot) error) error {
+	return b.node.watchNode(ctx, id, func() error {
 		if id != notify.Any {
-			return each(n.viewOf(id))
+			return each(b.viewOf(id))
 		}
-		list, err := n.Slots(ctx)
+		list, err := b.Slots(ctx)
 		if err != nil {
 			return err
 		}
@@ -154,8 +160,8 @@ func (n *Node) WatchSlots(ctx context.Context, id string, each func([]yurt.Slot)
 }
 
 // viewOf is what the node says of one slot, and nothing if it has none of that id.
-func (n *Node) viewOf(id string) []yurt.Slot {
-	sl := n.slots.Get(id)
+func (b *slotBook) viewOf(id string) []yurt.Slot {
+	sl := b.node.slots.Get(id)
 	if sl == nil {
 		return nil
 	}
@@ -178,7 +184,7 @@ func (n *Node) watchNode(ctx context.Context, id string, look func() error) erro
 		case <-rung:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-n.ctx.Done():
+		case <-n.table.ctx.Done():
 			return sandbox.ErrShuttingDown()
 		}
 	}
@@ -193,7 +199,30 @@ func (n *Node) pause(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-n.ctx.Done():
+	case <-n.table.ctx.Done():
 		return sandbox.ErrShuttingDown()
 	}
+}
+
+// RetireSlots ends up to so many slots of the template with the digest that are anybody's
+// and whose sandbox nobody has claimed, and returns their ids. A claim gets a sandbox or the
+// slot is ended, never both. What a session has, or waits for, is left alone.
+func (b *slotBook) RetireSlots(ctx context.Context, digest string, most int) ([]string, error) {
+	var ids []string
+	for len(ids) < most && ctx.Err() == nil {
+		s := b.node.reserves.Take(digest, func(s *Handle) bool { return s.slot != nil && s.slot.Spec.For == "" })
+		if s == nil {
+			break
+		}
+		sl := s.slot
+		b.node.slots.End(sl, "it was not needed any more", false)
+		ids = append(ids, sl.Spec.ID)
+		if err := b.node.DestroySandbox(context.WithoutCancel(ctx), s.ID()); err != nil {
+			return ids, yurt.Errorf(yurt.CodeInternal, "ending slot %s: %w", sl.Spec.ID, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return ids, fmt.Errorf("ending slots that nobody needs: %w", err)
+	}
+	return ids, nil
 }

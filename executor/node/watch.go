@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"sync"
 
 	"github.com/yurtrun/yurt"
 )
@@ -9,7 +10,7 @@ import (
 // Sandboxes lists every sandbox of this node, dead ones that were not destroyed
 // yet included. One that was destroyed is none any more.
 func (n *Node) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
-	list := n.list()
+	list := n.table.list()
 	views := make([]yurt.Sandbox, 0, len(list))
 	for _, s := range list {
 		if !s.IsEnding() && !s.Record.Installs {
@@ -22,16 +23,9 @@ func (n *Node) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
 // WatchSandboxes calls died for each sandbox whose init goes without the sandbox
 // having been destroyed, those that are dead already first, until ctx is done.
 func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error {
-	deaths := make(chan yurt.Sandbox, 64)
-	n.mu.Lock()
-	n.deaths[deaths] = struct{}{}
-	n.mu.Unlock()
-	defer func() {
-		n.mu.Lock()
-		delete(n.deaths, deaths)
-		n.mu.Unlock()
-	}()
-	for _, s := range n.list() {
+	deaths, leave := n.deaths.watch()
+	defer leave()
+	for _, s := range n.table.list() {
 		if view := s.View(n.config.Name); view.State == yurt.SandboxDead && !s.Record.Installs {
 			died(view)
 		}
@@ -42,7 +36,7 @@ func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) erro
 			died(view)
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-n.ctx.Done():
+		case <-n.table.ctx.Done():
 			return yurt.Errorf(yurt.CodeUnavailable, "this node is shutting down")
 		}
 	}
@@ -50,7 +44,7 @@ func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) erro
 
 // watchInit notices the end of the sandbox's init, whoever caused it.
 func (n *Node) watchInit(s *Handle) {
-	stop := context.AfterFunc(n.ctx, s.Detach)
+	stop := context.AfterFunc(n.table.ctx, s.Detach)
 	defer stop()
 	if s.Process.Wait() == nil {
 		close(s.Process.Gone)
@@ -80,9 +74,9 @@ func (n *Node) died(s *Handle, why string) {
 	}
 	view := s.View(n.config.Name)
 	n.logger.Warn("sandbox died", "sandbox", s.ID(), "reason", view.Reason)
-	n.tellDeath(view)
+	n.deaths.tell(view)
 	if !s.IsTaken() {
-		_ = n.DestroySandbox(n.ctx, s.ID()) // when the node is closed, the next one does
+		_ = n.DestroySandbox(n.table.ctx, s.ID()) // when the node is closed, the next one does
 	}
 }
 
@@ -104,13 +98,35 @@ func (n *Node) leave(s *Handle, why string) {
 	n.changes.Notify(s.slotID())
 }
 
-// tellDeath tells the watchers of a sandbox that is gone though its owner did not ask.
-func (n *Node) tellDeath(view yurt.Sandbox) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for deaths := range n.deaths {
+// deaths tells watchers of sandboxes that are gone though their owners did not ask.
+type deaths struct {
+	mu       sync.Mutex
+	watchers map[chan yurt.Sandbox]struct{}
+}
+
+// watch returns a channel that receives each sandbox that dies, until leave is called.
+func (d *deaths) watch() (died <-chan yurt.Sandbox, leave func()) {
+	watcher := make(chan yurt.Sandbox, 64)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.watchers == nil {
+		d.watchers = make(map[chan yurt.Sandbox]struct{})
+	}
+	d.watchers[watcher] = struct{}{}
+	return watcher, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.watchers, watcher)
+	}
+}
+
+// tell tells the watchers of a sandbox.
+func (d *deaths) tell(view yurt.Sandbox) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for watcher := range d.watchers {
 		select {
-		case deaths <- view:
+		case watcher <- view:
 		default: // a watcher that is so far behind asks for the list
 		}
 	}

@@ -29,8 +29,6 @@ func Exceptions() []Exception {
 		{"executor/api.Node", 14, "it embeds the interfaces of the controller's side", since},
 		{"executor/cgroup.Group", 15, "both versions of cgroups implement it", since},
 		{"executor/kernel/internal/protocol.Context", 48, "the states of one interpreter under one lock", since},
-		{"executor/node files", 31, facade, since},
-		{"executor/node.Node", 127, facade, since},
 		{"executor/sandbox.Sandbox", 52, "the record and the live handle have one lock", since},
 		{"sdk/go.Client", 78, routes, since},
 	}

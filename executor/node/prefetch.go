@@ -1,0 +1,122 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/packages"
+)
+
+// maxPrefetched bounds of how many templates it is remembered which layers they have.
+const maxPrefetched = 256
+
+// provisioner installs dependency layers, ahead of time or when a sandbox needs them.
+type provisioner struct {
+	node      *Node
+	installer *packages.Installer
+
+	mu         sync.Mutex
+	prefetched map[string]packages.Layers // of templates whose packages were installed, by digest
+}
+
+func newProvisioner(n *Node) *provisioner {
+	p := &provisioner{node: n, prefetched: make(map[string]packages.Layers)}
+	p.installer = packages.NewInstaller(n.table.ctx, n.config.Packages, n.layers, n.table.serve, p.carryOut)
+	return p
+}
+
+// PrepareTemplate pulls the image of the template, asking anew what it means, and installs
+// its packages, so that its sandboxes have them from the beginning. It tells how the pull
+// goes and what the package managers print. A package that cannot be
+// installed is an error of the template.
+func (p *provisioner) PrepareTemplate(ctx context.Context, template yurt.Template, tell func(string) error) error {
+	if image := template.RootFS.Image; image != "" {
+		if _, err := p.node.PrepareImage(ctx, image, tell); err != nil {
+			return err
+		}
+	}
+	if len(template.Dependencies) == 0 {
+		return nil
+	}
+	// Where the tools are, and which, is seen in a sandbox alone.
+	view, err := p.node.make(ctx, installSpec(template), createOptions{installs: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := p.node.DestroySandbox(context.WithoutCancel(ctx), view.ID); err != nil && p.node.table.ctx.Err() == nil {
+			p.node.logger.Error("removing the sandbox in which a template was prepared", "sandbox", view.ID, "error", err)
+		}
+	}()
+	s, err := p.node.Find(ctx, view.ID)
+	if err != nil {
+		return err
+	}
+	needs, err := p.node.planner.layersOf(ctx, s.Base(), template)
+	if err != nil {
+		return err
+	}
+	if err := p.installAll(ctx, s, needs, tell); err != nil {
+		if code := yurt.CodeOf(err); code != yurt.CodeInternal || ctx.Err() != nil || p.node.table.ctx.Err() != nil {
+			return err
+		}
+		return yurt.FieldErrorf(yurt.CodeTemplateInvalid, "dependencies", "%w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.prefetched) >= maxPrefetched {
+		clear(p.prefetched) // what is needed is found again
+	}
+	p.prefetched[template.Digest()] = needs
+	return nil
+}
+
+// prefetch installs the packages of a template, unless they are there.
+func (p *provisioner) prefetch(ctx context.Context, template yurt.Template) error {
+	if len(template.Dependencies) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	needs := p.prefetched[template.Digest()]
+	p.mu.Unlock()
+	if len(needs) > 0 {
+		user := "looking " + yurt.NewSandboxID()
+		missing, err := p.missingLayers(needs, user)
+		p.node.layers.Release(user)
+		if err != nil || len(missing) == 0 {
+			return err
+		}
+	}
+	return p.PrepareTemplate(ctx, template, func(string) error { return nil })
+}
+
+// addLayers gives a new sandbox, which is not registered yet, the layers of its template that exist. Executions wait for the others.
+func (p *provisioner) addLayers(ctx context.Context, s *Handle) {
+	needs, err := p.node.planner.templateLayers(ctx, s.Base())
+	for _, l := range needs {
+		there, useErr := p.node.layers.Use(l.Digest, s.ID())
+		if useErr != nil || !there {
+			err = errors.Join(err, useErr)
+			continue
+		}
+		s.Record.Layers = append(s.Record.Layers, l.Digest) // written with the rest of the record
+		err = errors.Join(err, s.MountLayer(p.node.layers, l))
+	}
+	if err != nil {
+		p.node.logger.Warn("a sandbox begins without packages of its template", "sandbox", s.ID(), "template", s.Template, "error", err)
+	}
+}
+
+// PrepareImage pulls the image, asking anew what its reference means, and returns what it
+// is. It tells how that goes.
+func (n *Node) PrepareImage(ctx context.Context, reference string, tell func(string) error) (yurt.ImageInfo, error) {
+	user := "preparing " + yurt.NewSandboxID()
+	image, err := n.images.Get(ctx, reference, user, true, func(text string) error { return tell(text + "\n") })
+	if err != nil {
+		return yurt.ImageInfo{}, err
+	}
+	defer n.images.Release(user)
+	return image.Describe()
+}
