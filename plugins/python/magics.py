@@ -159,28 +159,51 @@ def span(seconds):
             return "%.3g %s" % (seconds * scale, unit)
 
 
+def of_code(function):
+    """Marks a magic whose line is code: no value is put in place of {name} there, and it sees the names of its function."""
+    function._ipython_magic_no_var_expand = function.needs_local_scope = True
+    return function
+
+
 @line("time")
-def timed(text):
+@of_code
+def timed(text, local_ns):
     """Says how long a statement takes."""
     if not text.strip():
         return fail("%time takes a statement")
-    return timed_run(text)
+    return timed_run(text, local_ns)
 
 
 @cell("time")
-def timed_cell(text, body):
-    return timed_run(text + "\n" + body if text.strip() else body)
+@of_code
+def timed_cell(text, body, local_ns):
+    return timed_run(text + "\n" + body if text.strip() else body, local_ns)
 
 
-def timed_run(source):
-    import resource
-
+def timed_run(source, local_ns):
     codes = shell.compiled(source)
-    before, begun = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    try:
-        return shell.run_compiled(*codes)
-    finally:
-        wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF)
+    with Timing():
+        return shell.run_compiled(*codes, local_ns)
+
+
+async def timed_awaiting(source, local_ns):
+    codes = shell.compiled(source)
+    with Timing():
+        value = await host.awaited(codes, host.KERNEL.module.__dict__, local_ns)
+    return value if codes[1] is not None else None
+
+
+class Timing:
+    """Says how long the code in its block took."""
+
+    def __enter__(self):
+        import resource
+
+        self.usage = lambda: resource.getrusage(resource.RUSAGE_SELF)
+        self.before, self.begun = self.usage(), time.perf_counter()
+
+    def __exit__(self, *ignored):
+        wall, after, before = time.perf_counter() - self.begun, self.usage(), self.before
         user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
         print("CPU times: user %s, sys: %s, total: %s\nWall time: %s" % (span(user), span(system), span(user + system), span(wall)))
 
@@ -206,7 +229,8 @@ class TimeitResult:
 
 
 @line("timeit")
-def timeit(text, body=""):
+@of_code
+def timeit(text, body="", local_ns=None):
     """Says how long a statement takes on average: -n loops, -r runs, -o returns the result, -q prints nothing."""
     given, statement = options(text, "n:r:tcp:qov", "%timeit")
     repeat = number(given, "r", "7", "%timeit", 10000)
@@ -214,7 +238,7 @@ def timeit(text, body=""):
     if not code.strip():
         return fail("%timeit takes a statement")
     begun = time.perf_counter()
-    inner = inner_loop(setup, code)
+    inner = inner_loop(setup, code, local_ns)
     compiled = time.perf_counter() - begun
     collects = gc.isenabled()
     gc.disable()
@@ -233,8 +257,9 @@ def timeit(text, body=""):
 
 
 @cell("timeit")
-def timeit_cell(text, body):
-    return timeit(text, body)
+@of_code
+def timeit_cell(text, body, local_ns):
+    return timeit(text, body, local_ns)
 
 
 def enough(inner):
@@ -245,7 +270,7 @@ def enough(inner):
     return 10**exponent
 
 
-def inner_loop(setup, code):
+def inner_loop(setup, code, local_ns):
     """A function that runs the code so many times, and returns how long that took."""
     import ast
 
@@ -254,8 +279,10 @@ def inner_loop(setup, code):
     function = tree.body[0]
     function.body[2].body = parsed(code) or function.body[2].body
     function.body[0:1] = parsed(setup) or function.body[0:1]
-    made = {}
-    exec(compile(ast.fix_missing_locations(tree), "<timeit>", "exec"), host.KERNEL.module.__dict__, made)
+    made, names = {}, host.KERNEL.module.__dict__
+    if local_ns is not names:  # of a function
+        names = {**names, **(local_ns or {})}
+    exec(compile(ast.fix_missing_locations(tree), "<timeit>", "exec"), names, made)
     return made["inner"]
 
 
@@ -271,12 +298,14 @@ def parsed(source):
 
 
 @line("prun")
-def profiled(text):
-    return profiled_cell("", options(text, "l:s:T:D:rq", "%prun")[1])
+@of_code
+def profiled(text, local_ns):
+    return profiled_cell("", options(text, "l:s:T:D:rq", "%prun")[1], local_ns)
 
 
 @cell("prun")
-def profiled_cell(text, body):
+@of_code
+def profiled_cell(text, body, local_ns):
     import cProfile
     import io
     import pstats
@@ -284,7 +313,7 @@ def profiled_cell(text, body):
     profile, out, codes = cProfile.Profile(), io.StringIO(), shell.compiled(body)
     try:
         profile.enable()
-        shell.run_compiled(*codes)
+        shell.run_compiled(*codes, local_ns)
     finally:
         profile.disable()
         pstats.Stats(profile, stream=out).strip_dirs().sort_stats("time").print_stats()

@@ -134,11 +134,17 @@ def dollars(text, names):
     return before
 
 
-def names_at(depth):
-    """The names that code sees which called from so many frames above."""
+def frame_at(depth):
+    """The frame of the user's code that called from so many frames above."""
     frame = sys._getframe(depth + 1)
     while frame.f_code.co_filename == host.SELF and frame.f_back is not None:
         frame = frame.f_back
+    return frame
+
+
+def names_at(depth):
+    """The names that code sees which called from so many frames above."""
+    frame = frame_at(depth + 1)
     names = dict(frame.f_globals)
     names.update(frame.f_locals)
     return names
@@ -487,11 +493,14 @@ class ZMQInteractiveShell:
         return self.called(function, line, cell)
 
     def called(self, function, line, *cell):
-        names = names_at(1)
         if not getattr(function, "_ipython_magic_no_var_expand", False):
-            line = expand(line, names)
-        options = {"local_ns": names} if getattr(function, "needs_local_scope", False) else {}
+            line = expand(line, names_at(1))
+        options = {"local_ns": frame_at(1).f_locals} if getattr(function, "needs_local_scope", False) else {}
         return function(line, *cell, **options)
+
+    def time_awaiting(self, statement):
+        """%time of code that awaits, for code that runs in the loop."""
+        return host.magics_part().timed_awaiting(statement, frame_at(0).f_locals)
 
     def magic(self, text):
         name, _, line = text.lstrip("%").partition(" ")
@@ -583,11 +592,11 @@ def compiled(source):
     return host.KERNEL.compile(padding + source, filename, None)[:2]
 
 
-def run_compiled(body, last):
+def run_compiled(body, last, local_ns=None):
     value = None
     for code in (body, last):
         if code is not None:
-            value = eval(code, host.KERNEL.module.__dict__)
+            value = eval(code, host.KERNEL.module.__dict__, local_ns)
             if code.co_flags & host.COROUTINE:
                 value = host.KERNEL.finish(value)
     return value if last is not None else None

@@ -29,21 +29,24 @@ NUMBERED = re.compile(r"(\[(nav|ins)\])?In \[\d+\]: |\s*\.{3,}: ?")
 CELL = re.compile(r"%%(!|[^\W\d][\w.]*)[ \t]*(.*)")
 HELP = re.compile(r"(%{0,2}(?!\d)[\w*]+(?:\.[\w*]+|\[[^\[\]]+\])*)[ \t]*(\?\??)$")
 ASKED = re.compile(r"\?\??[ \t\r]*(?:\n|\Z)")
+AWAITING = re.compile(r"%time[ \t]+.*\bawait\b", re.DOTALL)
 MAX_HELP = 400  # characters of a line that asks for help
 CALL = "get_ipython()."
+AWAITS = "await " + CALL
 COMMON_ESCAPES = "%!?"
 RARE_ESCAPES = ",;/"
 
 
-def translate(source):
-    """Returns the source in Python and the numbers of the lines that are others than the user's."""
+def translate(source, awaits=True):
+    """Returns the source in Python and the numbers of the lines that are others than the user's. With awaits,
+    a line that times code which awaits is awaited itself, for the event loop runs already then."""
     lines = source.replace("\r\n", "\n").split("\n")
     plain = unprompted(unindented(lines))
     first = first_of_cell(plain)
     if first is not None:
         made = "\n" * first + cell_call(plain[first], "\n".join(plain[first + 1 :]))
         return made, {first + 1}
-    return Reader("\n".join(plain)).translate()
+    return Reader("\n".join(plain), awaits).translate()
 
 
 def unindented(lines):
@@ -81,7 +84,7 @@ def cell_call(line, body):
     return CALL + "run_cell_magic(%r, %r, %r)" % (name, rest.rstrip(), body + "\n" if body else "")
 
 
-def line_call(text):
+def line_call(text, awaits=False):
     """The call that a line is for which begins with a mark of IPython's; None if it is none."""
     if text.startswith("!!"):
         return CALL + "getoutput(%r)" % text[2:].strip()
@@ -89,6 +92,8 @@ def line_call(text):
         return CALL + "system(%r)" % text[1:].strip()
     if text.startswith("?"):
         return help_call(text.lstrip("?").strip(), text.startswith("??"))
+    if awaits and AWAITING.match(text):
+        return AWAITS + "time_awaiting(%r)" % text[len("%time") :].strip()
     if text.startswith("%"):
         asked = HELP.fullmatch(text.strip()) if len(text) <= MAX_HELP else None
         if asked:
@@ -113,8 +118,8 @@ def help_call(name, more):
 class Reader:
     """Goes through a text, and makes another of it."""
 
-    def __init__(self, text):
-        self.text, self.at = text, 0
+    def __init__(self, text, awaits=True):
+        self.text, self.at, self.awaits = text, 0, awaits
         self.made, self.changed = [], set()
         self.line, self.counted = 1, 0  # how many lines there are up to which character
 
@@ -145,7 +150,7 @@ class Reader:
 
     def escaped(self, start, mark):
         rest, more = self.rest(mark)
-        call = line_call(rest)
+        call = line_call(rest, self.awaits)
         if call is None:
             self.made.append(self.text[start : self.at])
         else:
@@ -188,7 +193,7 @@ class Reader:
         if rest.startswith("!"):
             call = CALL + "getoutput(%r)" % rest.lstrip("!").strip()
         else:
-            call = line_call(rest)
+            call = line_call(rest, self.awaits)
         self.change(start + target.rfind("\n") + 1, target + call, more)
         self.newline()
 

@@ -128,6 +128,26 @@ func TestSyntaxOfOurOwn(t *testing.T) {
 	}
 }
 
+// TestTimeAwaits: %time awaits in a cell that awaits elsewhere, and its statement has the names of its function.
+func TestTimeAwaits(t *testing.T) {
+	s := own(t)
+	s.run(t, "import asyncio\nasync def f(n):\n    await asyncio.sleep(0.001)\n    return n")
+	for code, want := range map[string]string{
+		"x = await f(3)\n%time y = await f(4)\n[x, y]":                                     "[3,4]",
+		"for i in range(2):\n    %time z = await f(i)\nz":                                  "1",
+		"a = %time await f(8)\n[a, await f(9)]":                                            "[8,9]",
+		"async def g(n):\n    m = %time await f(n)\n    return m\nawait g(5)":              "5",
+		"def h(n):\n    m = %time await f(n)\n    return m\nh(6)":                          "6",
+		"def k(n):\n    m = %time n * 2\n    %timeit -n1 -r1 -q n + 1\n    return m\nk(7)": "14",
+		"u = 5\n%time d = {u}\n%timeit -n1 -r1 -q {u}.pop()\n%prun {u}.pop()\nlen(d) + u":  "6",
+		"%%time\nw = await f(2)\nw + 1":                                                    "3",
+	} {
+		if r := s.run(t, code); string(r.Result) != want {
+			t.Errorf("%s\nresult %s, error %+v; want %s", code, r.Result, r.Error, want)
+		}
+	}
+}
+
 // TestMagicsAreInterrupted: an interrupt ends the commands that code waits for, all processes of
 // them, and keeps the state.
 func TestMagicsAreInterrupted(t *testing.T) {
@@ -137,7 +157,7 @@ func TestMagicsAreInterrupted(t *testing.T) {
 		"!sleep 1000", "x = !sleep 1000 | cat", "!!sleep 1000", "!trap '' INT; sleep 1000; sleep 1000", "%%bash\nsleep 1000", "%%bash --out got\nsleep 1000 & sleep 1000 & wait",
 		"%sx sleep 1000", "%%capture kept\n!sleep 1000", "%%time\n!sleep 1000", "%time time.sleep(1000)", "%timeit -n 1000000000 1", "%%timeit\n!sleep 1000",
 		"%%python\nimport time\ntime.sleep(1000)", "%run -m http.server 0", "!mkfifo never\n%pip download -r never", "get_ipython().system('sleep 1000')",
-		"%time await asyncio.sleep(1000)", "%%writefile /dev/stdout\nx\n" + strings.Repeat("x", 10) + "\n!sleep 1", "%prun time.sleep(1000)",
+		"%time await asyncio.sleep(1000)", "await asyncio.sleep(0)\n%time await asyncio.sleep(1000)", "%%writefile /dev/stdout\nx\n" + strings.Repeat("x", 10) + "\n!sleep 1", "%prun time.sleep(1000)",
 	} {
 		r := s.run(t, code, within(700*time.Millisecond))
 		ends := strings.HasPrefix(code, "%%writefile")

@@ -34,12 +34,12 @@ def find_also(directories):
             at += 1
 
 
-async def awaited(codes, names):
+async def awaited(codes, names, local_names=None):
     """Runs code of which some awaits: all of it may make tasks of the loop."""
     value = None
     for code in codes:
         if code is not None:
-            value = eval(code, names)
+            value = eval(code, names, local_names)
             if code.co_flags & COROUTINE:
                 value = await value
     return value

@@ -98,6 +98,12 @@ def translated(source, filename, flags):
     if made == source:
         return None
     tree = compile(made, filename, "exec", flags | ONLY_AST, True)
+    if syntax.AWAITS in made:
+        try:
+            compile(tree, filename, "exec", flags, True)
+        except SyntaxError:  # the line is in a function that is not async
+            made, changed = syntax.translate(source, awaits=False)
+            tree = compile(made, filename, "exec", flags | ONLY_AST, True)
     return syntax.blame(tree, changed, source.split("\n"), made.split("\n")), made
 
 
