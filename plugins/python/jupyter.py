@@ -127,8 +127,10 @@ class Jupyter(host.Kernel):
             exiting = exiting or payload.get("source") == "ask_exit" and not payload.get("keepkernel")
         if exiting:
             return 0, self.leave(), True
-        if self.replied.get("status") == "ok":
-            result = getattr(self.ipython.shell, "last_execution_result", None)
+        result = getattr(self.ipython.shell, "last_execution_result", None)
+        # ipykernel 7.3 calls code failed, by an error that is None, where only a representation of its value failed.
+        unshown = self.replied.get("ename") == "NoneType" and getattr(result, "success", False)
+        if self.replied.get("status") == "ok" or unshown:
             return 0, host.value_envelope(getattr(result, "result", None)), False
         kind, message = str(self.replied.get("ename")), str(self.replied.get("evalue"))
         if len(message) > host.MAX_MESSAGE:

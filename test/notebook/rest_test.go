@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 
 const choosing = `template "choosing" {
   extends      = "python-basic"
-  dependencies = { python = ["ipykernel==7.1.0", "ipython==9.18.1"] }
+  dependencies = { python = ["ipykernel==7.4.0", "ipython==9.18.1"] }
   kernels      = { python = "ipykernel" }
 }`
 
@@ -56,6 +57,9 @@ func TestIPykernelByREST(t *testing.T) {
 	}
 	if r := run("1/0"); r.Error == nil || r.Error.Type != "ZeroDivisionError" || r.ExitCode != 1 {
 		t.Errorf("an exception: %+v", r.Error)
+	}
+	if r := run("class Bad:\n    def _repr_html_(self): raise ValueError('no')\nBad()"); r.Error != nil || r.ExitCode != 0 || len(r.Displays) != 1 || !strings.Contains(r.Stderr, "ValueError: no") {
+		t.Errorf("a representation that fails: %+v, exit code %d, displays %q, stderr %q", r.Error, r.ExitCode, r.Displays, r.Stderr)
 	}
 	running, err := client.Start(t.Context(), session, yurtclient.ExecuteRequest{Language: "python", Code: "open('begun', 'w').close()\nwhile True: pass"})
 	if err != nil {
