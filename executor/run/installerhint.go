@@ -11,14 +11,24 @@ import (
 )
 
 // installers are the commands that ask a registry for packages, as the user types them.
-var installers = regexp.MustCompile(`(?:^|[\s;&|(!])(pip3?|python3? -m pip|uv pip|uv|npm|npx|yarn|pnpm|cargo|go|gem|mvn)\s+` +
+var installers = regexp.MustCompile(`(?:^|[\s;&|(!%])(pip3?|python3? -m pip|uv pip|uv|npm|npx|yarn|pnpm|cargo|go|gem|mvn)\s+` +
 	`(?:install|i|ci|add|get|download|update|fetch|vendor|exec|mod (?:download|tidy)|\S*dependency:\S+)\b`)
 
-// installerOf names the package manager that the command, or the script, asks for packages; "" for none.
+// cellCommands are the lines of a cell in Python that run a command. packageError is the line by which pip and npm say that
+// they failed, for the cell itself succeeds then.
+var (
+	cellCommands = regexp.MustCompile(`(?m)^\s*[!%].*$`)
+	packageError = regexp.MustCompile(`(?mi)^(?:npm )?(?:error|err!)[: ]`)
+)
+
+// installerOf names the package manager that the command, the script, or a command in a cell asks for packages; "" for none.
 func installerOf(spec yurt.ExecutionSpec) string {
 	text := strings.Join(spec.Command, " ")
-	if spec.Kind == yurt.KindCode && spec.Language == "bash" {
+	switch {
+	case spec.Kind == yurt.KindCode && spec.Language == "bash":
 		text = spec.Code
+	case spec.Kind == yurt.KindCode && strings.HasPrefix(spec.Language, "py"):
+		text = strings.Join(cellCommands.FindAllString(spec.Code, -1), "\n")
 	}
 	match := installers.FindStringSubmatch(text)
 	if match == nil {
@@ -35,7 +45,11 @@ func isServed(installer string) bool {
 // hintInstaller adds to standard error, where a package manager failed for want of a network, what to
 // do instead.
 func (r *Run) hintInstaller(result *yurt.Result) {
-	if r.Record.Installer == "" || r.Sandbox.Record.Installs || r.Sandbox.Installable && isServed(r.Record.Installer) || r.Record.Unlimited() || result.ExitCode == 0 || result.ExitCode == yurt.ExecutionExitTimeout || result.Truncated.Stderr || !r.Sandbox.Offline() {
+	if r.Record.Installer == "" || r.Sandbox.Record.Installs || r.Sandbox.Installable && isServed(r.Record.Installer) || r.Record.Unlimited() || result.Truncated.Stderr || !r.Sandbox.Offline() {
+		return
+	}
+	inCell := result.ExitCode == 0 && (packageError.MatchString(result.Stderr) || packageError.MatchString(result.Stdout))
+	if result.ExitCode == 0 && !inCell || result.ExitCode == yurt.ExecutionExitTimeout {
 		return
 	}
 	hint := "yurt: this session has no network, so " + r.Record.Installer + " can install nothing in it; " +

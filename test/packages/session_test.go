@@ -224,6 +224,12 @@ func TestTemplateForbidsInstallation(t *testing.T) {
 	if o.ExitCode == 0 || !strings.Contains(o.Stderr, "lets its sessions install no packages") {
 		t.Errorf("exit %d, stderr %q, want a failure that names the template", o.ExitCode, o.Stderr)
 	}
+	for _, line := range []string{"%pip install six", "if True:\n    !pip install six", "!python3 -m pip install -q six"} {
+		cell := yurt.ExecutionSpec{Language: "python", Code: line, ContextName: "cells"}
+		if o := run(t, e, s, cell); !strings.Contains(o.Stderr, "lets its sessions install no packages") {
+			t.Errorf("%s: stderr %q, want a line that names the template", line, o.Stderr)
+		}
+	}
 	refused := needs("six", "print(1)")
 	refused.ID, refused.Kind, refused.Timeout, refused.OutputLimit = yurt.NewExecutionID(), yurt.KindCode, yurt.Duration(time.Minute), yurt.DefaultOutputLimit
 	if err := e.StartExecution(t.Context(), s, refused); yurt.CodeOf(err) != yurt.CodeForbidden {
