@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rundir"
@@ -80,7 +81,7 @@ func removeStores(stateDir string) error {
 		return nil
 	}
 	for _, entry := range entries {
-		err = errors.Join(err, sandbox.RemoveStore(filepath.Join(dir, entry.Name())))
+		err = errors.Join(err, broker.RemoveStore(filepath.Join(dir, entry.Name())))
 	}
 	return err
 }

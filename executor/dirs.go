@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/internal/linux/flock"
 )
 
@@ -98,4 +99,18 @@ func openStores(config Config) (*layers.Store, *images.Store, error) {
 	c.Logger = config.Logger
 	images, err := images.Open(c)
 	return packages, images, err
+}
+
+// sandboxDirs implements [broker.Dirs].
+type sandboxDirs struct{ state, run string }
+
+// StoreDir implements [broker.Dirs].
+func (d sandboxDirs) StoreDir(id string) string { return filepath.Join(d.state, rundir.Sandboxes, id) }
+
+// RecordDir implements [broker.Dirs]. Versions without a runtime directory had records on disk, and there they stay.
+func (d sandboxDirs) RecordDir(id string) string {
+	if _, err := os.Stat(filepath.Join(d.StoreDir(id), sandbox.RecordFile)); err == nil {
+		return d.StoreDir(id)
+	}
+	return filepath.Join(d.run, rundir.Sandboxes, id)
 }

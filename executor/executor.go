@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/headroom"
@@ -20,7 +21,6 @@ import (
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/rundir"
-	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -31,14 +31,12 @@ type Executor struct {
 
 	logger     *slog.Logger
 	config     Config
-	launcher   *launch.Launcher
-	cgroups    *cgroup.Manager
+	broker     *broker.Local
 	runtimes   *host.Host
 	lock       *os.File
 	runDir     string         // see [RunDir]
 	room       *headroom.Room // for writes that end something while the disk is full
 	disks      *headroom.Guard
-	filter     *os.File // the compiled seccomp filter
 	layers     *layers.Store
 	images     *images.Store
 	processors *cpuidle.Processors // nil where they are not kept awake
@@ -71,16 +69,20 @@ func New(config Config) (*Executor, error) {
 	}
 	room := newRoom(config)
 	e := &Executor{
-		config: config, logger: config.Logger, cgroups: groups, lock: lock, runDir: runDir, layers: layers, images: images,
+		config: config, logger: config.Logger, lock: lock, runDir: runDir, layers: layers, images: images,
 		room: room, disks: &headroom.Guard{Node: config.Node, Room: room, RunDir: runDir, Logger: config.Logger},
-		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: host.New(config.PluginDir, config.Logger, host.WithChecksums(config.RuntimeChecksums), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
 			host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),
 			host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout))),
 		processors: openProcessors(config),
 	}
+	e.broker = broker.NewLocal(broker.Config{
+		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, "launcher.lock"), config.Transient, config.Logger),
+		Cgroups:  groups, Layers: layers, Dirs: sandboxDirs{state: config.StateDir, run: runDir},
+		AppArmorProfile: config.AppArmorProfile, SELinux: config.SELinux, Logger: config.Logger,
+	})
 	e.Node = node.New(config.ofNode(runDir), node.Parts{
-		Logger: e.logger, Launcher: e.launcher, Cgroups: e.cgroups, Runtimes: e.runtimes, Room: e.room, Disks: e.disks,
+		Logger: e.logger, Broker: e.broker, Cgroups: groups, Runtimes: e.runtimes, Room: e.room, Disks: e.disks,
 		Layers: e.layers, Images: e.images, Processors: e.processors,
 	})
 	return e, nil
@@ -112,7 +114,7 @@ func (c Config) check() (Config, error) {
 // ofNode returns the settings that the node has of the configuration.
 func (c Config) ofNode(runDir string) node.Config {
 	return node.Config{
-		Name: c.Node, StateDir: c.StateDir, RunDir: runDir, HostPaths: c.HostPaths, AppArmorProfile: c.AppArmorProfile, SELinux: c.SELinux,
+		Name: c.Node, StateDir: c.StateDir, RunDir: runDir, Dirs: sandboxDirs{state: c.StateDir, run: runDir}, HostPaths: c.HostPaths,
 		MaxSandboxes: c.MaxSandboxes, MaxCreates: c.MaxCreates, MaxQueue: c.MaxQueue, MaxExecutions: c.MaxExecutions, Packages: c.Packages,
 	}
 }
@@ -132,17 +134,13 @@ func openProcessors(config Config) *cpuidle.Processors {
 
 // Start readies the executor and adopts the sandboxes that an earlier one left in the state directory, see [node.Node.Start].
 func (e *Executor) Start(ctx context.Context) error {
-	program, err := e.launcher.Filter(ctx)
-	if err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "compiling the seccomp filter: %w", err)
-	}
-	if e.filter, err = descriptor.Sealed("yurt-seccomp", program); err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "keeping the seccomp filter: %w", err)
+	if err := e.broker.Prepare(ctx); err != nil {
+		return err
 	}
 	if _, err := e.runtimes.Discover(ctx); err != nil {
 		return fmt.Errorf("looking for language runtimes: %w", err)
 	}
-	return e.Node.Start(ctx, e.filter)
+	return e.Node.Start(ctx)
 }
 
 // Close releases all that the executor holds and leaves the sandboxes running, unless they are
@@ -150,12 +148,7 @@ func (e *Executor) Start(ctx context.Context) error {
 func (e *Executor) Close() error {
 	e.Node.Close()
 	e.runtimes.Close()
-	err := e.launcher.Close()
-	if e.filter != nil {
-		err = errors.Join(err, e.filter.Close())
-	}
-	e.cgroups.RemoveParent()
-	return errors.Join(err, rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.processors.Close(), e.room.Close(), e.lock.Close())
+	return errors.Join(e.broker.Close(), rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.processors.Close(), e.room.Close(), e.lock.Close())
 }
 
 // Runtimes lists the language runtimes that are installed and work.

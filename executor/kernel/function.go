@@ -17,7 +17,6 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/initd/steps"
 	"github.com/yurtrun/yurt/executor/kernel/internal/protocol"
-	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/run"
@@ -180,15 +179,7 @@ func (e *Engine) startFunction(s *Sandbox, spec yurt.ExecutionSpec) (_ protocol.
 
 // listenInside returns a listener at the sandbox's loopback interface.
 func (s *Sandbox) listenInside() (*insideListener, error) {
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.Record.Init.PID))
-	if err != nil {
-		return nil, fmt.Errorf("finding the network of a sandbox: %w", err)
-	}
-	defer namespace.Close()
-	if !s.Record.Init.Alive() { // the number might be another's
-		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", s.ID())
-	}
-	listener, err := lambda.Listen(namespace)
+	listener, err := s.Broker.Listen(s.Named())
 	if err != nil {
 		return nil, err
 	}

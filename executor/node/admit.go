@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
@@ -19,7 +18,7 @@ import (
 // admitter refuses sandboxes that this host cannot make.
 type admitter struct {
 	stateDir string
-	cgroups  *cgroup.Manager
+	cgroups  Cgroups
 }
 
 // admit refuses a sandbox that no node of this version, or not this host, can make.

@@ -73,7 +73,7 @@ func (a *adopter) leftSandboxes() ([]string, error) {
 // What cannot be read is judged later.
 func (a *adopter) checkVersions(ids []string) error {
 	for _, id := range ids {
-		err := records.CheckVersion(filepath.Join(a.node.config.dirOf(id), sandbox.RecordFile))
+		err := records.CheckVersion(filepath.Join(a.node.config.Dirs.RecordDir(id), sandbox.RecordFile))
 		if !errors.Is(err, records.ErrNewer) {
 			err = a.checkRunVersions(id)
 		}
@@ -85,7 +85,7 @@ func (a *adopter) checkVersions(ids []string) error {
 }
 
 func (a *adopter) checkRunVersions(id string) error {
-	dir := filepath.Join(a.node.config.dirOf(id), sandbox.RunsDir)
+	dir := filepath.Join(a.node.config.Dirs.RecordDir(id), sandbox.RunsDir)
 	entries, _ := os.ReadDir(dir) // of one that is half made there may be none
 	for _, entry := range entries {
 		first, err := runlog.First(filepath.Join(dir, entry.Name()))
@@ -102,7 +102,7 @@ func (a *adopter) checkRunVersions(id string) error {
 // recognize makes a sandbox whose init lives one of this node's again, or says why it is none.
 func (a *adopter) recognize(id string) (*Handle, error) {
 	var record sandbox.Record
-	if err := records.Read(filepath.Join(a.node.config.dirOf(id), sandbox.RecordFile), &record); err != nil {
+	if err := records.Read(filepath.Join(a.node.config.Dirs.RecordDir(id), sandbox.RecordFile), &record); err != nil {
 		return nil, err
 	}
 	if record.Spec.ID != id {
@@ -112,7 +112,7 @@ func (a *adopter) recognize(id string) (*Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := a.node.newHandle(record, a.node.cgroups.Open(id), in)
+	s := a.node.newHandle(record, a.node.broker.Group(id), in)
 	s.adoption = a.newAdoption()
 	if err := a.keepAgain(s); err != nil {
 		s.adoption.cancel()
@@ -175,10 +175,10 @@ func (n *Node) offer(s *Handle) {
 
 // removeRemains ends and removes what is left of a sandbox.
 func (a *adopter) removeRemains(id string) error {
-	if err := sandbox.DestroyGroup(a.node.cgroups.Open(id)); err != nil {
+	if err := sandbox.DestroyGroup(a.node.broker.Group(id)); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
-	if err := errors.Join(sandbox.RemoveStore(a.node.config.storeOf(id)), os.RemoveAll(filepath.Join(a.node.config.RunDir, rundir.Sandboxes, id))); err != nil {
+	if err := errors.Join(a.node.broker.RemoveDisk(id), os.RemoveAll(filepath.Join(a.node.config.RunDir, rundir.Sandboxes, id))); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
 	}
 	return nil

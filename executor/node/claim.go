@@ -6,6 +6,7 @@ import (
 	"maps"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/records"
@@ -178,7 +179,7 @@ func (c *claims) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec,
 // before anybody is told, so that no next executor hands it out again.
 func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 	had := s.Record.Spec.Resources
-	if limits := sandbox.LimitsOf(spec); limits != sandbox.LimitsOf(s.Record.Spec) {
+	if limits := broker.LimitsOf(spec); limits != broker.LimitsOf(s.Record.Spec) {
 		if err := s.Group.Limit(limits); err != nil {
 			return err
 		}

@@ -3,10 +3,13 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/records"
+	"github.com/yurtrun/yurt/executor/rootfs/layout"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
@@ -90,7 +93,7 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	if err := n.roots.giveImage(s, root.image, undo); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	if err := n.inits.start(ctx, s, root.layout, undo, phases); err != nil {
+	if err := n.start(ctx, s, root.layout, undo, phases); err != nil {
 		return yurt.Sandbox{}, err
 	}
 	undo.add(func() error { s.Close(); return nil })
@@ -104,6 +107,43 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	n.warmer.warmLater(s, options)
 	n.demand.Made(s.Digest(), s.Template, !options.warm && spec.Warmable())
 	return s.View(n.config.Name), nil
+}
+
+// start has the broker start the init of a new sandbox, and returns when init answers.
+func (n *Node) start(ctx context.Context, s *Handle, layout layout.Layout, undo *rollback, phases *sandbox.Phases) error {
+	listener, words, err := s.InitFiles()
+	if err != nil {
+		return startFailed(s, err)
+	}
+	defer listener.Close()
+	defer words.Close()
+	started, err := n.broker.Start(ctx, broker.StartRequest{
+		Spec: s.Record.Spec, IDBase: s.Record.IDBase, Layout: layout, Listener: listener, Words: words,
+	})
+	if err != nil {
+		if said := s.LastWords(); said != "" {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
+		return err
+	}
+	s.Group, s.Record.Init = started.Group, started.Init
+	undo.add(func() error { return sandbox.DestroyGroup(s.Group) })
+	phases.Add(started.Phases)
+	phases.Mark("launch")
+	ctx, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)
+	defer cancel()
+	if err := s.Init.Ping(ctx); err != nil {
+		return startFailed(s, fmt.Errorf("%w: %s", err, s.LastWords()))
+	}
+	phases.Mark("init")
+	if err := s.Open(); err != nil {
+		return startFailed(s, err)
+	}
+	return nil
+}
+
+func startFailed(s *Handle, err error) error {
+	return yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", s.ID(), err)
 }
 
 // provision gives a new sandbox, which is not registered yet, its layers, interpreter and files.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
@@ -178,7 +179,12 @@ func (p *planner) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.R
 // layerDigest names the layer after everything that it is made from: what the plan says,
 // the registries, the template's file system, and the very tools in it.
 func (p *planner) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
-	stamps, err := tools.Stamps(s.Record.Init.PID, found)
+	root, err := s.Broker.Open(s.Named(), broker.Root)
+	if err != nil {
+		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.ID(), err)
+	}
+	defer root.Close()
+	stamps, err := tools.Stamps(root, found)
 	if err != nil {
 		return "", yurt.Errorf(yurt.CodeSandboxFailed, "looking at the tools in sandbox %s: %w", s.ID(), err)
 	}

@@ -1,15 +1,12 @@
 package node
 
 import (
-	"os"
-	"path/filepath"
 	"sync/atomic"
 
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/run"
-	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/executor/start"
 )
@@ -26,9 +23,8 @@ type Handle struct {
 }
 
 func (n *Node) newHandle(record sandbox.Record, group cgroup.Group, in *slot) *Handle {
-	id := record.Spec.ID
 	s := &Handle{
-		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, group, n.config.dirOf(id), n.config.storeOf(id)), n.cgroups.Version()), run.Node{
+		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, group, n.broker, n.config.Dirs), n.cgroups.Version()), run.Node{
 			Memory: n.memory, Executions: &n.executions, MaxExecutions: int64(n.config.MaxExecutions), Messages: kernel.NewMessages,
 		})),
 		slot: in, removed: make(chan struct{}),
@@ -62,18 +58,4 @@ func (s *Handle) slotID() string {
 		return ""
 	}
 	return s.slot.Spec.ID
-}
-
-// storeOf returns the directory that a sandbox has on disk.
-func (c Config) storeOf(id string) string {
-	return filepath.Join(c.StateDir, rundir.Sandboxes, id)
-}
-
-// dirOf returns the directory of a sandbox's record. Versions without a runtime
-// directory had it on disk, and there it stays.
-func (c Config) dirOf(id string) string {
-	if _, err := os.Stat(filepath.Join(c.storeOf(id), sandbox.RecordFile)); err == nil {
-		return c.storeOf(id)
-	}
-	return filepath.Join(c.RunDir, rundir.Sandboxes, id)
 }

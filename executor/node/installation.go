@@ -16,7 +16,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/egress"
-	"github.com/yurtrun/yurt/executor/lambda"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/run"
@@ -47,14 +46,9 @@ func (p *provisioner) carryOut(ctx context.Context, in *packages.Installation) e
 
 // runInstaller has the package manager do its work, with the proxy as its way out.
 func (p *provisioner) runInstaller(ctx context.Context, s *Handle, in *packages.Installation) error {
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/net", s.Record.Init.PID))
+	listener, err := s.Broker.Listen(s.Named())
 	if err != nil {
 		return fmt.Errorf("giving an installation its network: %w", err)
-	}
-	defer namespace.Close()
-	listener, err := lambda.Listen(namespace)
-	if err != nil {
-		return err
 	}
 	serving, stop := context.WithCancel(ctx)
 	proxy := egress.New(p.node.config.Packages.Hosts, net.DefaultResolver, p.node.logger.With("sandbox", s.ID()))

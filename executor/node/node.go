@@ -4,22 +4,19 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"github.com/yurtrun/yurt/executor/admission"
-	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/kernel"
-	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
-	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/notify"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/reserve"
@@ -37,9 +34,8 @@ const SlotsDir = "slots"
 type Config struct {
 	Name             string // of the node
 	StateDir, RunDir string // absolute paths of directories that exist and belong to this node alone
+	Dirs             broker.Dirs
 	HostPaths        []string
-	AppArmorProfile  string
-	SELinux          lsm.Labels
 	MaxSandboxes     int
 	MaxCreates       int
 	MaxQueue         int
@@ -50,14 +46,21 @@ type Config struct {
 // Parts is the parts that a [Node] uses. The executor opens and closes them.
 type Parts struct {
 	Logger     *slog.Logger
-	Launcher   *launch.Launcher
-	Cgroups    *cgroup.Manager
+	Broker     broker.Broker
+	Cgroups    Cgroups
 	Runtimes   *host.Host
 	Room       *headroom.Room // for writes that end something while the disk is full
 	Disks      *headroom.Guard
 	Layers     *layers.Store
 	Images     *images.Store
 	Processors *cpuidle.Processors // nil where they are not kept awake
+}
+
+// Cgroups reads the cgroups of this node. Changes go through the broker.
+type Cgroups interface {
+	Names() ([]string, error)
+	Version() int
+	CheckIO() error // whether this host can hold a limit of disk time
 }
 
 // Node owns the sandboxes of one node. Its methods may be called concurrently.
@@ -72,7 +75,8 @@ type Node struct {
 	runtimes   *host.Host
 	room       *headroom.Room
 	disks      *headroom.Guard
-	cgroups    *cgroup.Manager
+	broker     broker.Broker
+	cgroups    Cgroups
 	memory     *runlog.Memory // for the logs of executions
 	ids        *idrange.Ranges
 	layers     *layers.Store
@@ -87,7 +91,6 @@ type Node struct {
 	adopter  *adopter
 	admitter *admitter
 	roots    *roots
-	inits    *inits
 	warmer   *warmer
 	planner  *planner
 	drain    *drain
@@ -111,7 +114,7 @@ const maxLogMemory = 64 << 20
 // New returns a node without sandboxes. Start comes next.
 func New(config Config, p Parts) *Node {
 	n := &Node{
-		config: config, logger: p.Logger, runtimes: p.Runtimes, room: p.Room, disks: p.Disks, cgroups: p.Cgroups,
+		config: config, logger: p.Logger, runtimes: p.Runtimes, room: p.Room, disks: p.Disks, broker: p.Broker, cgroups: p.Cgroups,
 		layers: p.Layers, images: p.Images, processors: p.Processors,
 		memory: runlog.NewMemory(maxLogMemory), ids: idrange.New(), begun: time.Now(),
 		creates: admission.NewQueue(config.MaxCreates), teardowns: make(chan struct{}, teardowns),
@@ -123,7 +126,6 @@ func New(config Config, p Parts) *Node {
 	n.addEngines()
 	n.drain = &drain{path: filepath.Join(config.StateDir, drainFile), changes: n.changes}
 	n.warmer = &warmer{ctx: n.table.ctx, logger: n.logger, runtimes: n.runtimes, starter: n.starter, kernels: n.kernels, goes: n.table.goes}
-	n.inits = &inits{config: config, launcher: p.Launcher, cgroups: p.Cgroups, runs: n.runs}
 	n.adopter = newAdopter(n)
 	n.claims, n.slotBook, n.dispatcher, n.provisioner = &claims{n}, &slotBook{n}, &dispatcher{n}, newProvisioner(n)
 	n.slots = slots.New(n.table.ctx, filepath.Join(config.StateDir, SlotsDir), slotNode{n}, n.room, n.logger)
@@ -147,11 +149,9 @@ func (n *Node) Runs() *run.Engine { return n.runs }
 // Kernels returns the engine of the contexts and functions on this node.
 func (n *Node) Kernels() *kernel.Engine { return n.kernels }
 
-// Start adopts the sandboxes that an earlier executor left in the directories. filter is the compiled seccomp filter, which stays
-// open until the node is closed. No other method may be called before Start has returned. Start does not wait for a sandbox whose
+// Start adopts the sandboxes that an earlier executor left in the directories. No other method may be called before Start has returned. Start does not wait for a sandbox whose
 // init is slow to answer: a call about that sandbox waits instead, except the call that ends it.
-func (n *Node) Start(ctx context.Context, filter *os.File) error {
-	n.inits.filter = filter
+func (n *Node) Start(ctx context.Context) error {
 	if err := n.drain.read(); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/internal/linux/openat"
+	"github.com/yurtrun/yurt/executor/broker"
 )
 
 // Stats measures the sandbox.
@@ -26,7 +26,7 @@ func (s *Sandbox) Stats() (yurt.SandboxStats, error) {
 		PIDs: used.PIDs, PIDsLimit: limits.PIDs, IOReadBytes: used.Read, IOWriteBytes: used.Wrote,
 	}
 	pid := s.Record.Init.PID
-	disk, err := workspaceUse(pid)
+	disk, err := s.workspaceUse()
 	if err != nil {
 		return yurt.SandboxStats{}, fmt.Errorf("measuring the workspace: %w", err)
 	}
@@ -41,13 +41,13 @@ func (s *Sandbox) Stats() (yurt.SandboxStats, error) {
 }
 
 // workspaceUse describes the file system of a sandbox's workspace.
-func workspaceUse(pid int) (use unix.Statfs_t, err error) {
-	dir, err := openat.Inside(pid, yurt.WorkspaceDir, unix.O_PATH|unix.O_DIRECTORY)
+func (s *Sandbox) workspaceUse() (use unix.Statfs_t, err error) {
+	dir, err := s.Broker.Open(s.Named(), broker.Workspace)
 	if err != nil {
 		return use, err
 	}
-	defer unix.Close(dir)
-	return use, unix.Fstatfs(dir, &use)
+	defer dir.Close()
+	return use, unix.Fstatfs(int(dir.Fd()), &use)
 }
 
 // networkBytes sums what the interfaces in the text of /proc/PID/net/dev have received

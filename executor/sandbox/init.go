@@ -1,34 +1,21 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
-// InitFiles opens the files that the launcher hands to init, in the order of [launch.CreateRequest].
-// filter is the compiled seccomp filter, which stays the caller's.
-func (s *Sandbox) InitFiles(filter *os.File) (files []*os.File, err error) {
-	defer func() {
-		if err != nil {
-			descriptor.CloseAll(files)
-		}
-	}()
-	listener, err := initd.Listen(s.Path(socketFile))
-	if err != nil {
-		return files, err
+// InitFiles opens the listening socket of init, and the file for its standard error.
+func (s *Sandbox) InitFiles() (listener, words *os.File, err error) {
+	if listener, err = initd.Listen(s.Path(socketFile)); err != nil {
+		return nil, nil, err
 	}
-	files = append(files, listener)
-	own, err := descriptor.Duplicate(filter)
+	words, err = os.OpenFile(s.Path(initLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
-		return files, err
+		return nil, nil, errors.Join(fmt.Errorf("making init's log: %w", err), listener.Close())
 	}
-	files = append(files, own)
-	words, err := os.OpenFile(s.Path(initLog), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return files, fmt.Errorf("making init's log: %w", err)
-	}
-	return append(files, words), nil
+	return listener, words, nil
 }

@@ -3,17 +3,14 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
-	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // maxLayers bounds how many layers a sandbox can have.
@@ -54,12 +51,7 @@ func (s *Sandbox) MountLayer(store *layers.Store, l *packages.Layer) error {
 	if _, _, err := s.Plans.MakeDir(path.Join("layers", l.Digest), 0o755); err != nil {
 		return fmt.Errorf("making the place of a layer: %w", err)
 	}
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.Record.Init.PID))
-	if err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
-	}
-	defer namespace.Close()
-	if err := layers.Mount(store.Tree(l.Digest), namespace, l.Mount()); err != nil {
+	if err := s.Broker.Mount(s.Named(), broker.Tree{Layer: l.Digest}); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
 	}
 	s.noteMounted(l.Digest)
@@ -82,26 +74,12 @@ func (s *Sandbox) AdoptLayers(store *layers.Store) error {
 		if err != nil {
 			return err
 		}
-		shown, err := s.shows(path.Join(packages.LayersDir, digest), store.Tree(digest))
+		shown, err := s.Broker.Shows(s.Named(), broker.Tree{Layer: digest})
 		if shown && there && err == nil {
 			s.noteMounted(digest)
 		}
 	}
 	return nil
-}
-
-// shows reports whether the directory dir of the node is mounted at target in the sandbox, where a directory is.
-func (s *Sandbox) shows(target, dir string) (bool, error) {
-	place, err := openat.Inside(s.Record.Init.PID, target, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return false, err
-	}
-	defer unix.Close(place)
-	var inside, outside unix.Stat_t
-	if err := unix.Fstat(place, &inside); err != nil {
-		return false, err
-	}
-	return unix.Lstat(dir, &outside) == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino, nil
 }
 
 // InstalledLayers returns the layers that commands of the session had installed for a runtime, the

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/initd"
@@ -22,10 +23,11 @@ import (
 // this one embed it and add the state of what runs in it.
 type Sandbox struct {
 	Dir      string // of its record and its logs, in memory
-	Store    string // of the parts that are too large for that, on disk; made with the first of them
+	Store    string // of its overflowing logs, and of its workspace where that is on disk; made with the first of them
 	Template string // the name of its template
 	Record   Record
 	Group    cgroup.Group
+	Broker   broker.Broker
 	Init     *initd.Client
 	Files    *workspace.Dir // /workspace, as the sandbox's user
 	Temp     *workspace.Dir // /tmp, likewise
@@ -55,17 +57,19 @@ type Sandbox struct {
 	mounted map[string]struct{}          // layers, by digest
 }
 
-// New returns the handle of the sandbox that the record describes. Its directories are dir, in
-// memory, and store, on disk. The sandbox need not be there yet.
-func New(record Record, group cgroup.Group, dir, store string) *Sandbox {
+// New returns the handle of the sandbox that the record describes. The sandbox need not exist yet.
+func New(record Record, group cgroup.Group, by broker.Broker, dirs broker.Dirs) *Sandbox {
 	template := record.Spec.Template
 	return &Sandbox{
 		id: record.Spec.ID, digest: template.Digest(), Template: template.Name,
-		Dir: dir, Store: store, Record: record, Group: group, Installable: record.Installable,
-		Init:    initd.NewClient(filepath.Join(dir, socketFile)),
+		Dir: dirs.RecordDir(record.Spec.ID), Store: dirs.StoreDir(record.Spec.ID), Record: record, Group: group, Broker: by, Installable: record.Installable,
+		Init:    initd.NewClient(filepath.Join(dirs.RecordDir(record.Spec.ID), socketFile)),
 		Process: InitProcess{Gone: make(chan struct{})}, Gone: make(chan struct{}),
 	}
 }
+
+// Named returns the name of the sandbox in requests to the broker. Its init must have been started.
+func (s *Sandbox) Named() broker.Sandbox { return broker.Sandbox{ID: s.id, Init: s.Record.Init} }
 
 // Base returns the sandbox as this package has it, of a handle that embeds it.
 func (s *Sandbox) Base() *Sandbox { return s }
@@ -132,21 +136,33 @@ func (s *Sandbox) Path(name string) string { return filepath.Join(s.Dir, name) }
 
 // RemoveDirs removes the directories of a sandbox. The one that its record was in goes last.
 func (s *Sandbox) RemoveDirs() error {
-	return errors.Join(RemoveStore(s.Store), os.RemoveAll(s.Dir))
+	return errors.Join(s.Broker.RemoveDisk(s.id), os.RemoveAll(s.Dir))
 }
 
 // Open opens the directories inside, once init is there.
 func (s *Sandbox) Open() (err error) {
 	base := int(s.Record.IDBase)
-	pid := s.Record.Init.PID
-	if s.Files, err = workspace.Open(pid, yurt.WorkspaceDir, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+	if s.Files, err = s.openDir(broker.Workspace, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
 		return err
 	}
-	if s.Temp, err = workspace.Open(pid, tempDir, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
+	if s.Temp, err = s.openDir(broker.Temp, base+rootfs.UserID, base+rootfs.GroupID); err != nil {
 		return err
 	}
-	s.Plans, err = workspace.Open(pid, rootfs.RunDir, base, base)
+	s.Plans, err = s.openDir(broker.Runs, base, base)
 	return err
+}
+
+func (s *Sandbox) openDir(at broker.Place, uid, gid int) (*workspace.Dir, error) {
+	file, err := s.Broker.Open(s.Named(), at)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s of the sandbox: %w", at, err)
+	}
+	defer file.Close()
+	dir, err := workspace.Open(file, uid, gid)
+	if err != nil {
+		return nil, fmt.Errorf("opening %s of the sandbox: %w", at, err)
+	}
+	return dir, nil
 }
 
 // OpenProcess gets hold of init. Its number may be another's by the time it ended.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/tools"
 )
 
@@ -17,7 +18,12 @@ func (s *Sandbox) Tools(info yurt.RuntimeInfo) (map[string]string, error) {
 	if known {
 		return found, nil
 	}
-	found, missing, err := tools.Find(s.Record.Init.PID, info.Tools)
+	root, err := s.Broker.Open(s.Named(), broker.Root)
+	if err != nil {
+		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "looking for the tools of %s in sandbox %s: %w", info.Name, s.id, err)
+	}
+	defer root.Close()
+	found, missing, err := tools.Find(root, info.Tools)
 	switch {
 	case err != nil:
 		return nil, yurt.Errorf(yurt.CodeSandboxFailed, "looking for the tools of %s in sandbox %s: %w", info.Name, s.id, err)

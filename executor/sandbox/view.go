@@ -1,20 +1,16 @@
 package sandbox
 
 import (
-	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 )
-
-// viewsDir is the directory, in that of a sandbox, of the views of the packages that its session installed.
-const viewsDir = "packages"
 
 // ShowLayer has every process of the sandbox see the layer beside those before it. The record
 // says so first, for the next executor. The caller has the gate.
@@ -31,10 +27,7 @@ func (s *Sandbox) ShowLayer(store *layers.Store, l *packages.Layer) error {
 	if err != nil {
 		return err
 	}
-	dir, target := s.Path(filepath.Join(viewsDir, l.Runtime)), packages.PythonDir
-	if l.Runtime != "python" {
-		target = packages.NodeDir
-	}
+	dir := s.Path(filepath.Join(broker.ViewsDir, l.Runtime))
 	var list []packages.Shown
 	for _, digest := range s.InstalledLayers(l.Runtime) {
 		list = append(list, packages.Shown{Tree: store.Tree(digest), Mount: path.Join(packages.LayersDir, digest)})
@@ -46,23 +39,19 @@ func (s *Sandbox) ShowLayer(store *layers.Store, l *packages.Layer) error {
 	if err := view.Write(dir); err != nil {
 		return err
 	}
-	return s.mountView(dir, target)
+	return s.mountView(l.Runtime)
 }
 
-// mountView mounts the directory of a view in the sandbox, unless it is mounted.
-func (s *Sandbox) mountView(dir, target string) error {
-	switch shown, err := s.shows(target, dir); {
+// mountView mounts the view of a runtime's packages in the sandbox, unless it is mounted.
+func (s *Sandbox) mountView(runtime string) error {
+	view := broker.Tree{View: runtime}
+	switch shown, err := s.Broker.Shows(s.Named(), view); {
 	case err != nil:
 		return yurt.Errorf(yurt.CodeNotSupported, "this session was made by an earlier version and cannot show packages; use a new session")
 	case shown:
 		return nil
 	}
-	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/mnt", s.Record.Init.PID))
-	if err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
-	}
-	defer namespace.Close()
-	if err := layers.Mount(dir, namespace, target); err != nil {
+	if err := s.Broker.Mount(s.Named(), view); err != nil {
 		return yurt.Errorf(yurt.CodeSandboxFailed, "giving sandbox %s its packages: %w", s.id, err)
 	}
 	return nil

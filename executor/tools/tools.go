@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -14,17 +15,12 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
-// Find returns the paths, by name, of the tools that exist in the root of the process. missing is the first required tool that
+// Find returns the paths, by name, of the tools that exist in the root directory of a sandbox. missing is the first required tool that
 // does not exist, or nil.
-func Find(pid int, wanted []yurt.Tool) (found map[string]string, missing *yurt.Tool, err error) {
-	root, err := openat.Root(pid)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer unix.Close(root)
+func Find(root *os.File, wanted []yurt.Tool) (found map[string]string, missing *yurt.Tool, err error) {
 	found = make(map[string]string, len(wanted))
 	for _, tool := range wanted {
-		at, err := firstProgram(root, tool.Paths)
+		at, err := firstProgram(int(root.Fd()), tool.Paths)
 		if err != nil {
 			return nil, nil, fmt.Errorf("looking for %s: %w", tool.Name, err)
 		}
@@ -39,15 +35,10 @@ func Find(pid int, wanted []yurt.Tool) (found map[string]string, missing *yurt.T
 }
 
 // Stamps tell one installation of the tools from the next of the same paths.
-func Stamps(pid int, found map[string]string) ([]string, error) {
-	root, err := openat.Root(pid)
-	if err != nil {
-		return nil, err
-	}
-	defer unix.Close(root)
+func Stamps(root *os.File, found map[string]string) ([]string, error) {
 	var stamps []string
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		stat, err := look(root, found[name])
+		stat, err := look(int(root.Fd()), found[name])
 		if err != nil {
 			return nil, err
 		}

@@ -8,8 +8,6 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
 // Dir is a directory inside a sandbox. Its methods may be called concurrently.
@@ -22,19 +20,9 @@ type Dir struct {
 	close context.CancelFunc
 }
 
-// Open opens the directory at name inside the sandbox of the given process. The name leads through no link: it is the
-// node's, and a link in it would be the sandbox's or its image's.
-func Open(pid int, name string, uid, gid int) (*Dir, error) {
-	fd, err := openat.Inside(pid, name, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s of the sandbox: %w", name, err)
-	}
-	defer unix.Close(fd)
-	d, err := At(fmt.Sprintf("/proc/self/fd/%d", fd), uid, gid)
-	if err != nil {
-		return nil, fmt.Errorf("opening %s of the sandbox: %w", name, err)
-	}
-	return d, nil
+// Open opens the directory of a descriptor, which stays the caller's.
+func Open(dir *os.File, uid, gid int) (*Dir, error) {
+	return At(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), uid, gid)
 }
 
 // At opens the directory at the path, whose components must be beyond every sandbox's reach.

@@ -21,6 +21,7 @@ func Directions() []Direction {
 	return []Direction{
 		{".", nil, "the domain holds values and rules, and every part speaks in them; it can depend on none"},
 		{"internal/...", nil, "a helper that several parts share knows none of them"},
+		{"internal/linux/netns", []string{"internal/linux/lockedthread"}, "a thread that entered a namespace must not return to others"},
 		{"internal/httpcode", []string{"."}, "the table of HTTP maps the codes of the domain"},
 		{"internal/grpccode", []string{"."}, "the table of gRPC maps the codes of the domain"},
 		{"hcl/...", []string{".", "internal/suggest"}, "a template file decodes to a value of the domain, whoever uses it then"},
@@ -135,6 +136,8 @@ func Reservations() []Reserved {
 		{Module + "/executor/run", []string{"executor", "executor/node", "executor/kernel", "executor/run"}, "of the parts of the executor, an execution is above the sandbox and the start of a process"},
 		{Module + "/executor/kernel", []string{"executor", "executor/node", "executor/kernel/..."}, "of the parts of the executor, contexts and functions are above executions"},
 		{Module + "/executor/node", []string{"executor", "executor/node/..."}, "of the parts of the executor, the node is the highest, and the executor is its only door"},
+		{Module + "/executor/launch", []string{"executor", "executor/broker", "executor/libcontainer", "executor/launch"}, "calls that need power over the host go through the broker's requests"},
+		{Module + "/internal/linux/netns", []string{"executor/broker", "internal/linux/netns"}, "calls that need power over the host go through the broker's requests"},
 		{Module + "/executor/api/proto", []string{"executor/api/..."}, "the wire form of the executor's API is one package's to speak; others use its client"},
 		{Module + "/cmd/...", []string{"cmd/..."}, "a command is an end, not a library"},
 	}

@@ -1,4 +1,4 @@
-package sandbox
+package broker
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt/executor/oci"
 )
 
-// BindsOf returns the mounts of the host's directories, parents before their children.
-func BindsOf(host *yurt.HostAccess) []launch.Bind {
+// bindsOf returns the mounts of the host's directories, parents before their children.
+func bindsOf(host *yurt.HostAccess) []launch.Bind {
 	if host == nil {
 		return nil
 	}
@@ -26,16 +26,16 @@ func BindsOf(host *yurt.HostAccess) []launch.Bind {
 	return binds
 }
 
-// NetworkOf returns the path of the network namespace that the sandbox joins; "" for one of its own.
-func NetworkOf(host *yurt.HostAccess) string {
+// networkOf returns the path of the network namespace that the sandbox joins; "" for one of its own.
+func networkOf(host *yurt.HostAccess) string {
 	if host == nil {
 		return ""
 	}
 	return host.NetworkNamespace
 }
 
-// HostnameOf returns the name of the host inside; "" for the default.
-func HostnameOf(host *yurt.HostAccess) string {
+// hostnameOf returns the name of the host inside; "" for the default.
+func hostnameOf(host *yurt.HostAccess) string {
 	if host == nil {
 		return ""
 	}
@@ -55,8 +55,8 @@ func writableMounts(host *yurt.HostAccess) (paths []string) {
 	return paths
 }
 
-// InitArgs returns the arguments of the sandbox's init.
-func InitArgs(spec yurt.SandboxSpec) []string {
+// initArgs returns the arguments of the sandbox's init.
+func initArgs(spec yurt.SandboxSpec) []string {
 	args := []string{
 		"-listen-fd=" + strconv.Itoa(launch.InitListenFD),
 		"-filter-fd=" + strconv.Itoa(launch.InitFilterFD),

@@ -1,4 +1,5 @@
-package lambda
+// Package netns makes sockets in the network namespaces of other processes.
+package netns
 
 import (
 	"errors"
@@ -10,6 +11,9 @@ import (
 
 	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
+
+// backlog bounds how many connections wait to be accepted.
+const backlog = 16
 
 // Listen returns a listener at a free port of the loopback interface in the network
 // namespace that the file is, one of /proc/PID/ns/net.
@@ -32,12 +36,12 @@ func listenHere() (_ net.Listener, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a socket in a sandbox: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), "runtime api")
+	file := os.NewFile(uintptr(fd), "listener in a sandbox")
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		return nil, fmt.Errorf("binding a socket in a sandbox: %w", err)
 	}
-	if err := unix.Listen(fd, maxConnections); err != nil {
+	if err := unix.Listen(fd, backlog); err != nil {
 		return nil, fmt.Errorf("listening in a sandbox: %w", err)
 	}
 	listener, err := net.FileListener(file)

@@ -1,4 +1,4 @@
-package sandbox
+package broker
 
 import (
 	"github.com/yurtrun/yurt"
@@ -15,6 +15,5 @@ func LimitsOf(spec yurt.SandboxSpec) cgroup.Limits {
 	return limits
 }
 
-// MaxOpenFiles is how many a process in a sandbox may have open, unless its limits
-// say otherwise.
-const MaxOpenFiles = 4096
+// maxOpenFiles is how many files a process in a sandbox may have open, unless its limits say otherwise.
+const maxOpenFiles = 4096

@@ -1,4 +1,4 @@
-package sandbox
+package broker
 
 import (
 	"fmt"
@@ -30,8 +30,8 @@ func DevicesOf(devices []yurt.Device) (list []layout.Device, err error) {
 	return list, nil
 }
 
-// DeviceRules are the rules of cgroups that allow the devices, a line each.
-func DeviceRules(devices []layout.Device) string {
+// deviceRules are the rules of cgroups that allow the devices, a line each.
+func deviceRules(devices []layout.Device) string {
 	var rules strings.Builder
 	for _, d := range devices {
 		fmt.Fprintf(&rules, "%s %d:%d %s\n", d.Kind(), d.Major, d.Minor, d.Access)

@@ -1,0 +1,11 @@
+// Package broker is the seam of privilege: every call of the executor that needs power over the host goes through the interface
+// [Broker], as one of a closed set of typed requests. Namespaces, mounts, cgroups, disks, and directories and sockets inside a
+// sandbox are behind it. A request names a sandbox, a layer or a place by its kind, and carries no path and no mount of its caller's,
+// except for the files of the host that the sandbox's own specification lists.
+//
+// [Local] carries the requests out in this process. A process of its own can take its place: no package above this one imports
+// the launcher, sets up a mount or enters a namespace.
+//
+// Two kinds of privileged calls remain outside. The methods of [cgroup.Group] are an interface of their own. Signals to processes
+// of sandboxes go through descriptors of these processes.
+package broker

@@ -1,0 +1,199 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/disk"
+	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/layers"
+	"github.com/yurtrun/yurt/executor/lsm"
+	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/internal/linux/netns"
+	"github.com/yurtrun/yurt/internal/linux/openat"
+)
+
+// Config is the settings of a [Local].
+type Config struct {
+	Launcher        *launch.Launcher
+	Cgroups         *cgroup.Manager
+	Layers          *layers.Store
+	Dirs            Dirs
+	AppArmorProfile string
+	SELinux         lsm.Labels
+	Logger          *slog.Logger
+}
+
+// Dirs finds the directories of a sandbox.
+type Dirs interface {
+	RecordDir(sandboxID string) string // of its record, its logs and its views
+	StoreDir(sandboxID string) string  // of its workspace, where that is on disk
+}
+
+// Local carries the requests out in this process, which must be root.
+type Local struct {
+	Config
+
+	filter *os.File // the compiled seccomp filter
+}
+
+// NewLocal returns a broker. Prepare comes next. Close closes the launcher too.
+func NewLocal(config Config) *Local { return &Local{Config: config} }
+
+// Prepare compiles the seccomp filter.
+func (l *Local) Prepare(ctx context.Context) error {
+	program, err := l.Launcher.Filter(ctx)
+	if err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "compiling the seccomp filter: %w", err)
+	}
+	if l.filter, err = descriptor.Sealed("yurt-seccomp", program); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "keeping the seccomp filter: %w", err)
+	}
+	return nil
+}
+
+// Close ends the launcher and removes the node's cgroup if it is empty. Sandboxes go on.
+func (l *Local) Close() error {
+	err := l.Launcher.Close()
+	if l.filter != nil {
+		err = errors.Join(err, l.filter.Close())
+	}
+	l.Cgroups.RemoveParent()
+	return err
+}
+
+// Group implements [Broker].
+func (l *Local) Group(sandboxID string) cgroup.Group { return l.Cgroups.Open(sandboxID) }
+
+// The names, in a sandbox's directory on disk, of a workspace that is a disk image, or is bounded by quotas.
+const (
+	imageFile = "workspace.img"
+	quotaDir  = "workspace"
+)
+
+// ViewsDir is the directory, in that of a sandbox's record, of the views of its installed packages, one for each runtime.
+const ViewsDir = "packages"
+
+// RemoveDisk implements [Broker].
+func (l *Local) RemoveDisk(sandboxID string) error { return RemoveStore(l.Dirs.StoreDir(sandboxID)) }
+
+// RemoveStore removes the directory of a sandbox on disk. Its process, and even its executor, may be gone.
+func RemoveStore(store string) error {
+	if err := disk.RemoveDir(filepath.Join(store, quotaDir)); err != nil {
+		return err
+	}
+	return os.RemoveAll(store)
+}
+
+// Open implements [Broker].
+func (l *Local) Open(in Sandbox, at Place) (*os.File, error) {
+	fd, err := l.open(in, string(at))
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), string(at)), nil
+}
+
+// open opens a directory in the root of a sandbox's init, and checks afterwards that it was still init.
+func (l *Local) open(in Sandbox, path string) (fd int, err error) {
+	if path == string(Root) {
+		fd, err = openat.Root(in.Init.PID)
+	} else {
+		fd, err = openat.Inside(in.Init.PID, path, unix.O_PATH|unix.O_DIRECTORY)
+	}
+	if err == nil && !in.Init.Alive() {
+		return -1, errors.Join(gone(in), unix.Close(fd))
+	}
+	return fd, err
+}
+
+func gone(in Sandbox) error {
+	return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", in.ID)
+}
+
+// Resize implements [Broker].
+func (l *Local) Resize(in Sandbox, at Place, to oci.Sizes) error {
+	dir, err := l.open(in, string(at))
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	fs, err := unix.Fspick(dir, "", unix.FSPICK_CLOEXEC|unix.FSPICK_EMPTY_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigSetString(fs, "size", strconv.FormatInt(int64(to.Bytes), 10)); err != nil {
+		return err
+	}
+	if err := unix.FsconfigSetString(fs, "nr_inodes", strconv.FormatInt(to.Inodes, 10)); err != nil {
+		return err
+	}
+	return unix.FsconfigReconfigure(fs)
+}
+
+// source returns the directory of a tree on the node.
+func (l *Local) source(in Sandbox, tree Tree) string {
+	if tree.Layer != "" {
+		return l.Layers.Tree(tree.Layer)
+	}
+	return filepath.Join(l.Dirs.RecordDir(in.ID), ViewsDir, tree.View)
+}
+
+// Mount implements [Broker].
+func (l *Local) Mount(in Sandbox, tree Tree) error {
+	namespace, err := l.namespace(in, "mnt")
+	if err != nil {
+		return err
+	}
+	defer namespace.Close()
+	return layers.Mount(l.source(in, tree), namespace, tree.target())
+}
+
+// Shows implements [Broker].
+func (l *Local) Shows(in Sandbox, tree Tree) (bool, error) {
+	place, err := l.open(in, tree.target())
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(place)
+	var inside, outside unix.Stat_t
+	if err := unix.Fstat(place, &inside); err != nil {
+		return false, err
+	}
+	return unix.Lstat(l.source(in, tree), &outside) == nil && inside.Dev == outside.Dev && inside.Ino == outside.Ino, nil
+}
+
+// Listen implements [Broker].
+func (l *Local) Listen(in Sandbox) (net.Listener, error) {
+	namespace, err := l.namespace(in, "net")
+	if err != nil {
+		return nil, err
+	}
+	defer namespace.Close()
+	return netns.Listen(namespace)
+}
+
+// namespace opens a namespace of a sandbox. The number of its init may be another process's once init has ended, so it is
+// checked after the opening.
+func (l *Local) namespace(in Sandbox, kind string) (*os.File, error) {
+	namespace, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", in.Init.PID, kind))
+	if err != nil {
+		return nil, fmt.Errorf("finding a namespace of a sandbox: %w", err)
+	}
+	if !in.Init.Alive() {
+		return nil, errors.Join(gone(in), namespace.Close())
+	}
+	return namespace, nil
+}

@@ -1,0 +1,168 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/disk"
+	"github.com/yurtrun/yurt/executor/idrange"
+	"github.com/yurtrun/yurt/executor/launch"
+	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/internal/linux/descriptor"
+	"github.com/yurtrun/yurt/internal/linux/procid"
+)
+
+// Start implements [Broker]. The cgroups are made while the launcher takes its first steps.
+func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error) {
+	setup := l.setUpCgroups(r)
+	defer func() {
+		setup.finish()
+		if err != nil {
+			err = setup.undo(r.Spec.ID, err)
+		}
+	}()
+	spec, err := l.ociSpec(ctx, r)
+	if err != nil {
+		return Started{}, err
+	}
+	reply, err := l.Launcher.Create(ctx, launch.CreateRequest{
+		ID: r.Spec.ID, Spec: spec, Layout: r.Layout, Binds: bindsOf(r.Spec.Host), Network: networkOf(r.Spec.Host),
+	}, []*os.File{r.Listener, l.filter, r.Words}, setup.take)
+	setup.finish()
+	if err != nil {
+		return Started{}, err
+	}
+	init, err := procid.Of(reply.PID)
+	if err != nil {
+		return Started{}, err
+	}
+	if err := setup.group.Settle(reply.PID); err != nil {
+		return Started{}, err
+	}
+	reply.Phases["cgroup"] = float64(setup.took.Microseconds()) / 1000
+	return Started{Init: init, Group: setup.group, Phases: reply.Phases}, nil
+}
+
+// cgroupSetup makes the cgroups of a new sandbox, while other steps of its start go on.
+type cgroupSetup struct {
+	group  cgroup.Group // nil if it could not be made
+	files  launch.Cgroups
+	took   time.Duration
+	err    error         // of the host, which refuses the limits
+	made   chan struct{} // closed when files or err is set
+	making sync.WaitGroup
+}
+
+// setUpCgroups begins to make the sandbox's cgroups, and the files by which init and its forking thread enter them.
+func (l *Local) setUpCgroups(r StartRequest) *cgroupSetup {
+	c := &cgroupSetup{made: make(chan struct{})}
+	c.making.Go(func() {
+		began := time.Now()
+		c.err = c.make(l.Cgroups, r)
+		c.took = time.Since(began)
+		close(c.made)
+		runtime.Gosched() // the launch, which waits for the cgroups, goes first
+		if c.err != nil {
+			return
+		}
+		if err := c.group.Prepare(); err != nil { // while init starts
+			l.Logger.Debug("preparing for the first execution", "sandbox", r.Spec.ID, "error", err)
+		}
+	})
+	return c
+}
+
+func (c *cgroupSetup) make(groups *cgroup.Manager, r StartRequest) (err error) {
+	limits := LimitsOf(r.Spec)
+	limits.Devices = deviceRules(r.Layout.Devices)
+	if c.group, err = groups.Create(r.Spec.ID, limits); err != nil {
+		return err
+	}
+	if c.files.Births, err = c.group.BirthFiles(); err != nil {
+		return err
+	}
+	c.files.Homes, err = c.group.HomeFiles()
+	return err
+}
+
+// take waits for the files of the cgroups and returns them. The caller closes them.
+func (c *cgroupSetup) take() (launch.Cgroups, error) {
+	<-c.made
+	files := c.files
+	c.files = launch.Cgroups{}
+	return files, c.err
+}
+
+// finish waits until all is made, and closes the files that the launch did not take.
+func (c *cgroupSetup) finish() {
+	c.making.Wait()
+	descriptor.CloseAll(c.files.Births)
+	descriptor.CloseAll(c.files.Homes)
+	c.files = launch.Cgroups{}
+}
+
+// destroyTimeout bounds how long the processes of a sandbox that could not be started may take to end.
+const destroyTimeout = 10 * time.Second
+
+// undo ends the processes in the cgroups and removes these. It says in the error which sandbox could not be started, unless the host
+// has refused the limits.
+func (c *cgroupSetup) undo(id string, err error) error {
+	if c.err == nil && yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
+		err = yurt.Errorf(yurt.CodeSandboxFailed, "starting sandbox %s: %w", id, err)
+	}
+	if c.group == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), destroyTimeout)
+	defer cancel()
+	return errors.Join(err, c.group.Destroy(ctx))
+}
+
+// ociSpec returns the specification of the sandbox's namespaces, mounts and limits.
+func (l *Local) ociSpec(ctx context.Context, r StartRequest) (*specs.Spec, error) {
+	uptime, err := oci.HostUptime()
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := l.makeDisk(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	resources := r.Spec.Resources
+	return oci.Spec(oci.Options{
+		IDBase: r.IDBase, Layout: r.Layout, Disk: resources.Disk, Memory: resources.Memory,
+		CgroupPath: l.Cgroups.BirthPath(r.Spec.ID), InitArgs: initArgs(r.Spec),
+		MaxFiles:  max(maxOpenFiles, uint64(r.Spec.Limits().Ulimits.NoFile)),
+		Workspace: workspace, AppArmor: l.AppArmorProfile, SELinux: l.SELinux.For(idrange.Number(r.IDBase)),
+		Layered: r.Spec.Template.Isolation.PerExecution, Hostname: hostnameOf(r.Spec.Host), Uptime: uptime,
+	}), nil
+}
+
+// makeDisk makes the disk image or the bounded directory of a workspace, and returns its path; "" for a workspace in memory.
+func (l *Local) makeDisk(ctx context.Context, r StartRequest) (string, error) {
+	limits := r.Spec.Limits()
+	if !limits.OnDisk() {
+		return "", nil
+	}
+	store := l.Dirs.StoreDir(r.Spec.ID)
+	if err := os.MkdirAll(store, 0o700); err != nil {
+		return "", err
+	}
+	if limits.DiskKind == yurt.DiskImage {
+		path := filepath.Join(store, imageFile)
+		return path, disk.Make(ctx, path, limits.Disk, r.IDBase+rootfs.UserID, r.IDBase+rootfs.GroupID)
+	}
+	path := filepath.Join(store, quotaDir)
+	projects := disk.Projects{First: r.IDBase, Count: oci.IDRange} // as unused as the sandbox's ids
+	return path, disk.MakeDir(path, limits.Disk, projects, r.IDBase+rootfs.UserID, r.IDBase+rootfs.GroupID)
+}
