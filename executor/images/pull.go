@@ -102,11 +102,11 @@ func (s *Store) carryOut(p *pull, r reference) {
 
 func (s *Store) pull(ctx context.Context, p *pull, r reference) (string, error) {
 	select {
-	case s.turns <- struct{}{}:
+	case s.running <- struct{}{}:
 	case <-ctx.Done():
 		return "", explain(r, ctx.Err())
 	}
-	defer func() { <-s.turns }()
+	defer func() { <-s.running }()
 	f, err := s.find(ctx, r)
 	if err != nil {
 		return "", err

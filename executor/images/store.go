@@ -54,10 +54,10 @@ func defaultLimits(keep int64) limits {
 
 // Store keeps images. Its methods may be called concurrently.
 type Store struct {
-	config Config
-	limits limits
-	layers *layers.Store
-	turns  chan struct{} // holds one for each pull that goes on
+	config  Config
+	limits  limits
+	layers  *layers.Store
+	running chan struct{} // holds one for each pull that goes on
 
 	mu    sync.Mutex
 	pulls map[string]*pull   // by reference
@@ -89,7 +89,7 @@ func Open(config Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		config: config, limits: defaultLimits(config.KeepBytes), layers: kept, turns: make(chan struct{}, maxPulls),
+		config: config, limits: defaultLimits(config.KeepBytes), layers: kept, running: make(chan struct{}, maxPulls),
 		pulls: make(map[string]*pull), known: make(map[string]meaning),
 	}
 	data, err := os.ReadFile(s.knownPath())

@@ -128,12 +128,12 @@ func (s *Server) begin() bool {
 	}
 }
 
-// turn waits for its turn at reading a body, which is given back by receiving from turns. A function has
+// enter waits until a body may be read; the caller receives from reading when it has read the body. A function has
 // one answer to give: bodies are read one after the other, lest the host hold one for each connection.
-// It reports whether there was a turn before the server was closed.
-func (s *Server) turn(turns chan struct{}) bool {
+// It reports false if the server was closed before.
+func (s *Server) enter(reading chan struct{}) bool {
 	select {
-	case turns <- struct{}{}:
+	case reading <- struct{}{}:
 		return true
 	case <-s.closed:
 		return false
@@ -249,7 +249,7 @@ func (s *Server) take(w http.ResponseWriter, r *http.Request, decode func([]byte
 		return
 	}
 	defer s.handling.Done()
-	if !s.turn(s.whole) {
+	if !s.enter(s.whole) {
 		return
 	}
 	defer func() { <-s.whole }()
@@ -292,7 +292,7 @@ func (s *Server) takeInitError(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.handling.Done()
-	if !s.turn(s.whole) {
+	if !s.enter(s.whole) {
 		return
 	}
 	defer func() { <-s.whole }()

@@ -45,7 +45,7 @@ func (s *Server) takeStream(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "InvalidRequestID", "no invocation of this id waits for a response")
 		return
 	}
-	if !s.turn(s.pieces) {
+	if !s.enter(s.pieces) {
 		return
 	}
 	defer func() { <-s.pieces }()

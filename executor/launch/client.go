@@ -66,7 +66,7 @@ func (l *Launcher) Create(ctx context.Context, req CreateRequest, files []*os.Fi
 				f.Close()
 			}
 		}()
-		birth := &BirthRequest{Births: len(cgroups.Births), Homes: len(cgroups.Homes), Stillborn: err != nil}
+		birth := &BirthRequest{Births: len(cgroups.Births), Homes: len(cgroups.Homes), Aborted: err != nil}
 		return errors.Join(err, p.send(Request{ID: id, Birth: birth}, handed))
 	})
 }

@@ -50,8 +50,8 @@ type Bind struct {
 type BirthRequest struct {
 	Births int `json:"births"`
 	Homes  int `json:"homes"`
-	// Stillborn says that there will be no cgroups, and so no sandbox.
-	Stillborn bool `json:"stillborn,omitempty"`
+	// Aborted says that there will be no cgroups, and so no sandbox.
+	Aborted bool `json:"aborted,omitempty"`
 }
 
 // Descriptors of yurt-init in a sandbox that the launcher made.

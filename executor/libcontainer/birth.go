@@ -13,7 +13,7 @@ import (
 // birth is what a sandbox is born into: the tasks files of cgroups, on cgroup v1.
 type birth struct {
 	births, homes []*os.File
-	stillborn     bool // there will be none
+	aborted       bool // there will be none
 }
 
 func (b birth) close() {
@@ -30,9 +30,9 @@ func closeAll(files []*os.File) {
 func unpackBirth(req *launch.BirthRequest, files []*os.File) (birth, error) {
 	if req.Births < 0 || req.Homes < 0 || len(files) != req.Births+req.Homes {
 		closeAll(files)
-		return birth{stillborn: true}, errors.New("the cgroups of a request are not complete")
+		return birth{aborted: true}, errors.New("the cgroups of a request are not complete")
 	}
-	return birth{births: files[:req.Births], homes: files[req.Births:], stillborn: req.Stillborn}, nil
+	return birth{births: files[:req.Births], homes: files[req.Births:], aborted: req.Aborted}, nil
 }
 
 // births are the sandboxes that wait for their cgroups, by the ID of the request.

@@ -78,7 +78,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan
 	prepared := time.Now()
 	b := <-born
 	defer b.close()
-	if b.stillborn || joins != (len(b.births) > 0) { // which would be without limits
+	if b.aborted || joins != (len(b.births) > 0) { // which would be without limits
 		return launch.Reply{}, errors.New("there are no cgroups for the sandbox")
 	}
 	process, err := initProcess(req.Spec.Process, p, b.homes, null)

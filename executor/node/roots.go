@@ -53,7 +53,7 @@ func (r *roots) layout(spec yurt.SandboxSpec, image *images.Image, needed []root
 	if image != nil {
 		root, err = rootfs.FromImage(image.Root)
 	} else if root, err = rootfs.FromHost(spec.Template.RootFS.HostPaths, r.hostPaths); err == nil {
-		root, commands = rootfs.Equip(root, needed, r.hostPaths)
+		root, commands = rootfs.AddToolchains(root, needed, r.hostPaths)
 	}
 	if err != nil || spec.Host == nil {
 		return root, commands, err

@@ -50,15 +50,15 @@ func (n slotNode) Await(ctx context.Context, s *Handle) (why string, err error) 
 // Destroy implements [slots.Node].
 func (n slotNode) Destroy(ctx context.Context, s *Handle) error { return n.DestroySandbox(ctx, s.ID()) }
 
-// Bereave implements [slots.Node].
-func (n slotNode) Bereave(s *Handle, why string) {
+// NotifyOwner implements [slots.Node].
+func (n slotNode) NotifyOwner(s *Handle, why string) {
 	view := s.View(n.config.Name)
 	view.State, view.Reason = yurt.SandboxDead, why
 	n.deaths.tell(view)
 }
 
-// LetDown implements [slots.Node].
-func (n slotNode) LetDown(digest string) { n.reserves.TurnAway(digest) }
+// CancelWait implements [slots.Node].
+func (n slotNode) CancelWait(digest string) { n.reserves.CancelLast(digest) }
 
 // Serve implements [slots.Node].
 func (n slotNode) Serve(do func()) error { return n.table.serve(do) }

@@ -28,7 +28,7 @@ type Installer struct {
 	timeout time.Duration
 	serve   func(do func()) error
 	carry   func(context.Context, *Installation) error
-	turns   chan struct{} // holds one for each installation that goes on
+	running chan struct{} // holds one for each installation that goes on
 
 	mu    sync.Mutex
 	going map[string]*Installation // by digest of the layer
@@ -39,7 +39,7 @@ type Installer struct {
 func NewInstaller(ctx context.Context, config Config, store *layers.Store, serve func(func()) error, carry func(context.Context, *Installation) error) *Installer {
 	return &Installer{
 		ctx: ctx, store: store, timeout: config.Timeout, serve: serve, carry: carry,
-		turns: make(chan struct{}, config.MaxInstalls), going: make(map[string]*Installation),
+		running: make(chan struct{}, config.MaxInstalls), going: make(map[string]*Installation),
 	}
 }
 
@@ -163,19 +163,19 @@ func (m *Installer) leave(in *Installation, quota *Quota) {
 // user is the installation's name as a user of its layer.
 func (in *Installation) user() string { return fmt.Sprintf("installation %p", in) }
 
-// carryOut makes the layer when its turn has come, unless it is there by then.
+// carryOut makes the layer when fewer than the most are being made, unless it exists by then.
 func (m *Installer) carryOut(ctx context.Context, in *Installation) error {
 	select {
-	case m.turns <- struct{}{}:
+	case m.running <- struct{}{}:
 	default:
 		in.Say("waiting for other installations on this node\n")
 		select {
-		case m.turns <- struct{}{}:
+		case m.running <- struct{}{}:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	defer func() { <-m.turns }()
+	defer func() { <-m.running }()
 	if there, err := m.store.Use(in.Layer.Digest, in.user()); err != nil || there {
 		return err // it was made between the look and this
 	}

@@ -15,22 +15,22 @@ type Item interface {
 
 	Digest() string // of its template
 	IsGone() bool   // for good
-	SetTaken(bool)  // it is somebody's, or nobody's again
+	SetTaken(bool)  // whether it has an owner
 }
 
 // Reserve holds idle items in the order in which they came. Its methods may be called concurrently.
 type Reserve[T Item] struct {
-	mu   sync.Mutex
-	of   map[string][]T          // by digest; no list is empty
-	line map[string][]*Seeker[T] // the waiting seekers by digest, the oldest first; no list is empty
+	mu      sync.Mutex
+	of      map[string][]T          // by digest; no list is empty
+	waiters map[string][]*Waiter[T] // by digest, the oldest first; no list is empty
 }
 
 // New returns a reserve that is empty.
 func New[T Item]() *Reserve[T] {
-	return &Reserve[T]{of: make(map[string][]T), line: make(map[string][]*Seeker[T])}
+	return &Reserve[T]{of: make(map[string][]T), waiters: make(map[string][]*Waiter[T])}
 }
 
-// Put adds an idle item, or gives it to the seeker that waits for it.
+// Put adds an idle item, or gives it to the waiter that waits for it.
 func (r *Reserve[T]) Put(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,7 +25,7 @@ func TestReserveHandsOutOnce(t *testing.T) {
 		r := reserve.New[*thing]()
 		digests := []string{"a", "b"}
 		want := map[string][]*thing{}                  // the items that must come out, by digest
-		line := map[string][]*reserve.Seeker[*thing]{} // the waiting seekers, by digest
+		line := map[string][]*reserve.Waiter[*thing]{} // the waiting waiters, by digest
 		anything := func(*thing) bool { return true }
 		always := func() bool { return true }
 		draw := func(t *rapid.T) string { return rapid.SampledFrom(digests).Draw(t, "digest") }
@@ -46,7 +46,7 @@ func TestReserveHandsOutOnce(t *testing.T) {
 			},
 			"seek": func(t *rapid.T) {
 				digest := draw(t)
-				s, in := r.Seek(digest, anything, always)
+				s, in := r.TakeOrWait(digest, anything, always)
 				switch list := want[digest]; {
 				case len(list) == 0 && s == nil:
 					line[digest] = append(line[digest], in)
@@ -58,7 +58,7 @@ func TestReserveHandsOutOnce(t *testing.T) {
 			},
 			"seek what does not come": func(t *rapid.T) {
 				digest := draw(t)
-				s, in := r.Seek(digest, anything, func() bool { return false })
+				s, in := r.TakeOrWait(digest, anything, func() bool { return false })
 				list := want[digest]
 				if len(list) > 0 && s == list[0] {
 					want[digest] = list[1:]
@@ -68,12 +68,12 @@ func TestReserveHandsOutOnce(t *testing.T) {
 			},
 			"turn away": func(t *rapid.T) {
 				digest := draw(t)
-				r.TurnAway(digest)
+				r.CancelLast(digest)
 				last := len(line[digest]) - 1
 				if last < 0 {
 					return
 				}
-				if s, given := <-line[digest][last].Given(); given {
+				if s, given := <-line[digest][last].Item(); given {
 					t.Fatalf("who came last was given %p", s)
 				}
 				if s := r.Leave(line[digest][last]); s != nil {

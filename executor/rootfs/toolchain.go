@@ -15,9 +15,9 @@ type Toolchain struct {
 	Path      []string // directories of commands
 }
 
-// Equip adds the files of the toolchains to a root file system of the host's directories, and returns the directories of
+// AddToolchains adds the files of the toolchains to a root file system of the host's directories, and returns the directories of
 // commands that are among the bound ones.
-func Equip(root layout.Layout, toolchains []Toolchain, allowed []string) (layout.Layout, []string) {
+func AddToolchains(root layout.Layout, toolchains []Toolchain, allowed []string) (layout.Layout, []string) {
 	l := builder{root}
 	var commands []string
 	for _, t := range toolchains {

@@ -22,7 +22,7 @@ func TestEquip(t *testing.T) {
 		root + "/out", root + "/usr/secret", // offered, and links out
 		root + "/etc/java/none",
 	}
-	l, commands := Equip(base, []Toolchain{{HostPaths: wishes, Path: []string{root + "/usr/bin", root + "/usr/none", root + "/secret", root + "/usr/bin/sh"}}}, allowed)
+	l, commands := AddToolchains(base, []Toolchain{{HostPaths: wishes, Path: []string{root + "/usr/bin", root + "/usr/none", root + "/secret", root + "/usr/bin/sh"}}}, allowed)
 	if want := []string{root + "/usr", root + "/etc/java"}; !slices.Equal(l.Binds, want) {
 		t.Errorf("it binds %q, want %q", l.Binds, want)
 	}

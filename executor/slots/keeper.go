@@ -36,7 +36,7 @@ func (l *Set[S]) keep(sl *Slot[S]) {
 			return // which is no failure, and must not end the slot
 		}
 		sl.clear(why)
-		l.letDown(sl)
+		l.cancelWait(sl)
 		l.node.Changed(sl.Spec.ID)
 		if failures++; failures >= maxFailures {
 			l.End(sl, why, true)
@@ -47,14 +47,14 @@ func (l *Set[S]) keep(sl *Slot[S]) {
 	}
 }
 
-// letDown tells a caller that waits for the slot's next sandbox that it will not come soon. No caller is sent to wait for it again
+// cancelWait tells a caller that waits for the slot's next sandbox that it will not come soon. No caller is sent to wait for it again
 // until it exists.
-func (l *Set[S]) letDown(sl *Slot[S]) {
+func (l *Set[S]) cancelWait(sl *Slot[S]) {
 	sl.mu.Lock()
 	waited := sl.calm()
 	sl.mu.Unlock()
 	if waited {
-		l.node.LetDown(sl.Digest)
+		l.node.CancelWait(sl.Digest)
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *Set[S]) hold(sl *Slot[S]) (why string) {
 	}
 	s := sl.Current()
 	if s == none {
-		return "" // somebody had it at once, and with its end the slot's has come
+		return "" // a session had it at once, and with its end the slot's has come
 	}
 	why, err := l.node.Await(sl.ctx, s)
 	if err != nil {
@@ -109,7 +109,7 @@ func (l *Set[S]) End(sl *Slot[S], why string, failed bool) {
 	if !l.recordEnd(sl, why, failed) {
 		return
 	}
-	l.letDown(sl)
+	l.cancelWait(sl)
 	l.logger.Info("slot ended", "slot", sl.Spec.ID, "reason", why)
 	l.node.Changed(sl.Spec.ID)
 }
@@ -135,7 +135,7 @@ func (l *Set[S]) shut(sl *Slot[S]) {
 	defer close(sl.closed)
 	l.forget(sl)
 	sl.stop()
-	l.letDown(sl)
+	l.cancelWait(sl)
 	<-sl.kept
 	var none S
 	if s := sl.Current(); s != none {
@@ -143,7 +143,7 @@ func (l *Set[S]) shut(sl *Slot[S]) {
 			l.logger.Error("destroying the sandbox of a slot", "slot", sl.Spec.ID, "sandbox", s.ID(), "error", err)
 		}
 		if s.IsTaken() {
-			l.node.Bereave(s, sl.whyClosed())
+			l.node.NotifyOwner(s, sl.whyClosed())
 		}
 	}
 	l.forget(sl) // it may have ended with its sandbox, which was recorded

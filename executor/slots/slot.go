@@ -15,7 +15,7 @@ type Sandbox interface {
 
 	ID() string
 	IsReady() bool // it can be used: an earlier node's is taken over first
-	IsTaken() bool // it is somebody's, or about to be
+	IsTaken() bool // it has an owner, or is about to
 	IsGone() bool  // it has died, or is being destroyed
 }
 
@@ -36,8 +36,8 @@ type Slot[S Sandbox] struct {
 	ended   time.Time
 	failed  bool
 	reason  string        // that it ended, or that its sandbox is not there yet
-	hurry   chan struct{} // closed when somebody waits for its next sandbox
-	hurried bool          // somebody does
+	hurry   chan struct{} // closed when a caller waits for its next sandbox
+	hurried bool          // a caller does
 }
 
 // newSlot returns the handle of a slot that has no keeper yet.
@@ -163,7 +163,7 @@ func (sl *Slot[S]) calm() bool {
 	return true
 }
 
-// Hurrying returns a channel that is closed when somebody waits for the slot's next sandbox.
+// Hurrying returns a channel that is closed when a caller waits for the slot's next sandbox.
 func (sl *Slot[S]) Hurrying() <-chan struct{} {
 	sl.mu.Lock()
 	defer sl.mu.Unlock()

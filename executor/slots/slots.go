@@ -21,11 +21,11 @@ type Node[S Sandbox] interface {
 	// Await returns when the sandbox is gone, with the reason if no session had claimed it. From then on no session can.
 	Await(ctx context.Context, s S) (why string, err error)
 	Destroy(ctx context.Context, s S) error
-	// Bereave tells whose sandbox it was that it is gone, and why.
-	Bereave(s S, why string)
-	// LetDown says that the next sandbox of a slot of the digest, for which somebody waited, is
-	// not about to be ready any more.
-	LetDown(digest string)
+	// NotifyOwner tells the owner of a sandbox that it is gone, and the reason.
+	NotifyOwner(s S, why string)
+	// CancelWait says that the next sandbox of a slot of the digest, for which a caller waits, is not about to be ready any
+	// more.
+	CancelWait(digest string)
 	// Serve starts a goroutine that the node waits for as it is closed.
 	Serve(do func()) error
 	IsClosed() bool

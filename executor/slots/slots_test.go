@@ -56,11 +56,11 @@ func (n *node) Await(ctx context.Context, s *sandbox) (string, error) {
 	}
 }
 func (*node) Destroy(context.Context, *sandbox) error { return nil }
-func (*node) Bereave(*sandbox, string)                {}
+func (*node) NotifyOwner(*sandbox, string)            {}
 func (n *node) Serve(do func()) error                 { n.wait.Go(do); return nil }
 func (*node) IsClosed() bool                          { return false }
 func (*node) Changed(string)                          {}
-func (n *node) LetDown(string)                        { n.down.Add(1) }
+func (n *node) CancelWait(string)                     { n.down.Add(1) }
 
 // open opens a slot, in a directory that outlives the test's bubble.
 func open(t *testing.T, dir string, n *node, spec yurt.SlotSpec) *slots.Set[*sandbox] {

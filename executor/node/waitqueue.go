@@ -10,10 +10,9 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
-// awaitNext hands out the next sandbox of the template that becomes ready in a slot of
-// anybody's. It fails at once unless one is made that nobody waits for yet: so each who
-// waits has one coming, which is made before what nobody waits for. When a slot fails in that,
-// one who waits is told that none is coming.
+// awaitNext hands out the next sandbox of the template that becomes ready in a slot without a session of its own. It fails at once
+// unless a slot makes a sandbox that no caller waits for yet: each waiting caller has one sandbox coming, which is made before the
+// others. When the slot fails, the wait of one caller is cancelled.
 func (c *claims) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
 	phases := sandbox.NewPhases()
 	if err := c.admitClaim(ctx, spec); err != nil {
@@ -21,10 +20,10 @@ func (c *claims) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.San
 	}
 	digest := spec.Template.Digest()
 	list := c.node.slots.List() // not with the reserve locked, as the node is when it puts something in
-	s, in := c.node.reserves.Seek(digest, func(s *Handle) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
+	s, in := c.node.reserves.TakeOrWait(digest, func(s *Handle) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
 	if in != nil {
 		var err error
-		if s, err = c.inLine(ctx, in); err != nil {
+		if s, err = c.wait(ctx, in); err != nil {
 			return yurt.Sandbox{}, err
 		}
 	}
@@ -41,11 +40,11 @@ func (c *claims) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.San
 	return c.handOver(ctx, s, spec, phases)
 }
 
-// inLine waits until the seeker is given a sandbox; nil if it is turned away.
-func (c *claims) inLine(ctx context.Context, in *reserve.Seeker[*Handle]) (*Handle, error) {
+// wait returns the sandbox that the waiter is given; nil if its wait is cancelled.
+func (c *claims) wait(ctx context.Context, in *reserve.Waiter[*Handle]) (*Handle, error) {
 	var err error
 	select {
-	case s := <-in.Given():
+	case s := <-in.Item():
 		return s, nil
 	case <-ctx.Done():
 		err = ctx.Err()
@@ -58,7 +57,7 @@ func (c *claims) inLine(ctx context.Context, in *reserve.Seeker[*Handle]) (*Hand
 	return nil, err
 }
 
-// hurry has one of the slots that makes a sandbox for nobody yet make it now, if there is one.
+// hurry has one slot make its next sandbox now, if there is a slot whose next sandbox no caller waits for.
 func hurry(list []*slot, digest string, spec yurt.SandboxSpec) bool {
 	return slices.ContainsFunc(list, func(sl *slot) bool {
 		return sl.Digest == digest && sl.Spec.For == "" && sl.Admits(spec) == nil && sl.BeHurried()
