@@ -149,7 +149,7 @@ func (c *Controller) reap(ctx context.Context, watchers *nodeWatchers) {
 // look.
 func (c *Controller) nextSweep(now time.Time) time.Time {
 	switch {
-	case c.guard.relook():
+	case c.guard.resweeps():
 		return now.Add(nodePoll)
 	case len(c.suspects) > 0 || len(c.guard.untrue) > 0:
 		return now.Add(suspectGrace)

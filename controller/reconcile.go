@@ -83,7 +83,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 		return err
 	}
 	c.judgeSandboxes(ctx, nodes, listed)
-	c.judgeKept(ctx)
+	c.releaseLeakedSlots(ctx)
 	return c.checkNotices(ctx, sessions)
 }
 

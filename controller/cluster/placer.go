@@ -58,7 +58,7 @@ type Placer struct {
 
 var (
 	_ controller.Placer = (*Placer)(nil)
-	_ controller.Keeper = (*Placer)(nil)
+	_ controller.SlotHolder = (*Placer)(nil)
 )
 
 // New returns a placer.
@@ -160,8 +160,8 @@ func (p *Placer) Release(ctx context.Context, session yurt.Session) error {
 	return p.engine.Stop(ctx, session.ID)
 }
 
-// Kept implements controller.Keeper: it lists the sessions that have a slot of their own.
-func (p *Placer) Kept(ctx context.Context) ([]string, error) {
+// HeldSlots implements controller.SlotHolder: it lists the sessions that have a slot of their own.
+func (p *Placer) HeldSlots(ctx context.Context) ([]string, error) {
 	jobs, err := p.engine.Jobs(ctx)
 	if err != nil {
 		return nil, err

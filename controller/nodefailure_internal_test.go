@@ -13,12 +13,12 @@ func TestNodeThatCannotBeListed(t *testing.T) {
 	some := map[string]map[string]yurt.Sandbox{"well": {}}
 	all := map[string]map[string]yurt.Sandbox{"well": {}, "deaf": {}}
 	for round := range 2 {
-		for i := range relooks + 3 {
-			if guard.noteListed(nodes, some); guard.relook() != (i < relooks) {
-				t.Errorf("round %d: after %d sweeps without it the next one comes soon: %t", round, i+1, guard.relook())
+		for i := range maxResweeps + 3 {
+			if guard.noteListed(nodes, some); guard.resweeps() != (i < maxResweeps) {
+				t.Errorf("round %d: after %d sweeps without it the next one comes soon: %t", round, i+1, guard.resweeps())
 			}
 		}
-		if guard.noteListed(nodes, all); guard.relook() {
+		if guard.noteListed(nodes, all); guard.resweeps() {
 			t.Error("the next one comes soon though all were listed")
 		}
 	}

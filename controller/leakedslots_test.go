@@ -9,22 +9,22 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// keeper is a placer that keeps something for each session of a list.
-type keeper struct {
+// holder is a placer that holds slots for each session of a list.
+type holder struct {
 	hinted
 	kept []string
 }
 
-func (k *keeper) Kept(context.Context) ([]string, error) {
+func (k *holder) HeldSlots(context.Context) ([]string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(k.kept), func(id string) bool { return slices.Contains(k.released, id) }), nil
 }
 
-// TestWhatIsKeptForNobodyIsReleased: what a controller left that died while it placed a
-// session, or could not release when one ended, the next life releases.
-func TestWhatIsKeptForNobodyIsReleased(t *testing.T) {
-	placer := &keeper{}
+// TestLeakedSlotsAreReleased: a controller that dies while it places a session, or cannot release the slot of one that
+// ended, leaves a slot, which the next life releases.
+func TestLeakedSlotsAreReleased(t *testing.T) {
+	placer := &holder{}
 	w := testWorld(t, func(c *controller.Config) {
 		placer.Placer = c.Placer
 		c.Placer = placer
@@ -50,7 +50,7 @@ func TestWhatIsKeptForNobodyIsReleased(t *testing.T) {
 	}
 }
 
-func (w *world) wantReleased(placer *keeper, id string) {
+func (w *world) wantReleased(placer *holder, id string) {
 	w.t.Helper()
 	w.eventually("what is kept for "+id+" is released", func() bool {
 		placer.mu.Lock()

@@ -14,9 +14,9 @@ const (
 	// moveGrace is for the executions that a lost node had not acknowledged to be started
 	// elsewhere, before their ephemeral sessions fail.
 	moveGrace = 10 * time.Second
-	// relooks is how many times in a row a node that is there, and cannot be listed, has the next
+	// maxResweeps is how many times in a row a node that is there, and cannot be listed, has the next
 	// sweep come at once: one that has just come back is reached in a moment.
-	relooks = 10
+	maxResweeps = 10
 )
 
 // nodeGuard is the leader's memory of nodes between two looks. It is Run's alone.
@@ -48,10 +48,10 @@ func (g *nodeGuard) noteListed(nodes map[string]Node, listed map[string]map[stri
 	}
 }
 
-// relook reports whether one that could not be listed may be listed in a moment.
-func (g *nodeGuard) relook() bool {
+// resweeps reports whether one that could not be listed may be listed in a moment.
+func (g *nodeGuard) resweeps() bool {
 	for _, times := range g.deaf {
-		if times <= relooks {
+		if times <= maxResweeps {
 			return true
 		}
 	}
