@@ -166,10 +166,8 @@ func (c *Controller) Ready(ctx context.Context) error {
 	} else if err != nil {
 		return yurt.Errorf(yurt.CodeUnavailable, "the store does not answer: %w", err)
 	}
-	if placer, ok := c.placer.(ReadyPlacer); ok {
-		if err := placer.Ready(ctx); err != nil {
-			return yurt.Errorf(yurt.CodeUnavailable, "nothing can be placed: %w", err)
-		}
+	if err := c.placer.Ready(ctx); err != nil {
+		return yurt.Errorf(yurt.CodeUnavailable, "no session can be placed: %w", err)
 	}
 	nodes, err := c.placer.Nodes(ctx)
 	if err != nil {

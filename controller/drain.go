@@ -15,11 +15,6 @@ const (
 	maxDrainGrace     = 24 * time.Hour
 )
 
-// DrainNode is a [Node] that can be told to take no new sandboxes.
-type DrainNode interface {
-	SetDraining(ctx context.Context, draining bool) error
-}
-
 // DrainNode has a node take no new sandboxes, and ends its sessions once the grace is over; nil is [DefaultDrainGrace]. Their
 // stories say so at once. A repeated request may shorten the grace of the present ones.
 func (c *Controller) DrainNode(ctx context.Context, name string, grace *yurt.Duration) (yurt.Drain, error) {
@@ -73,7 +68,7 @@ func (c *Controller) takeBack(ctx context.Context, name string, which func(*yurt
 	})
 }
 
-func (c *Controller) drainable(ctx context.Context, name string) (DrainNode, error) {
+func (c *Controller) drainable(ctx context.Context, name string) (Node, error) {
 	if err := c.serving(); err != nil {
 		return nil, err
 	}
@@ -84,14 +79,7 @@ func (c *Controller) drainable(ctx context.Context, name string) (DrainNode, err
 	if yurt.CodeOf(err) == yurt.CodeNotFound {
 		return nil, c.noSuchNode(ctx, name, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	drainable, ok := node.(DrainNode)
-	if !ok {
-		return nil, yurt.Errorf(yurt.CodeNotSupported, "node %s cannot be drained", name)
-	}
-	return drainable, nil
+	return node, err
 }
 
 // giveNotice says to those sessions on a node that which picks when they end at the
@@ -140,11 +128,7 @@ func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.
 // checkDraining tells the sessions on nodes that somebody else had drained, and those
 // that came to be on one in the last moment.
 func (c *Controller) checkDraining(ctx context.Context) {
-	lister, ok := c.placer.(NodeLister)
-	if !ok {
-		return
-	}
-	nodes, err := lister.NodeList(ctx)
+	nodes, err := c.placer.NodeList(ctx)
 	if err != nil {
 		c.log.Error("listing nodes", "error", err)
 		return
@@ -192,12 +176,11 @@ func (c *Controller) checkUndrained(ctx context.Context, name string) {
 func (c *Controller) checkNotices(ctx context.Context, sessions []yurt.Session) error {
 	before, now := c.guard.untrue, c.clock.Now()
 	c.guard.untrue = map[string]time.Time{}
-	lister, ok := c.placer.(NodeLister)
 	told := slices.ContainsFunc(sessions, func(s yurt.Session) bool { return s.EndsBy != nil })
-	if !ok || !told {
+	if !told {
 		return nil
 	}
-	nodes, err := lister.NodeList(ctx)
+	nodes, err := c.placer.NodeList(ctx)
 	if err != nil {
 		return fmt.Errorf("listing nodes: %w", err)
 	}

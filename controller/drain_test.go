@@ -15,6 +15,8 @@ import (
 
 // cluster is a placer over nodes that can be lost and drained.
 type cluster struct {
+	controller.Placer // for all but the nodes
+
 	mu    sync.Mutex
 	nodes map[string]*nodetest.Node
 	lost  map[string]bool
@@ -26,7 +28,7 @@ type cluster struct {
 
 // useCluster gives a world nodes of the names a and b, and places at a.
 func useCluster() (*cluster, func(*controller.Config)) {
-	c := &cluster{nodes: map[string]*nodetest.Node{"a": nodetest.New(), "b": nodetest.New()}, lost: map[string]bool{}, drain: map[string]bool{}, at: "a"}
+	c := &cluster{Placer: nodetest.New().Placer(), nodes: map[string]*nodetest.Node{"a": nodetest.New(), "b": nodetest.New()}, lost: map[string]bool{}, drain: map[string]bool{}, at: "a"}
 	return c, func(config *controller.Config) { config.Placer = c }
 }
 
@@ -212,7 +214,7 @@ func TestNodeIsLostBeforeAStart(t *testing.T) {
 	nodes, use := useCluster()
 	w := testWorld(t, use)
 	s := w.create(yurt.ModeEphemeral)
-	nodes.nodes["a"].Fail("StartExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
+	nodes.nodes["a"].Fail("RunExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
 	started := make(chan yurt.Execution)
 	go func() {
 		defer close(started)

@@ -9,22 +9,22 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// holder is a placer that holds slots for each session of a list.
-type holder struct {
+// leaky is a placer with a slot for each session of a list.
+type leaky struct {
 	hinted
-	kept []string
+	slots []string
 }
 
-func (k *holder) HeldSlots(context.Context) ([]string, error) {
+func (k *leaky) HeldSlots(context.Context) ([]string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(k.kept), func(id string) bool { return slices.Contains(k.released, id) }), nil
+	return slices.DeleteFunc(slices.Clone(k.slots), func(id string) bool { return slices.Contains(k.released, id) }), nil
 }
 
-// TestLeakedSlotsAreReleased: a controller that dies while it places a session, or cannot release the slot of one that
-// ended, leaves a slot, which the next life releases.
+// TestLeakedSlotsAreReleased by the next life of a controller that died while it placed a session, or could not release the
+// slot when the session ended.
 func TestLeakedSlotsAreReleased(t *testing.T) {
-	placer := &holder{}
+	placer := &leaky{}
 	w := testWorld(t, func(c *controller.Config) {
 		placer.Placer = c.Placer
 		c.Placer = placer
@@ -39,20 +39,20 @@ func TestLeakedSlotsAreReleased(t *testing.T) {
 		placer.mu.Lock()
 		defer placer.mu.Unlock()
 		placer.released = nil
-		placer.kept = []string{lives.ID, ended.ID, unknown}
+		placer.slots = []string{lives.ID, ended.ID, unknown}
 	})
 	w.wantReleased(placer, ended.ID)
 	w.wantReleased(placer, unknown)
 	placer.mu.Lock()
 	defer placer.mu.Unlock()
 	if slices.Contains(placer.released, lives.ID) {
-		t.Error("what is kept for a session that lives was released")
+		t.Error("the slot of a session that lives was released")
 	}
 }
 
-func (w *world) wantReleased(placer *holder, id string) {
+func (w *world) wantReleased(placer *leaky, id string) {
 	w.t.Helper()
-	w.eventually("what is kept for "+id+" is released", func() bool {
+	w.eventually("the slot of session "+id+" is released", func() bool {
 		placer.mu.Lock()
 		defer placer.mu.Unlock()
 		return slices.Contains(placer.released, id)

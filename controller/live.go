@@ -133,11 +133,7 @@ func (l *liveExecution) move(node Node, sandboxID string) {
 
 // start starts it at a node.
 func (l *liveExecution) start(ctx context.Context, node Node, sandboxID string, spec yurt.ExecutionSpec) error {
-	runner, ok := node.(RunNode)
-	if !ok {
-		return node.StartExecution(ctx, sandboxID, spec)
-	}
-	begun, err := runner.RunExecution(ctx, sandboxID, spec)
+	begun, err := node.RunExecution(ctx, sandboxID, spec)
 	if err != nil {
 		return err
 	}

@@ -58,10 +58,10 @@ func (c *connection) call(ctx context.Context, do func(ctx context.Context) erro
 	return err
 }
 
-// RunExecution implements controller.RunNode: its answer comes by the connection too.
+// RunExecution implements controller.Node: its answer comes by the connection too.
 func (c *connection) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (func(context.Context) (*yurt.Result, error), error) {
-	return func(ctx context.Context) (*yurt.Result, error) { return c.WaitExecution(ctx, sandboxID, spec.ID) },
-		c.StartExecution(ctx, sandboxID, spec)
+	_, err := c.Node.RunExecution(ctx, sandboxID, spec)
+	return func(ctx context.Context) (*yurt.Result, error) { return c.WaitExecution(ctx, sandboxID, spec.ID) }, err
 }
 
 func (c *connection) WaitExecution(ctx context.Context, sandboxID, id string) (result *yurt.Result, _ error) {

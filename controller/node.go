@@ -25,9 +25,10 @@ type Node interface {
 
 // ExecutionNode runs things in sandboxes.
 type ExecutionNode interface {
-	// StartExecution begins an execution and returns once the node has recorded
-	// it. It goes on when the caller leaves.
-	StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error
+	// RunExecution begins an execution and returns once the node has recorded it. The execution goes on when the caller
+	// leaves. The caller calls result once, also to leave; it does the work of WaitExecution. When its connection fails, the
+	// execution can be waited for again.
+	RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(ctx context.Context) (*yurt.Result, error), err error)
 	// WatchExecution calls each with every event after seq, in order, until the
 	// ended event, ctx is done or each returns an error. Any number may watch.
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
@@ -35,13 +36,6 @@ type ExecutionNode interface {
 	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
 	// ForgetExecution releases the node's record of an ended execution.
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
-}
-
-// RunNode is a [Node] that starts an execution and waits for it in one call.
-type RunNode interface {
-	// RunExecution returns once the node has recorded the execution, as StartExecution does. Result is called once, also to
-	// leave, and does the work of WaitExecution; when its connection fails the execution can be waited for again.
-	RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(ctx context.Context) (*yurt.Result, error), err error)
 }
 
 // ControlNode acts on executions that run. One that has ended is a
@@ -116,6 +110,8 @@ type SandboxNode interface {
 	// WatchSandboxes calls died for each sandbox whose init is gone without
 	// having been destroyed, until ctx is done.
 	WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) error
+	// SetDraining has the node take no new sandboxes, or take them again.
+	SetDraining(ctx context.Context, draining bool) error
 }
 
 // PauseNode stops sandboxes for a while.
@@ -142,26 +138,36 @@ type Hints struct {
 	Prefer []string // names of nodes, the best first
 }
 
-// Placer finds or makes the sandbox of a session.
+// Placer finds or makes the sandbox of a session. Its methods may be called concurrently.
 type Placer interface {
 	// Place returns a ready sandbox made from spec, its Node field set. After an error it has left no sandbox behind, or is
 	// about to remove it.
 	Place(ctx context.Context, spec yurt.SandboxSpec, hints Hints) (yurt.Sandbox, yurt.Placement, error)
+	// Ready returns the reason why the placer can place no session now, or nil.
+	Ready(ctx context.Context) error
+	// Warnings lists the faults that do not keep the placer from serving.
+	Warnings() []string
+	// Pools describes the warm pools of the templates, in their order.
+	Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error)
+	NodePlacer
+	SlotPlacer
+}
+
+// NodePlacer knows the nodes.
+type NodePlacer interface {
 	// Node returns the node of that name.
 	Node(ctx context.Context, name string) (Node, error)
 	// Nodes returns every node that is reachable now, by name.
 	Nodes(ctx context.Context) (map[string]Node, error)
+	// NodeList describes every node that is known, by name, also one that does not answer.
+	NodeList(ctx context.Context) ([]yurt.NodeInfo, error)
 }
 
-// ReadyPlacer is a [Placer] that says when it can place no session.
-type ReadyPlacer interface {
-	Placer
-	Ready(ctx context.Context) error
-}
-
-// Releaser is a [Placer] that keeps something for a session beside its sandbox.
-type Releaser interface {
-	// Release ends the placer's resources for a session whose sandbox is destroyed. It may be called again, and for sessions
-	// without such resources.
+// SlotPlacer owns resources of sessions beside their sandboxes: the slots of a cluster. A placer without any releases none and
+// lists none.
+type SlotPlacer interface {
+	// Release ends the resources of a session whose sandbox is destroyed. It may be called again, and for sessions without any.
 	Release(ctx context.Context, session yurt.Session) error
+	// HeldSlots lists the ids of the sessions that have resources.
+	HeldSlots(ctx context.Context) ([]string, error)
 }

@@ -10,26 +10,10 @@ import (
 	"github.com/yurtrun/yurt/internal/suggest"
 )
 
-// NodeLister is a [Placer] that knows the capacity of its nodes.
-type NodeLister interface {
-	// NodeList describes every node that is known, by name, also one that does not answer.
-	NodeList(ctx context.Context) ([]yurt.NodeInfo, error)
-}
-
-// Warner is a [Placer] that may be able to do less than it should.
-type Warner interface {
-	// Warnings lists the faults that do not keep the placer from serving.
-	Warnings() []string
-}
-
 // NodeList describes every known node, by name. Warm sandboxes are named by their template where this controller knows the
 // template of the digest.
 func (c *Controller) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
-	lister, ok := c.placer.(NodeLister)
-	if !ok {
-		return nil, yurt.Errorf(yurt.CodeNotSupported, "this server does not know its nodes")
-	}
-	nodes, err := lister.NodeList(ctx)
+	nodes, err := c.placer.NodeList(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,11 +44,7 @@ const maxNamed = 10
 // noSuchNode is the error for a name that no node has. It names the node that was probably
 // meant, and those that there are; cause is the placer's error, for where it cannot list them.
 func (c *Controller) noSuchNode(ctx context.Context, name string, cause error) error {
-	lister, ok := c.placer.(NodeLister)
-	if !ok {
-		return cause
-	}
-	nodes, err := lister.NodeList(ctx)
+	nodes, err := c.placer.NodeList(ctx)
 	if err != nil {
 		return err
 	}
@@ -88,9 +68,5 @@ func (c *Controller) noSuchNode(ctx context.Context, name string, cause error) e
 
 // Warnings lists the faults that do not keep the controller from serving.
 func (c *Controller) Warnings() []string {
-	warnings := c.orphans.warnings()
-	if warner, ok := c.placer.(Warner); ok {
-		warnings = append(warnings, warner.Warnings()...)
-	}
-	return warnings
+	return append(c.orphans.warnings(), c.placer.Warnings()...)
 }

@@ -16,12 +16,6 @@ type PoolStore interface {
 	PoolSizes(ctx context.Context) (map[string]yurt.PoolSize, error)
 }
 
-// PoolPlacer is a [Placer] that keeps warm pools.
-type PoolPlacer interface {
-	// Pools says how the pools of the templates are, in their order.
-	Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error)
-}
-
 // PooledTemplates lists every template, by name, with the size that its warm pool is to
 // have now.
 func (c *Controller) PooledTemplates(ctx context.Context) ([]yurt.Template, error) {
@@ -131,9 +125,5 @@ func (c *Controller) poolOf(ctx context.Context, t yurt.Template) (yurt.Pool, er
 }
 
 func (c *Controller) poolsOf(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
-	placer, ok := c.placer.(PoolPlacer)
-	if !ok {
-		return nil, yurt.Errorf(yurt.CodeNotSupported, "this server keeps no warm pools")
-	}
-	return placer.Pools(ctx, templates)
+	return c.placer.Pools(ctx, templates)
 }

@@ -43,11 +43,11 @@ func (n *losing) PauseSandbox(ctx context.Context, id string) error {
 	return n.Node.PauseSandbox(ctx, id)
 }
 
-func (n *losing) StartExecution(ctx context.Context, id string, spec yurt.ExecutionSpec) error {
+func (n *losing) RunExecution(ctx context.Context, id string, spec yurt.ExecutionSpec) (func(context.Context) (*yurt.Result, error), error) {
 	if err := n.lose(); err != nil {
-		return err
+		return nil, err
 	}
-	return n.Node.StartExecution(ctx, id, spec)
+	return n.Node.RunExecution(ctx, id, spec)
 }
 
 func (n *losing) StatFile(ctx context.Context, id, path string) (yurt.FileInfo, error) {

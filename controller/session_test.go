@@ -71,7 +71,7 @@ func TestEphemeralSession(t *testing.T) {
 func TestStartThatFails(t *testing.T) {
 	w := testWorld(t)
 	s := w.create(yurt.ModeEphemeral)
-	w.node.Fail("StartExecution", yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin hangs"))
+	w.node.Fail("RunExecution", yurt.Errorf(yurt.CodeRuntimeUnavailable, "the plugin hangs"))
 	_, err := w.Execute(t.Context(), s.ID, controller.ExecuteRequest{Code: "x"})
 	wantCode(t, err, yurt.CodeRuntimeUnavailable)
 	latest, err := w.Execution(t.Context(), s.ID, "")
@@ -81,7 +81,7 @@ func TestStartThatFails(t *testing.T) {
 	// What never ran has not used the session up.
 	w.wait(w.execute(s.ID, "echo a"))
 
-	w.node.Fail("StartExecution", errors.New("a fault without a code"))
+	w.node.Fail("RunExecution", errors.New("a fault without a code"))
 	_, err = w.Execute(t.Context(), w.create(yurt.ModePersistent).ID, controller.ExecuteRequest{Code: "x"})
 	wantCode(t, err, yurt.CodeSandboxFailed)
 }

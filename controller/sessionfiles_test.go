@@ -99,7 +99,7 @@ func TestNodeIsLostWithFiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			nodes.nodes["a"].Fail("StartExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
+			nodes.nodes["a"].Fail("RunExecution", yurt.Errorf(yurt.CodeUnavailable, "no route"))
 			failed := make(chan error)
 			go func() {
 				_, err := w.Execute(context.Background(), s.ID, controller.ExecuteRequest{Command: controller.ShellCommand("echo moved")})

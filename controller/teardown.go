@@ -59,10 +59,8 @@ func (c *Controller) destroySandbox(ctx context.Context, session yurt.Session) {
 			c.background(func(ctx context.Context) { c.destroyLater(ctx, session) })
 		}
 	}
-	if releaser, ok := c.placer.(Releaser); ok {
-		if err := releaser.Release(ctx, session); err != nil {
-			c.log.Error("ending what was kept for a session", "session", session.ID, "error", err)
-		}
+	if err := c.placer.Release(ctx, session); err != nil {
+		c.log.Error("releasing the slot of a session", "session", session.ID, "error", err)
 	}
 }
 

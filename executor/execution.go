@@ -18,6 +18,12 @@ func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yu
 	return e.Dispatch(ctx, sandboxID, spec, run.Stdio{})
 }
 
+// RunExecution is StartExecution that returns the call which waits for the result.
+func (e *Executor) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(context.Context) (*yurt.Result, error), err error) {
+	return func(ctx context.Context) (*yurt.Result, error) { return e.WaitExecution(ctx, sandboxID, spec.ID) },
+		e.StartExecution(ctx, sandboxID, spec)
+}
+
 // StartAttached is StartExecution with descriptors of the caller's own, which stay the
 // caller's to close, and may be closed as soon as it returns. What goes through them costs the node nothing: it is neither
 // counted, limited nor kept, and is not in the result.

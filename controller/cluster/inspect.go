@@ -6,15 +6,9 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 )
 
-var (
-	_ controller.NodeLister = (*Placer)(nil)
-	_ controller.Warner     = (*Placer)(nil)
-)
-
-// NodeList implements controller.NodeLister.
+// NodeList implements controller.NodePlacer.
 func (p *Placer) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 	known := p.view.Nodes()
 	list := make([]yurt.NodeInfo, len(known))
@@ -31,7 +25,7 @@ func (p *Placer) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 	return list, nil
 }
 
-// Warnings implements controller.Warner.
+// Warnings implements controller.Placer.
 func (p *Placer) Warnings() []string {
 	live, since, err := p.view.Status()
 	if live {

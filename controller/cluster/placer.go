@@ -56,10 +56,7 @@ type Placer struct {
 	closed  bool
 }
 
-var (
-	_ controller.Placer = (*Placer)(nil)
-	_ controller.SlotHolder = (*Placer)(nil)
-)
+var _ controller.Placer = (*Placer)(nil)
 
 // New returns a placer.
 func New(config Config) (*Placer, error) {
@@ -152,7 +149,10 @@ func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
 	return nodes, nil
 }
 
-// Release implements controller.Releaser: it ends the slot that was made for the session.
+// Ready implements controller.Placer: a node that answers is enough.
+func (p *Placer) Ready(context.Context) error { return nil }
+
+// Release implements controller.SlotPlacer: it ends the slot that was made for the session.
 func (p *Placer) Release(ctx context.Context, session yurt.Session) error {
 	if session.Placement.Kind != yurt.PlacementCold {
 		return nil // the slot of a warm sandbox makes another
@@ -160,7 +160,7 @@ func (p *Placer) Release(ctx context.Context, session yurt.Session) error {
 	return p.engine.Stop(ctx, session.ID)
 }
 
-// HeldSlots implements controller.SlotHolder: it lists the sessions that have a slot of their own.
+// HeldSlots implements controller.SlotPlacer: it lists the sessions that have a slot of their own.
 func (p *Placer) HeldSlots(ctx context.Context) ([]string, error) {
 	jobs, err := p.engine.Jobs(ctx)
 	if err != nil {

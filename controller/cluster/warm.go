@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/pool"
 )
 
@@ -20,8 +19,6 @@ const (
 	warmPause  = 50 * time.Millisecond  // between a claim and the look that it leads to
 	templates  = 500 * time.Millisecond // for which a list of templates is good
 )
-
-var _ controller.PoolPlacer = (*Placer)(nil)
 
 // SlotNode is a [Client] that lists its slots, and ends unclaimed ones.
 type SlotNode interface {

@@ -38,12 +38,7 @@ type Placer struct {
 	pools    *pool.Manager
 }
 
-var (
-	_ controller.Placer      = (*Placer)(nil)
-	_ controller.PoolPlacer  = (*Placer)(nil)
-	_ controller.NodeLister  = (*Placer)(nil)
-	_ controller.ReadyPlacer = (*Placer)(nil)
-)
+var _ controller.Placer = (*Placer)(nil)
 
 // New returns a placer over executor, whose node has the given name. The name has to
 // stay the same over restarts: sessions are found again by it.
@@ -85,7 +80,7 @@ func (p *Placer) Place(ctx context.Context, spec yurt.SandboxSpec, _ controller.
 	return sandbox, yurt.Placement{Kind: yurt.PlacementCold, Node: p.name, Phases: sandbox.Phases}, nil
 }
 
-// Ready implements controller.ReadyPlacer.
+// Ready implements controller.Placer.
 func (p *Placer) Ready(ctx context.Context) error {
 	capacity, err := p.executor.Capacity(ctx)
 	if err == nil && capacity.DiskFull {
@@ -107,12 +102,21 @@ func (p *Placer) Nodes(context.Context) (map[string]controller.Node, error) {
 	return map[string]controller.Node{p.name: p.executor}, nil
 }
 
-// Pools implements controller.PoolPlacer.
+// Warnings implements controller.Placer: there are none.
+func (p *Placer) Warnings() []string { return nil }
+
+// Release implements controller.SlotPlacer: a session has its sandbox alone.
+func (p *Placer) Release(context.Context, yurt.Session) error { return nil }
+
+// HeldSlots implements controller.SlotPlacer.
+func (p *Placer) HeldSlots(context.Context) ([]string, error) { return nil, nil }
+
+// Pools implements controller.Placer.
 func (p *Placer) Pools(ctx context.Context, templates []yurt.Template) ([]yurt.Pool, error) {
 	return p.pools.Pools(ctx, templates)
 }
 
-// NodeList implements controller.NodeLister.
+// NodeList implements controller.NodePlacer.
 func (p *Placer) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
 	reserves, err := p.executor.Reserves(ctx)
 	if err != nil {

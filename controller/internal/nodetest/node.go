@@ -87,7 +87,7 @@ func (n *Node) Release() {
 	n.release = make(chan struct{})
 }
 
-// SetDraining implements controller.DrainNode.
+// SetDraining implements controller.Node.
 func (n *Node) SetDraining(_ context.Context, draining bool) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -204,17 +204,17 @@ func (n *Node) findRun(sandboxID, id string) (*run, error) {
 	return nil, yurt.Errorf(yurt.CodeExecutionNotFound, "this node knows no execution %s", id)
 }
 
-// StartExecution implements controller.Node.
-func (n *Node) StartExecution(_ context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
-	if err := n.failure("StartExecution"); err != nil {
-		return err
+// RunExecution implements controller.Node.
+func (n *Node) RunExecution(_ context.Context, sandboxID string, spec yurt.ExecutionSpec) (func(context.Context) (*yurt.Result, error), error) {
+	if err := n.failure("RunExecution"); err != nil {
+		return nil, err
 	}
 	if err := spec.Validate(); err != nil {
-		return err
+		return nil, err
 	}
 	s, err := n.find(sandboxID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &run{more: make(chan struct{}), done: make(chan struct{}), stdin: make(chan string), signals: make(chan yurt.Signal)}
 	n.mu.Lock()
@@ -222,7 +222,7 @@ func (n *Node) StartExecution(_ context.Context, sandboxID string, spec yurt.Exe
 	release := n.release
 	n.mu.Unlock()
 	go r.execute(s, spec, release)
-	return nil
+	return func(ctx context.Context) (*yurt.Result, error) { return n.WaitExecution(ctx, sandboxID, spec.ID) }, nil
 }
 
 func (r *run) emit(e yurt.Event) {
