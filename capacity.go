@@ -2,35 +2,35 @@ package yurt
 
 import "time"
 
-// Capacity is what a node has to offer, as it tells those who place sessions.
+// Capacity is the room that a node has to offer, as it tells the controllers that place sessions.
 type Capacity struct {
 	Node    string `json:"node"`
 	Address string `json:"address,omitempty"` // host:port of its API for controllers; "" without one
 	Version string `json:"version,omitempty"` // of Yurt
 	// Since is when the node's executor was started, from which on it counts.
 	Since    time.Time `json:"since"`
-	Draining bool      `json:"draining,omitempty"`  // it takes nothing new
+	Draining bool      `json:"draining,omitempty"`  // it takes no new sandboxes
 	DiskFull bool      `json:"disk_full,omitempty"` // likewise, until there is room on it
-	// Free is what of the node no sandbox and no slot has been promised.
+	// Free is the part of the node that is promised to neither a sandbox nor a slot.
 	Free         Resources `json:"free"`
 	Sandboxes    int       `json:"sandboxes"`
 	MaxSandboxes int       `json:"max_sandboxes"`
-	// Templates says what is there of each template, by its digest. A template is named
+	// Templates counts the slots and sandboxes of each template, by its digest. A template is named
 	// as long as there is a slot or a sandbox of it, or it is among those used last.
 	Templates map[string]TemplateCapacity `json:"templates,omitempty"`
 }
 
-// TemplateCapacity is what a node has of one template.
+// TemplateCapacity is the part of a node's capacity that belongs to one template.
 type TemplateCapacity struct {
 	Template string `json:"template"`         // its name
-	Warm     int    `json:"warm,omitempty"`   // to be claimed now by whoever wants it
+	Warm     int    `json:"warm,omitempty"`   // can be claimed now by any session of the template
 	Making   int    `json:"making,omitempty"` // slots of anybody's whose sandbox is not there yet
-	Slots    int    `json:"slots,omitempty"`  // that are open, whatever their state
+	Slots    int    `json:"slots,omitempty"`  // open slots, in any state
 	Claimed  int    `json:"claimed,omitempty"`
 	Own      int    `json:"own,omitempty"`    // of the slots, those that are for one session alone
 	Cached   bool   `json:"cached,omitempty"` // the node has made a sandbox of it since it was started
-	// What was handed out since [Capacity.Since]: Claims from what was ready, Cold when it
-	// had been made for who asked. Refused are claims that found none.
+	// Counts since [Capacity.Since]: Claims took a sandbox that was ready, Cold waited until one
+	// was made, Refused found no sandbox.
 	Claims  int64 `json:"claims,omitempty"`
 	Cold    int64 `json:"cold,omitempty"`
 	Refused int64 `json:"refused,omitempty"`

@@ -12,11 +12,11 @@ type Device struct {
 	Access DeviceAccess `json:"access"`
 }
 
-// DeviceAccess is what may be done to a [Device]. That further nodes of it are made is
-// never among it.
+// DeviceAccess lists the operations that a sandbox may perform on a [Device]. Making further nodes
+// of the device is never among them.
 type DeviceAccess string
 
-// What may be done to devices.
+// The operations on devices.
 const (
 	DeviceRead      DeviceAccess = "r"
 	DeviceWrite     DeviceAccess = "w"
@@ -25,7 +25,7 @@ const (
 
 const deviceDir = "/dev/"
 
-// takenDevices are what every sandbox has in its /dev.
+// takenDevices are the names that every sandbox has in its /dev already.
 func takenDevices() []string {
 	return []string{"console", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty", "urandom", "zero"}
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Bounds of what an execution in a context can show. More is left out and reported.
+// Bounds of the displays of an execution in a context. Displays beyond them are left out and
+// reported.
 const (
 	MaxDisplays     = 256
 	MaxDisplayBytes = 16 << 20 // of all displays of an execution together
@@ -21,24 +22,24 @@ type DisplayEvent struct {
 	Data Display `json:"data"`
 	// Main says that it is the value of the last expression.
 	Main bool `json:"main,omitempty"`
-	// ID names a display that may be updated; with Update this takes the place of
-	// what had that ID before.
+	// ID names a display that may be updated; with Update this display replaces the one that had
+	// the ID before.
 	ID     string `json:"display_id,omitempty"`
 	Update bool   `json:"update,omitempty"`
-	// Clear says that what the execution showed before is gone from its result, and then
-	// comes this, if there is any data. Output stays.
+	// Clear removes the execution's earlier displays from its result; this display takes their
+	// place, if it has any data. Output stays.
 	Clear bool `json:"clear,omitempty"`
 	// Cut says that types of it were left out, for they were too large.
 	Cut bool `json:"cut,omitempty"`
 }
 
-// DefaultContext is the context of code that names none, in a persistent session.
+// DefaultContext is the context of code that names no context, in a persistent session.
 const DefaultContext = "default"
 
 // MaxContexts bounds the contexts that a sandbox has at once.
 const MaxContexts = 16
 
-// ContextState says what the interpreter of a context does.
+// ContextState is the state of a context's interpreter.
 type ContextState string
 
 // The states of a context.

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Code names a kind of failure. The set is closed: clients may switch on it. Each transport
-// has one table of what it calls the codes.
+// Code names a kind of failure. The set is closed: clients may switch on it. Each transport has one
+// table that maps the codes to its own.
 type Code string
 
 // The codes. Their strings are part of the API and never change.
 const (
 	CodeInvalidArgument      Code = "invalid_argument"       // a field's value is not allowed
 	CodeUnknownField         Code = "unknown_field"          // the body names a field that does not exist
-	CodeMalformedBody        Code = "malformed_body"         // the body is not what its content type says
+	CodeMalformedBody        Code = "malformed_body"         // the body does not have the format of its content type
 	CodeBodyTooLarge         Code = "body_too_large"         // the request body exceeds the limit
-	CodeLimitOutOfRange      Code = "limit_out_of_range"     // a limit is negative, zero or beyond what is allowed
+	CodeLimitOutOfRange      Code = "limit_out_of_range"     // a limit is negative, zero or beyond its bounds
 	CodeInvalidPath          Code = "invalid_path"           // a path is empty or holds control characters
 	CodePathOutsideWorkspace Code = "path_outside_workspace" // a path or link leads out of /workspace
 	CodeFileNotFound         Code = "file_not_found"         // no such file
 	CodeNotAFile             Code = "not_a_file"             // the path names something that is not a regular file
 	CodeFileTooLarge         Code = "file_too_large"         // a file exceeds the limit
-	CodeFileExists           Code = "file_exists"            // there is something where nothing may be
-	CodeRangeNotSatisfiable  Code = "range_not_satisfiable"  // the file has nothing of the range that was asked for
-	CodeArchiveInvalid       Code = "archive_invalid"        // an archive is broken, or holds what may not be unpacked
+	CodeFileExists           Code = "file_exists"            // the path exists already
+	CodeRangeNotSatisfiable  Code = "range_not_satisfiable"  // the file has no bytes in the range that was asked for
+	CodeArchiveInvalid       Code = "archive_invalid"        // an archive is broken, or has forbidden entries
 	CodeWorkspaceFull        Code = "workspace_full"         // no space or inodes left in the workspace
 	CodeDiskFull             Code = "disk_full"              // no space left on a disk of the server's or the node's
 	CodeNotFound             Code = "not_found"              // no such route or resource of another kind
@@ -37,7 +37,7 @@ const (
 	CodeContextBusy          Code = "context_busy"           // the context's interpreter is at work
 	CodeNodeNotFound         Code = "node_not_found"         // no such node announces itself
 	CodeExecutionRunning     Code = "execution_running"      // the result is not there yet
-	CodeExecutionEnded       Code = "execution_ended"        // the execution has ended, so nothing can be done to it
+	CodeExecutionEnded       Code = "execution_ended"        // the execution has ended and can no longer be changed
 	CodeStdinClosed          Code = "stdin_closed"           // the execution has no stdin that is open, or not any more
 	CodeProcessNotFound      Code = "process_not_found"      // no such process in the sandbox
 	CodeIllegalTransition    Code = "illegal_transition"     // the state machine does not allow it
@@ -135,8 +135,8 @@ func (c Code) ExitCode() int {
 	}
 }
 
-// Error is a failure that a user may read: a stable code, a sentence that says
-// what to do, and the field that was wrong where there is one.
+// Error is a failure that a user may read: a stable code, a sentence with the next step, and the
+// field that was wrong where there is one.
 type Error struct {
 	Code    Code
 	Message string

@@ -9,12 +9,11 @@ import (
 // execution. It is an instruction to Yurt and not part of the business data.
 const EventTimeoutKey = "__timeout"
 
-// TakeEventTimeout moves [EventTimeoutKey] from the event into s.Timeout, where it
-// wins over what the request said. An event that is not a JSON object, or holds no
-// such key, stays as it is; the other members keep their order and spelling. The
-// value is a number of seconds or a string such as "30s", within the bounds of
-// every execution timeout; else the error is about the field "event.__timeout" and
-// s is unchanged.
+// TakeEventTimeout moves [EventTimeoutKey] from the event into s.Timeout, where it wins over the
+// timeout of the request. An event that is not a JSON object, or holds no such key, stays as it is;
+// the other members keep their order and spelling. The value is a number of seconds or a string
+// such as "30s", within the bounds of every execution timeout; else the error is about the field
+// "event.__timeout" and s is unchanged.
 func (s *ExecutionSpec) TakeEventTimeout() error {
 	members, ok := eventMembers(s.Event)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ExecutionKind says what an execution runs.
+// ExecutionKind is the form of the program that an execution runs.
 type ExecutionKind string
 
 // The kinds of execution.
@@ -60,13 +60,14 @@ type ExecutionSpec struct {
 	Timeout      Duration          `json:"timeout"`
 	OutputLimit  Size              `json:"output_limit"` // of each stream, in bytes
 
-	// What follows is for callers on the node itself, such as Nomad's driver.
+	// The fields below are for callers on the node itself, such as Nomad's driver.
 
-	// Endless runs it with neither a timeout nor a limit of output, none of which is in its
-	// result or its events: it goes to Logs, or nowhere.
+	// Endless runs it with neither a timeout nor a limit of output. Its output is in neither its
+	// result nor its events: it goes to Logs, or is dropped.
 	Endless bool `json:"endless,omitempty"`
-	// Streamed runs it likewise, for one watcher: its output is kept nowhere, it waits in its
-	// writes until the watcher has taken what came before, and it is ended when there is none.
+	// Streamed runs it without those bounds too, for one watcher. Its output is not kept: its
+	// writes block until the watcher has taken the earlier output, and the execution ends when its
+	// watcher goes.
 	Streamed bool      `json:"streamed,omitempty"`
 	Logs     *LogFiles `json:"logs,omitempty"`
 	User     *User     `json:"user,omitempty"` // whom it runs as, inside; nil for the user that all run as
@@ -110,13 +111,13 @@ type Execution struct {
 	Result    *Result        `json:"result,omitempty"` // set when State has ended
 }
 
-// Result is what came of an execution.
+// Result is the outcome of an execution.
 type Result struct {
 	ExitCode int    `json:"exit_code"`
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
-	// Result is what the handler returned, or the value of the last expression of code where
-	// JSON can say the same. It is null otherwise, and where Truncated says so.
+	// Result is the handler's return value, or the value of the last expression of code where JSON
+	// can say the same. It is null otherwise, and where Truncated says so.
 	Result json.RawMessage `json:"result"`
 	// Handler is the function whose return value Result is, of code that was taken for a handler.
 	Handler   string          `json:"handler,omitempty"`
@@ -124,8 +125,8 @@ type Result struct {
 	Metrics   Metrics         `json:"metrics"`
 	Artifacts []Artifact      `json:"artifacts"`
 	Truncated Truncated       `json:"truncated"`
-	// Displays are what an execution in a context showed, the value of its last
-	// expression among them.
+	// Displays are the displays of an execution in a context, the value of its last expression
+	// among them.
 	Displays []Display `json:"results,omitempty"`
 	// MainDisplay is the index in Displays of the value of the last expression.
 	MainDisplay *int `json:"main_result,omitempty"`
@@ -133,8 +134,8 @@ type Result struct {
 	// a notebook shows it: 1 for the first, and for the first after a restart. It is 0 without a
 	// context, and where the interpreter ended before it said so.
 	ExecutionCount int `json:"execution_count,omitempty" minimum:"1" maximum:"2147483647" doc:"Number of an execution in a context among those of its interpreter: 1 for the first, and for the first after a restart. Absent without a context, and where the interpreter ended before it said so."`
-	// KernelRestarted says that the context's interpreter was a fresh one, because that
-	// of the execution before had ended: nothing from before is there any more.
+	// KernelRestarted says that the context's interpreter was a fresh one, because the one of the
+	// execution before had ended: all earlier state is gone.
 	KernelRestarted bool `json:"kernel_restarted,omitempty"`
 	// StateLost says that the context's interpreter ended with this execution.
 	StateLost bool      `json:"state_lost,omitempty"`
@@ -150,7 +151,7 @@ const (
 	ErrorTypeTimeout            = "ExecutionTimeout"
 	ErrorTypeOutOfMemory        = "OutOfMemory"
 	ErrorTypeSyntax             = "SyntaxError"
-	ErrorTypeCompile            = "CompileError" // the compiler refused the code; nothing of it ran
+	ErrorTypeCompile            = "CompileError" // the compiler refused the code; no code ran
 	ErrorTypeHandlerNotFound    = "HandlerNotFound"
 	ErrorTypeNotSerializable    = "ResultNotSerializable"
 	ErrorTypeResultTooLarge     = "ResultTooLarge"
@@ -158,12 +159,12 @@ const (
 	ErrorTypeSignaled           = "Signaled"      // killed by a signal that Yurt did not send
 	ErrorTypeSandboxLost        = "SandboxLost"   // the sandbox or its node went away
 	ErrorTypeSessionEnded       = "SessionEnded"  // the session was ended while it ran
-	ErrorTypeNonZeroExit        = "NonZeroExit"   // only where the caller needs an error; a plain command has none
+	ErrorTypeNonZeroExit        = "NonZeroExit"   // only where the caller needs an error; a plain command has no error
 	ErrorTypeSandboxFailed      = "SandboxFailed" // the run could not be started
 	ErrorTypeRuntimeUnavailable = "RuntimeUnavailable"
 	ErrorTypeKernelDied         = "KernelDied" // the interpreter of a context ended
 	ErrorTypeInterrupted        = "KeyboardInterrupt"
-	ErrorTypeDependency         = "DependencyFailed" // packages could not be installed; nothing of the code ran
+	ErrorTypeDependency         = "DependencyFailed" // packages could not be installed; no code ran
 )
 
 // Exit codes that Yurt itself gives to an execution.
@@ -179,7 +180,7 @@ type ExecutionError struct {
 	Stacktrace []string `json:"stacktrace"` // the user's lines alone, outermost first
 }
 
-// Metrics says what an execution used.
+// Metrics are the times and resources that an execution used.
 type Metrics struct {
 	DurationMS      float64            `json:"duration_ms"`
 	CPUMS           float64            `json:"cpu_ms"`
@@ -196,7 +197,7 @@ type Artifact struct {
 	Size     int64  `json:"size"`
 }
 
-// Truncated says which streams were cut at their cap, and what else was left out.
+// Truncated says which streams were cut at their cap, and which other parts were left out.
 type Truncated struct {
 	Stdout  bool `json:"stdout"`
 	Stderr  bool `json:"stderr"`
@@ -246,8 +247,8 @@ const (
 	// EventResponse is a piece of the response that a Lambda function streams, as it comes.
 	// The result has all of it.
 	EventResponse EventType = "response"
-	// EventProgress comes before all output, while an execution waits: what the package manager
-	// prints that installs its packages, and which other execution has its turn before it.
+	// EventProgress comes before all output, while an execution waits: the output of the package
+	// manager that installs its packages, and which other execution has its turn before it.
 	EventProgress EventType = "progress"
 	EventEnded    EventType = "ended"
 	// EventGap takes the place of events that are not kept any more.
@@ -274,5 +275,5 @@ type Event struct {
 	Result    *Result       `json:"result,omitempty"`    // of ended
 	Gap       *Gap          `json:"gap,omitempty"`       // of gap
 	Execution *Execution    `json:"execution,omitempty"` // of started, from the API: the record as it began
-	Phases    []Phase       `json:"phases,omitempty"`    // of started: what comes before the code runs
+	Phases    []Phase       `json:"phases,omitempty"`    // of started: the steps before the code runs
 }

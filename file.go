@@ -9,7 +9,7 @@ import (
 // WorkspaceDir is the writable directory inside every sandbox, and the root of the file API.
 const WorkspaceDir = "/workspace"
 
-// FileType says what is at a path.
+// FileType is the type of a file at a path.
 type FileType string
 
 // The types of file.
@@ -48,8 +48,8 @@ func ParseFileMode(field, text string) (FileMode, error) {
 	return FileMode(mode), nil
 }
 
-// FileInfo describes what is at a path in a workspace. Text in it is valid UTF-8,
-// whatever the name is made of.
+// FileInfo describes the file at a path in a workspace. Its text is valid UTF-8, even where the
+// bytes of the name are not.
 type FileInfo struct {
 	Path    string    `json:"path"` // relative to the workspace, with slashes
 	Type    FileType  `json:"type"`
@@ -57,12 +57,12 @@ type FileInfo struct {
 	Mode    FileMode  `json:"mode"`
 	IsDir   bool      `json:"is_dir"`
 	ModTime time.Time `json:"mod_time"`
-	Target  string    `json:"target,omitempty"` // of a link; it may lead anywhere, and nobody follows it out
+	Target  string    `json:"target,omitempty"` // of a link; it may lead anywhere, and Yurt never follows it out of the workspace
 }
 
 // WriteOptions say how a file is written.
 type WriteOptions struct {
-	// Append adds to what is there. Other writes replace the file, at once and whole.
+	// Append adds to the file. Other writes replace the file, at once and whole.
 	Append bool
 	// Mode of the file; 0 means that of the file that is there, or 0644.
 	Mode FileMode
@@ -109,20 +109,20 @@ func (o ListOptions) Validate() error {
 	return nil
 }
 
-// FileList is a part of what is below a directory, each directory before what it
-// holds, else by name.
+// FileList is a part of the tree below a directory. A directory comes before its entries; otherwise
+// the order is by name.
 type FileList struct {
 	Files []FileInfo
 	More  bool // there are more, after the last of Files
 }
 
-// Unpacked says what came out of an archive.
+// Unpacked counts the entries that an archive held.
 type Unpacked struct {
 	Entries int   `json:"entries"`
 	Bytes   int64 `json:"bytes"` // of the files
 }
 
-// FileEventType says what happened to a file.
+// FileEventType is the kind of change to a file.
 type FileEventType string
 
 // The types of [FileEvent].

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// HostAccess is what a sandbox has of its node beside the root file system of its
-// template. A caller on the node itself may ask for it, such as Nomad's driver; one over
-// the network is refused.
+// HostAccess lists the parts of its node that a sandbox has beside the root file system of its
+// template. A caller on the node itself may ask for it, such as Nomad's driver; a request over the
+// network is refused.
 type HostAccess struct {
 	Mounts []Mount `json:"mounts,omitempty"`
 	// NetworkNamespace is the path of a network namespace that the sandbox joins, such as
@@ -16,14 +16,14 @@ type HostAccess struct {
 	NetworkNamespace string `json:"network_namespace,omitempty"`
 	// Hostname is the sandbox's host name; "" is that of all sandboxes.
 	Hostname string `json:"hostname,omitempty"`
-	// CPUWeight is its share of the processors beside others, 1 to 10000, of which 100 is
-	// usual. 0 is what the kernel gives.
+	// CPUWeight is its share of the processors beside other sandboxes, 1 to 10000, of which 100 is
+	// usual. 0 is the kernel's default.
 	CPUWeight int `json:"cpu_weight,omitempty"`
-	// CPUs are the processors that it runs on, by number; all of them where there are none.
-	// That nobody else runs there it does not say.
+	// CPUs are the processors that it runs on, by number; all of them if the list is empty. Other
+	// processes may run there too.
 	CPUs []int `json:"cpus,omitempty"`
-	// Devices are of the node's hardware. What can be done to the node through one is
-	// for its driver in the kernel to say.
+	// Devices are of the node's hardware. The device's driver in the kernel decides how far a
+	// sandbox can affect the node through it.
 	Devices []Device `json:"devices,omitempty"`
 }
 
@@ -64,8 +64,8 @@ func notHostnameRune(r rune) bool {
 
 // Mount is a file or directory of the node inside a sandbox.
 type Mount struct {
-	// Base is a directory that no sandbox can change. Source is below it then, and nothing
-	// on the way may be a link.
+	// Base is a directory that no sandbox can change. Source is below it then, and no part of the
+	// path may be a link.
 	Base     string `json:"base,omitempty"`
 	Source   string `json:"source"` // absolute, unless there is a base; links are followed
 	Target   string `json:"target"` // absolute, inside; of a directory unless it is read-only
@@ -80,8 +80,7 @@ const (
 	MaxCPUs      = 8192 // processors that a kernel can be made for
 )
 
-// Validate checks what can be said without looking at a node. field is the path that
-// errors name.
+// Validate makes the checks that need no look at a node. field is the path that errors name.
 func (h *HostAccess) Validate(field string) error {
 	if h == nil {
 		return nil
@@ -145,7 +144,7 @@ func cleanBelow(name string) bool {
 // NAME.1 and so on in one directory, the last of which grows.
 type LogFiles struct {
 	Base     string `json:"base"`      // an absolute directory that no sandbox can change
-	Dir      string `json:"dir"`       // below it, relative; nothing on the way to it may be a link
+	Dir      string `json:"dir"`       // below it, relative; no part of the path may be a link
 	Stdout   string `json:"stdout"`    // name of the files, such as "web.stdout"
 	Stderr   string `json:"stderr"`    // likewise
 	MaxFiles int    `json:"max_files"` // that are kept of each
@@ -158,7 +157,7 @@ const (
 	MinLogSize  = 4 << 10
 )
 
-// Validate checks what can be said without looking at a node.
+// Validate makes the checks that need no look at a node.
 func (l *LogFiles) Validate(field string) error {
 	switch {
 	case l == nil:
@@ -186,7 +185,7 @@ func (l *LogFiles) validateNames(field string) error {
 	return nil
 }
 
-// User is who an execution runs as, inside its sandbox.
+// User is the account that an execution runs as, inside its sandbox.
 type User struct {
 	UID uint32 `json:"uid"`
 	GID uint32 `json:"gid"`

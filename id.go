@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Prefixes of the identifiers, so that a reader of a log knows what an id names.
+// Prefixes of the identifiers, so that a reader of a log sees the kind of an id.
 const (
 	SessionIDPrefix   = "ses_"
 	ExecutionIDPrefix = "exe_"

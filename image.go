@@ -5,8 +5,8 @@ package yurt
 // whose root file system the image takes the place of.
 func RootEnv() []string { return []string{"PATH", "HOME", "USER"} }
 
-// ImageInfo is a container image that a node has: what it is, and what it says of how to
-// run it.
+// ImageInfo is a container image that a node has: its identity, and its own settings for running
+// it.
 type ImageInfo struct {
 	Reference string `json:"reference"` // that finds this very image again
 	Digest    string `json:"digest"`    // of its manifest for the node's platform
@@ -18,9 +18,10 @@ type ImageInfo struct {
 	Command    []string          `json:"command,omitempty"`
 	WorkingDir string            `json:"working_dir,omitempty"`
 	User       string            `json:"user,omitempty"` // as the image has it: by name or number
-	// RunAs is who that is; nil for root, whom no sandbox has, and for nobody in particular.
+	// RunAs is the image's user; nil if that is root, which no sandbox has, or if the image names
+	// no user.
 	RunAs *User `json:"run_as,omitempty"`
-	// Name and Home are that user's in the image's own accounts; "" where it has none there.
+	// Name and Home are that user's in the image's own accounts; "" where it has no account there.
 	Name string `json:"name,omitempty"`
 	Home string `json:"home,omitempty"`
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Defaults and bounds of what a user may ask for. FEATURES of the same name in
-// the documentation quote these constants.
+// Defaults and bounds of the values that a user may ask for. FEATURES of the same name in the
+// documentation quote these constants.
 const (
 	DefaultExecutionTimeout = 300 * time.Second
 	MaxExecutionTimeout     = 3600 * time.Second
@@ -31,9 +31,9 @@ const (
 	MaxFilesBytes = 16 << 20 // of all of them together
 	MaxStdinBytes = 16 << 20 // stdin given with the request
 	MaxEventBytes = 6 << 20  // event of a handler: AWS Lambda's own limit for a synchronous call
-	MaxFileBytes  = 16 << 30 // one file through the file API; what the workspace holds is less
+	MaxFileBytes  = 16 << 30 // one file through the file API; a smaller workspace holds less
 	MaxPathBytes  = 4096
-	MaxFileDepth  = 128  // directories in directories, for what walks them
+	MaxFileDepth  = 128  // directories in directories, so that a walk of them is bounded
 	MaxListFiles  = 1000 // entries a page
 	MaxWatchDirs  = 1024 // directories that one watch takes in
 	MaxEnvCount   = 256
@@ -57,12 +57,12 @@ type Resources struct {
 	Disk   Size    `json:"disk"`   // bytes of /workspace
 	PIDs   int     `json:"pids"`   // processes and threads
 
-	DiskKind DiskKind `json:"disk_kind,omitempty"` // what /workspace is held in
+	DiskKind DiskKind `json:"disk_kind,omitempty"` // the storage of /workspace
 	IOWeight int      `json:"io_weight,omitempty"` // share of the disks' time beside other sandboxes
 	Ulimits  Ulimits  `json:"ulimits,omitzero"`
 }
 
-// DiskKind says what a workspace is held in. The zero value is [DiskMemory].
+// DiskKind is the storage that holds a workspace. The zero value is [DiskMemory].
 type DiskKind string
 
 // The kinds of disks.
@@ -79,7 +79,7 @@ type Ulimits struct {
 	Stack  Size `json:"stack,omitempty"`  // bytes of the main thread's stack
 }
 
-// Bounds of [Resources]. What a node really has may be less.
+// Bounds of [Resources]. A node may have less.
 const (
 	MinCPU    = 0.01
 	MaxCPU    = 512
@@ -91,7 +91,7 @@ const (
 	MaxPIDs   = 65536
 
 	MinIOWeight     = 1
-	DefaultIOWeight = 100 // what a sandbox has that asks for none
+	DefaultIOWeight = 100 // of a sandbox that asks for no weight
 	MaxIOWeight     = 1000
 	MinDiskImage    = 8 << 20 // less holds no file system
 
@@ -103,7 +103,7 @@ const (
 	MaxStack  = 1 << 30
 )
 
-// DefaultResources returns what a template that names no resources gets.
+// DefaultResources returns the resources of a template that names no resources.
 func DefaultResources() Resources {
 	return Resources{CPU: 1, Memory: 512 << 20, Disk: 256 << 20, PIDs: 256}
 }

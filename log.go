@@ -2,7 +2,7 @@ package yurt
 
 import "time"
 
-// LogEntry is a piece of what an execution of a session wrote.
+// LogEntry is a piece of the output of an execution of a session.
 type LogEntry struct {
 	ExecutionID string    `json:"execution_id"`
 	Type        EventType `json:"type"` // stdout or stderr

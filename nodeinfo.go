@@ -2,13 +2,13 @@ package yurt
 
 import "time"
 
-// NodeInfo is what is known of a node: what it has and what it can take.
+// NodeInfo describes a node: its name, state and capacity.
 type NodeInfo struct {
 	Name     string     `json:"name"`
 	Address  string     `json:"address,omitempty"` // host:port at which controllers reach it; "" in this process
 	Healthy  bool       `json:"healthy"`           // it answers
-	Draining bool       `json:"draining"`          // it takes nothing new
-	EndsBy   *time.Time `json:"ends_by,omitempty"` // when what is on a node ends that Nomad drains with a deadline
+	Draining bool       `json:"draining"`          // it takes no new sandboxes
+	EndsBy   *time.Time `json:"ends_by,omitempty"` // when Nomad ends the node's allocations, while it drains the node with a deadline
 	// NomadStatus is Nomad's word for a node whose client it does not reach, such as
 	// "disconnected" or "down"; "" while it does. Sessions and warm sandboxes go on there, and
 	// those that have to be started are placed on other nodes.
@@ -16,12 +16,12 @@ type NodeInfo struct {
 
 	Warm      map[string]int `json:"warm"`       // sandboxes ready to be claimed, by template, or by its digest where the name is not known
 	Slots     int            `json:"slots"`      // room that is granted, each for one sandbox
-	Claimed   int            `json:"claimed"`    // of that, what sessions have
-	Free      Resources      `json:"free"`       // what can still be granted; zeros where nothing is counted
+	Claimed   int            `json:"claimed"`    // the part of that which sessions have
+	Free      Resources      `json:"free"`       // can still be granted; zeros where the node does not count
 	UpdatedAt time.Time      `json:"updated_at"` // when this was heard
 }
 
-// Drain is what became of a request to drain a node, or to undo that.
+// Drain is the outcome of a request to drain a node, or to undo that.
 type Drain struct {
 	Node     string     `json:"node"`
 	Draining bool       `json:"draining"`

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// MaxOutlineBytes bounds the outline of an execution. What the outline has no room for is a gap when
-// the events are told again.
+// MaxOutlineBytes bounds the outline of an execution. Events that the outline has no room for are a
+// gap when the events are replayed.
 const MaxOutlineBytes = 64 << 10
 
-// Outline says which events an execution had, and when. With the [Result] beside it, which has what
-// they showed, they can be told again with their numbers. It begins with flags; then it has for each
-// event but the last, which is that of the end, its kind, the milliseconds since the one before it,
-// and its size. Nodes and stores keep it; users do not see it.
+// Outline says which events an execution had, and when. With the [Result] beside it, which has the
+// content of the events, they can be replayed with their numbers. It begins with flags; then it has
+// for each event but the last, which is that of the end, its kind, the milliseconds since the one
+// before it, and its size. Nodes and stores keep it; users do not see it.
 type Outline []byte
 
-// The flags of an outline: of which events the result still has what they showed.
+// The flags of an outline: the kinds of events whose content the result still has.
 const (
 	outlineStdout = 1 << iota
 	outlineStderr
@@ -49,7 +49,7 @@ func streamIndex(kind EventType) int {
 	return slices.Index([]EventType{EventStdout, EventStderr}, kind)
 }
 
-// OutlineBuilder makes an outline of events. The zero value has none.
+// OutlineBuilder makes an outline of events. The zero value has no events.
 type OutlineBuilder struct {
 	steps     []byte
 	full      bool // there is no room for more steps
@@ -107,7 +107,7 @@ func (b *OutlineBuilder) endBinary(stream int) int {
 	return size
 }
 
-// append adds a step, if there is room and none was left out before it.
+// append adds a step, if there is room and no step was left out before it.
 func (b *OutlineBuilder) append(kind byte, offset int64, size int, inline []byte) bool {
 	step := binary.AppendUvarint([]byte{kind}, uint64(offset-b.offset))
 	step = append(binary.AppendUvarint(step, uint64(size)), inline...)

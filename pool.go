@@ -1,7 +1,7 @@
 package yurt
 
-// PoolSize is how many sandboxes of a template are kept ready: Min always, and up to Max
-// when demand asks for them. Both 0 keeps none.
+// PoolSize is how many sandboxes of a template are kept ready: Min always, and up to Max when
+// demand asks for them. If both are 0, the pool is off.
 type PoolSize struct {
 	Min int `json:"min"`
 	Max int `json:"max"`
@@ -18,7 +18,7 @@ func (s PoolSize) Validate() error {
 	return nil
 }
 
-// Change returns the change that gives a warm pool this size, whatever it has.
+// Change returns the change that gives any warm pool this size.
 func (s PoolSize) Change() PoolChange { return PoolChange{Min: &s.Min, Max: &s.Max} }
 
 // PoolChange is another size for a warm pool. A nil field leaves that part as it is.
@@ -27,8 +27,8 @@ type PoolChange struct {
 	Max *int `json:"max,omitempty"`
 }
 
-// Of returns the size that a pool of a size has after the change. A Min above the Max that
-// the pool has raises Max as in a template that gives none.
+// Of returns the size of a pool of the given size after the change. A Min above the pool's Max
+// raises Max, as in a template that gives no Max.
 func (c PoolChange) Of(size PoolSize) (PoolSize, error) {
 	if c.Min != nil {
 		size.Min = *c.Min
@@ -44,8 +44,8 @@ func (c PoolChange) Of(size PoolSize) (PoolSize, error) {
 	return size, size.Validate()
 }
 
-// Pool is what there is to say of the warm pool of a template. What it counts, it counts
-// since its owner was started.
+// Pool is the state of a template's warm pool. Its counters start at 0 when the owner of the pool
+// starts.
 type Pool struct {
 	Template string `json:"template"`
 	PoolSize
@@ -54,7 +54,7 @@ type Pool struct {
 	Pending  int     `json:"pending"` // that are being made
 	Claimed  int     `json:"claimed"` // whose place is theirs again when they end; on a cluster
 	Hits     int64   `json:"hits"`    // claims that found one
-	Misses   int64   `json:"misses"`  // claims that found none
+	Misses   int64   `json:"misses"`  // claims that found no sandbox
 	HitRate  float64 `json:"hit_rate"`
 	Refills  int64   `json:"refills"`   // sandboxes that were made for it, by the controller that leads
 	RefillMS float64 `json:"refill_ms"` // milliseconds that making one takes, on average

@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// QuestionKind says what a context is asked about code that is not run.
+// QuestionKind is the kind of a question about code that is not run.
 type QuestionKind string
 
 // The kinds of question.
 const (
 	QuestionComplete QuestionKind = "complete" // how the code at the cursor may go on
-	QuestionInspect  QuestionKind = "inspect"  // what the name at the cursor stands for
+	QuestionInspect  QuestionKind = "inspect"  // the meaning of the name at the cursor
 )
 
 // Bounds of questions and their answers.
@@ -27,25 +27,25 @@ const (
 	MaxInspectionTypes   = 32
 	MinQuestionTimeout   = 100 * time.Millisecond
 	MaxQuestionTimeout   = 10 * time.Second
-	QuestionTimeout      = 3 * time.Second // where the question has none
+	QuestionTimeout      = 3 * time.Second // where the question names no timeout
 	maxInspectionTypeLen = 128
 )
 
-// Question asks the interpreter of a context about code. It is no execution: the interpreter runs
-// none of the code.
+// Question asks the interpreter of a context about code. It is no execution: the interpreter does
+// not run the code.
 type Question struct {
 	Kind QuestionKind `json:"kind"`
 	Code string       `json:"code"`
 	// Cursor is the place in the code, in Unicode code points; nil is the end of the code.
 	Cursor *int `json:"cursor,omitempty"`
 	Detail int  `json:"detail,omitempty"` // of an inspection: 0, or 1 for the source code too
-	// Language lets the context be made where there is none of the name; empty refuses that.
+	// Language lets the context be made if there is no context of the name; empty refuses that.
 	Language string `json:"language,omitempty"`
 	// Timeout bounds the wait for the context's turn, and then the wait for the answer.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 
-// Validate checks a question and fills in what it leaves out.
+// Validate checks a question and fills in its defaults.
 func (q *Question) Validate() error {
 	if len(q.Code) > MaxQuestionBytes {
 		return FieldErrorf(CodeLimitOutOfRange, "code", "%d bytes are too many; at most %d are allowed, leave out what is far from the cursor", len(q.Code), MaxQuestionBytes)
@@ -89,7 +89,7 @@ type Match struct {
 	Type string `json:"type,omitempty" doc:"What it is: function, class, module, instance, property, keyword, statement, key, path, or as the interpreter names it."`
 }
 
-// Inspection is what an interpreter knows of a name, by MIME type.
+// Inspection is an interpreter's description of a name, by MIME type.
 type Inspection struct {
 	Found bool                       `json:"found"`
 	Data  map[string]json.RawMessage `json:"data" nullable:"false" doc:"What is known, by MIME type; text/plain is there if anything is. Empty where nothing was found."`
@@ -101,8 +101,8 @@ type Answer struct {
 	Inspection *Inspection `json:"inspection,omitempty"`
 }
 
-// DecodeAnswer reads what an interpreter answered, which is hostile: lists are cut at their bounds,
-// and anything else that is not as it should be is an error.
+// DecodeAnswer reads an interpreter's answer, which is hostile: lists are cut at their bounds, and
+// an answer that is malformed otherwise is an error.
 func (q *Question) DecodeAnswer(data []byte) (Answer, error) {
 	if q.Kind == QuestionInspect {
 		var inspection Inspection

@@ -7,7 +7,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// FuzzDecodeAnswer: whatever an interpreter answers, what is passed on is within its bounds.
+// FuzzDecodeAnswer: for any answer of an interpreter, the decoded answer is within its bounds.
 func FuzzDecodeAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"matches":[{"text":"print","type":"function"}],"cursor_start":0,"cursor_end":2}`,

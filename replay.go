@@ -22,8 +22,8 @@ type ByteRange struct {
 }
 
 // Replay calls each with the events after a number that the execution with this result had, in
-// order and with their numbers. What is not kept any more of neighbouring events is one gap, whose
-// number is that of the last of them. The event of the end comes in any case. The result must have
+// order and with their numbers. Neighbouring events that are no longer kept become one gap, which
+// has the number of the last of them. The event of the end comes in any case. The result must have
 // an outline.
 func (r *Result) Replay(after uint64, each func(Event) error) error {
 	if len(r.Outline) == 0 {
@@ -99,7 +99,7 @@ func takeNumbers(outline []byte, into ...*uint64) (rest []byte, err error) {
 	return outline, nil
 }
 
-// show tells an event with what the result has of it, whose size is that of output.
+// show replays an event with the result's part of it; size is the size of its output.
 func (p *replay) show(e Event, size int64, lost bool) error {
 	switch e.Type {
 	case EventStarted, EventProgress:

@@ -104,7 +104,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayGap: what a result has not kept is told to be missing, with its numbers and bytes.
+// TestReplayGap: events that a result has not kept are reported as missing, with their numbers and
+// bytes.
 func TestReplayGap(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -188,7 +189,8 @@ func TestOutlineIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzReplay: an outline that is damaged is an error, or tells something else, and nothing worse.
+// FuzzReplay: a damaged outline is an error or replays other events; it never panics or exceeds its
+// bounds.
 func FuzzReplay(f *testing.F) {
 	e := newTold(output(yurt.EventStdout, "out"), output(yurt.EventProgress, "more"), output(yurt.EventResponse, "x"))
 	f.Add([]byte(e.result.Outline), uint64(1))

@@ -18,14 +18,13 @@ type SandboxSpec struct {
 	Host      *HostAccess       `json:"host,omitempty"`   // for callers on the node itself
 }
 
-// Limits returns those that the sandbox has: what it asks for, and where it says nothing,
-// what its template does.
+// Limits returns the limits of the sandbox: its own, and those of its template where it names no
+// limit.
 func (s SandboxSpec) Limits() Resources { return s.Resources.Or(s.Template.Resources) }
 
-// Rebindable reports whether a sandbox that was made with the limits had, of the template
-// of s and ahead of s, can be given those of s instead. Ulimits, a share of the disks and
-// what a workspace is held in are for good, and so are the sizes of anything but a file
-// system in memory that is mounted.
+// Rebindable reports whether a sandbox that was made with the limits had, of the template of s and
+// ahead of s, can be given those of s instead. Ulimits, a share of the disks and the kind of disk
+// are for good, and so are the sizes of anything but a file system in memory that is mounted.
 func (s SandboxSpec) Rebindable(had Resources) bool {
 	had, want := had.Or(s.Template.Resources), s.Limits()
 	if cmp.Or(had.DiskKind, DiskMemory) != cmp.Or(want.DiskKind, DiskMemory) || had.IOWeight != want.IOWeight || had.Ulimits != want.Ulimits {
@@ -35,8 +34,8 @@ func (s SandboxSpec) Rebindable(had Resources) bool {
 	return !fixed || had.Disk == want.Disk && had.Memory == want.Memory
 }
 
-// Warmable reports whether a sandbox that is kept ready of the template alone can be what
-// is asked for.
+// Warmable reports whether a sandbox that was made of the template alone can become the requested
+// one.
 func (s SandboxSpec) Warmable() bool {
 	return s.Rebindable(s.Template.Resources.Or(DefaultResources()))
 }
@@ -51,7 +50,7 @@ const (
 	SandboxDead   SandboxState = "dead"   // its init is gone; Reason says why
 )
 
-// Sandbox is what a node says of one of its sandboxes.
+// Sandbox is a node's description of one of its sandboxes.
 type Sandbox struct {
 	ID        string             `json:"id"`
 	Template  string             `json:"template"`
@@ -80,8 +79,8 @@ type RuntimeInfo struct {
 	Languages  []string `json:"languages"`         // names and aliases, such as "python", "py"
 	Extensions []string `json:"extensions"`        // of source files, such as ".py"
 	Abilities  []string `json:"abilities"`         // "code", "handler", "project", "dependencies"
-	Tools      []Tool   `json:"tools"`             // what it needs of a template
-	Kernels    []string `json:"kernels,omitempty"` // what a template can choose in place of its own for contexts
+	Tools      []Tool   `json:"tools"`             // the tools that it needs in a template
+	Kernels    []string `json:"kernels,omitempty"` // the interpreters for contexts that a template can choose in place of its own
 	// HostPaths are files and directories of the host, beside [DefaultHostPaths], that the
 	// toolchain needs. A template that takes its files from the host and names the runtime
 	// has those of them that are there and that the operator offers.
@@ -108,6 +107,6 @@ func (r RuntimeInfo) ValidateKernel(field, name string) error {
 type Tool struct {
 	Name     string   `json:"name"`     // such as "node"
 	Paths    []string `json:"paths"`    // where it may be; the first one that is there is taken
-	Install  string   `json:"install"`  // what to do where it is missing
+	Install  string   `json:"install"`  // the command or step that installs it
 	Optional bool     `json:"optional"` // some runs do without
 }

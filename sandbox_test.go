@@ -6,8 +6,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestWarmable: a sandbox that was made of the template alone becomes what a session asks
-// for, or is not the one for it.
+// TestWarmable: a sandbox that was made of the template alone becomes the one that a session asks
+// for, or is refused for it.
 func TestWarmable(t *testing.T) {
 	for name, test := range map[string]struct {
 		template, asked yurt.Resources

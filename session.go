@@ -73,14 +73,14 @@ type Session struct {
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Env         map[string]string `json:"-"` // may hold secrets: never shown
 	HasFiles    bool              `json:"-"` // it was given files, which are nowhere but in its sandbox; of an ephemeral one
-	Template    *SessionTemplate  `json:"-"` // nil for a session of an older version, which has what its template says now
+	Template    *SessionTemplate  `json:"-"` // nil for a session of an older version, which follows its template's current settings
 	Resources   Resources         `json:"resources"`
 	Timeout     Duration          `json:"timeout"`      // lifetime
 	IdleTimeout Duration          `json:"idle_timeout"` // since the last activity
 	Placement   Placement         `json:"placement"`
 	SandboxID   string            `json:"sandbox_id,omitempty"`
 	Owner       string            `json:"-"` // controller that makes its sandbox, while it is being created
-	ReuseKey    string            `json:"-"` // of what an agent may find again in it; one live session has it
+	ReuseKey    string            `json:"-"` // under which an agent finds the session again; one live session has it
 	CreatedAt   time.Time         `json:"created_at"`
 	UpdatedAt   time.Time         `json:"updated_at"`
 	ActiveAt    time.Time         `json:"active_at"`         // last request that used the sandbox
@@ -88,15 +88,15 @@ type Session struct {
 	EndedAt     *time.Time        `json:"ended_at,omitempty"`
 }
 
-// SessionTemplate is what the executions of a session need of its template. A session keeps it,
-// since the template may be replaced or deleted while the session lives.
+// SessionTemplate is the part of its template that the executions of a session need. A session
+// keeps it, since the template may be replaced or deleted while the session lives.
 type SessionTemplate struct {
 	Runtimes         []string `json:"runtimes"`
 	ExecutionTimeout Duration `json:"execution_timeout"`
 	OutputLimit      Size     `json:"output_limit"`
 }
 
-// ForSession returns what a session keeps of the template.
+// ForSession returns the part of the template that a session keeps.
 func (t Template) ForSession() *SessionTemplate {
 	return &SessionTemplate{Runtimes: t.Runtimes, ExecutionTimeout: t.Session.ExecutionTimeout, OutputLimit: t.Session.OutputLimit}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestTransitions is the table of FEATURES: what may follow what.
+// TestTransitions is the table of FEATURES: which state may follow which.
 func TestTransitions(t *testing.T) {
 	allowed := map[yurt.SessionState][]yurt.SessionState{
 		yurt.SessionCreating: {yurt.SessionReady, yurt.SessionTerminated, yurt.SessionFailed},
@@ -27,9 +27,9 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// TestSessionLife walks through random lives. Whatever is tried: a refused step
-// changes nothing and has the right code, an allowed one is recorded, no life goes
-// on after its end, and every life can be ended at any moment.
+// TestSessionLife walks through random lives. In each of them a refused step changes no field and
+// has the right code, an allowed one is recorded, no life goes on after its end, and every life can
+// be ended at any moment.
 func TestSessionLife(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1000, 0)

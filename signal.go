@@ -10,9 +10,8 @@ import (
 // Signal is a signal to an execution or a process.
 type Signal int
 
-// signals are those that can be sent by name, as Linux numbers them on x86 and ARM: the
-// sandbox's numbers, whatever system the caller is on. Real-time signals are beside these,
-// see [realTime].
+// signals are those that can be sent by name, as Linux numbers them on x86 and ARM: the sandbox's
+// numbers, also for callers on other systems. Real-time signals are beside these, see [realTime].
 func signals() map[string]Signal {
 	return map[string]Signal{
 		"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "USR1": 10,

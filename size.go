@@ -120,7 +120,7 @@ func ParseDuration(text string) (Duration, error) {
 		}
 		seconds = d.Seconds()
 	}
-	// Half of what the type holds, so that sums and differences do not overflow.
+	// Half the range of the type, so that sums and differences do not overflow.
 	nanos := seconds * float64(time.Second)
 	if math.IsNaN(nanos) || math.Abs(nanos) > math.MaxInt64/2 {
 		return 0, Errorf(CodeLimitOutOfRange, "%q is beyond what a duration can hold", text)

@@ -8,14 +8,13 @@ import (
 // SessionLabel is the label of a sandbox that names the session it is of.
 const SessionLabel = "session"
 
-// SlotSpec asks a node for a slot: room for one sandbox at a time of one template, in
-// which the node keeps one ready to be claimed. Who places grants the room; the node
-// makes the sandboxes.
+// SlotSpec asks a node for a slot: room for one sandbox at a time of one template, in which the
+// node keeps one ready to be claimed. The placer grants the room; the node makes the sandboxes.
 type SlotSpec struct {
 	ID        string    `json:"id"` // the caller's to choose, see [ValidSlotID]
 	Template  Template  `json:"template"`
 	Resources Resources `json:"resources"` // the room; complete: no zero field
-	// For is the session that alone may claim it; "" is whoever wants the template.
+	// For is the session that alone may claim it; "" lets any session of the template claim it.
 	For string `json:"for,omitempty"`
 	// Once ends the slot with the first sandbox that was claimed in it.
 	Once   bool              `json:"once,omitempty"`
@@ -40,7 +39,7 @@ const (
 	SlotEnded   SlotState = "ended"   // there will be no further sandbox; Reason says why
 )
 
-// Slot is what a node says of one of its slots.
+// Slot is a node's description of one of its slots.
 type Slot struct {
 	ID        string            `json:"id"`
 	Template  string            `json:"template"`
@@ -63,7 +62,7 @@ func ValidSlotID(id string) bool {
 	return id != "" && len(id) <= maxSlotID && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
-// Validate refuses what no slot may be.
+// Validate refuses a specification that is out of bounds.
 func (s SlotSpec) Validate() error {
 	if !ValidSlotID(s.ID) {
 		return FieldErrorf(CodeInvalidArgument, "id", "%q is not the id of a slot; give 1 to %d lower-case letters, digits, dashes and underscores", s.ID, maxSlotID)
@@ -74,8 +73,8 @@ func (s SlotSpec) Validate() error {
 	return s.Resources.Validate("resources")
 }
 
-// Claimable reports whether the owner of the specification may have what is kept for
-// the session, "" being anybody's.
+// Claimable reports whether the owner of the specification may claim a sandbox that is kept for the
+// session. A sandbox kept for "" is open to every owner.
 func (s SandboxSpec) Claimable(session string) bool {
 	return session == "" || s.Labels[SessionLabel] == session
 }

@@ -2,7 +2,7 @@ package yurt
 
 import "time"
 
-// SandboxStats is what a sandbox uses, and may use.
+// SandboxStats are the resources that a sandbox uses, and its limits.
 type SandboxStats struct {
 	At               time.Time `json:"at"`
 	CPUSeconds       float64   `json:"cpu_seconds"` // since it was made

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Template defines an environment: what the sandboxes of a session are made of.
-// It is a plain value; HCL and JSON decode to it.
+// Template defines an environment, from which the sandboxes of a session are made. It is a plain
+// value; HCL and JSON decode to it.
 type Template struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Extends names the template that it was made from, if any. What it inherited is here: the name
-	// keeps that template from being deleted, and has no part in the JSON form.
+	// Extends names the template that it was made from, if any. The inherited settings are copied
+	// here: the name keeps that template from being deleted, and has no part in the JSON form.
 	Extends  string            `json:"-"`
 	RootFS   RootFS            `json:"rootfs"`
 	Runtimes []string          `json:"runtimes"` // names of the language runtimes it can run
@@ -35,9 +35,9 @@ type Template struct {
 }
 
 const (
-	// DefaultTemplate is the template of a session that names none.
+	// DefaultTemplate is the template of a session that names no template.
 	DefaultTemplate = "default"
-	// DefaultLanguage is that of code which names none, where the template has it among others.
+	// DefaultLanguage is that of code which names no language, if the template has it among others.
 	DefaultLanguage = "python"
 )
 
@@ -52,7 +52,7 @@ type RootFS struct {
 	Image string `json:"image,omitempty"`
 }
 
-// IsolationLevel says what stands between a sandbox and the host.
+// IsolationLevel names the barrier between a sandbox and the host.
 type IsolationLevel string
 
 // IsolationNamespaces shares the host's kernel; see docs/SECURITY.md.
@@ -61,19 +61,18 @@ const IsolationNamespaces IsolationLevel = "namespaces"
 // Isolation says how sandboxes of a template are isolated.
 type Isolation struct {
 	Level IsolationLevel `json:"level"`
-	// PerExecution gives each execution a pid, mount and ipc namespace of its own
-	// inside the sandbox, with its own /proc, /tmp and /dev/shm. What it leaves in the
-	// background ends with it.
+	// PerExecution gives each execution a pid, mount and ipc namespace of its own inside the
+	// sandbox, with its own /proc, /tmp and /dev/shm. Its background processes end with it.
 	PerExecution bool `json:"per_execution,omitempty"`
 }
 
-// NetworkMode says what a sandbox can reach.
+// NetworkMode names the destinations that a sandbox can reach.
 type NetworkMode string
 
-// NetworkNone gives a sandbox a loopback interface of its own and nothing else.
+// NetworkNone gives a sandbox only a loopback interface of its own.
 const NetworkNone NetworkMode = "none"
 
-// Network says what a sandbox can reach.
+// Network describes the destinations that a sandbox can reach.
 type Network struct {
 	Mode NetworkMode `json:"mode"`
 	// Packages says whether sessions may install packages by the node's package service; ""
@@ -99,8 +98,8 @@ type SessionLimits struct {
 	OutputLimit      Size     `json:"output_limit"`
 }
 
-// WarmPool says how many sandboxes of a template a node keeps ready to be claimed. The
-// zero value keeps none.
+// WarmPool says how many sandboxes of a template a node keeps ready to be claimed. The zero value
+// turns the pool off.
 type WarmPool struct {
 	Min         int      `json:"min"`
 	Max         int      `json:"max"`          // that demand can raise it to
@@ -109,7 +108,7 @@ type WarmPool struct {
 	Interpreter bool `json:"interpreter,omitempty"`
 }
 
-// DefaultPoolIdleTimeout is that of a warm pool which names none.
+// DefaultPoolIdleTimeout is that of a warm pool which names no timeout.
 const DefaultPoolIdleTimeout = 5 * time.Minute
 
 // MaxPool is the most sandboxes that a warm pool may keep.
@@ -129,7 +128,7 @@ func (p WarmPool) Or() WarmPool {
 	return p
 }
 
-// DefaultSessionLimits returns what a template that names no session limits gets.
+// DefaultSessionLimits returns the limits of a template that names no session limits.
 func DefaultSessionLimits() SessionLimits {
 	return SessionLimits{
 		Timeout:          Duration(DefaultLifetime),
@@ -139,15 +138,15 @@ func DefaultSessionLimits() SessionLimits {
 	}
 }
 
-// DefaultHostPaths returns what a host root file system binds when a template names
-// nothing: programs and libraries, and nothing of /root, /home or /var.
+// DefaultHostPaths returns the paths that a host root file system binds when a template names no
+// paths: programs and libraries, without /root, /home and /var.
 func DefaultHostPaths() []string {
 	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl/certs"}
 }
 
-// OfferedHostPaths returns what a template can have of a host unless its operator says
-// otherwise: [DefaultHostPaths], and where Debian keeps the configuration without which
-// some toolchains in /usr do not start.
+// OfferedHostPaths returns the host paths that a template may name unless its operator says
+// otherwise: [DefaultHostPaths], and the directories where Debian keeps the configuration without
+// which some toolchains in /usr do not start.
 func OfferedHostPaths() []string {
 	paths := append(DefaultHostPaths(), "/etc/maven", "/etc/mono", "/etc/R", "/etc/fonts")
 	for _, version := range []string{"11", "17", "21", "25"} {
@@ -156,12 +155,12 @@ func OfferedHostPaths() []string {
 	return paths
 }
 
-// Digest names everything that is derived from the template: equal templates have
-// equal digests, whatever their source looked like.
+// Digest names everything that is derived from the template: equal templates have equal digests,
+// even if their sources differ.
 func (t Template) Digest() string {
-	t.WarmPool = WarmPool{} // how many there are changes nothing about one
-	// Maps marshal with sorted keys and the struct holds nothing that cannot be
-	// marshalled, so the bytes are canonical and the error impossible.
+	t.WarmPool = WarmPool{} // the size of the pool does not change a sandbox
+	// Maps marshal with sorted keys and every field can be marshalled, so the bytes are canonical
+	// and the error is impossible.
 	data, err := json.Marshal(t)
 	if err != nil {
 		panic("yurt: marshalling a template: " + err.Error())

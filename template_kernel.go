@@ -9,7 +9,8 @@ import (
 const OwnKernel = "yurt"
 
 // Kernel names the interpreter that contexts of a runtime's language have; "" is the runtime's own.
-// Where Kernels says nothing, a template whose packages of Python name IPython has IPython's shell.
+// Where Kernels names no interpreter, a template whose packages of Python name IPython has
+// IPython's shell.
 func (t Template) Kernel(runtime string) string {
 	const python, ipython = "python", "ipython"
 	switch chosen := t.Kernels[runtime]; {

@@ -9,9 +9,9 @@ type TerminalSize struct {
 const (
 	// MaxTerminalSide bounds the rows and the columns of a terminal.
 	MaxTerminalSide = 4096
-	// DefaultTerminalRows is what a terminal has that was not given a number of rows.
+	// DefaultTerminalRows is the height of a terminal whose request gives no rows.
 	DefaultTerminalRows = 24
-	// DefaultTerminalCols is what a terminal has that was not given a number of columns.
+	// DefaultTerminalCols is the width of a terminal whose request gives no columns.
 	DefaultTerminalCols = 80
 )
 

@@ -42,7 +42,7 @@ func (s *ExecutionSpec) Validate() error {
 	return nil
 }
 
-// validateBounds checks the timeout and the limit of output, and what there is instead.
+// validateBounds checks the timeout and the limit of output, and the fields that replace them.
 func (s *ExecutionSpec) validateBounds() error {
 	if err := s.User.Validate("user"); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *ExecutionSpec) validateStreamed() error {
 	})
 }
 
-// NeedsNode reports whether the specification asks for what only callers on the node
-// itself may have.
+// NeedsNode reports whether the specification uses fields that only callers on the node itself may
+// set.
 func (s *ExecutionSpec) NeedsNode() bool {
 	return s.Endless || s.Streamed || s.Logs != nil || s.User != nil
 }
@@ -269,10 +269,10 @@ func (s *ExecutionSpec) validateCwd() error {
 	}
 }
 
-// CleanWorkspacePath returns name, a path below [WorkspaceDir] or an absolute one
-// that begins with it, as a clean path relative to the workspace. It refuses what
-// is empty, too long or holds control characters ([CodeInvalidPath]), and what
-// leads out ([CodePathOutsideWorkspace]). Links are for the node to resolve.
+// CleanWorkspacePath returns name, a path below [WorkspaceDir] or an absolute one that begins with
+// it, as a clean path relative to the workspace. It refuses a path that is empty, too long or holds
+// control characters ([CodeInvalidPath]), and one that leads out ([CodePathOutsideWorkspace]).
+// Links are for the node to resolve.
 func CleanWorkspacePath(field, name string) (string, error) {
 	clean, err := CleanWorkspaceDir(field, name)
 	if err == nil && clean == "." {

@@ -20,8 +20,8 @@ func (s *ExecutionSpec) validateDependencies() error {
 	return ValidateDependencies("dependencies", s.Dependencies)
 }
 
-// ValidateDependencies checks a list of packages. What a package is called is for its
-// package manager to say, but none begins with a dash: that would be an option.
+// ValidateDependencies checks a list of packages. The package manager judges their names, but a
+// name may not begin with a dash: that would be an option.
 func ValidateDependencies(field string, list []string) error {
 	if len(list) > MaxDependencies {
 		return FieldErrorf(CodeLimitOutOfRange, field, "%d packages are too many; at most %d are allowed", len(list), MaxDependencies)

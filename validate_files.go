@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// ValidateFiles checks files that come with a request: how many they are, what they have
-// together, and that their paths are clean, stay below the directory that they are written
-// to, and leave room for each other.
+// ValidateFiles checks files that come with a request: their number, their total size, and that
+// their paths are clean, stay below the directory that they are written to, and leave room for each
+// other.
 func ValidateFiles(field string, files []SourceFile) error {
 	if len(files) > MaxFiles {
 		return FieldErrorf(CodeLimitOutOfRange, field, "%d files are too many; at most %d are allowed, upload the others by themselves", len(files), MaxFiles)
@@ -36,7 +36,7 @@ func ValidateFiles(field string, files []SourceFile) error {
 	return nil
 }
 
-// FilesSize is what the files have together.
+// FilesSize is the size of the files together.
 func FilesSize(files []SourceFile) (total Size) {
 	for _, file := range files {
 		total += Size(len(file.Data))
