@@ -12,8 +12,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// app is what every command has at hand: where to read and write, and the flags
-// that all share. It is set up once, before the command runs.
+// app is shared by all commands: the streams to read and write, and the flags that all share. It is
+// set up once, before the command runs.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -57,8 +57,8 @@ func (a *app) printJSON(v any) error {
 	return nil
 }
 
-// printf writes to standard output. That a reader has gone away is no failure of
-// the command: whoever pipes into head wants no more.
+// printf writes to standard output. A write error is ignored: a reader that has gone away, such as
+// head in a pipe, wants no more output.
 func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
 
 // readInput reads a file of the user's, or standard input for "-", of at most
@@ -121,7 +121,7 @@ func (a *app) parseEnv(settings []string) (map[string]string, error) {
 	return env, yurt.ValidateEnv("--env", env)
 }
 
-// stateDir is where Yurt keeps what outlives a process, unless it is told.
+// stateDir is the directory for files that outlive a process, unless a flag names another.
 func (a *app) stateDir() (string, error) {
 	if dir := a.env("YURT_STATE_DIR", ""); dir != "" {
 		return dir, nil

@@ -21,7 +21,7 @@ const (
 	maxCompletions = 100
 )
 
-// lister asks a server for the names that may stand for what a person has begun to write.
+// lister asks a server for the names that complete a beginning that the user typed.
 type lister func(ctx context.Context, client *yurtclient.Client, begun string) ([]cobra.Completion, error)
 
 // completes offers names from the server for the first argument, and as rest says for the
@@ -35,7 +35,7 @@ func (a *app) completes(list lister, rest cobra.ShellCompDirective) cobra.Comple
 	}
 }
 
-// completesEach offers names from the server for each argument, none twice.
+// completesEach offers names from the server for each argument, without those already given.
 func (a *app) completesEach(list lister) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		given := func(name cobra.Completion) bool {
@@ -70,7 +70,7 @@ func (a *app) ask(ctx context.Context, list lister, begun string) []cobra.Comple
 	}
 	names, err := list(ctx, client, begun)
 	if err != nil {
-		return nil // a person who presses Tab gets no error
+		return nil // a user who presses Tab sees no error
 	}
 	return names
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/yurtrun/yurt/executor/identity"
 )
 
-// A client of an executor is what a placer claims with.
+// A placer claims sandboxes with a client of an executor.
 var _ cluster.Client = (*api.Client)(nil)
 
 // maxJobspec bounds the file of --jobspec, in bytes.
@@ -97,7 +97,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "the file with the key of --consul-cert")
 }
 
-// complete fills in what was not given, and refuses what cannot be.
+// complete fills in the defaults and refuses invalid flags.
 func (f *controllerFlags) complete(a *app) (err error) {
 	if !f.insecure {
 		if err := checkLoopback(f.listen, "yurt controller", "; --insecure-listen allows it"); err != nil {
@@ -153,7 +153,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	return errors.Join(server.serve(ctx, listener, announce), server.close())
 }
 
-// storeName says where sessions are kept, without what may be secret.
+// storeName describes the place of the sessions, without passwords.
 func (f *controllerFlags) storeName() string {
 	if postgres.IsURL(f.store) {
 		return "PostgreSQL"
@@ -161,8 +161,8 @@ func (f *controllerFlags) storeName() string {
 	return f.store
 }
 
-// newClusterServer builds the parts from the bottom up; what is built when a later one
-// fails is closed again.
+// newClusterServer builds the parts from the bottom up; if a later part fails, the earlier ones are
+// closed again.
 func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *slog.Logger) (_ *apiServer, err error) {
 	s := newAPIServer(logger, &f.mcp)
 	defer func() {

@@ -80,11 +80,11 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	return errors.Join(server.serve(ctx, listener, announce), server.close())
 }
 
-// keeps says where a server keeps what it has to remember.
+// keeps names the place where a server keeps its state.
 type keeps struct{ name, key, where string }
 
-// announceServer says where to go, where it keeps what it has to remember, and what
-// Ctrl-C does. Programs that start a server read it too.
+// announceServer prints the server's address, the place of its state, and the effect of Ctrl-C.
+// Programs that start a server read it too.
 func (a *app) announceServer(address net.Addr, keeps keeps, atEnd string) {
 	base := "http://" + address.String()
 	if a.json {
@@ -96,8 +96,8 @@ func (a *app) announceServer(address net.Addr, keeps keeps, atEnd string) {
 	a.printf("Try: yurt session create --server %s\n%s\n", base, atEnd)
 }
 
-// newDevServer builds the parts from the bottom up; what is built when a later one
-// fails is closed again.
+// newDevServer builds the parts from the bottom up; if a later part fails, the earlier ones are
+// closed again.
 func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger) (_ *apiServer, err error) {
 	s := newAPIServer(logger, &f.mcp)
 	defer func() {

@@ -11,8 +11,8 @@ import (
 // defaultListen is the address of the development server.
 const defaultListen = "127.0.0.1:8700"
 
-// checkLoopback refuses an address that anyone but this machine could reach: the
-// command asks for no key, and whoever reaches it runs code. The hint says what to do.
+// checkLoopback refuses an address that another machine could reach: the command asks for no key,
+// so that every client that reaches it can run code. The hint is the next step for the user.
 func checkLoopback(address, command, hint string) error {
 	const field = "--listen"
 	host, port, err := net.SplitHostPort(address)

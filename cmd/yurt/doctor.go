@@ -28,8 +28,8 @@ The exit code is 5 where a mechanism is missing that every sandbox needs.`,
 	return cmd
 }
 
-// printFindings shows the findings, and below the table what the absence of those means that are
-// not in force, or of all.
+// printFindings shows the findings, and below the table the consequence of each missing one, or of
+// all.
 func (a *app) printFindings(findings []doctor.Finding, all bool) error {
 	missing := 0
 	rows := make([][]string, len(findings))

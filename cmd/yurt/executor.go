@@ -70,7 +70,7 @@ is lost.` + settingsHelp,
 	return cmd
 }
 
-// complete fills in what was not given.
+// complete fills in the defaults.
 func (f *executorFlags) complete(a *app) (err error) {
 	if err := f.nodeFlags.complete(a); err != nil {
 		return err
@@ -179,10 +179,10 @@ func (f *executorFlags) announce(ctx context.Context, address string, node annou
 	return done, nil
 }
 
-// identity returns what the executor shows to controllers, nil if it has none to do with.
+// identity returns the certificate that the executor shows to controllers; nil if it serves none.
 func (f *executorFlags) identity(logger *slog.Logger) (*identity.Source, error) {
 	if f.listenTLS == "" {
-		return nil, nil //nolint:nilnil // there is none, and that is no error
+		return nil, nil //nolint:nilnil // the executor serves no controllers, and that is no error
 	}
 	source, err := identity.Open(f.tls, identity.RoleExecutor, time.Now, logger)
 	if err != nil {
@@ -198,7 +198,7 @@ func (f *executorFlags) identity(logger *slog.Logger) (*identity.Source, error) 
 	return source, nil
 }
 
-// notify tells systemd, where that is who started this, how far it is.
+// notify tells systemd how far the start is, if systemd started this process.
 func notify(logger *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		logger.Warn("telling systemd", "state", state, "error", err)

@@ -57,8 +57,8 @@ func commaList(text string) (list []string) {
 	return list
 }
 
-// ownImages are the settings of yurt run: who runs it is root, and names the template. What
-// one pulls, the next one has.
+// ownImages are the settings of yurt run: its user is root, and names the template. Runs share the
+// images that they pull.
 func (a *app) ownImages() images.Config {
 	return images.Config{
 		Registries: []string{images.AnyRegistry}, Layouts: []string{"/"}, AuthFile: a.env("YURT_IMAGE_AUTH", ""), Dir: a.env("YURT_IMAGES_DIR", sharedImagesDir),

@@ -63,8 +63,8 @@ func (a *app) startPrivateNode(ctx context.Context, changes ...func(*executor.Co
 // privateStatePrefix begins the names of private nodes' state directories.
 const privateStatePrefix = "yurt-run-"
 
-// removeAbandoned removes what runs left behind that were killed with no chance to
-// do so themselves. What it cannot remove is no reason not to run.
+// removeAbandoned removes the directories of runs that were killed before they could do so
+// themselves. A failure to remove one does not stop this run.
 func (a *app) removeAbandoned() {
 	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), privateStatePrefix+"*"))
 	if err != nil {
@@ -126,7 +126,7 @@ func localRuntimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	return runtimes.Runtimes(ctx)
 }
 
-// readChecksums returns the checksums in the file, or nil for none.
+// readChecksums returns the checksums in the file, or nil if no file is named.
 func (a *app) readChecksums(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil

@@ -25,7 +25,7 @@ func (f *packageFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.keep, "packages-keep", "", "how much disk installed packages may take; those unused for longest are removed first (default: 8Gi)")
 }
 
-// config returns the settings, with what the environment says of mirrors.
+// config returns the settings, with the mirrors that the environment names.
 func (f *packageFlags) config(a *app) (packages.Config, error) {
 	config := packages.Config{CAFile: a.env("SSL_CERT_FILE", ""), Off: f.from == noPackages}
 	if f.keep != "" {
@@ -47,14 +47,14 @@ func (f *packageFlags) config(a *app) (packages.Config, error) {
 		if err != nil {
 			return config, yurt.FieldErrorf(yurt.CodeInvalidArgument, "--packages-from", "%w", err)
 		}
-		host.Private = true // who names it knows where it is
+		host.Private = true // the operator who names it knows that it is a private address
 		config.Hosts = append(config.Hosts, host)
 	}
 	return config, a.addMirrors(&config)
 }
 
-// mirrors are the variables by which an operator names registries of his own, and what is
-// between the addresses in them.
+// mirrors are the variables by which an operator names registries of his own, and the separators of
+// the addresses in them.
 func mirrors() map[string]string {
 	return map[string]string{
 		"PIP_INDEX_URL": " ", "PIP_EXTRA_INDEX_URL": " ", "NPM_CONFIG_REGISTRY": " ", "GOPROXY": ",|",
@@ -62,7 +62,7 @@ func mirrors() map[string]string {
 	}
 }
 
-// addMirrors passes on what the environment says of mirrors, and lets them be reached.
+// addMirrors passes on the mirrors that the environment names, and lets them be reached.
 func (a *app) addMirrors(config *packages.Config) error {
 	config.Env = make(map[string]string)
 	for name, between := range mirrors() {
@@ -90,7 +90,7 @@ func (a *app) addMirrors(config *packages.Config) error {
 	return nil
 }
 
-// sharedPackages are the settings of yurt run: what one installs, the next one has.
+// sharedPackages are the settings of yurt run: runs share the packages that they install.
 func (a *app) sharedPackages() (packages.Config, error) {
 	flags := packageFlags{from: a.env("YURT_PACKAGES_FROM", ""), keep: a.env("YURT_PACKAGES_KEEP", "")}
 	config, err := flags.config(a)

@@ -110,8 +110,8 @@ func (a *app) readProject(dir, entry string) (source, error) {
 	return project, nil
 }
 
-// findEntry returns the file to run: the one that was named, or else main, index, app
-// or handler, whatever its extension, beside the others or in src.
+// findEntry returns the file to run: the one that was named, or else main, index, app or handler
+// with any extension, beside the others or in src.
 func findEntry(dir string, files []yurt.SourceFile, named string) (string, error) {
 	if named != "" {
 		named = path.Clean(filepath.ToSlash(named))

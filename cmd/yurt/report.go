@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt/internal/httpcode"
 )
 
-// exitError ends the program with an exit code and no message: what there was to
-// say has been said, by the user's own program or by the command.
+// exitError ends the program with an exit code and no message: the user's own program or the
+// command has printed the reason.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
@@ -28,7 +28,7 @@ type problem struct {
 	Field  string    `json:"field,omitempty"`
 }
 
-// report tells the user what went wrong and returns the exit code for it.
+// report prints the error for the user and returns the exit code for it.
 func (a *app) report(err error) int {
 	var exit exitError
 	switch {

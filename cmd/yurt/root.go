@@ -50,7 +50,7 @@ const (
 	groupHost   = "host"
 )
 
-// finish gives a top command what every one of them has.
+// finish sets the options that every top command has.
 func (a *app) finish(top *cobra.Command) *cobra.Command {
 	top.SilenceErrors = true // report prints them
 	top.SilenceUsage = true
@@ -73,7 +73,7 @@ func arguments(least, most int, want string) cobra.PositionalArgs {
 	}
 }
 
-// noArguments is for commands that have subcommands or nothing to be told.
+// noArguments is for commands that have subcommands or no arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -121,7 +121,7 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 		return err
 	}
 	broken := make(chan os.Signal, 1)
-	signal.Notify(broken, syscall.SIGPIPE) // an output that nobody reads is an error here, and not the end: there is a sandbox to remove
+	signal.Notify(broken, syscall.SIGPIPE) // an output without a reader is an error here, and does not end the process: there is a sandbox to remove
 	defer signal.Stop(broken)
 	profile := newProfile()
 	node, err := a.startPrivateNode(ctx)
@@ -160,8 +160,8 @@ func (a *app) runFile(ctx context.Context, file string, f runFlags) error {
 	return show.printRun(result, profile, f.profile)
 }
 
-// execute runs spec, joined with our input and output, and returns its result. The sandbox
-// is destroyed then: what it left behind in there may not write any more.
+// execute runs spec, joined with our input and output, and returns its result. Then it destroys the
+// sandbox, so that processes left in there write no more output.
 func (s *shower) execute(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec) (*yurt.Result, error) {
 	joint, err := s.join(spec)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *shower) execute(ctx context.Context, node runNode, sandboxID string, sp
 	return result, errors.Join(err, joint.leave())
 }
 
-// runJoined runs spec to its end, and passes on what comes of it by the node.
+// runJoined runs spec to its end, and passes on the events that the node reports.
 func (s *shower) runJoined(ctx context.Context, node runNode, sandboxID string, spec yurt.ExecutionSpec, joint *joint) (*yurt.Result, error) {
 	if err := node.StartAttached(ctx, sandboxID, spec, joint.Stdio); err != nil {
 		return nil, err
@@ -199,8 +199,8 @@ func (s *shower) runJoined(ctx context.Context, node runNode, sandboxID string, 
 	return result, nil
 }
 
-// initError is an error that kept a sandbox from being made. Whatever its code, the
-// exit code says that the user's own code never ran.
+// initError is an error that kept a sandbox from being made. For every code, its exit code says
+// that the user's own code never ran.
 type initError struct{ error }
 
 func (e initError) Unwrap() error { return e.error }

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// feed copies our input, whatever it is, into a pipe that a program reads.
+// feed copies our input, of any type, into a pipe that a program reads.
 type feed struct {
 	from     *os.File
 	position int64    // where from was, -1 if it has no positions
-	program  *os.File // the end that is the program's; ours is to see what it leaves
+	program  *os.File // the program's end; we keep it open to see how much it leaves unread
 	to       *os.File
 	taken    int64    // bytes that went into the pipe
 	ended    *os.File // readable once end is closed: the program is no more
@@ -48,12 +48,12 @@ func (f *feed) run() {
 
 // stop has run return.
 func (f *feed) stop() {
-	_ = f.to.SetWriteDeadline(time.Unix(1, 0)) // or it is closed, and nobody writes
+	_ = f.to.SetWriteDeadline(time.Unix(1, 0)) // or it is closed, and has no writer
 	f.end.Close()
 }
 
-// close gives back what the program did not read, where that is possible, as if it had read
-// from our input itself. For after run.
+// close gives back the input that the program did not read, where that is possible, as if it had
+// read from our input itself. For after run.
 func (f *feed) close() {
 	if left, err := unix.IoctlGetInt(int(f.program.Fd()), unix.TIOCINQ); err == nil && f.position >= 0 {
 		_, _ = f.from.Seek(f.position+f.taken-int64(left), io.SeekStart) // it could before
@@ -63,8 +63,8 @@ func (f *feed) close() {
 	}
 }
 
-// pump hands on what comes from a file, until there is no more, ended is readable, or take
-// fails. A terminal has no more for who is not in its foreground: to read would stop us.
+// pump hands on the data of a file, until it ends, ended is readable, or take fails. A terminal has
+// no data for a process that is not in its foreground: a read would stop us.
 func pump(from, ended *os.File, take func([]byte) error) error {
 	fd := int(from.Fd())
 	buf := make([]byte, 64<<10)

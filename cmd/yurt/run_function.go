@@ -15,12 +15,12 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// clientTemplate is where a function is served whose language nobody told: commands run in
-// it, with the programs of the host.
+// clientTemplate is the template for a function whose language is unknown: commands run in it, with
+// the programs of the host.
 const clientTemplate = "shell-basic"
 
-// function is what a Lambda runtime client is to serve: a file, or all that is in a directory.
-// It goes into the workspace as it is, since it need be no text, and may be executable.
+// function is the code that a Lambda runtime client is to serve: a file, or the files of a
+// directory. It goes into the workspace as it is, since it need not be text, and may be executable.
 type function struct {
 	path  string
 	isDir bool
@@ -73,7 +73,7 @@ func (f *function) upload(ctx context.Context, node runNode, sandboxID string) e
 	return throughArchive(ctx, f.pack, func(ctx context.Context, archive io.Reader) error {
 		_, err := node.UnpackFiles(ctx, sandboxID, yurt.WorkspaceDir, archive)
 		var coded *yurt.Error
-		if errors.As(err, &coded) && coded.Field != "" { // which is none of ours
+		if errors.As(err, &coded) && coded.Field != "" { // which our own errors have not
 			err = yurt.Errorf(coded.Code, "%s cannot be put into the sandbox: %s", f.path, coded.Message)
 		}
 		return err
@@ -118,8 +118,8 @@ func (f *function) packFile(archive *tar.Writer) error {
 	return err
 }
 
-// shown is a directory without what is hidden in it, such as .git and .env, and without what
-// is neither a file, a directory nor a link. Further down nothing is hidden: node_modules/.bin
+// shown is a directory without its hidden entries, such as .git and .env, and without entries that
+// are neither a file, a directory nor a link. Hidden entries further down stay: node_modules/.bin
 // is of use.
 type shown struct{ fs.FS }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
 )
 
-// passOn writes what the program printed to the same stream of ours, and what a Lambda
+// passOn writes the program's output to the same stream of ours, and the response that a Lambda
 // function streams to standard output.
 func (a *app) passOn(event yurt.Event) error {
 	out := a.stdout
@@ -23,7 +23,7 @@ func (a *app) passOn(event yurt.Event) error {
 	case yurt.EventStderr, yurt.EventProgress:
 		out = a.stderr
 	case yurt.EventDisplay:
-		if len(event.Display.Data) == 0 { // it only takes back what was shown
+		if len(event.Display.Data) == 0 { // it only takes back an earlier display
 			return nil
 		}
 		var text string
@@ -42,17 +42,17 @@ func (a *app) passOn(event yurt.Event) error {
 	return nil
 }
 
-// shower passes the events of an execution on, unless its result is to be printed as JSON,
-// which holds it all, and then shows what came of it.
+// shower passes the events of an execution on, unless its result is to be printed as JSON, which
+// holds it all, and then shows the outcome.
 type shower struct {
 	*app
 	kind     yurt.ExecutionKind
 	limit    yurt.Size // of each stream, where it is known
 	streamed bool      // the response came in pieces, and has been shown
 	values   bool      // the value of a last expression is to be shown, too
-	progress bool      // so has what a package manager printed
+	progress bool      // so was the output of a package manager
 
-	wait  *screen.Wait // says what is waited for
+	wait  *screen.Wait // shows the reason for the wait
 	ahead string       // before the code runs
 }
 
@@ -126,8 +126,8 @@ func (a *app) printResultJSON(result *yurt.Result, p *profile, profiled bool) er
 	return a.printJSON(shown)
 }
 
-// printResult shows what the program did not print itself: the value that a
-// handler returned, why it failed, and that output was cut.
+// printResult shows the parts of the outcome that the program did not print itself: the value that
+// a handler returned, why it failed, and that output was cut.
 func (s *shower) printResult(result *yurt.Result) {
 	if s.returns(result) && !s.streamed {
 		if result.Stdout != "" && !strings.HasSuffix(result.Stdout, "\n") {
@@ -143,8 +143,8 @@ func (s *shower) printResult(result *yurt.Result) {
 	}
 }
 
-// returns reports whether the result holds a value that is to be printed: what a handler
-// returned, or what the last expression is where no display has shown it.
+// returns reports whether the result holds a value that is to be printed: a handler's return value,
+// or the value of the last expression where no display has shown it.
 func (s *shower) returns(result *yurt.Result) bool {
 	if s.kind == yurt.KindHandler || result.Handler != "" {
 		return true
@@ -185,7 +185,7 @@ func (s *shower) printExecutionError(result *yurt.Result) {
 	if saysAll(result.Stderr, e) {
 		return
 	}
-	if e.Type == yurt.ErrorTypeDependency && s.progress { // the lines below the first are what was shown
+	if e.Type == yurt.ErrorTypeDependency && s.progress { // the lines below the first were shown already
 		first, _, _ := strings.Cut(e.Message, "\n")
 		e.Message = strings.TrimSuffix(first, ":")
 	}
@@ -206,11 +206,11 @@ func withoutPlace(e yurt.ExecutionError) string {
 	return strings.TrimPrefix(e.Message, e.Stacktrace[0]+": ")
 }
 
-// saysAll reports whether printed text names the error and each line of its stack, or is what a
-// compiler has to say.
+// saysAll reports whether printed text names the error and each line of its stack, or is a
+// compiler's message.
 func saysAll(printed string, e yurt.ExecutionError) bool {
 	switch {
-	case e.Type == yurt.ErrorTypeCompile && strings.TrimSpace(printed) != "": // nothing else has run
+	case e.Type == yurt.ErrorTypeCompile && strings.TrimSpace(printed) != "": // no other program has run
 		return true
 	case e.Type == yurt.ErrorTypeSyntax && e.Message != "" && strings.Contains(printed, withoutPlace(e)):
 		return true

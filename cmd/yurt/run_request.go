@@ -18,16 +18,15 @@ import (
 // defaultHandler is the function that is called when no other is named.
 const defaultHandler = "handler"
 
-// runRequest is what yurt run was asked, read and checked as far as that goes
-// without a node.
+// runRequest is the request of yurt run, read and checked as far as that goes without a node.
 type runRequest struct {
 	extension string      // of the file, with its dot
 	language  string      // as given, or ""
 	template  string      // as given, or ""
 	parser    *hcl.Parser // of the file that defines the template
 	timeout   yurt.Duration
-	function  *function          // what a runtime client serves; nil unless there is one
-	spec      yurt.ExecutionSpec // lacks what the template and the runtimes say
+	function  *function          // the function for a runtime client; nil unless there is one
+	spec      yurt.ExecutionSpec // lacks the settings of the template and the runtimes
 }
 
 func (a *app) readRun(file string, f runFlags) (runRequest, error) {
@@ -130,7 +129,7 @@ func definesHandler(code string) bool {
 		`)`).MatchString(code)
 }
 
-// runNode is what yurt run needs of a node.
+// runNode is the part of a node that yurt run uses.
 type runNode interface {
 	Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error)
 	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
@@ -140,7 +139,7 @@ type runNode interface {
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
 }
 
-// complete fills in what the installed runtimes and the templates say.
+// complete fills in the settings of the installed runtimes and the templates.
 func (r runRequest) complete(ctx context.Context, node runNode) (yurt.Template, yurt.ExecutionSpec, error) {
 	spec := r.spec
 	runtimes, err := node.Runtimes(ctx)
@@ -168,8 +167,8 @@ func (r runRequest) complete(ctx context.Context, node runNode) (yurt.Template, 
 	return template, spec, spec.Validate()
 }
 
-// runtime finds the runtime of the language, by name or by extension. A function whose language
-// nobody tells needs none, unless packages are to be installed for it.
+// runtime finds the runtime of the language, by name or by extension. A function whose language is
+// unknown needs no runtime, unless packages are to be installed for it.
 func (r runRequest) runtime(runtimes []yurt.RuntimeInfo) (yurt.RuntimeInfo, error) {
 	var known []string
 	for _, runtime := range runtimes {

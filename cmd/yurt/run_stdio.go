@@ -14,26 +14,26 @@ import (
 	"github.com/yurtrun/yurt/executor"
 )
 
-// joint joins a program in a sandbox with our standard input and output, of which it is
-// handed pipes alone. A pipe without a name it gets as it is, opened once more, so that what
-// it does to its own descriptor changes none of ours. Everything else, through which
-// more could be done than to read or to write, is copied from or to a pipe: a terminal could be
-// typed at, a file cut, overwritten and named, a socket asked who is there.
+// joint joins a program in a sandbox with our standard input and output, of which it is handed
+// pipes alone. An anonymous pipe is handed over itself, opened once more, so that the program's
+// changes to its own descriptor leave ours alone. Other files allow more than to read or to write,
+// so they are copied from or to a pipe: a program could type at a terminal, cut, overwrite and name
+// a file, ask a socket for its peer.
 //
-// Standard error is the node's: the language's runtime reads there what went wrong.
+// Standard error is the node's: the language's runtime reads error messages there.
 type joint struct {
 	executor.Stdio
 
 	in   *feed
-	out  *os.File // what the program writes and we copy; nil if it writes to a pipe of ours
+	out  *os.File // the program's output, which we copy; nil if it writes to a pipe of ours
 	to   io.Writer
 	work sync.WaitGroup
 	err  error // of copying the output
 }
 
-// join makes what the program that spec asks for gets. The caller calls begin once the program
-// has it, and leave in any case. A handler reads nothing, and its output is not mixed with its
-// result; nor is what is printed as JSON.
+// join makes the streams for the program of spec. The caller calls begin once the program has them,
+// and leave in any case. A handler reads no input, and its output is not mixed with its result; the
+// same holds for output as JSON.
 func (a *app) join(spec yurt.ExecutionSpec) (*joint, error) {
 	j := &joint{to: a.stdout}
 	if spec.Kind == yurt.KindHandler {
@@ -72,7 +72,8 @@ func (j *joint) joinInput(stdin *os.File) error {
 
 // openAgain opens a pipe without a name once more, for reading or for writing as flag says, and
 // lets a program of any user do that too. It is nil if file is something else, is not open for
-// that, or leads from or to a program in another sandbox, which would read what it may write.
+// that, or leads from or to a program in another sandbox, which could then read its own output
+// pipe.
 func openAgain(file *os.File, flag int) *os.File {
 	var of unix.Statfs_t
 	fd := int(file.Fd())
@@ -98,8 +99,8 @@ const (
 	mayWrite = 0o002
 )
 
-// isOneWay lets everybody open the pipe for what flag says, unless everybody may for the other.
-// Of two that ask at once for different things, one or both are told no.
+// isOneWay lets every user open the pipe in the direction of flag, unless every user may open it in
+// the other. If two processes ask at once for different directions, one or both are refused.
 func isOneWay(fd, flag int) bool {
 	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return false
@@ -124,8 +125,8 @@ func newPipe(mode os.FileMode) (r, w *os.File, err error) {
 	return r, w, nil
 }
 
-// begin copies what has to be copied. The program has its ends, which are none of ours
-// any more: it is to see when we have no more, and we when it has.
+// begin copies the streams that need copying. It closes our copies of the program's ends, so that
+// each side sees the other's end of file.
 func (j *joint) begin() {
 	if j.in != nil {
 		j.work.Go(j.in.run)
@@ -141,13 +142,13 @@ func (j *joint) begin() {
 func (j *joint) copyOutput() {
 	defer j.out.Close() // so that the program hears it too
 	_, err := io.Copy(j.to, j.out)
-	if err != nil && !errors.Is(err, syscall.EPIPE) { // whoever pipes into head wants no more
+	if err != nil && !errors.Is(err, syscall.EPIPE) { // a reader such as head wants no more output
 		j.err = fmt.Errorf("passing on output: %w", err)
 	}
 }
 
-// leave returns when all that the program wrote has been passed on. Nobody may have the
-// program's ends any more.
+// leave returns when all output of the program has been passed on. The program's ends must be
+// closed by then.
 func (j *joint) leave() error {
 	if j.in != nil {
 		j.in.stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestRunAtATerminal types at a script, whose lines and whose end it reads, and reads what it
+// TestRunAtATerminal types at a script, which reads the lines and their end, and reads the script's
 // answers meanwhile.
 func TestRunAtATerminal(t *testing.T) {
 	rig.NeedsSandboxes(t)

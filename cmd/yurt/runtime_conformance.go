@@ -40,7 +40,7 @@ language must have; docs/RUNTIMES.md lists them. The exit code is 1 if a case fa
 
 type runtimeTestFlags struct{ samples, template, run string }
 
-// verdict is what came of one case.
+// verdict is the outcome of one case.
 type verdict struct {
 	Case    string `json:"case"`
 	OK      bool   `json:"ok"`
@@ -108,7 +108,7 @@ func (a *app) isolateRuntime(path string) (dir, name string, err error) {
 	return dir, name, nil
 }
 
-// runsIn makes a sandbox of the template and returns what executes in it.
+// runsIn makes a sandbox of the template and returns a function that runs executions in it.
 func (n *privateNode) runsIn(ctx context.Context, template yurt.Template) (func(context.Context, yurt.ExecutionSpec) (*yurt.Result, error), error) {
 	sandbox, err := n.CreateSandbox(ctx, yurt.SandboxSpec{
 		ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources()),

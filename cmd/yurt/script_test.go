@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// binDir is where `make build` puts what the scripts run: the real binaries.
+// binDir is where `make build` puts the binaries that the scripts run.
 const binDir = "../../bin"
 
 // TestMain builds the binaries, which takes no time when they are up to date.
@@ -29,10 +29,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestScripts runs what needs no sandbox.
+// TestScripts runs the scripts that need no sandbox.
 func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
-// TestSandboxScripts runs what makes sandboxes.
+// TestSandboxScripts runs the scripts that make sandboxes.
 func TestSandboxScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes sandboxes")
@@ -76,7 +76,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	code := 0
 	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		exit, ok := err.(*exec.ExitError) //nolint:errorlint // testscript wraps nothing
+		exit, ok := err.(*exec.ExitError) //nolint:errorlint // testscript does not wrap it
 		if !ok {
 			ts.Fatalf("%s: %v", args[1], err)
 		}
@@ -100,7 +100,7 @@ func server(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("YURT_SERVER", running.URL)
 }
 
-// keep puts what the last program printed, without its newline, into a variable:
+// keep puts the output of the last program, without its newline, into a variable:
 // keep ID
 func keep(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

@@ -31,7 +31,7 @@ const (
 	readyPause    = 5 * time.Millisecond
 )
 
-// apiServer is the REST API over a controller, joined with what these are made of.
+// apiServer is the REST API over a controller, joined with the parts below them.
 type apiServer struct {
 	controller *controller.Controller
 	api        *httpapi.API
@@ -42,8 +42,8 @@ type apiServer struct {
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
-	beside     []func(ctx context.Context) error // what goes on while it serves
-	atEnd      func(ctx context.Context) error   // what is done with the sessions when it is told to stop
+	beside     []func(ctx context.Context) error // tasks that run while it serves
+	atEnd      func(ctx context.Context) error   // ends or keeps the sessions when the server is told to stop
 }
 
 func newAPIServer(logger *slog.Logger, mcpFlags *mcpFlags) *apiServer {
@@ -55,8 +55,7 @@ func newAPIServer(logger *slog.Logger, mcpFlags *mcpFlags) *apiServer {
 	}
 }
 
-// openStore opens what keeps the sessions: a PostgreSQL database by its URL, or SQLite in
-// a file.
+// openStore opens the store of the sessions: a PostgreSQL database by its URL, or SQLite in a file.
 func (s *apiServer) openStore(ctx context.Context, where string) (_ controller.Store, err error) {
 	var store interface {
 		controller.Store
@@ -113,7 +112,7 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 	return err
 }
 
-// serveBeside makes what is served beside the REST API, over the same controller.
+// serveBeside makes the handlers that are served beside the REST API, over the same controller.
 func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 	beside := map[string]http.Handler{}
 	var err error
@@ -137,8 +136,8 @@ func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 	return beside, nil
 }
 
-// serve answers requests until ctx is done, then ends what is under way. It calls
-// ready once every request can be answered.
+// serve answers requests until ctx is done, then ends the requests under way. It calls ready once
+// every request can be answered.
 func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func()) error {
 	server := &http.Server{
 		Handler:           s.api,
@@ -185,9 +184,9 @@ func (s *apiServer) awaitReady(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// shutdown takes no new requests, ends the sessions if that is what is to be done at the
-// end, which ends most requests that wait for something, then all that still wait, and
-// then those sessions that came into being meanwhile.
+// shutdown takes no new requests, ends the sessions if the server is set to do so, which ends most
+// waiting requests, then all that still wait, and then those sessions that came into being
+// meanwhile.
 func (s *apiServer) shutdown(ctx context.Context, server *http.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownLimit)
 	defer cancel()

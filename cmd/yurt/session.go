@@ -63,7 +63,7 @@ func (f *sessionRunFlags) add(cmd *cobra.Command) {
 	flags.StringVarP(&f.event, "event", "e", "", "invoke a handler with this event: JSON, @FILE, or - for standard input")
 }
 
-// apply fills in what the flags say.
+// apply fills in the values of the flags.
 func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
 	var err error
 	if f.timeout != "" {
@@ -89,8 +89,8 @@ func (f *sessionRunFlags) apply(a *app, req *yurtclient.ExecuteRequest) error {
 	return nil
 }
 
-// report shows what came of an execution whose events were passed on, and returns its
-// exit code as an error unless it is 0.
+// report shows the outcome of an execution whose events were passed on, and returns its exit code
+// as an error unless it is 0.
 func (s *shower) report(execution yurt.Execution) error {
 	result := execution.Result
 	if s.json {

@@ -59,10 +59,10 @@ func (a *app) listContexts(ctx context.Context, sessionID string) error {
 	return nil
 }
 
-// changeContext is what a client does to a context.
+// changeContext is a client's operation on a context.
 type changeContext func(c *yurtclient.Client, ctx context.Context, sessionID, name, language string) error
 
-// newContextChangeCommand completes cmd, which changes a context and says what it is then.
+// newContextChangeCommand completes cmd, which changes a context and prints its new state.
 func newContextChangeCommand(a *app, verb, done string, change changeContext, cmd *cobra.Command) *cobra.Command {
 	var language string
 	cmd.Use = verb + " ID NAME"

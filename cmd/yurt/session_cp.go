@@ -83,7 +83,7 @@ func (a *app) completeCopy(cmd *cobra.Command, args []string, begun string) ([]c
 	return names, cobra.ShellCompDirectiveNoSpace
 }
 
-// copied is what a copy did.
+// copied is the outcome of a copy.
 type copied struct {
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
@@ -150,7 +150,8 @@ func (a *app) upload(ctx context.Context, client *yurtclient.Client, source stri
 	return err
 }
 
-// remoteDestination returns where a source of a name goes: into what is a directory.
+// remoteDestination returns where a source of a name goes: below the destination if that is a
+// directory.
 func (a *app) remoteDestination(ctx context.Context, client *yurtclient.Client, to remotePath, name string) (string, error) {
 	if to.path == "" || strings.HasSuffix(to.path, "/") {
 		return path.Join(to.path, name), nil
@@ -227,7 +228,7 @@ func unwritable(name string, err error) error {
 	return yurt.Errorf(yurt.CodeInvalidArgument, "%s cannot be written: %w", name, err)
 }
 
-// copyProgress is a bar on a terminal, and nothing elsewhere.
+// copyProgress is a bar on a terminal, and invisible elsewhere.
 type copyProgress struct {
 	bars *mpb.Progress
 	bar  *mpb.Bar

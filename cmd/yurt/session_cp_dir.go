@@ -57,7 +57,7 @@ func throughArchive(ctx context.Context, pack func(*tar.Writer) error, unpack fu
 		}
 		writer.CloseWithError(err)
 		if errors.Is(err, io.ErrClosedPipe) {
-			return nil // whoever read it says why
+			return nil // the reader of the archive reports the cause
 		}
 		return err
 	})
@@ -69,8 +69,8 @@ func throughArchive(ctx context.Context, pack func(*tar.Writer) error, unpack fu
 	return group.Wait()
 }
 
-// downloadDir makes what is in an archive of a session, which is a program's word:
-// nothing in it leads out of the destination.
+// downloadDir extracts an archive of a session. The archive is a program's word: no entry of it may
+// lead out of the destination.
 func (a *app) downloadDir(ctx context.Context, client *yurtclient.Client, from remotePath, destination string, progress *copyProgress, done *copied) error {
 	archive, err := client.PackFiles(ctx, from.session, from.path)
 	if err != nil {
@@ -143,7 +143,7 @@ func saveEntry(root *os.Root, header *tar.Header, content io.Reader, done *copie
 	return err
 }
 
-// saveIn makes a file below the root, in place of what is there.
+// saveIn makes a file below the root, in place of an existing one.
 func saveIn(root *os.Root, name string, content io.Reader, mode fs.FileMode) (int64, error) {
 	if err := removeOld(root, name); err != nil {
 		return 0, err

@@ -73,8 +73,8 @@ return value as JSON. --dep installs packages first, such as the client itself.`
 	return cmd
 }
 
-// input returns the file that is passed on to the command while it runs, nil for none, and
-// has the server expect it. A function gets an event, and reads no input.
+// input returns the file that is passed on to the command while it runs, nil if there is no input,
+// and has the server expect it. A function gets an event, and reads no input.
 func (f *sessionRunFlags) input(a *app, req *yurtclient.ExecuteRequest) *os.File {
 	file := a.pipedInput()
 	switch {

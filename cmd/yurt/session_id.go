@@ -24,8 +24,8 @@ func (a *app) clientFor(ctx context.Context, sessionID *string) (*yurtclient.Cli
 	return client, err
 }
 
-// findSession returns the id of the one session whose id begins with what a person wrote,
-// with or without "ses_". A whole id is returned as it is, without asking the server.
+// findSession returns the id of the one session whose id begins with the user's text, with or
+// without "ses_". A whole id is returned as it is, without asking the server.
 func findSession(ctx context.Context, client *yurtclient.Client, written string) (string, error) {
 	prefix := idPrefix(written)
 	if len(prefix) >= wholeID {

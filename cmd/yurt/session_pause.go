@@ -38,7 +38,7 @@ func newSessionResumeCommand(a *app) *cobra.Command {
 	}
 }
 
-// changeSession has the server change a session, and shows what it is then.
+// changeSession has the server change a session, and shows its new state.
 func (a *app) changeSession(ctx context.Context, id string, change func(*yurtclient.Client, context.Context, string) (yurt.Session, error)) error {
 	client, err := a.clientFor(ctx, &id)
 	if err != nil {

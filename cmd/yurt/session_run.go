@@ -89,7 +89,7 @@ type attention struct {
 	signals chan os.Signal
 	started chan string
 	done    chan struct{}
-	stopped chan syscall.Signal // has the first signal, once done is closed; 0 for none
+	stopped chan syscall.Signal // has the first signal, once done is closed; 0 without one
 }
 
 // attend listens for signals until close is called. An interrupt also ends ctx, which ends commands

@@ -84,7 +84,7 @@ func (a *app) runShell(ctx context.Context, sessionID string, req yurtclient.Ter
 	return nil
 }
 
-// windowSize returns the size of the terminal that a file is, or none.
+// windowSize returns the size of the terminal that a file is, or zero if it is no terminal.
 func windowSize(file *os.File) yurtclient.TerminalSize {
 	cols, rows, err := term.GetSize(int(file.Fd()))
 	if err != nil || cols > yurt.MaxTerminalSide || rows > yurt.MaxTerminalSide {
@@ -134,10 +134,10 @@ func (a *app) relay(ctx context.Context, terminal *yurtclient.Terminal, keys *os
 	}
 }
 
-// endOfInput is what Ctrl-D types.
+// endOfInput is the character of Ctrl-D.
 const endOfInput = "\x04"
 
-// typeKeys hands on what is typed, until ended is readable or nothing can be typed.
+// typeKeys hands on the typed keys, until ended is readable or the terminal takes no more.
 func typeKeys(ctx context.Context, terminal *yurtclient.Terminal, keys, ended *os.File) {
 	err := pump(keys, ended, func(data []byte) error { return terminal.Write(ctx, data) })
 	if errors.Is(err, io.EOF) {

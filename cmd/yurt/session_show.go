@@ -40,7 +40,7 @@ func (a *app) showSession(ctx context.Context, id string) error {
 	return nil
 }
 
-// sessionFacts says what a person wants to know of a session, in that order.
+// sessionFacts lists the facts of a session that a person wants to see, in that order.
 func sessionFacts(s yurt.Session, now time.Time) [][2]string {
 	facts := [][2]string{
 		{"id", s.ID},

@@ -80,7 +80,7 @@ func (p *stdinPump) write(ctx context.Context, executionID string, data []byte, 
 	}
 }
 
-// close ends the passing on; what the execution has not taken by then is dropped.
+// close stops passing input on; input that the execution has not taken by then is dropped.
 func (p *stdinPump) close() {
 	if p == nil {
 		return

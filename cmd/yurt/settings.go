@@ -22,7 +22,7 @@ const settingsHelp = `
 Each flag can also be given as an environment variable: --max-queue is YURT_MAX_QUEUE. The
 flag wins over the variable.`
 
-// readSettings sets the flags that were not given to what the environment says.
+// readSettings sets the flags that were not given from the environment.
 func (a *app) readSettings(flags *pflag.FlagSet) error {
 	var failure error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -63,7 +63,7 @@ func limitMemory(logger *slog.Logger) {
 	}
 }
 
-// nodeFlags are the settings of whatever owns sandboxes, in every command the same.
+// nodeFlags are the settings of the owner of sandboxes, in every command the same.
 type nodeFlags struct {
 	log                                         logFlags
 	stateDir, runDir                            string
@@ -93,7 +93,7 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.checksums, "runtime-checksums", "", "a file in the format of sha256sum that lists the language runtimes that may start (default: all in the plugin directory may)")
 }
 
-// complete fills in what was not given, and refuses what cannot be.
+// complete fills in the defaults and refuses invalid flags.
 func (f *nodeFlags) complete(a *app) (err error) {
 	if f.stateDir == "" {
 		if f.stateDir, err = a.stateDir(); err != nil {

@@ -36,7 +36,7 @@ the errors go to standard output.`,
 	return cmd
 }
 
-// validation is what yurt template validate --json prints.
+// validation is the output of yurt template validate --json.
 type validation struct {
 	Valid       bool             `json:"valid"`
 	Templates   []string         `json:"templates"`

@@ -12,8 +12,8 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// wait says on standard error what a silent command waits for, unless errors there are
-// JSON. The caller calls End.
+// wait shows on standard error why a silent command waits, unless errors there are JSON. The caller
+// calls End.
 func (a *app) wait(phase string) *screen.Wait {
 	if a.json {
 		return nil
@@ -23,8 +23,8 @@ func (a *app) wait(phase string) *screen.Wait {
 
 const startingSandbox = "starting the sandbox"
 
-// waitForSandbox says what a session that is created waits for: after a moment it asks the
-// server what the template is made of. The caller calls end once the session is there.
+// waitForSandbox shows why the creation of a session waits: after a moment it asks the server for
+// the template's root file system. The caller calls end once the session is there.
 func (a *app) waitForSandbox(ctx context.Context, client *yurtclient.Client, template string) (end func()) {
 	w := a.wait(startingSandbox)
 	if w == nil || template == "" {
@@ -38,7 +38,7 @@ func (a *app) waitForSandbox(ctx context.Context, client *yurtclient.Client, tem
 			return
 		case <-time.After(time.Second):
 		}
-		if t, err := client.Template(ctx, template); err == nil { // else the create will say what is wrong
+		if t, err := client.Template(ctx, template); err == nil { // else the create reports the error
 			w.Describe(startOf(t))
 		}
 	})
@@ -49,7 +49,7 @@ func (a *app) waitForSandbox(ctx context.Context, client *yurtclient.Client, tem
 	}
 }
 
-// startOf says what the start of a sandbox of a template may wait for.
+// startOf describes the step that the start of a sandbox of a template may wait for.
 func startOf(t yurt.Template) string {
 	switch {
 	case t.RootFS.Image != "":
@@ -61,7 +61,7 @@ func startOf(t yurt.Template) string {
 	}
 }
 
-// aheadOf says what an execution waits for before its code runs; "" for a short time.
+// aheadOf describes the step that an execution waits for before its code runs; "" for a short time.
 func aheadOf(phases []yurt.Phase) string {
 	switch {
 	case slices.Contains(phases, yurt.PhaseInstall) && slices.Contains(phases, yurt.PhaseCompile):
@@ -75,7 +75,7 @@ func aheadOf(phases []yurt.Phase) string {
 	}
 }
 
-// follow keeps what is said in step with the events of an execution, before they are shown.
+// follow keeps the message in step with the events of an execution, before they are shown.
 func (s *shower) follow(event yurt.Event) {
 	switch event.Type {
 	case yurt.EventStarted:

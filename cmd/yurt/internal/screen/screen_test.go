@@ -32,7 +32,7 @@ func TestTableFits(t *testing.T) {
 	for _, width := range []int{60, 80, 120} {
 		shown := screen.Screen{Width: width}.Table(head, rows)
 		limit := width
-		if width == 60 { // less than what the first three columns and the words need
+		if width == 60 { // less than the first three columns and the words need
 			limit = 80
 		}
 		if got := widest(shown); got > limit {

@@ -8,16 +8,15 @@ import (
 )
 
 const (
-	// silence is how long a person waits before the screen says what for.
+	// silence is how long a person waits before the screen shows the reason.
 	silence = 2 * time.Second
 	// tick is how often a line on a terminal moves.
 	tick = 200 * time.Millisecond
 )
 
-// Wait says on a stream, usually standard error, what a silent command waits for. On a
-// terminal it is a line that counts the seconds and goes away; elsewhere it is a line after
-// 2, 10 and 30 seconds, and then each minute. It belongs to one command, which calls End.
-// A nil Wait says nothing.
+// Wait says on a stream, usually standard error, why a silent command waits. On a terminal it is a
+// line that counts the seconds and goes away; elsewhere it is a line after 2, 10 and 30 seconds,
+// and then each minute. It belongs to one command, which calls End. A nil Wait is silent.
 type Wait struct {
 	out    io.Writer
 	screen Screen
