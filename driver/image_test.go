@@ -12,8 +12,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// What runs is what Docker would run: entry point, then what the task says or else the
-// image's command.
+// TestImageSaysWhatRuns has the same program run as Docker would: the entry point, then the task's
+// command or else the image's.
 func TestImageSaysWhatRuns(t *testing.T) {
 	t.Parallel()
 	both := yurt.ImageInfo{Reference: "r@sha256:0", Entrypoint: []string{"/entry", "-e"}, Command: []string{"cmd", "-c"}, WorkingDir: "srv", RunAs: &yurt.User{UID: 7, GID: 8}}
@@ -112,7 +112,7 @@ func TestImageArgs(t *testing.T) {
 	}
 }
 
-// TestEvents has events reach all who watch, and none wait for who does not read.
+// TestEvents has events reach all watchers, and no watcher wait for one that does not read.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	var e events

@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestJobLogs has the logs of a task bounded by what Nomad says of its job, and as usual, with an
-// event, where Nomad says nothing. What a real Nomad says is tested with one.
+// TestJobLogs has the logs of a task bounded by what Nomad says of its job, and by the default,
+// with an event, where Nomad does not answer. Another test asks a real Nomad.
 func TestJobLogs(t *testing.T) {
 	task := taskOf(t, `{"command":"a"}`)
 	task.Namespace = "team a"

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// groupNetwork is what Nomad made for a group in bridge mode.
+// groupNetwork is the network that Nomad makes for a group in bridge mode.
 func groupNetwork() *drivers.NetworkIsolationSpec {
 	return &drivers.NetworkIsolationSpec{Mode: drivers.NetworkIsolationSpec_GROUP, Path: "/var/run/netns/group"}
 }
@@ -30,7 +30,7 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is in the way came with an artifact, say.
+	// A file in the way may come with an artifact, say.
 	outside := filepath.Join(t.TempDir(), "outside")
 	if err := os.WriteFile(outside, []byte("untouched"), 0o600); err != nil {
 		t.Fatal(err)
@@ -56,8 +56,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesOfTheJob: a file that the job mounts by itself stays, and without a network there
-// is nothing to name.
+// TestNamesOfTheJob: a file that the job mounts by itself stays, and without a network the driver
+// writes no names.
 func TestNamesOfTheJob(t *testing.T) {
 	task := taskOf(t, `{"command":"a","mounts":[{"source":"local/own.conf","target":"/etc/resolv.conf","read_only":true}]}`)
 	task.Dns = &drivers.DNSConfig{Servers: []string{"10.0.0.53"}}
@@ -126,7 +126,7 @@ func TestHostnames(t *testing.T) {
 	}
 }
 
-// TestUsersOfTheNode are known by name, and root by none.
+// TestUsersOfTheNode: the node's users are known by name, but root is refused under every name.
 func TestUsersOfTheNode(t *testing.T) {
 	u, err := userOf("daemon")
 	if err != nil || u == nil || u.UID == 0 {

@@ -8,7 +8,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestSweepEndsWhatNomadForgot, and nothing else, and not at first sight.
+// TestSweepEndsWhatNomadForgot: the sweep ends the sandboxes of forgotten tasks, no others, and not
+// at first sight.
 func TestSweepEndsWhatNomadForgot(t *testing.T) {
 	e := rig.Executor(t)
 	d := driverOf(t, e)

@@ -91,8 +91,8 @@ func (d *Driver) prepareHost(config *drivers.TaskConfig, p plan) {
 // cleanLimit bounds the removal of a task's remains.
 const cleanLimit = time.Minute
 
-// create makes the task's sandbox. An executor from before host names refuses one. An upgrade ends it some time after the older
-// driver: until then tasks that ask for no name have none.
+// create makes the task's sandbox. An executor from before host names refuses a host name. An upgrade ends such an executor
+// some time after the older driver: until then, tasks that ask for no name of their own have none.
 func (p *plan) create(ctx context.Context, n *node) error {
 	try := func() error {
 		return n.call(ctx, func(c *api.Client) error { return create(ctx, c, p.sandbox) })

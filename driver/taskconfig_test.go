@@ -54,7 +54,7 @@ func taskOf(t testing.TB, config string) *drivers.TaskConfig {
 	}
 }
 
-// Each wrong task is refused with the setting's name, what it was given or what is allowed.
+// Each wrong task is refused with the setting's name, and its value or the allowed values.
 func TestBadTasks(t *testing.T) {
 	for _, test := range []struct {
 		name, config string
@@ -240,8 +240,8 @@ func TestHandle(t *testing.T) {
 	}
 }
 
-// FuzzConfig reads any bytes as what a task configures: they are refused or mean something,
-// and a plan is made of no other.
+// FuzzConfig reads any bytes as a task's configuration: they are refused, or mean a task that a
+// plan can be made of.
 func FuzzConfig(f *testing.F) {
 	f.Add(packed(f, `{"command":"a","args":["b"],"mounts":[{"source":"local/x","target":"/x","read_only":true}]}`))
 	f.Add(packed(f, `{"code":"a","language":"python","resources":{"cpu":1,"memory":"64Mi","disk":null,"pids":5}}`))

@@ -52,7 +52,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// call is one request: what to ask for and what to send.
+// call is one request: its address and its body.
 type call struct {
 	method string
 	path   string // escaped, below the base URL
@@ -89,7 +89,7 @@ func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
 	return resp, nil
 }
 
-// rootCause drops the "Get "http://…":" in front of what went wrong.
+// rootCause drops the "Get "http://…":" in front of the cause.
 func rootCause(err error) error {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
@@ -98,7 +98,7 @@ func rootCause(err error) error {
 	return err
 }
 
-// roundTrip sends what and decodes the JSON answer into out, which may be nil.
+// roundTrip sends the request and decodes the JSON answer into out, which may be nil.
 func (c *Client) roundTrip(ctx context.Context, what call, out any) error {
 	resp, err := c.send(ctx, what)
 	if err != nil {
@@ -144,9 +144,8 @@ type problem struct {
 	ID     requestID `json:"request_id"`
 }
 
-// readProblem turns an error response into a [yurt.Error]. What is no problem of
-// Yurt's, such as a proxy's page, becomes [yurt.CodeUnavailable] or
-// [yurt.CodeInternal] by its status.
+// readProblem turns an error response into a [yurt.Error]. A response that is no problem of Yurt's,
+// such as a proxy's page, becomes [yurt.CodeUnavailable] or [yurt.CodeInternal] by its status.
 func readProblem(resp *http.Response) error {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	if err != nil {
@@ -174,7 +173,7 @@ func segment(s string) string { return url.PathEscape(s) }
 // Ready returns nil when the controller can serve, and why not otherwise.
 func (c *Client) Ready(ctx context.Context) error { return c.get(ctx, "/ready", nil, nil) }
 
-// Version is what the controller says of its build.
+// Version is the controller's description of its build.
 type Version struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`

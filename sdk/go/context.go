@@ -18,30 +18,29 @@ func (c *Client) Contexts(ctx context.Context, sessionID string) ([]yurt.Context
 	return body.Contexts, err
 }
 
-// RestartContext gives a context a fresh interpreter. What runs in it ends, what waits
-// there goes on in the fresh one. An empty language means each that has a context of
-// the name.
+// RestartContext gives a context a fresh interpreter. The code that runs in it ends; waiting
+// executions go on in the fresh one. An empty language means each that has a context of the name.
 func (c *Client) RestartContext(ctx context.Context, sessionID, name, language string) error {
 	what := call{method: http.MethodPost, path: contextPath(sessionID, name) + "/restart", query: languageQuery(language)}
 	return c.roundTrip(ctx, what, nil)
 }
 
-// RemoveContext removes a context; what runs or waits in it ends.
+// RemoveContext removes a context; executions that run or wait in it end.
 func (c *Client) RemoveContext(ctx context.Context, sessionID, name, language string) error {
 	what := call{method: http.MethodDelete, path: contextPath(sessionID, name), query: languageQuery(language)}
 	return c.roundTrip(ctx, what, nil)
 }
 
-// Complete says how code in a context may go on at the cursor. None of the code is run. A context
-// that stays busy is [yurt.CodeContextBusy]. With a language the question makes the context where
-// there is none. The question's Kind is set here.
+// Complete says how code in a context may go on at the cursor. The code is not run. A context that
+// stays busy is [yurt.CodeContextBusy]. With a language the question makes the context if it is
+// missing. The question's Kind is set here.
 func (c *Client) Complete(ctx context.Context, sessionID, name string, question yurt.Question) (yurt.Completion, error) {
 	var completion yurt.Completion
 	err := c.ask(ctx, contextPath(sessionID, name)+"/complete", question, &completion)
 	return completion, err
 }
 
-// Inspect says what the name at the cursor stands for in a context; see [Client.Complete].
+// Inspect describes the name at the cursor in a context; see [Client.Complete].
 func (c *Client) Inspect(ctx context.Context, sessionID, name string, question yurt.Question) (yurt.Inspection, error) {
 	var inspection yurt.Inspection
 	err := c.ask(ctx, contextPath(sessionID, name)+"/inspect", question, &inspection)

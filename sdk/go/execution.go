@@ -10,9 +10,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// ExecuteRequest says what to run: Code with its Language, or Command, or Code with
-// a Handler and its Event; or a Handler with the Command of the Lambda runtime client that
-// serves it, which is kept for the next invocation. Zero fields take the template's defaults.
+// ExecuteRequest is the program to run: Code with its Language, or Command, or Code with a Handler
+// and its Event; or a Handler with the Command of the Lambda runtime client that serves it, which
+// is kept for the next invocation. Zero fields take the template's defaults.
 type ExecuteRequest struct {
 	Code     string  `json:"code,omitempty"`
 	Language string  `json:"language,omitempty"` // of Code, or of Dependencies; may be left out when the template has one runtime
@@ -21,7 +21,7 @@ type ExecuteRequest struct {
 	// Plain has Code run as it is. Code that only defines things, a function "handler" among
 	// them, is taken for a handler otherwise, unless it has a Context.
 	Plain   bool            `json:"-"`
-	Event   json.RawMessage `json:"event,omitempty"`   // what the handler is called with; it implies a handler
+	Event   json.RawMessage `json:"event,omitempty"`   // the handler's argument; it implies a handler
 	Context json.RawMessage `json:"context,omitempty"` // object whose fields override the handler's context, or see [InContext]
 
 	Files Files    `json:"files,omitempty"` // written to the working directory first, where they stay
@@ -41,8 +41,8 @@ type ExecuteRequest struct {
 	Timeout     yurt.Duration     `json:"timeout,omitempty"`
 	OutputLimit yurt.Size         `json:"output_limit,omitempty"` // of each stream, in bytes
 
-	// OnDisconnect says what becomes of the execution when the connection of Execute or
-	// ExecuteStream ends first. Start refuses [yurt.DisconnectInterrupt].
+	// OnDisconnect says how the execution goes on when the connection of Execute or ExecuteStream
+	// ends first. Start refuses [yurt.DisconnectInterrupt].
 	OnDisconnect yurt.OnDisconnect `json:"on_disconnect,omitempty"`
 }
 

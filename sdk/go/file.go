@@ -90,7 +90,7 @@ func fileInfo(name string, resp *http.Response) yurt.FileInfo {
 	return info
 }
 
-// StatFile describes what is at name, not following a link.
+// StatFile describes the file at name, not following a link.
 func (c *Client) StatFile(ctx context.Context, sessionID, name string) (yurt.FileInfo, error) {
 	var page FilePage
 	err := c.get(ctx, sessionPath(sessionID)+"/files", url.Values{"stat": {name}}, &page)
@@ -106,15 +106,15 @@ type FilePage struct {
 	NextCursor string          `json:"next_cursor"` // empty on the last page
 }
 
-// ListFilesOptions say what a list holds. The zero value lists what is in the
-// directory itself.
+// ListFilesOptions are the options of a list. The zero value lists the entries of the directory
+// itself.
 type ListFilesOptions struct {
 	Depth  int // levels below the directory; 0 means 1
-	Limit  int // entries a page; 0 means what the server finds right
+	Limit  int // entries a page; 0 means the server's default
 	Cursor string
 }
 
-// ListFiles lists what is below the directory at name; "" is the workspace.
+// ListFiles lists the files below the directory at name; "" is the workspace.
 func (c *Client) ListFiles(ctx context.Context, sessionID, name string, options ListFilesOptions) (FilePage, error) {
 	query := url.Values{"list": {name}}
 	if options.Depth != 0 {
@@ -143,8 +143,7 @@ func (c *Client) MakeDir(ctx context.Context, sessionID, name string, mode yurt.
 	return info, err
 }
 
-// RemoveFile removes what is at name. A directory must be empty unless all of it is
-// to go.
+// RemoveFile removes the file at name. A directory must be empty, unless all is set.
 func (c *Client) RemoveFile(ctx context.Context, sessionID, name string, all bool) error {
 	query := url.Values{}
 	if all {
@@ -153,13 +152,12 @@ func (c *Client) RemoveFile(ctx context.Context, sessionID, name string, all boo
 	return c.roundTrip(ctx, call{method: http.MethodDelete, path: filePath(sessionID, name), query: query}, nil)
 }
 
-// MoveFile gives what is at name the path to. It replaces a file only where replace
-// says so.
+// MoveFile moves the file at name to the path to. It replaces a file only where replace says so.
 func (c *Client) MoveFile(ctx context.Context, sessionID, name, to string, replace bool) (yurt.FileInfo, error) {
 	return c.patchFile(ctx, sessionID, name, filePatch{Path: to, Overwrite: replace})
 }
 
-// ChmodFile sets the permission bits of what is at name.
+// ChmodFile sets the permission bits of the file at name.
 func (c *Client) ChmodFile(ctx context.Context, sessionID, name string, mode yurt.FileMode) (yurt.FileInfo, error) {
 	return c.patchFile(ctx, sessionID, name, filePatch{Mode: &mode})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Processes lists what runs in the session's sandbox: the processes of executions, and
-// those that outlived theirs.
+// Processes lists the processes in the session's sandbox: those of executions, and those that
+// outlived theirs.
 func (c *Client) Processes(ctx context.Context, sessionID string) ([]yurt.Process, error) {
 	var list struct {
 		Processes []yurt.Process `json:"processes"`
@@ -27,7 +27,7 @@ func (c *Client) SignalProcess(ctx context.Context, sessionID string, pid int, s
 	return c.roundTrip(ctx, what, nil)
 }
 
-// SessionMetrics says what the session's sandbox uses.
+// SessionMetrics returns the resource usage of the session's sandbox.
 func (c *Client) SessionMetrics(ctx context.Context, sessionID string) (yurt.SandboxStats, error) {
 	var stats yurt.SandboxStats
 	err := c.get(ctx, sessionPath(sessionID)+"/metrics", nil, &stats)
@@ -63,8 +63,8 @@ func (c *Client) ResumeSession(ctx context.Context, id string) (yurt.Session, er
 	return c.changeSession(ctx, call{method: http.MethodPost, path: sessionPath(id) + "/resume"})
 }
 
-// SetSessionTimeout gives the session another lifetime, since its creation, and another
-// idle timeout. What is zero stays as it is.
+// SetSessionTimeout gives the session another lifetime, since its creation, and another idle
+// timeout. A timeout of zero stays as it is.
 func (c *Client) SetSessionTimeout(ctx context.Context, id string, lifetime, idle yurt.Duration) (yurt.Session, error) {
 	what, err := postJSON(sessionPath(id)+"/timeout", struct {
 		Timeout     yurt.Duration `json:"timeout,omitempty"`

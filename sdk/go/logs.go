@@ -26,8 +26,8 @@ func (b *logBody) entry() yurt.LogEntry {
 	return e
 }
 
-// Logs returns the last limit bytes of what the executions of a session wrote, the newest
-// last, and whether there was more. 0 is [yurt.DefaultLogBytes].
+// Logs returns the last limit bytes of the output of a session's executions, the newest last, and
+// whether there was more. 0 is [yurt.DefaultLogBytes].
 func (c *Client) Logs(ctx context.Context, sessionID string, limit int) (_ []yurt.LogEntry, truncated bool, err error) {
 	var list struct {
 		Logs      []logBody `json:"logs"`
@@ -43,8 +43,8 @@ func (c *Client) Logs(ctx context.Context, sessionID string, limit int) (_ []yur
 	return entries, list.Truncated, nil
 }
 
-// FollowLogs calls each with what [Client.Logs] returns, and then with what executions
-// write as it comes, until the session has ended. A connection that breaks is a
+// FollowLogs calls each with the entries that [Client.Logs] returns, and then with the output of
+// executions as it comes, until the session has ended. A connection that breaks is a
 // [yurt.CodeUnavailable] error: entries have no numbers to go on after.
 func (c *Client) FollowLogs(ctx context.Context, sessionID string, limit int, each func(yurt.LogEntry) error) error {
 	query := logQuery(limit)

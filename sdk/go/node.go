@@ -16,8 +16,7 @@ func (c *Client) Nodes(ctx context.Context) ([]yurt.NodeInfo, error) {
 	return list.Nodes, err
 }
 
-// DrainNode has a node take nothing new, and ends the sessions on it once the grace is
-// over.
+// DrainNode has a node take no new sandboxes, and ends the sessions on it once the grace is over.
 func (c *Client) DrainNode(ctx context.Context, name string, grace yurt.Duration) (yurt.Drain, error) {
 	what, err := postJSON(drainPath(name), map[string]yurt.Duration{"grace": grace})
 	if err != nil {

@@ -16,7 +16,7 @@ func (c *Client) Pools(ctx context.Context) ([]yurt.Pool, error) {
 	return list.Pools, err
 }
 
-// Pool returns the warm pool of a template; one that keeps none has the size 0.
+// Pool returns the warm pool of a template; a template without a pool has one of size 0.
 func (c *Client) Pool(ctx context.Context, template string) (yurt.Pool, error) {
 	var pool yurt.Pool
 	err := c.get(ctx, poolPath(template), nil, &pool)
@@ -32,9 +32,9 @@ func (c *Client) UnsetPool(ctx context.Context, template string) (yurt.Pool, err
 
 func poolPath(template string) string { return apiPrefix + "/pools/" + segment(template) }
 
-// SetPool gives the warm pool of a template another size, in place of what the template
-// says. A nil field of the change leaves that part as it is; [yurt.PoolSize.Change] sets
-// both. The server gets there within a second or so.
+// SetPool gives the warm pool of a template another size, in place of the template's own. A nil
+// field of the change leaves that part as it is; [yurt.PoolSize.Change] sets both. The server gets
+// there within a second or so.
 func (c *Client) SetPool(ctx context.Context, template string, change yurt.PoolChange) (yurt.Pool, error) {
 	what, err := postJSON(poolPath(template), change)
 	if err != nil {

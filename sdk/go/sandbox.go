@@ -142,7 +142,7 @@ func (s *Sandbox) RunCommand(ctx context.Context, line string) (*yurt.Result, er
 	return s.Run(ctx, ExecuteRequest{Command: Command{Shell: line}})
 }
 
-// Invoke calls the function of the request's code that [ExecuteRequest.Handler] names, "handler" if it names none, as AWS
+// Invoke calls the function of the request's code that [ExecuteRequest.Handler] names, "handler" if that is empty, as AWS
 // Lambda does. The result holds its return value.
 func (s *Sandbox) Invoke(ctx context.Context, req ExecuteRequest, event any) (*yurt.Result, error) {
 	data, err := json.Marshal(event)

@@ -9,8 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// CreateSessionRequest says what session to make. Zero fields take the template's
-// defaults.
+// CreateSessionRequest describes the session to make. Zero fields take the template's defaults.
 type CreateSessionRequest struct {
 	TemplateID  string            `json:"template_id"`
 	Mode        yurt.Mode         `json:"mode,omitempty"` // default persistent
@@ -35,7 +34,7 @@ type Resources struct {
 	Disk   yurt.Size `json:"disk,omitempty"`   // bytes of /workspace
 	PIDs   int       `json:"pids,omitempty"`
 
-	DiskKind yurt.DiskKind `json:"disk_kind,omitempty"` // what /workspace is held in
+	DiskKind yurt.DiskKind `json:"disk_kind,omitempty"` // the storage of /workspace
 	IOWeight int           `json:"io_weight,omitempty"` // share of the disks' time
 	Ulimits  yurt.Ulimits  `json:"ulimits,omitzero"`    // of each process
 }

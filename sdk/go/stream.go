@@ -25,11 +25,10 @@ const (
 	quietLimit      = 45 * time.Second // without a heartbeat, which comes every 15 seconds, before a connection is dead
 )
 
-// ExecuteStream runs req in the session and calls each with every event, in order: output, and
-// what a Lambda function streams, as it comes.
-// It returns the execution with its result once that has ended. A connection that
-// breaks is made again and goes on after the last event. When ctx ends or each
-// returns an error, the watch stops and the execution goes on.
+// ExecuteStream runs req in the session and calls each with every event, in order: output, and the
+// response that a Lambda function streams, as it comes. It returns the execution with its result
+// once that has ended. A connection that breaks is made again and goes on after the last event.
+// When ctx ends or each returns an error, the watch stops and the execution goes on.
 func (c *Client) ExecuteStream(ctx context.Context, sessionID string, req ExecuteRequest, each func(yurt.Event) error) (yurt.Execution, error) {
 	sent := newExecuteBody(req)
 	sent.Stream = true
@@ -110,8 +109,8 @@ type watch struct {
 
 func (w *watch) ended() bool { return w.result != nil }
 
-// read hands the events of one connection on. It returns nil when the connection
-// ended, for whatever reason but ctx or an error of each.
+// read hands the events of one connection on. It returns nil when the connection ended for a reason
+// other than ctx or an error of each.
 func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
 	return readEvents(ctx, body, func(data []byte) (bool, error) {
 		err := w.dispatch(data)
@@ -119,9 +118,8 @@ func (w *watch) read(ctx context.Context, body io.ReadCloser) error {
 	})
 }
 
-// readEvents calls each with the data of every server-sent event until it reports that
-// it was the last. It returns nil when the connection ended, for whatever reason but
-// ctx or an error of each.
+// readEvents calls each with the data of every server-sent event until it reports that it was the
+// last. It returns nil when the connection ended for a reason other than ctx or an error of each.
 func readEvents(ctx context.Context, body io.ReadCloser, each func([]byte) (last bool, err error)) error {
 	defer body.Close()
 	quiet := time.AfterFunc(quietLimit, func() { _ = body.Close() }) // a read of it fails then
@@ -139,7 +137,7 @@ func readEvents(ctx context.Context, body io.ReadCloser, each func([]byte) (last
 		case err != nil:
 			return nil // broken off: the caller decides whether to resume
 		}
-		if len(line) == 0 && len(data) > 0 { // what has no data is a heartbeat
+		if len(line) == 0 && len(data) > 0 { // an event without data is a heartbeat
 			if last, err := each(data); err != nil || last {
 				return err
 			}
@@ -153,8 +151,8 @@ func readEvents(ctx context.Context, body io.ReadCloser, each func([]byte) (last
 
 var errLineTooLong = errors.New("a line of the stream is too long")
 
-// readLine returns the next line without its end. It bounds what a server can make
-// the client hold.
+// readLine returns the next line without its end. It bounds the memory that a server can make the
+// client use.
 func readLine(reader *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {

@@ -34,8 +34,8 @@ func (c *Client) CreateTemplate(ctx context.Context, source []byte) (yurt.Templa
 	return t, err
 }
 
-// CreateTemplateStream is [Client.CreateTemplate], and calls tell with what package managers
-// print meanwhile. When ctx ends or tell returns an error, there is no template.
+// CreateTemplateStream is [Client.CreateTemplate], and calls tell with the output of package
+// managers meanwhile. When ctx ends or tell returns an error, there is no template.
 func (c *Client) CreateTemplateStream(ctx context.Context, source []byte, tell func(string) error) (yurt.Template, error) {
 	return c.followTemplate(ctx, templateCall(http.MethodPost, "", source), tell)
 }
@@ -54,8 +54,8 @@ func (c *Client) DeleteTemplate(ctx context.Context, name string) error {
 	return c.roundTrip(ctx, call{method: http.MethodDelete, path: apiPrefix + "/templates/" + segment(name)}, nil)
 }
 
-// PushTemplates makes templates, all of them or none. One whose name is taken is
-// [yurt.CodeTemplateExists], or replaced. What package managers print is told.
+// PushTemplates makes all of the templates, or fails and makes no template. One whose name is taken
+// is [yurt.CodeTemplateExists], or replaced. It calls tell with the output of package managers.
 func (c *Client) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
 	body := struct {
 		Templates []yurt.Template   `json:"templates"`

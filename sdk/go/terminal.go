@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TerminalRequest says what to open a terminal on.
+// TerminalRequest is the program to open a terminal on.
 type TerminalRequest struct {
 	Command     string // a line for the shell; "" is the shell itself
 	Cwd         string
@@ -79,15 +79,14 @@ func (c *Client) OpenTerminal(ctx context.Context, sessionID string, req Termina
 	return t, nil
 }
 
-// Exit is how what ran at a terminal ended.
+// Exit is how the program at a terminal ended.
 type Exit struct {
 	Code  int
 	Error *yurt.ExecutionError
 }
 
-// Next returns what is to be shown next, or how it ended. An error about something
-// that was sent before carries a code that is not [yurt.CodeUnavailable]; the terminal
-// can still be used.
+// Next returns the next output to show, or how the program ended. An error about earlier input
+// carries a code that is not [yurt.CodeUnavailable]; the terminal can still be used.
 func (t *Terminal) Next(ctx context.Context) ([]byte, *Exit, error) {
 	kind, data, err := t.conn.Read(ctx)
 	if err != nil {

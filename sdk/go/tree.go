@@ -11,9 +11,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// PackFiles returns what is below the directory at name, "" being the workspace, as a
-// tar archive. One that breaks off ends with an error. The caller closes it, and must
-// take its names and links for what they are: of a program that is not trusted.
+// PackFiles returns the files below the directory at name, "" being the workspace, as a tar
+// archive. One that breaks off ends with an error. The caller closes it, and must not trust its
+// names and links: they are those of an untrusted program.
 func (c *Client) PackFiles(ctx context.Context, sessionID, name string) (io.ReadCloser, error) {
 	what, err := postJSON(sessionPath(sessionID)+"/files/archive", struct {
 		Path string `json:"path,omitempty"`
@@ -28,8 +28,8 @@ func (c *Client) PackFiles(ctx context.Context, sessionID, name string) (io.Read
 	return resp.Body, nil
 }
 
-// UnpackFiles unpacks a tar archive in the directory at name, which is made. What
-// came out before an error stays. It streams: the archive is not held in memory.
+// UnpackFiles unpacks a tar archive in the directory at name, which is made. Files unpacked before
+// an error stay. It streams: the archive is not held in memory.
 func (c *Client) UnpackFiles(ctx context.Context, sessionID, name string, archive io.Reader) (yurt.Unpacked, error) {
 	var done yurt.Unpacked
 	err := c.roundTrip(ctx, call{
@@ -40,10 +40,10 @@ func (c *Client) UnpackFiles(ctx context.Context, sessionID, name string, archiv
 	return done, err
 }
 
-// WatchFiles calls ready, which may be nil, once it watches the directory at name, and
-// then each with what happens there, and below it if deep, until the directory or the
-// session is gone, the connection breaks, ctx ends or each returns an error. It does
-// not connect again: what happened in between would be missing.
+// WatchFiles calls ready, which may be nil, once it watches the directory at name, and then each
+// with every change there, and below it if deep, until the directory or the session is gone, the
+// connection breaks, ctx ends or each returns an error. It does not connect again: the changes in
+// between would be missing.
 func (c *Client) WatchFiles(ctx context.Context, sessionID, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
 	query := url.Values{"path": {name}}
 	if deep {

@@ -64,7 +64,8 @@ func (f Workspace) Upload(ctx context.Context, source io.Reader, path string, pr
 	return f.client.PutFile(ctx, f.session, path, &counter{from: source, total: total, tell: progress})
 }
 
-// Download writes a file of any size to a local one and returns its size. A download that fails leaves none behind.
+// Download writes a file of any size to a local one and returns its size. A download that fails leaves no file
+// behind.
 func (f Workspace) Download(ctx context.Context, path, target string, progress Progress) (int64, error) {
 	content, info, err := f.client.GetFile(ctx, f.session, path)
 	if err != nil {
