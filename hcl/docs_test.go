@@ -125,7 +125,7 @@ func TestReferenceError(t *testing.T) {
 	}
 }
 
-// TestReferenceLater: what it lists as not yet built is refused as that.
+// TestReferenceLater: each setting that the page lists as not yet built is refused as such.
 func TestReferenceLater(t *testing.T) {
 	for _, body := range []string{
 		"rootfs {\n directory = \"/x\"\n}", "rootfs {\n tarball = \"x\"\n}",

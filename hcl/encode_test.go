@@ -15,8 +15,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestEncodeRoundTrip: every valid template comes back from HCL as it was, and from
-// JSON, and Encode writes what Format would.
+// TestEncodeRoundTrip: every valid template comes back unchanged from HCL and from JSON, and Encode
+// writes the form that Format makes.
 func TestEncodeRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := validTemplate(t)
@@ -128,8 +128,8 @@ func orZeroValue[T any](g *rapid.Generator[T]) *rapid.Generator[T] {
 	return rapid.OneOf(rapid.Just(zero), g)
 }
 
-// textWithout draws text in normal form C without the runes that bad holds of,
-// with a taste for what HCL gives a meaning to.
+// textWithout draws text in normal form C without the runes that bad holds of, with a taste for the
+// characters that HCL gives a meaning to.
 func textWithout(bad func(rune) bool) *rapid.Generator[string] {
 	special := rapid.SampledFrom([]string{"${", "%{", "$${", "\"", "\\", "\n", "\t", "#", "'", "}", "<<EOT\n", "\u00e9", "e\u0301", "\u200d", "\U0001f600", "\ufeff", "for", "null", "true", "_A1"})
 	return rapid.Custom(func(t *rapid.T) string {

@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzFormat: formatting changes no meaning, and what is formatted stays as it is.
+// FuzzFormat: formatting changes no meaning, and formatted text stays as it is.
 func FuzzFormat(f *testing.F) {
 	addSources(f)
 	f.Add([]byte("a=1\nb   {\nc={d=1\n}\n}"))

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestGolden reads every testdata/*.hcl. What comes of it is beside it: templates
-// as .golden.json, problems as .golden.err.
+// TestGolden reads every testdata/*.hcl. The expected result is beside it: templates as
+// .golden.json, problems as .golden.err.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.hcl")
 	if err != nil || len(files) < 10 {
@@ -68,7 +68,7 @@ func golden(t *testing.T, file string) {
 	}
 }
 
-// checkGood checks what holds of all templates that were read.
+// checkGood checks the properties of all templates that were read.
 func checkGood(t *testing.T, templates []yurt.Template) {
 	t.Helper()
 	for _, template := range templates {
@@ -88,7 +88,7 @@ func checkGood(t *testing.T, templates []yurt.Template) {
 	}
 }
 
-// checkError checks what holds of all errors about sources.
+// checkError checks the properties of all errors about sources.
 func checkError(t *testing.T, err error) {
 	t.Helper()
 	var e *Error

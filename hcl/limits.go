@@ -1,6 +1,6 @@
 package hcl
 
-// Bounds of what is read. They hold for one call: for all its sources together.
+// Bounds of the sources. They hold for one call: for all its sources together.
 const (
 	MaxSourceBytes = 1 << 20 // source text
 	MaxTokens      = 1 << 18 // words, numbers, signs and line ends of one source

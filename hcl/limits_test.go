@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// attack is a source that would take all memory, stack or time if nothing was bounded.
+// attack is a source that would take all memory, stack or time without bounds.
 type attack struct {
 	name, src string
 	want      string // summary of the first problem; "" for none
@@ -103,7 +103,7 @@ func attacks() []attack {
 	}
 }
 
-// TestAttacks: each ends soon, and says what is too much.
+// TestAttacks: each ends soon, and its error names the exceeded bound.
 func TestAttacks(t *testing.T) {
 	for _, a := range attacks() {
 		if testing.Short() && len(a.src) > 1<<16 {
@@ -112,8 +112,8 @@ func TestAttacks(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			start := time.Now()
 			_, err := Parse("attack.hcl", []byte(a.src))
-			// The slowest takes less than a second on an idle machine. Without a bound
-			// none would end at all.
+			// The slowest takes less than a second on an idle machine. Without a bound they would
+			// never end.
 			if took := time.Since(start); took > 20*time.Second {
 				t.Errorf("took %s", took)
 			}
@@ -155,7 +155,7 @@ func TestAttackThroughVariable(t *testing.T) {
 	}
 }
 
-// TestProblemsAreCut: there is an end to what is reported.
+// TestProblemsAreCut: the number of reported problems is bounded.
 func TestProblemsAreCut(t *testing.T) {
 	_, err := Parse("many.hcl", []byte("template \"t\" {\n"+lines(MaxDiagnostics+7, "  x%d = 1\n")+"}\n"))
 	var e *Error

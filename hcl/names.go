@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// evaluateLocals gives locals their values. One with an error has an unknown value,
-// so that what uses it is not reported too.
+// evaluateLocals gives locals their values. One with an error has an unknown value, so that
+// expressions that use it are not reported too.
 func (p *parse) evaluateLocals() {
 	defined := map[string]*hclsyntax.Attribute{}
 	for _, b := range p.locals {
@@ -141,7 +141,7 @@ func (p *parse) givenValue(b *hclsyntax.Block, text string, want cty.Type) cty.V
 	expr, diags := hclsyntax.ParseExpression([]byte(text), filename, hcl.InitialPos)
 	v := cty.DynamicVal
 	if !diags.HasErrors() {
-		// What is too much is reported below.
+		// Excess is reported below.
 		_ = meter(expr, p.evaluator.budget)
 		v, diags = expr.Value(nil)
 	}

@@ -24,7 +24,7 @@ type Parser struct {
 	Resolve func(name string) (yurt.Template, error)
 
 	// Names lists the templates that Resolve finds, to suggest one for a name that does not exist;
-	// nil suggests none of them.
+	// nil turns suggestions off.
 	Names func() []string
 
 	// Variables are values for variable blocks: text as it is for those of a simple
@@ -39,7 +39,7 @@ type Parser struct {
 
 // Source is one piece of HCL text.
 type Source struct {
-	Name string // of the file; what diagnostics say
+	Name string // of the file, in diagnostics
 	Text []byte
 }
 
@@ -53,9 +53,8 @@ func ParseFiles(paths ...string) ([]yurt.Template, error) {
 	return (&Parser{}).ParseFiles(paths...)
 }
 
-// ParseFiles is [Parser.Parse] for files; a directory stands for the files in it
-// whose names end in ".hcl", in their order. What cannot be read is a
-// [yurt.CodeFileNotFound] error.
+// ParseFiles is [Parser.Parse] for files; a directory stands for the files in it whose names end in
+// ".hcl", in their order. A file that cannot be read is a [yurt.CodeFileNotFound] error.
 func (p *Parser) ParseFiles(paths ...string) ([]yurt.Template, error) {
 	var sources []Source
 	for _, path := range paths {
@@ -77,7 +76,7 @@ func (p *Parser) ParseFiles(paths ...string) ([]yurt.Template, error) {
 // filesOf returns path itself, or the template files in it if it is a directory.
 func filesOf(path string) ([]string, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return []string{path}, nil //nolint:nilerr // opening it says what is wrong
+		return []string{path}, nil //nolint:nilerr // opening it returns the error
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -109,9 +108,9 @@ func readFile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// Parse reads the templates of sources, in their order. The sources are one whole:
-// they share variables, locals and the names that `extends` finds. Each template is
-// complete and valid; if anything is wrong there are none, and an [*Error].
+// Parse reads the templates of sources, in their order. The sources are one whole: they share
+// variables, locals and the names that `extends` finds. Each template is complete and valid. After
+// any problem Parse returns only an [*Error].
 func (p *Parser) Parse(sources ...Source) ([]yurt.Template, error) {
 	run := &parse{parser: p, evaluator: newEvaluator(), files: map[string]*hcl.File{}, schema: templateSchema()}
 	run.homes = run.schema.homes("template")
@@ -157,7 +156,7 @@ type parse struct {
 
 func (p *parse) report(d ...*hcl.Diagnostic) { p.diags = append(p.diags, d...) }
 
-// failure is the error of what was reported.
+// failure is the error of the reported problems.
 func (p *parse) failure() error { return newError(p.diags, p.files) }
 
 // read parses the syntax of the sources, within the bounds.
@@ -197,7 +196,7 @@ func (p *parse) sort(sources []Source) {
 	for _, source := range sources {
 		body, ok := p.files[source.Name].Body.(*hclsyntax.Body)
 		if !ok {
-			panic("hcl: a parsed file without a native body") // what ParseConfig returns
+			panic("hcl: a parsed file without a native body") // ParseConfig always returns one
 		}
 		p.meter(body)
 		for _, attr := range attributesOf(body) {
@@ -271,7 +270,7 @@ func (p *parse) rootAttribute(attr *hclsyntax.Attribute) *hcl.Diagnostic {
 	return problem(&attr.NameRange, "Unknown attribute", "At the top of a template file there are only blocks: template, variable and locals. To name a value, write locals { %s = … }.", attr.Name)
 }
 
-// oneLabel checks that b has a name and nothing more.
+// oneLabel checks that b has exactly one label, its name.
 func (p *parse) oneLabel(b *hclsyntax.Block, what string) bool {
 	switch len(b.Labels) {
 	case 1:

@@ -186,7 +186,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestExtendsDoesNotShare: what a template inherits is its own.
+// TestExtendsDoesNotShare: a template has copies of the values that it inherits.
 func TestExtendsDoesNotShare(t *testing.T) {
 	got, err := Parse("x.hcl", []byte("template \"a\" {\n  env = { A = 1 }\n  runtimes = [\"x\"]\n}\ntemplate \"b\" {\n  extends = \"a\"\n  env = { B = 2 }\n}\n"))
 	if err != nil {

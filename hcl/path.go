@@ -42,7 +42,7 @@ func join(path, name string) string {
 	return path + member(name)
 }
 
-// parent is the path of what path is a part of, or "".
+// parent is the path of the value that path is a part of, or "".
 func parent(path string) string { return path[:max(0, strings.LastIndexAny(path, ".["))] }
 
 // below returns err as one about a part of its field.

@@ -138,8 +138,8 @@ func lastRunes(text []byte, limit int) (tail string, cut bool) {
 	return tail, start > 0
 }
 
-// printable returns text without control characters but newlines, cut after limit
-// runes. Messages quote source text, and a terminal would obey what is in it.
+// printable returns text without control characters but newlines, cut after limit runes. Messages
+// quote source text, and a terminal would obey its control characters.
 func printable(text string, limit int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -153,13 +153,13 @@ func printable(text string, limit int) string {
 	return string(runes)
 }
 
-// oneLine is printable for what may not hold newlines either.
+// oneLine is printable for texts that may not hold newlines either.
 func oneLine(text string, limit int) string {
 	return printable(strings.ReplaceAll(text, "\n", " "), limit)
 }
 
-// visible replaces what a terminal would not show as one character: a tab by a
-// space, a control or formatting character by the replacement character.
+// visible replaces a rune that a terminal would not show as one character: a tab by a space, a
+// control or formatting character by the replacement character.
 func visible(r rune) rune {
 	switch {
 	case r == '\t' || r == '\r':

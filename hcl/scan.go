@@ -11,7 +11,7 @@ import (
 // as its input nests, and Go cannot recover from a stack that is too deep, so the
 // depth has to be known first.
 func scan(filename string, src []byte) hcl.Diagnostics {
-	// What the lexer complains of, the parser will say again and better.
+	// The parser reports the lexer's problems again, and better.
 	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	if len(tokens) > MaxTokens {
 		return hcl.Diagnostics{problem(&tokens[MaxTokens].Range, "Source too large", "A source may have at most %d words, numbers, signs and line ends.", MaxTokens)}
@@ -25,9 +25,9 @@ func scan(filename string, src []byte) hcl.Diagnostics {
 	return nil
 }
 
-// scanner follows nesting, and the length of the expression that it is in. It may
-// think of broken source that an expression goes on where the parser has given up,
-// but never the other way round: a closer that does not match closes nothing.
+// scanner follows nesting, and the length of the expression that it is in. It may think of broken
+// source that an expression goes on where the parser has given up, but never the other way round: a
+// closer that does not match is ignored.
 type scanner struct {
 	open       []hclsyntax.TokenType // openers not closed yet
 	expression bool                  // inside the value of an attribute
@@ -70,7 +70,7 @@ func (s *scanner) nest(t hclsyntax.TokenType) {
 	}
 }
 
-// closerOf returns the token that closes t, or TokenNil if t opens nothing.
+// closerOf returns the token that closes t, or TokenNil if t is no opener.
 func closerOf(t hclsyntax.TokenType) hclsyntax.TokenType {
 	switch t {
 	case hclsyntax.TokenOBrace:

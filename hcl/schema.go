@@ -8,11 +8,11 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// block says what a kind of block may hold.
+// block lists the attributes and blocks that a kind of block may hold.
 type block struct {
 	attributes map[string]attribute
 	blocks     map[string]*block
-	later      map[string]string // what Yurt will have and this version has not: name → what it is
+	later      map[string]string // planned settings that this version lacks: name → description
 }
 
 // attribute says how the value of an attribute goes into a template.
@@ -32,8 +32,8 @@ func scalar[T any](field string, read func(cty.Value) (T, error), at func(*yurt.
 	}}
 }
 
-// templateSchema is the one table of what a template block may say. The attribute
-// `extends` has no setter: it is read before the others.
+// templateSchema is the one table of the settings in a template block. The attribute `extends` has
+// no setter: it is read before the others.
 func templateSchema() *block {
 	return &block{
 		attributes: map[string]attribute{
@@ -72,8 +72,8 @@ func rootfsSchema() *block {
 	}
 }
 
-// setImage has the image in place of what the template that is extended has of the host.
-// Attributes are read before blocks: paths in the same template are a fault that remains.
+// setImage has the image replace the host paths of the extended template. Attributes are read
+// before blocks: paths in the same template are a fault that remains.
 func setImage(t *yurt.Template, v cty.Value) error {
 	image, err := toText(v)
 	if err == nil {
@@ -176,13 +176,13 @@ func laterInRootFS() map[string]string {
 	}
 }
 
-// names lists what may be written in a block of this kind.
+// names lists the names that may be written in a block of this kind.
 func (b *block) names() []string {
 	return append(keysOf(b.attributes), keysOf(b.blocks)...)
 }
 
-// homes maps every name below b to the block that it belongs to, for those who
-// write it in another.
+// homes maps every name below b to the block that it belongs to, for authors that write it in
+// another.
 func (b *block) homes(title string) map[string]string {
 	found := map[string]string{}
 	for name, child := range b.blocks {

@@ -13,12 +13,12 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// NamePattern is what names of templates and of runtimes look like.
+// NamePattern is the form of names of templates and of runtimes.
 const NamePattern = "^[a-z0-9][a-z0-9-]{0,62}$"
 
-// WithDefaults returns t with every field that is zero set to its default, and
-// empty lists in place of nil ones, so that templates that mean the same are equal
-// and have the same digest. It does not change what t refers to.
+// WithDefaults returns t with every field that is zero set to its default, and empty lists in place
+// of nil ones, so that templates that mean the same are equal and have the same digest. It does not
+// change the values that t refers to.
 func WithDefaults(t yurt.Template) yurt.Template {
 	t.RootFS.HostPaths = append([]string{}, t.RootFS.HostPaths...)
 	if len(t.RootFS.HostPaths) == 0 && t.RootFS.Image == "" {
@@ -76,7 +76,7 @@ func Validate(t yurt.Template) error {
 	return newError(diags, nil)
 }
 
-// faults returns what is wrong with t, each with the path of its field.
+// faults returns the problems of t, each with the path of its field.
 func faults(t yurt.Template) []*yurt.Error {
 	f := &faultList{}
 	f.name("name", t.Name, "a template")
@@ -96,7 +96,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	return f.found
 }
 
-// faultList collects what is wrong with a template.
+// faultList collects the problems of a template.
 type faultList struct {
 	found []*yurt.Error
 }

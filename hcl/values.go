@@ -137,8 +137,8 @@ func wholeNumber(v cty.Value, unit string) (int64, error) {
 	return 0, yurt.Errorf(yurt.CodeLimitOutOfRange, "%v is out of range; give a smaller number%s", approximate, unit)
 }
 
-// orZero refuses an explicit zero: in the domain zero means the default, and who
-// writes 0 means "none" or "no limit".
+// orZero refuses an explicit zero: in the domain zero means the default, but an author who writes 0
+// may mean "no limit" or an empty amount.
 func orZero(zero bool, err error) error {
 	if err == nil && zero {
 		return yurt.Errorf(yurt.CodeLimitOutOfRange, "0 is out of range, and there is no way to say \"unlimited\"; give more, or leave it out for the default")

@@ -75,7 +75,7 @@ func (p *parse) constant(expr hcl.Expression) (cty.Value, bool) {
 			p.report(problem(expr.Range().Ptr(), "Invalid value", "A value in a variable file is a constant; it cannot use other names. Write text in quotes."))
 			return cty.DynamicVal, false
 		}
-		_ = meter(native, p.evaluator.budget) // the budget keeps what is too much
+		_ = meter(native, p.evaluator.budget) // the budget keeps the excess
 	}
 	value, diags := expr.Value(nil)
 	p.report(diags...)
@@ -86,8 +86,8 @@ func (p *parse) constant(expr hcl.Expression) (cty.Value, bool) {
 	return value, !diags.HasErrors()
 }
 
-// scanJSON bounds the nesting, the number of parts and the numbers of JSON before it is
-// parsed, as [scan] does for HCL. The parser says what is wrong with its syntax.
+// scanJSON bounds the nesting, the number of parts and the numbers of JSON before it is parsed, as
+// [scan] does for HCL. The parser reports errors of syntax.
 func scanJSON(filename string, src []byte) hcl.Diagnostics {
 	decoder := json.NewDecoder(bytes.NewReader(src))
 	decoder.UseNumber()

@@ -84,7 +84,7 @@ func TestVariableFilesThatAreRefused(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			first := e.Diagnostics[0]
-			for _, d := range e.Diagnostics { // what is in another file comes first
+			for _, d := range e.Diagnostics { // problems in another file come first
 				if d.File == tt.file {
 					first = d
 					break

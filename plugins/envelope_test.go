@@ -122,8 +122,8 @@ func checkBounds(t *testing.T, got *yurt.ExecutionError) {
 	}
 }
 
-// FuzzDecodeEnvelope checks that whatever a run writes, it is refused or decodes to
-// exactly one thing that is safe to hand on.
+// FuzzDecodeEnvelope checks that any bytes that a run writes are refused or decode to exactly one
+// thing that is safe to hand on.
 func FuzzDecodeEnvelope(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `{"result":null}`, `{"result":{"a":[1,2.5e10,"\ud800"]}}`, `{"result":1,"result":2}`, `{"result":1}{}`,

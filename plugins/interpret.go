@@ -8,11 +8,10 @@ import (
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
-// Interpreter is a [Runtime] that knows what the output of a failed step means.
+// Interpreter is a [Runtime] that can interpret the output of a failed step.
 type Interpreter interface {
-	// Interpret returns the error that the output tells of, or nil when it tells of
-	// none. The output is the user's to forge. Like Plan, it must be quick and free of
-	// side effects.
+	// Interpret returns the error that the output reports, or nil when it reports no error. The
+	// output is the user's to forge. Like Plan, it must be quick and free of side effects.
 	Interpret(ctx context.Context, failure Failure) (*yurt.ExecutionError, error)
 }
 
@@ -25,8 +24,8 @@ const (
 	PhaseRun     Phase = "run"
 )
 
-// MaxInterpretedBytes bounds the output that is shown to an [Interpreter]. A virtual machine
-// prints up to 1024 frames below what it says of an exception.
+// MaxInterpretedBytes bounds the output that is shown to an [Interpreter]. A virtual machine prints
+// up to 1024 frames below the message of an exception.
 const MaxInterpretedBytes = 256 << 10
 
 // Failure is a step that did not exit with 0.
@@ -36,8 +35,8 @@ type Failure struct {
 	Step     int // of Plan.Compile
 	ExitCode int // -1 when a signal ended it
 	Signal   int
-	// Output is what a compile step printed, its beginning when there was too much;
-	// of a run it is the end of standard error.
+	// Output is that of a compile step, its beginning when there was too much; of a run it is the
+	// end of standard error.
 	Output []byte
 	// As in the [PlanRequest].
 	Root, Dir, OutDir, Entry string
@@ -46,8 +45,8 @@ type Failure struct {
 // maxSummaryLines is how much of a compiler's output stands for all of it.
 const maxSummaryLines = 10
 
-// CompileError returns the error of a compile step whose output nobody could
-// interpret: its first lines are the message.
+// CompileError returns the error of a compile step whose output could not be interpreted: its first
+// lines are the message.
 func CompileError(output []byte) *yurt.ExecutionError {
 	return &yurt.ExecutionError{Type: yurt.ErrorTypeCompile, Message: summary(output), Stacktrace: []string{}}
 }

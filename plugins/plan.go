@@ -11,8 +11,8 @@ import (
 // its plans are carried out inside a sandbox. A runtime may also be an
 // [Interpreter] and a [DependencyPlanner].
 type Runtime interface {
-	// Describe says what the runtime is and can do. The answer never changes
-	// while the runtime lives.
+	// Describe returns the runtime's name, tools and abilities. The answer never changes while the
+	// runtime lives.
 	Describe(ctx context.Context) (yurt.RuntimeInfo, error)
 	// Plan says how to run one piece of code. It must be quick, free of side
 	// effects, and the same for the same request.
@@ -37,8 +37,8 @@ type PlanRequest struct {
 	Timeout     yurt.Duration
 	MemoryLimit yurt.Size
 
-	// Files are those of the project that came with the request; Mode is not set.
-	// They are in Root when the run begins, beside whatever else is there.
+	// Files are those of the project that came with the request; Mode is not set. They are in Root
+	// when the run begins, beside any other files there.
 	Files []File
 	Entry string   // relative to Root; empty: Code is the source
 	Args  []string // of the program
@@ -49,26 +49,26 @@ type PlanRequest struct {
 	OutDir   string
 	CacheDir string
 	Tools    map[string]string // absolute paths of the [yurt.Tool]s that are there, by name
-	// Layer is where the packages are that were installed for this, as [DependencyPlan] left
-	// them in its LayerDir, absolute and only read; empty for none.
+	// Layer is the directory of the packages that were installed for this, as [DependencyPlan] left
+	// them in its LayerDir, absolute and only read; empty without packages.
 	Layer string
 }
 
-// Plan says what to do in the sandbox: write the files, carry out the compile steps
-// one after the other, and, when all of them exited with 0, run Argv.
+// Plan lists the work in the sandbox: write the files, carry out the compile steps one after the
+// other, and, when all of them exited with 0, run Argv.
 type Plan struct {
 	Files     []File            // written before the first command starts
-	Compile   []Step            // what they print goes to the run's standard error
+	Compile   []Step            // their output goes to the run's standard error
 	Argv      []string          // the command; never empty
 	Env       map[string]string // of every step, added to the sandbox's environment, below the user's
 	Result    ResultFormat      // of Argv
 	Interpret bool              // whether [Interpreter] is asked when Argv fails and hands over no error
-	Inserted  *Insertion        // into the user's code; nil for none
+	Inserted  *Insertion        // into the user's code; nil without one
 }
 
 // Insertion is text that a plan has put into a line of the user's code, such as the head of a main
-// function. What the compile steps print, and what the [Interpreter] is shown, is rewritten to be as if
-// it were not there.
+// function. The output of the compile steps, also as the [Interpreter] reads it, is rewritten as if the
+// text were not there.
 type Insertion struct {
 	File   string // as compilers name it, less its directory
 	Line   int    // from 1
@@ -76,8 +76,8 @@ type Insertion struct {
 	Text   string // within one line
 }
 
-// Step is a command that has to succeed before the run begins. When it fails, the
-// [Interpreter] says what its output means, if the runtime is one.
+// Step is a command that has to succeed before the run begins. When it fails, the [Interpreter]
+// interprets its output, if the runtime is one.
 type Step struct {
 	Argv    []string
 	Env     map[string]string // added to the plan's
@@ -105,11 +105,11 @@ const (
 // ResultFD is the descriptor that a run with [ResultEnvelope] writes to.
 const ResultFD = 3
 
-// AbilityWarm is the ability of a runtime whose plan for a handler also serves many
-// invocations of it: started with one more argument, HOST:PORT, its program asks the AWS Lambda
-// Runtime API there for one after the other, and answers there in place of [ResultFD]. The event
-// and the timeout of such a plan mean nothing, and the request id in its context is
-// that of no invocation. Its compile steps, if there are any, come once.
+// AbilityWarm is the ability of a runtime whose plan for a handler also serves many invocations of
+// it: started with one more argument, HOST:PORT, its program asks the AWS Lambda Runtime API there
+// for one after the other, and answers there in place of [ResultFD]. The event and the timeout of
+// such a plan have no meaning, and the request id in its context is that of no invocation. Its
+// compile steps, if there are any, come once.
 const AbilityWarm = "warm"
 
 // AbilityProject is the ability to run a project; the others are the

@@ -15,10 +15,9 @@ import (
 // BinaryPrefix starts the file name of every runtime's binary; the runtime's name follows it.
 const BinaryPrefix = "yurt-runtime-"
 
-// Serve is all that the main function of a runtime's binary does: it serves rt to
-// the host that started the process and returns when the host is done with it. When
-// no host started the process, somebody runs the binary by hand: then Serve returns
-// at once, with an error that says what the binary is and where it belongs.
+// Serve is the whole main function of a runtime's binary: it serves rt to the host that started the
+// process and returns when the host is done with it. A process that no host started was run by
+// hand: then Serve returns at once, with an error that explains the binary and where it belongs.
 //
 // The host may kill the process at any moment, so a runtime keeps nothing that it
 // must not lose. Its standard input is empty, its standard output belongs to the
@@ -30,8 +29,8 @@ func Serve(rt Runtime) error {
 	if os.Getenv(shake.MagicCookieKey) != shake.MagicCookieValue {
 		return byHand(filepath.Base(os.Args[0]))
 	}
-	// hclog's default logger is what the recovered panics and the runtime's own
-	// code write to; go-plugin reads JSON lines back into records.
+	// The recovered panics and the runtime's own code write to hclog's default logger; go-plugin
+	// reads JSON lines back into records.
 	logger := hclog.New(&hclog.LoggerOptions{
 		Level:      hclog.LevelFromString(os.Getenv(protocol.LogLevelEnv)),
 		Output:     os.Stderr,

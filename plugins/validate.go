@@ -87,8 +87,8 @@ func validateArgv(argv []string) error {
 	return validateCommand(argv[0])
 }
 
-// validateCommand allows an absolute path and a bare name, which is looked up in
-// PATH. What is relative would depend on the user's working directory.
+// validateCommand allows an absolute path and a bare name, which is looked up in PATH. A relative
+// path would depend on the user's working directory.
 func validateCommand(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -172,9 +172,8 @@ func (f File) validate() error {
 	return nil
 }
 
-// validateTree refuses a path that is given twice, or both as a file and as a
-// directory. With "/" read as the lowest byte, a directory sorts right before
-// what is in it.
+// validateTree refuses a path that is given twice, or both as a file and as a directory. With "/"
+// read as the lowest byte, a directory sorts right before its entries.
 func validateTree(paths []string) error {
 	for i := range paths {
 		paths[i] = strings.ReplaceAll(paths[i], "/", "\x00")

@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
-// Bounds of requirements and of what a layer's digest is made of.
+// Bounds of requirements and of the input of a layer's digest.
 const (
 	MaxRequirements     = 256
 	MaxRequirementBytes = 1024

@@ -87,7 +87,7 @@ func TestPlanValidate(t *testing.T) {
 	}
 }
 
-// FuzzPlanValidate checks what the sandbox relies on in every plan that passes.
+// FuzzPlanValidate checks the properties on which the sandbox relies in every valid plan.
 func FuzzPlanValidate(f *testing.F) {
 	f.Add("/bin/sh", "a/b", "A", "value", uint32(0o644))
 	f.Add("sh", "..", "", "", uint32(0o4755))

@@ -13,7 +13,7 @@ func failure(output string) plugins.Failure {
 	return plugins.Failure{Output: []byte(output), Root: "/workspace", Dir: "/run/yurt/exe_1"}
 }
 
-// TestInterpret reads what Bash 5.2 prints.
+// TestInterpret reads the output of Bash 5.2.
 func TestInterpret(t *testing.T) {
 	t.Parallel()
 	found := func(kind, message, place string) *yurt.ExecutionError {

@@ -54,9 +54,9 @@ func (Runtime) Interpret(_ context.Context, failure plugins.Failure) (*yurt.Exec
 	return interpret(failure), nil
 }
 
-// interpret reads the last words of Bash: "main.sh: line 3: name: message". A syntax
-// error has a line more, with the source. Anything else that comes last was printed by
-// a command, and says nothing about why the script ended.
+// interpret reads the last words of Bash: "main.sh: line 3: name: message". A syntax error has a
+// line more, with the source. Another last line was printed by a command, and does not tell why the
+// script ended.
 func interpret(failure plugins.Failure) *yurt.ExecutionError {
 	lines := strings.Split(strings.TrimRight(string(failure.Output), "\n"), "\n")
 	spoken := regexp.MustCompile(`^(/?\S+): line (\d+): (.+)$`)

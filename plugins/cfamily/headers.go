@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// standardHeaders returns the headers of C++ that snippets include only when they name what is in
-// one of them: each takes the compiler time, and its names could be the user's own.
+// standardHeaders returns the headers of C++ that snippets include only when they use a name of one
+// of them: each takes the compiler time, and its names could be the user's own.
 func standardHeaders() map[string][]string {
 	return map[string][]string{
 		"array": {"array", "to_array"}, "atomic": {"atomic"}, "bitset": {"bitset"},
@@ -27,7 +27,8 @@ func standardHeaders() map[string][]string {
 	}
 }
 
-// includeNamed includes what code needs, whose comments and texts are blank, for what it names as std::NAME.
+// includeNamed includes the headers for the names of the form std::NAME in code, whose comments and texts
+// are blank.
 func includeNamed(headers map[string][]string, blank string) string {
 	of := make(map[string]string)
 	for header, names := range headers {

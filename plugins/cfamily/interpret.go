@@ -18,7 +18,7 @@ func (Runtime) Interpret(_ context.Context, failure plugins.Failure) (*yurt.Exec
 	return crash(lines, failure), nil
 }
 
-// diagnostics reads "file:line:column: error: message", and what the linker misses.
+// diagnostics reads "file:line:column: error: message", and the linker's undefined references.
 func diagnostics(lines []string) []compiled.Diagnostic {
 	var list []compiled.Diagnostic
 	for _, line := range lines {
@@ -49,7 +49,7 @@ func linker(line string) (file, message string, ok bool) {
 	return "", "", false
 }
 
-// crash reads what the C++ and C libraries say before they abort a program.
+// crash reads the messages that the C++ and C libraries print before they abort a program.
 func crash(lines []string, failure plugins.Failure) *yurt.ExecutionError {
 	for i := len(lines) - 1; i >= 0; i-- {
 		line := lines[i]

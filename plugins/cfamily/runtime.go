@@ -19,7 +19,7 @@ type Runtime struct {
 	flags    []string            // for the compiler, before the source files
 	libs     []string            // behind them
 	snippet  string              // file name
-	headers  string              // what a snippet without a main function includes
+	headers  string              // the includes of a snippet without a main function
 	named    map[string][]string // and the names in headers that it includes where it has one of them
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
-// wrap makes a program of a snippet without a main function. What the compiler says
-// has the lines of the snippet.
+// wrap makes a program of a snippet without a main function. The compiler's messages have the lines
+// of the snippet.
 func (r Runtime) wrap(code string) string {
 	blank := compiled.Blank(code, compiled.Dialect{Delimited: true})
 	if compiled.HasFunction(blank, "main") {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Dialect says how a language writes what is not code.
+// Dialect describes how a language writes comments and literals.
 type Dialect struct {
 	Nested    bool // comments like /* this */ nest
 	Backquote bool // `raw strings`
@@ -94,8 +94,8 @@ func (d Dialect) comment(text string) int {
 	return len(text)
 }
 
-// character ends what an apostrophe at i begins: a character; but in Rust it may be a
-// name, and in C++ it may be in a number.
+// character returns the end of the literal that an apostrophe at i begins: a character; but in Rust
+// it may be a name, and in C++ it may be in a number.
 func (d Dialect) character(code string, i int) int {
 	text := code[i:]
 	if d.Delimited && i > 0 && wordByte(code[i-1]) {

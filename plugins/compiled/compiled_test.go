@@ -87,7 +87,7 @@ func TestCompileError(t *testing.T) {
 	}
 }
 
-// TestLargeInput: what would take hours if time were not linear in the length.
+// TestLargeInput: input that would take hours if time were not linear in the length.
 func TestLargeInput(t *testing.T) {
 	t.Parallel()
 	const size = 128 << 10

@@ -104,9 +104,8 @@ func cutLastNumber(text string) (before string, number int, ok bool) {
 	return text[:colon], number, true
 }
 
-// CompileError is the error of a program that was refused. Its message is the first
-// diagnostic, its stack trace has one line for each. Where nothing was understood the
-// output itself is the message.
+// CompileError is the error of a program that was refused. Its message is the first diagnostic, its
+// stack trace has one line for each. Without any diagnostic, the output itself is the message.
 func CompileError(list []Diagnostic, failure plugins.Failure) *yurt.ExecutionError {
 	if len(list) == 0 {
 		unknown := plugins.CompileError(failure.Output)

@@ -9,7 +9,7 @@ type Piece struct {
 	Line   int    // of its first character that is no white space, from 1
 	Column int    // of the same, in bytes from 1
 	Words  []string
-	Head   string // what is before its first block, comments and literals blanked
+	Head   string // the text before its first block, comments and literals blanked
 }
 
 // Is reports whether the piece begins with one of the words.
@@ -45,13 +45,13 @@ const maxWords = 8
 
 // Splitter says where pieces end, besides behind a block.
 type Splitter struct {
-	Newlines   bool // at line ends; blocks then end nothing
+	Newlines   bool // at line ends; the end of a block is then no end
 	Directives bool // a line that begins with # is a piece
 	Semicolons bool // as in C, the definition of a type ends with one
 }
 
-// Split cuts the code, of which blank is what [Blank] made, into the pieces of its
-// top level. Put together they are the code.
+// Split cuts the code, of which blank is the form that [Blank] made, into the pieces of its top
+// level. Put together they are the code.
 func (s Splitter) Split(code, blank string) []Piece {
 	c := cutter{code: code, blank: blank, at: position{line: 1, column: 1}}
 	depth := 0
@@ -91,8 +91,8 @@ type cutter struct {
 	pieces      []Piece
 }
 
-// cut ends a piece there, unless there is nothing in it; or there are too many: then
-// the last one is all the rest.
+// cut ends a piece there, unless the piece is empty; or there are too many: then the last one is
+// all the rest.
 func (c *cutter) cut(end int) {
 	if !c.filled || len(c.pieces) >= maxPieces-1 && end < len(c.code) {
 		return

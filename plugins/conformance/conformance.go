@@ -15,8 +15,8 @@ import (
 type Target struct {
 	Language string
 	Samples  Samples
-	// Execute runs spec in the sandbox and returns its result. Errors are those of the
-	// request, such as what a node's StartExecution returns.
+	// Execute runs spec in the sandbox and returns its result. Errors are those of the request,
+	// such as the ones that a node's StartExecution returns.
 	Execute func(ctx context.Context, spec yurt.ExecutionSpec) (*yurt.Result, error)
 	// ExecuteBare does so in a sandbox of the language without any toolchain.
 	ExecuteBare func(ctx context.Context, spec yurt.ExecutionSpec) (*yurt.Result, error)
@@ -31,7 +31,7 @@ type Case struct {
 	check func(ctx context.Context, t *Target) error
 }
 
-// Check runs the case and returns what is wrong. Cases may run at the same time.
+// Check runs the case and returns its failure. Cases may run at the same time.
 func (c Case) Check(ctx context.Context, t *Target) error { return c.check(ctx, t) }
 
 // Cases are all there are.
@@ -58,8 +58,8 @@ func Cases() []Case {
 
 const defaultPatience = 2 * time.Minute
 
-// neverEnds is an execution of a sample that has to be ended. It has a while to begin
-// in: what the least program takes here and now, several times over.
+// neverEnds is an execution of a sample that has to be ended. It has a while to begin in: the time
+// that the least program takes here and now, several times over.
 func (t *Target) neverEnds(ctx context.Context, name string, change ...func(*yurt.ExecutionSpec)) (*yurt.Result, error) {
 	began := time.Now()
 	if err := t.usable(ctx); err != nil {
@@ -213,7 +213,7 @@ func names(err *yurt.ExecutionError, line string) bool {
 	return false
 }
 
-// checkNUL adds a NUL byte to a program. What comes of it is up to the language.
+// checkNUL adds a NUL byte to a program. The outcome is up to the language.
 func checkNUL(ctx context.Context, t *Target) error {
 	spec := t.code("snippet")
 	spec.Code += "\x00"
@@ -297,7 +297,7 @@ func refused(r *yurt.Result, err error, want yurt.Code) error {
 	return nil
 }
 
-// show puts what matters of a result into one line.
+// show puts the important parts of a result into one line.
 func show(r *yurt.Result) string {
 	text := fmt.Sprintf("exit code %d, stdout %.200q, stderr %.500q", r.ExitCode, r.Stdout, r.Stderr)
 	if r.Error != nil {

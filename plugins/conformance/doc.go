@@ -1,10 +1,10 @@
-// Package conformance is what every language runtime is held to. It is for the tests
-// of the runtimes that ship and of anybody else's; "yurt runtime test" runs it.
+// Package conformance is the test suite for every language runtime, those that ship with Yurt and
+// those of others; "yurt runtime test" runs it.
 //
-// A runtime brings samples, one small program for each thing that a language must be
-// able to do ([Samples]); what they must print is the same for all languages. Each
-// [Case] runs one in a real sandbox, which the caller provides ([Target]), and says
-// what is not as it has to be. After each, the sandbox must be usable.
+// A runtime brings samples, one small program for each thing that a language must be able to do
+// ([Samples]); their required output is the same for all languages. Each [Case] runs one in a real
+// sandbox, which the caller provides ([Target]), and reports each deviation. After each, the
+// sandbox must be usable.
 //
 // The samples are files of these names and the language's extension, and a directory
 // "project" with a file "main" and others.

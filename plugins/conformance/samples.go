@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Names of samples; what each is to do is in the documentation of the package.
+// Names of samples; the documentation of the package describes each.
 const (
 	projectDir = "project"
 	stateSet   = "state-set"
@@ -33,8 +33,8 @@ func sampleNames() []string {
 // keepsState reports whether there are samples of a language that keeps state.
 func (s Samples) keepsState() bool { return s.programs[stateSet] != "" }
 
-// ReadSamples reads the samples in a directory. None may be missing but those of
-// languages that keep state.
+// ReadSamples reads the samples in a directory. All must be there but those of languages that keep
+// state.
 func ReadSamples(dir fs.FS) (Samples, error) {
 	samples := Samples{programs: make(map[string]string)}
 	names := sampleNames()

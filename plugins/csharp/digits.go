@@ -13,8 +13,8 @@ import (
 // separated finds numbers with digit separators, such as 1_000 and 1_000.5.
 var separated = regexp.MustCompile(`\b\d+(?:[xXbB])?_*[\da-fA-F]*_[\w]*(?:\.\d\w*)?|\b\d+\.\d+_\w*`)
 
-// withoutSeparators takes the separators out of numbers, and keeps the columns of what follows: Mono's compiler takes
-// 1_000 for 10000, and says nothing.
+// withoutSeparators takes the separators out of numbers, and keeps the columns of the text after them: Mono's
+// compiler takes 1_000 for 10000, without a warning.
 func withoutSeparators(code string) string {
 	if !strings.Contains(code, "_") {
 		return code

@@ -11,7 +11,8 @@ import (
 // maxHints bounds the hints of one program: each is a line of the compiler's output.
 const maxHints = 64
 
-// functionsWithin says of a line what only an error of syntax there means.
+// functionsWithin is the hint for a line that looks like a function within a function. It applies
+// only where the compiler reports an error of syntax.
 const functionsWithin = "functions within functions are C# 7"
 
 // hintPrefix starts a line that names a feature which Mono's compiler lacks.
@@ -88,8 +89,8 @@ func hint(name string, line int, says string) string {
 	return fmt.Sprintf("%s%s(%d): %s; this sandbox has Mono's mcs, which knows C# 6 and parts of C# 7: write it without, or use a .NET SDK", hintPrefix, name, line, says)
 }
 
-// hintFor returns the hint for the line of a diagnostic, or for the one before it, of which
-// the compiler sometimes notices the end alone; "" for none.
+// hintFor returns the hint for the line of a diagnostic, or for the one before it, of which the
+// compiler sometimes notices the end alone; "" without a hint.
 func hintFor(lines []string, list []compiled.Diagnostic) string {
 	for _, d := range list {
 		file := d.File[strings.LastIndexByte(d.File, '/')+1:]

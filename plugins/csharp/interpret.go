@@ -98,7 +98,7 @@ func isFrame(line string) bool {
 }
 
 // endless reports whether the lines end with so many calls that the stack was too small for them: .NET
-// names all of them, and the beginning of what it says is lost.
+// names all of them, and the beginning of its message is lost.
 func endless(lines []string) bool {
 	const many = 500
 	count := 0
@@ -114,7 +114,7 @@ func stackOverflow() *yurt.ExecutionError {
 	}
 }
 
-// localFunction finds what .NET calls a function in a method: <Main>g__Name|0_1.
+// localFunction finds .NET's name of a function in a method: <Main>g__Name|0_1.
 var localFunction = regexp.MustCompile(`<\w+>g__(\w+)\|\d+_\d+`)
 
 // stack returns the user's frames, the outermost first, as "P.Main (System.String[] a) (main.cs:12)".

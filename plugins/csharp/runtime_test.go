@@ -64,7 +64,7 @@ func TestFailures(t *testing.T) {
 			1, "My", "bad\nthing",
 			[]string{"Program.Main (System.String[] args) (main.cs:5)", "Program.Main (System.String[] args) (main.cs:4)", "Program.F () (main.cs:3)"},
 		},
-		"stack overflow": { // 1024 frames come after what it is
+		"stack overflow": { // 1024 frames come after the type of the error
 			"static int F(System.Collections.Generic.Dictionary<string, int> d, int n) { return F(d, n + 1) + 1; }\nF(null, 0);\n",
 			1, "System.StackOverflowException", "The requested operation caused a stack overflow.", nil,
 		},

@@ -22,7 +22,7 @@ const httpSymbol = "SYSTEM_NET_HTTP"
 // monoSymbol is defined where Mono compiles: it knows no functions within functions, and no main method that waits.
 const monoSymbol = "YURT_MONO"
 
-// wrap makes a program of a snippet, which may have a Main method. What the compiler says has the
+// wrap makes a program of a snippet, which may have a Main method. The compiler's messages have the
 // lines of the snippet.
 func wrap(code string) string {
 	code = withoutSeparators(code)
@@ -116,7 +116,7 @@ func statements() []string {
 	}
 }
 
-// These find, in statements without comments and literals, what their main method has to be.
+// These find, in statements without comments and literals, the form that their main method needs.
 var (
 	awaits    = regexp.MustCompile(`\bawait\b`)
 	returns   = regexp.MustCompile(`\breturn\s*[^;\s]`)
@@ -126,7 +126,7 @@ var (
 // newType finds the declaration of a type by a word that may be a name too.
 var newType = regexp.MustCompile(`\brecord\s+(?:class\s+|struct\s+)?\w+\s*(?:<[^>]*>)?\s*[({:;]`)
 
-// mustBeFirst reports whether the program has what may stand behind no using directive.
+// mustBeFirst reports whether the program has a line that may not come after a using directive.
 func mustBeFirst(blank string) bool {
 	for line := range strings.Lines(blank) {
 		line = strings.TrimSpace(line)

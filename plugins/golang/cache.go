@@ -16,10 +16,9 @@ import (
 // CacheEnv names the variable with which a template says where its [SharedCache] is.
 const CacheEnv = "YURT_GO_CACHE"
 
-// MakeCache compiles packages of the standard library, such as "std" for all, into a
-// build cache in dir, just as plans build them. It runs the go command on this host, so
-// both are an operator's to choose. What is there already is kept, and a cache that
-// is in use can be added to.
+// MakeCache compiles packages of the standard library, such as "std" for all, into a build cache in
+// dir, just as plans build them. It runs the go command on this host, so both are an operator's to
+// choose. Existing entries are kept, and a cache that is in use can be added to.
 func MakeCache(ctx context.Context, goCommand, dir string, output io.Writer, packages ...string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making the cache: %w", err)
@@ -41,8 +40,8 @@ func MakeCache(ctx context.Context, goCommand, dir string, output io.Writer, pac
 	return readable(dir)
 }
 
-// readable lets everybody read what is in dir, whatever the umask was: in a sandbox
-// the files belong to nobody.
+// readable lets every user read the files in dir, under any umask: in a sandbox the files belong to
+// the overflow user.
 func readable(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -27,8 +27,8 @@ func (Runtime) Interpret(_ context.Context, failure plugins.Failure) (*yurt.Exec
 	return crash(lines, failure), nil
 }
 
-// diagnostics reads what the go command prints: file:line:column: message, with lines
-// of more detail that are indented.
+// diagnostics reads the output of the go command: file:line:column: message, with lines of more
+// detail that are indented.
 func diagnostics(lines []string) []compiled.Diagnostic {
 	var list []compiled.Diagnostic
 	for _, line := range lines {
@@ -98,7 +98,7 @@ func stack(lines []string, failure plugins.Failure) []string {
 	return frames
 }
 
-// function is the name in a line of a stack: what is before the arguments.
+// function is the name in a line of a stack: the text before the arguments.
 func function(line string) string {
 	if name, ok := strings.CutPrefix(line, "created by "); ok {
 		name, _, _ = strings.Cut(name, " in goroutine")

@@ -7,10 +7,9 @@ import (
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
-// wrap makes a program of a snippet. One with a package clause is a program already.
-// Of any other, imports, functions, types and constants stand at the top level, and
-// the rest is what main does. What is said about the program, by the compiler or by
-// a panic, has the lines of the snippet.
+// wrap makes a program of a snippet. One with a package clause is a program already. Of any other,
+// imports, functions, types and constants stand at the top level, and the rest becomes the body of
+// main. Messages about the program, by the compiler or by a panic, have the lines of the snippet.
 func wrap(code string) string {
 	blank := compiled.Blank(code, compiled.Dialect{Backquote: true})
 	pieces := compiled.Splitter{Newlines: true}.Split(code, blank)

@@ -22,7 +22,7 @@ const nameKey = "logger"
 type logger struct {
 	out     *slog.Logger
 	name    string
-	implied []any         // what With added
+	implied []any         // that With added
 	level   *atomic.Int32 // an hclog.Level; NoLevel leaves it to the handler
 }
 
@@ -146,7 +146,7 @@ func toSlog(level hclog.Level) slog.Level {
 		return slog.LevelWarn
 	case hclog.Error:
 		return slog.LevelError
-	default: // hclog writes what has no level as INFO
+	default: // hclog writes a record without a level as INFO
 		return slog.LevelInfo
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/hclogslog"
 )
 
-// logged returns what use writes, with the time left out.
+// logged returns the lines that use writes, with the time left out.
 func logged(t *testing.T, least slog.Level, use func(hclog.Logger)) string {
 	t.Helper()
 	var buf bytes.Buffer

@@ -52,8 +52,8 @@ func splitLevel(line string) (hclog.Level, string) {
 	return hclog.Info, line
 }
 
-// withoutTimestamp drops what stands before the first bracket when it is made
-// only of the characters of dates and times.
+// withoutTimestamp drops the text before the first bracket when it is made only of the characters
+// of dates and times.
 func withoutTimestamp(line string) string {
 	at := strings.IndexByte(line, '[')
 	if at <= 0 || strings.Trim(line[:at], "0123456789:./-+TZ ") != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// able is obedient with everything that a runtime may have. It does what the output,
-// or the first requirement, says.
+// able is obedient with all abilities that a runtime may have. It acts as the output, or the first
+// requirement, says.
 type able struct{ obedient }
 
 func (a able) Describe(ctx context.Context) (yurt.RuntimeInfo, error) {

@@ -49,7 +49,8 @@ type Host struct {
 
 var errHostClosed = errors.New("was stopped with its host")
 
-// New returns a host for the runtimes in dir, and starts none of them. The caller must call [Host.Close] before the process ends.
+// New returns a host for the runtimes in dir, and does not start them. The caller must call [Host.Close] before the process
+// ends.
 func New(dir string, logger *slog.Logger, opts ...Option) *Host {
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{

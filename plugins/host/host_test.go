@@ -158,7 +158,7 @@ func TestBrokenFiles(t *testing.T) {
 			if err := os.WriteFile(path, []byte(tt.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.Chmod(path, tt.mode); err != nil { // whatever the umask
+			if err := os.Chmod(path, tt.mode); err != nil { // under any umask
 				t.Fatal(err)
 			}
 			checkBroken(t, newHost(t, dir), name, tt.code, tt.parts)
@@ -182,8 +182,8 @@ func checkBroken(t *testing.T, h *Host, name string, code yurt.Code, parts []str
 	wantError(t, broken[name], code)
 }
 
-// TestHangingRuntimeDelaysOnce has a runtime that hangs when it is started: only who
-// asks for it waits each time.
+// TestHangingRuntimeDelaysOnce has a runtime that hangs when it is started: only its own callers
+// wait each time.
 func TestHangingRuntimeDelaysOnce(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, pluginDir(t, "hang", "zgood"), WithStartTimeout(3*time.Second))

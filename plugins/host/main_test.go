@@ -57,7 +57,7 @@ func play(name string) int {
 		_, _ = io.Copy(os.Stdout, zeros{})
 	case "hang":
 		time.Sleep(time.Hour)
-	case "deaf": // a handshake, and nobody who answers
+	case "deaf": // a handshake, and then no answers
 		listener, err := net.Listen("unix", filepath.Join(os.Getenv(plugin.EnvUnixSocketDir), "s"))
 		if err != nil {
 			panic(err)
@@ -110,7 +110,7 @@ type zeros struct{}
 
 func (zeros) Read(into []byte) (int, error) { clear(into); return len(into), nil }
 
-// obedient is a runtime that does what the code says.
+// obedient is a runtime whose behaviour the code chooses.
 type obedient struct{ name string }
 
 func (o obedient) Describe(ctx context.Context) (yurt.RuntimeInfo, error) {

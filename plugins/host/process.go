@@ -143,8 +143,8 @@ func (p *process) closePipes() {
 	p.stderr.pipe.Close()
 }
 
-// kill ends the process and its group at once. The first reason given is kept;
-// of a process that ended by itself, none.
+// kill ends the process and its group at once. The first reason given is kept; a process that ended
+// by itself has no reason.
 func (p *process) kill(reason error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,8 +265,8 @@ func describeSignal(signal syscall.Signal) string {
 
 func exitedWith(code int) string { return fmt.Sprintf("exited with code %d", code) }
 
-// handshakeReader passes on the first line and swallows the rest, which nobody
-// reads but which must not fill the pipe and block the plugin.
+// handshakeReader passes on the first line and swallows the rest, which is not read but must not
+// fill the pipe and block the plugin.
 type handshakeReader struct {
 	pipe *os.File
 	mu   sync.Mutex
@@ -309,10 +309,10 @@ func (r *handshakeReader) text() string {
 	return strings.TrimSpace(string(r.line))
 }
 
-// Close does nothing: reap closes the pipe.
+// Close has no effect: reap closes the pipe.
 func (r *handshakeReader) Close() error { return nil }
 
-// teeReader keeps the tail of what passes through it.
+// teeReader keeps the tail of the data that passes through it.
 type teeReader struct {
 	pipe *os.File
 	tail tail
@@ -330,5 +330,5 @@ func (r *teeReader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Close does nothing: reap closes the pipe.
+// Close has no effect: reap closes the pipe.
 func (r *teeReader) Close() error { return nil }

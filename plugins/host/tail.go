@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/internal/text"
 )
 
-// Bounds of what a message shows of a plugin's standard error.
+// Bounds of the part of a plugin's standard error that a message shows.
 const (
 	tailBytes     = 4 << 10
 	tailLines     = 5
@@ -64,5 +64,5 @@ func readable(line string) string {
 	return line
 }
 
-// brief shows an error that may hold what a runtime sent.
+// brief shows an error that may hold text from a runtime.
 func brief(err error) string { return text.Cut(text.Clean(err.Error()), 500) }

@@ -23,8 +23,8 @@ func identify(info fs.FileInfo) identity {
 	return id
 }
 
-// checkDir returns the real path of a plugin directory that nobody but root and
-// the current user can change.
+// checkDir returns the real path of a plugin directory that only root and the current user can
+// change.
 func checkDir(dir string) (string, error) {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -46,8 +46,8 @@ func checkDir(dir string) (string, error) {
 	return real, checkParents(real)
 }
 
-// checkBinary returns the real path and identity of a plugin's binary that nobody
-// but root and the current user can change.
+// checkBinary returns the real path and identity of a plugin's binary that only root and the
+// current user can change.
 func checkBinary(path string) (string, identity, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func checkBinary(path string) (string, identity, error) {
 	return real, identify(info), checkParents(real)
 }
 
-// checkOwner refuses what somebody else owns or everybody may write.
+// checkOwner refuses a file that another user owns or every user may write.
 func checkOwner(path string, info fs.FileInfo) error {
 	if info.Mode().Perm()&0o002 != 0 {
 		return fmt.Errorf("%s is writable by every user of this host (mode %#o); run chmod o-w on it", path, info.Mode().Perm())

@@ -21,8 +21,8 @@ const layerDir = "layer"
 
 var _ plugins.DependencyPlanner = Runtime{}
 
-// PlanDependencies implements [plugins.DependencyPlanner]: Maven downloads the libraries
-// that are required, GROUP:ARTIFACT:VERSION, or that pom.xml lists, and what they need.
+// PlanDependencies implements [plugins.DependencyPlanner]: Maven downloads the required libraries,
+// GROUP:ARTIFACT:VERSION, or those that pom.xml lists, and their own dependencies.
 func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
 	required := slices.Compact(slices.Sorted(slices.Values(req.Requirements)))
 	i := slices.IndexFunc(req.Files, func(f plugins.File) bool { return f.Path == "pom.xml" })

@@ -71,8 +71,8 @@ func uncaught(lines []string) *yurt.ExecutionError {
 	return nil
 }
 
-// exception reads what follows `Exception in thread "`: the thread's name, which can hold anything,
-// and the exception, whose message can too.
+// exception reads the text after `Exception in thread "`: the thread's name, which can hold any
+// text, and the exception, whose message can too.
 func exception(text string) (kind, message string, ok bool) {
 	for {
 		if _, text, ok = strings.Cut(text, `" `); !ok {

@@ -74,7 +74,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 	return plan, nil
 }
 
-// compilerFlags have javac start quickly and say nothing of what is no error.
+// compilerFlags have javac start quickly and report only errors.
 func compilerFlags() []string {
 	return []string{
 		"-J-XX:TieredStopAtLevel=1", "-J-XX:+UseSerialGC", "-J-XX:-UsePerfData", "-J-Xshare:auto",

@@ -83,7 +83,7 @@ func TestFailures(t *testing.T) {
 		"name with quotes": {
 			"Thread.currentThread().setName(\"a\\\" b c\");\nthrow new Error(\"x: \\\" y\");\n", 1, "java.lang.Error", "x: \" y", []string{"Main.main(Main.java:2)"},
 		},
-		"stack overflow": { // 1024 frames come after what it is
+		"stack overflow": { // 1024 frames come after the type of the error
 			"static int aFunctionOfALongNameThatCallsItselfWithoutAnEndInSight(int n) { return aFunctionOfALongNameThatCallsItselfWithoutAnEndInSight(n + 1) + 1; }\n" +
 				"public static void main(String[] args) { aFunctionOfALongNameThatCallsItselfWithoutAnEndInSight(0); }\n",
 			1, "java.lang.StackOverflowError", "", nil,

@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
-// defaultClass is the class of a snippet that names none.
+// defaultClass is the class of a snippet that names no class.
 const defaultClass = "Main"
 
 // program is a snippet as a file.
@@ -35,9 +35,9 @@ func (p program) main() string {
 const imports = "import java.io.*; import java.math.*; import java.net.*; import java.nio.file.*; import java.util.*; " +
 	"import java.util.concurrent.*; import java.util.function.*; import java.util.regex.*; import java.util.stream.*; "
 
-// wrap makes a program of a snippet. A file with a class that has a main method is
-// one; methods without a class, main among them, get a class; all else is the body of
-// main. Imports stay in front, and lines stay what they are.
+// wrap makes a program of a snippet. A file with a class that has a main method is one; methods
+// without a class, main among them, get a class; all else is the body of main. Imports stay in
+// front, and lines keep their numbers.
 //
 // A snippet has the imports of JShell too. One that imports another whole package has its own
 // alone: a name that is in both would be ambiguous.
@@ -72,11 +72,11 @@ func onlyKnownPackages(header string) bool {
 	return true
 }
 
-// outline is what there is at the top level of a file.
+// outline counts the declarations and statements at the top level of a file.
 type outline struct {
 	header      int    // end of the package and the imports that it begins with
 	types       int    // classes and the like
-	others      int    // what is neither
+	others      int    // neither of the two
 	class       string // that the file has to be named after: the public one, or the first
 	mainClass   string // the last one with a main method, or the first
 	mainMethod  bool   // in a class
@@ -130,7 +130,7 @@ func typeName(piece compiled.Piece) (name string, public bool) {
 	return "", false
 }
 
-// packageOf returns the package that the code says it is in, or nothing.
+// packageOf returns the package that the code says it is in, or "".
 func packageOf(code string) string {
 	pieces := compiled.Splitter{}.Split(code, compiled.Blank(code, compiled.Dialect{Triple: true}))
 	if len(pieces) == 0 || !pieces[0].Is("package") {
@@ -139,7 +139,7 @@ func packageOf(code string) string {
 	text := strings.TrimSuffix(strings.TrimSpace(pieces[0].Head), ";")
 	name := strings.Join(strings.Fields(text)[1:], "")
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return "" // javac says what is wrong with it
+		return "" // javac reports the error
 	}
 	return name
 }

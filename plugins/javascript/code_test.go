@@ -17,7 +17,7 @@ func TestCode(t *testing.T) {
 		entry     string
 		code      int
 		stdout    string
-		stderr    string // a part of it; empty: there is none
+		stderr    string // a part of it; empty if the stream is empty
 		errorType string
 		message   string // how it begins
 		stack     []string

@@ -37,8 +37,9 @@ func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest
 	return NpmPlan(req)
 }
 
-// NpmPlan has npm install what is required, and what the package.json of the project lists.
-// With a lock file it installs what that says. Scripts of the project itself do not run.
+// NpmPlan has npm install the required packages, and those that the package.json of the project
+// lists. With a lock file it installs the versions of that file. Scripts of the project itself do
+// not run.
 func NpmPlan(req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
 	files, locked := manifests(req.Files)
 	required := slices.Compact(slices.Sorted(slices.Values(req.Requirements)))
@@ -67,7 +68,7 @@ func NpmPlan(req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
 	}, nil
 }
 
-// manifests returns what npm needs of the project, if that asks for any package.
+// manifests returns the files of the project that npm needs, if the project asks for any package.
 func manifests(files []plugins.File) (needed []plugins.File, locked bool) {
 	at := func(name string) int {
 		return slices.IndexFunc(files, func(f plugins.File) bool { return f.Path == name })
@@ -75,7 +76,7 @@ func manifests(files []plugins.File) (needed []plugins.File, locked bool) {
 	i := at(manifest)
 	var project map[string]json.RawMessage
 	if i < 0 || json.Unmarshal(files[i].Data, &project) != nil {
-		return nil, false // Node says what is wrong with it, if it matters
+		return nil, false // Node reports the error, if it matters
 	}
 	kept := make(map[string]json.RawMessage)
 	asks := false

@@ -60,7 +60,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestContext compares the context with what AWS Lambda documents.
+// TestContext compares the context with the documentation of AWS Lambda.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	req := handler("exports.handler = async (event, context) => ({ ...context, left: context.getRemainingTimeInMillis() })", `{}`)

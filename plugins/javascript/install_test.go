@@ -13,9 +13,9 @@ import (
 	"github.com/yurtrun/yurt/plugins/javascript"
 )
 
-// TestInstallFindsHeaders has the installation tell node-gyp where Node's headers are, by the
-// place of Node itself, and nothing where there are none. In the place of npm is a program that
-// prints its environment.
+// TestInstallFindsHeaders has the installation tell node-gyp where Node's headers are, by the place
+// of Node itself, or leave that out where the headers are missing. In the place of npm is a program
+// that prints its environment.
 func TestInstallFindsHeaders(t *testing.T) {
 	t.Parallel()
 	prefix, dir := t.TempDir(), t.TempDir()

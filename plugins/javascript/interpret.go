@@ -15,8 +15,8 @@ func (Runtime) Interpret(_ context.Context, failure plugins.Failure) (*yurt.Exec
 	return InterpretNode(failure), nil
 }
 
-// InterpretNode reads what Node prints when harness.mjs can say nothing: because a
-// module does not compile, or because there is no memory left to say it with.
+// InterpretNode reads the output of Node when harness.mjs cannot report the error: because a module
+// does not compile, or because no memory is left for the report.
 //
 //	file:///workspace/lib.mjs:2
 //	let x = = 2

@@ -14,7 +14,7 @@ func failure(output string) plugins.Failure {
 	return plugins.Failure{Phase: plugins.PhaseRun, Output: []byte(output), Root: "/workspace", Dir: "/run/yurt/exe_1"}
 }
 
-// TestInterpretNode reads what Node 20 prints.
+// TestInterpretNode reads the output of Node 20.
 func TestInterpretNode(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -49,8 +49,8 @@ func contextFields(req plugins.PlanRequest, function string) (map[string]json.Ra
 	return fields, nil
 }
 
-// camelCase returns AWS's name for Node of a member that is written for Python; what
-// Python's context does not have stays as it is.
+// camelCase returns AWS's name for Node of a member that is written for Python; members that
+// Python's context lacks stay as they are.
 func camelCase(key string) string {
 	switch key {
 	case "aws_request_id", "function_name", "function_version", "invoked_function_arn", "log_group_name", "log_stream_name", "client_context":

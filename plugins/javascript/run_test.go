@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/javascript"
 )
 
-// outcome is what came of carrying out a plan.
+// outcome is the outcome of carrying out a plan.
 type outcome struct {
 	code           int
 	stdout, stderr string

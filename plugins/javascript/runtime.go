@@ -105,17 +105,17 @@ func program(name string, text []byte) plugins.File {
 	return plugins.File{Path: name, Data: slices.Concat(text, imports, outcome), Mode: 0o644}
 }
 
-// MayDefine reports whether code may define the handler that is to be called then: it has its
-// name. What it really does the harness finds out.
+// MayDefine reports whether code may define the handler that is to be called then: whether it has
+// the handler's name. The harness finds out whether it really does.
 func MayDefine(req plugins.PlanRequest) bool {
 	return req.Kind == yurt.KindCode && req.Handler != "" && req.Entry == "" && strings.Contains(req.Code, req.Handler)
 }
 
-// DefinesFile is where a compile step leaves what the harness decides on whether code that was
-// compiled to a bundle only defines things: the code alone, as JavaScript.
+// DefinesFile is where a compile step leaves the code alone, as JavaScript, by which the harness
+// decides whether code that was compiled to a bundle only defines things.
 func DefinesFile(req plugins.PlanRequest) string { return path.Join(req.OutDir, "defines.mjs") }
 
-// spec is what harness.mjs reads.
+// spec is the input of harness.mjs.
 type spec struct {
 	Kind      yurt.ExecutionKind         `json:"kind"`
 	Entry     string                     `json:"entry,omitempty"`   // in place of the snippet

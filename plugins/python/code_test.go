@@ -192,8 +192,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// checkError compares the error of a run; an empty type means none. stack may be
-// nil. Marks under the source line, which some versions of Python draw, are ignored.
+// checkError compares the error of a run; an empty type means no error. stack may be nil. Marks
+// under the source line, which some versions of Python draw, are ignored.
 func checkError(t *testing.T, got outcome, errorType, message string, stack []string) {
 	t.Helper()
 	if errorType == "" {
@@ -256,7 +256,7 @@ func TestCodeCauseInStack(t *testing.T) {
 	}
 }
 
-// TestCodeExceptionGroup uses what Python has since 3.11.
+// TestCodeExceptionGroup uses exception groups, which Python has since 3.11.
 func TestCodeExceptionGroup(t *testing.T) {
 	t.Parallel()
 	const source = `

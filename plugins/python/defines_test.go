@@ -14,7 +14,7 @@ const documented = "def handler(event):\n    return {\"result\": \"hello world\"
 // TestCodeThatOnlyDefines: such code is a submission of its handler, and any other is not.
 func TestCodeThatOnlyDefines(t *testing.T) {
 	t.Parallel()
-	calls := map[string]string{ // what it returns by source
+	calls := map[string]string{ // the return value by source
 		documented: `{"result":"hello world"}`,
 		"async def handler(event):\n    import asyncio\n    await asyncio.sleep(0)\n    return event": `{}`,
 		"handler = lambda event, context: [event, context.function_name]":                             `[{},"handler"]`,

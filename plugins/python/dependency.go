@@ -21,8 +21,8 @@ const (
 
 var _ plugins.DependencyPlanner = Runtime{}
 
-// PlanDependencies implements [plugins.DependencyPlanner]: pip installs what is required,
-// and what requirements.txt lists, into a directory of its own.
+// PlanDependencies implements [plugins.DependencyPlanner]: pip installs the required packages, and
+// those that requirements.txt lists, into a directory of its own.
 func (Runtime) PlanDependencies(_ context.Context, req plugins.DependencyRequest) (plugins.DependencyPlan, error) {
 	files, err := manifests(req.Files)
 	if err != nil {

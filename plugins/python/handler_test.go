@@ -245,7 +245,7 @@ def handler(event, context):
 	}
 }
 
-// TestHandlerDeadline runs out of time: what remains is never negative.
+// TestHandlerDeadline runs out of time: the remaining time is never negative.
 func TestHandlerDeadline(t *testing.T) {
 	t.Parallel()
 	req := handler("import time\ndef handler(e, c):\n    time.sleep(.05)\n    return c.get_remaining_time_in_millis()", `{}`)
@@ -264,7 +264,7 @@ func BenchmarkHandler(b *testing.B) {
 	}
 }
 
-// BenchmarkPlainPython is what BenchmarkHandler is to be compared with.
+// BenchmarkPlainPython is the base to compare BenchmarkHandler with.
 func BenchmarkPlainPython(b *testing.B) {
 	s := newSandbox(b, nil)
 	for b.Loop() {

@@ -57,8 +57,8 @@ var fonts []byte
 // Jupyter, which the template has to have.
 const ipykernel = "ipykernel"
 
-// ipython is another: IPython's shell, without Jupyter. It comes first, as what a template has whose
-// packages name it.
+// ipython is another: IPython's shell, without Jupyter. It comes first, as the kernel of a template
+// whose packages name it.
 const ipython = "ipython"
 
 var _ plugins.KernelPlanner = Runtime{}

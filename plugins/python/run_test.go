@@ -19,7 +19,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/python"
 )
 
-// outcome is what came of carrying out a plan.
+// outcome is the outcome of carrying out a plan.
 type outcome struct {
 	code           int
 	stdout, stderr string

@@ -93,7 +93,7 @@ func (Runtime) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, e
 		// code starts have the same, and that a user can ask for something else.
 		Env: map[string]string{
 			"PYTHONUNBUFFERED": "1", // output appears at once, and is kept when a timeout ends the run
-			"PYTHONUTF8":       "1", // whatever the locale
+			"PYTHONUTF8":       "1", // in any locale
 		},
 		Result: plugins.ResultEnvelope,
 	}, nil
@@ -104,13 +104,13 @@ func program(name string, texts ...[]byte) plugins.File {
 	return plugins.File{Path: name, Data: slices.Concat(shared, slices.Concat(texts...)), Mode: 0o644}
 }
 
-// mayDefine reports whether code may define the handler that is to be called then: it has its
-// name. What it really does the harness finds out.
+// mayDefine reports whether code may define the handler that is to be called then: whether it has
+// the handler's name. The harness finds out whether it really does.
 func mayDefine(req plugins.PlanRequest) bool {
 	return req.Kind == yurt.KindCode && req.Handler != "" && req.Entry == "" && strings.Contains(req.Code, req.Handler)
 }
 
-// spec is what harness.py reads.
+// spec is the input of harness.py.
 type spec struct {
 	Kind      yurt.ExecutionKind `json:"kind"`
 	Entry     string             `json:"entry,omitempty"` // in place of main.py, in the working directory

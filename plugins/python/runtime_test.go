@@ -74,8 +74,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// FuzzEvent plans with any event and runs none: what is taken must be a valid plan
-// whose specification holds the event unchanged.
+// FuzzEvent plans with any event and runs no plan: an accepted event must give a valid plan whose
+// specification holds the event unchanged.
 func FuzzEvent(f *testing.F) {
 	for _, seed := range []string{``, `{}`, `[1,2]`, `"\ud800"`, "\"\xff\"", `{"a":{"b":[null]}}`, `1e999`, ` 1 `, `<script>`} {
 		f.Add([]byte(seed), []byte(`{"function_name":"f"}`))

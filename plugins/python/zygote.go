@@ -46,7 +46,7 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 			{Path: "spec.json", Data: []byte(rehearsalSpec), Mode: 0o644},
 		},
 		Argv: append([]string{cmp.Or(req.Tools[tool], defaultInterpreter), path.Join(req.Dir, "zygote.py"), req.Kernel}, req.Preload...),
-		Env: map[string]string{ // as that of a run, which inherits what Python makes of it
+		Env: map[string]string{ // as that of a run, which inherits Python's own changes of it
 			"PYTHONUNBUFFERED": "1",
 			"PYTHONUTF8":       "1",
 		},

@@ -79,8 +79,8 @@ func crash(lines []string, failure plugins.Failure) *yurt.ExecutionError {
 	return nil
 }
 
-// panicked reads what follows "panicked at": since Rust 1.73 the place, and the message
-// on the lines below; before that the message in quotes, and the place.
+// panicked reads the text after "panicked at": since Rust 1.73 the place, and the message on the
+// lines below; before that the message in quotes, and the place.
 func panicked(what string, rest []string, failure plugins.Failure) *yurt.ExecutionError {
 	end := 0
 	for end < len(rest) && rest[end] != "stack backtrace:" && !strings.HasPrefix(rest[end], "note: ") {
@@ -109,7 +109,7 @@ func stack(lines []string, failure plugins.Failure) []string {
 	frames := []string{}
 	for i, line := range lines {
 		if strings.Contains(line, "__rust_begin_short_backtrace") {
-			break // below are what calls main
+			break // below are the callers of main
 		}
 		at, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "at ")
 		if !ok || i == 0 {

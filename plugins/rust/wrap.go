@@ -7,10 +7,9 @@ import (
 	"github.com/yurtrun/yurt/plugins/compiled"
 )
 
-// wrap puts a snippet without a main function into one. Items can stand there too,
-// only attributes of the whole crate cannot, and come first. With a question mark in
-// it, it is as if main returned a Result. Lines stay what they are, and what is inserted into one
-// is returned too.
+// wrap puts a snippet without a main function into one. Items can stand there too, only attributes
+// of the whole crate cannot, and come first. With a question mark in it, it is as if main returned
+// a Result. Lines keep their numbers, and the text inserted into one is returned too.
 func wrap(code string) (string, *plugins.Insertion) {
 	blank := compiled.Blank(code, compiled.Dialect{Nested: true, Lifetimes: true})
 	if definesMain(blank) {

@@ -13,7 +13,7 @@ func failure(output string) plugins.Failure {
 	return plugins.Failure{Phase: plugins.PhaseCompile, Output: []byte(output), Root: "/workspace", Dir: "/run/yurt/exe_1", OutDir: "/tmp/out"}
 }
 
-// TestCompileError reads what esbuild 0.17 prints.
+// TestCompileError reads the output of esbuild 0.17.
 func TestCompileError(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

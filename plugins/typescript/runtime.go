@@ -99,7 +99,8 @@ func compile(req plugins.PlanRequest, source, bundle string) []string {
 	return append(append(shell, argv...), "--loader=ts", "--sourcefile=main.ts")
 }
 
-// banner defines what modules in CommonJS expect, and where the code seems to be.
+// banner defines the names that modules in CommonJS expect, and the place where the code seems to
+// be.
 func banner(main string) string {
 	quoted := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(main) + "'"
 	return "import { createRequire as __yurtRequire } from 'node:module'; import { pathToFileURL as __yurtPath } from 'node:url'; " +
@@ -115,7 +116,7 @@ func (Runtime) Interpret(_ context.Context, failure plugins.Failure) (*yurt.Exec
 	return compileError(failure), nil
 }
 
-// compileError reads what esbuild prints, the first error first:
+// compileError reads the output of esbuild, the first error first:
 //
 //	✘ [ERROR] Unexpected "="
 //

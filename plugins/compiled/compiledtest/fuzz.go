@@ -8,8 +8,8 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// FuzzInterpret has a runtime read whatever a compiler or a program prints: there is an answer,
-// which is an error with a type and a stack or, for a program, none.
+// FuzzInterpret has a runtime read any output of a compiler or a program: there is an answer, which
+// is an error with a type and a stack or, for a program, nil.
 func FuzzInterpret(f *testing.F, runtime plugins.Interpreter, seeds ...string) {
 	for _, seed := range append(seeds, "") {
 		f.Add(seed, true)
@@ -27,7 +27,7 @@ func FuzzInterpret(f *testing.F, runtime plugins.Interpreter, seeds ...string) {
 	})
 }
 
-// FuzzPlan has a runtime plan whatever snippet there is: there is a plan, which is valid.
+// FuzzPlan has a runtime plan any snippet: there is a plan, which is valid.
 func FuzzPlan(f *testing.F, runtime plugins.Runtime, seeds ...string) {
 	for _, seed := range append(seeds, "") {
 		f.Add(seed)
@@ -35,7 +35,7 @@ func FuzzPlan(f *testing.F, runtime plugins.Runtime, seeds ...string) {
 	f.Fuzz(func(t *testing.T, code string) { plan(t, runtime, code) })
 }
 
-// LargeSnippets has a runtime plan the largest snippets, whatever they are made of.
+// LargeSnippets has a runtime plan the largest snippets, made of several units.
 func LargeSnippets(t *testing.T, runtime plugins.Runtime) {
 	t.Helper()
 	for _, unit := range []string{";", "\n", "{};", "a\n", "import a;", " #", "func f(){}\n"} {

@@ -16,7 +16,7 @@ func GoCommand(t testing.TB) string {
 	return Host{}.tools(t, golang.Runtime{})["go"]
 }
 
-// GoCache returns a build cache with what tests need of Go's standard library. It is
+// GoCache returns a build cache with the packages of Go's standard library that tests need. It is
 // made once on a machine, and kept among the user's caches.
 func GoCache(t testing.TB) string {
 	t.Helper()

@@ -17,11 +17,11 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// Outcome is what came of carrying out a plan.
+// Outcome is the outcome of carrying out a plan.
 type Outcome struct {
 	Code           int // of the step that failed, or of the program; -1 after a signal
 	Stdout, Stderr string
-	Err            *yurt.ExecutionError // what the runtime makes of a failure
+	Err            *yurt.ExecutionError // the runtime's interpretation of a failure
 }
 
 // Host is where plans are carried out: directories as a sandbox has them.

@@ -20,7 +20,7 @@ func TestDocsShowThis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const step = "   " // by which the page indents what belongs to a step
+	const step = "   " // by which the page indents the lines of a step
 	blocks := regexp.MustCompile("(?s)\n"+step+"```go\n(.*?\n)"+step+"```\n").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) != 3 {
 		t.Errorf("the page shows %d pieces of Go in its steps, want 3: main, Describe and Plan", len(blocks))

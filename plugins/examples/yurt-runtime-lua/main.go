@@ -1,6 +1,6 @@
-// Command yurt-runtime-lua is a language runtime for Lua 5.4, and the example that
-// docs/RUNTIMES.md explains. It shows all that a runtime can have: tools, a compile
-// step, a project, and errors that are read from what the language prints.
+// Command yurt-runtime-lua is a language runtime for Lua 5.4, and the example that docs/RUNTIMES.md
+// explains. It shows all that a runtime can have: tools, a compile step, a project, and errors that
+// are read from the language's output.
 package main
 
 import (
@@ -46,7 +46,7 @@ func (lua) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan, error
 	source, files := req.Source("main.lua")
 	return plugins.Plan{
 		Files: files,
-		// luac -p checks the syntax, so that nothing runs of code that has none.
+		// luac -p checks the syntax, so that code with errors of syntax does not run.
 		Compile: []plugins.Step{{Argv: []string{req.Tools["luac"], "-p", "--", source}}},
 		Argv:    append([]string{req.Tools["lua"], source}, req.Args...),
 		// Modules are found beside the entry; ;; stands for Lua's own places.
@@ -80,7 +80,7 @@ func (lua) Interpret(_ context.Context, failure plugins.Failure) (*yurt.Executio
 	return found, nil
 }
 
-// name is what the user calls a file. Lua shortens long names at their beginning.
+// name is the user's name of a file. Lua shortens long names at their beginning.
 func name(failure plugins.Failure, file string) string {
 	if name, ok := failure.UserPath(file); ok && file[0] != '.' {
 		return name
