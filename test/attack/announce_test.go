@@ -28,7 +28,7 @@ const (
 	answers   = 3 // that are waited for
 )
 
-// idle is a node of which nothing changes.
+// idle is a node whose capacity never changes.
 type idle struct{}
 
 func (idle) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error {
@@ -39,15 +39,14 @@ func (idle) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) e
 	return ctx.Err()
 }
 
-// impostor stands where Consul's agent is looked for, and answers what it likes, until it
-// relents.
+// impostor stands in the place of Consul's agent, and gives the test's answers, until it relents.
 type impostor struct {
 	answer   http.HandlerFunc
 	relented atomic.Bool
 	taken    atomic.Int64  // bytes of one answer at the most
-	believed atomic.Bool   // the address that it gave, which is none
+	believed atomic.Bool   // the address that it gave, which is false
 	answered chan struct{} // holds one for each of the first answers
-	told     chan string   // what is announced, once it relented
+	told     chan string   // the announcement, once it relented
 }
 
 func (i *impostor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -109,15 +108,15 @@ func forever(w io.Writer, text string) {
 // mostAllocated is the memory that one attack may cost, all in all, in bytes.
 const mostAllocated = 128 << 20
 
-// mostTaken is what may be on its way of an answer that is not read to its end: what the
-// announcer reads, and what sockets and their buffers hold.
+// mostTaken bounds the bytes in flight of an answer that is not read to its end: those that the
+// announcer reads, and those that sockets and their buffers hold.
 const mostTaken = 32 << 20
 
-// TestAnnouncer attacks the part of the executor that announces its node, from where Consul's
-// agent should be: whoever answers there is root's peer on the node's loopback, or a machine
-// in between. It must fail, since what is read of an answer is bounded, nothing of it is
-// followed or believed but names of sessions and this machine's address, and the node works on
-// without.
+// TestAnnouncer attacks the part of the executor that announces its node, from where Consul's agent
+// should be: a process that answers there is root's on the node's loopback, or runs on a machine in
+// between. The attack must fail, since the announcer reads a bounded part of an answer, uses only
+// the names of sessions and this machine's address in it, follows no redirect, and the node works
+// on without it.
 func TestAnnouncer(t *testing.T) {
 	address, reached := victim(t)
 	var bomb bytes.Buffer
@@ -176,11 +175,11 @@ func TestAnnouncer(t *testing.T) {
 	}
 }
 
-// token is what the announcer shows Consul.
+// token is the announcer's token for Consul.
 const token = "5d7c1e0a-the-token"
 
-// attackAnnouncer has a node announced to an impostor, until it has answered a few times and
-// then relents, and returns what the announcer logged.
+// attackAnnouncer has a node announced to an impostor, until it has answered a few times and then
+// relents, and returns the announcer's log.
 func attackAnnouncer(t *testing.T, answer http.HandlerFunc) string {
 	t.Helper()
 	agent := &impostor{answer: answer, answered: make(chan struct{}, answers), told: make(chan string, 1)}

@@ -26,8 +26,8 @@ type attack struct {
 	program string
 	sandbox func(*yurt.SandboxSpec)
 	run     func(*yurt.ExecutionSpec)
-	// check looks at what came of it; nil means that it must have come to its end and
-	// got nothing.
+	// check judges the outcome; nil means that the attack must have come to its end without any
+	// gain.
 	check func(*testing.T, *yurt.Result)
 }
 
@@ -91,7 +91,7 @@ func program(code string) yurt.ExecutionSpec {
 	return command("/usr/bin/python3", "-c", prelude+code+"\nprint('held')\n")
 }
 
-// works fails the test if the sandbox does not do what sandboxes do, soon.
+// works fails the test if the sandbox does not run a program soon.
 func (a *arena) works(t *testing.T, whose, sandbox string) {
 	t.Helper()
 	began := time.Now()
@@ -111,8 +111,8 @@ func held(t *testing.T, r *yurt.Result) {
 	}
 }
 
-// wage runs each attack in a sandbox of its own. Whatever it does, its sandbox and
-// the bystander work on.
+// wage runs each attack in a sandbox of its own. After every attack, its sandbox and the bystander
+// work on.
 func wage(t *testing.T, attacks []attack) {
 	t.Helper()
 	newArena(t).wage(t, attacks)

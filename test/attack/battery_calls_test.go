@@ -15,7 +15,7 @@ func batteries() []battery {
 	}
 }
 
-// namespaceFlags are the kinds of namespaces, by what the kernel calls them.
+// namespaceFlags are the kinds of namespaces, by the kernel's names.
 func namespaceFlags() map[string]uint64 {
 	return map[string]uint64{
 		"time": 0x80, "mnt": 0x20000, "cgroup": 0x2000000, "uts": 0x4000000,
@@ -107,7 +107,7 @@ func mountBattery() battery {
 	return b
 }
 
-// refusedCall is a call that the list denies, with arguments that do nothing if it is allowed.
+// refusedCall is a call that the list denies, with arguments that are harmless if it is allowed.
 type refusedCall struct{ name, args, tries string }
 
 func callBattery() battery {

@@ -131,7 +131,7 @@ PYTHON = os.path.realpath('/usr/bin/python3')
 	return b
 }
 
-// placesBattery looks for what of the host is not in a sandbox.
+// placesBattery looks for files and sockets of the host that a sandbox lacks.
 func placesBattery() battery {
 	b := battery{
 		name: "places", about: "Code looks for files and sockets of the host at the places where they usually are.",

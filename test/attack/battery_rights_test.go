@@ -53,7 +53,7 @@ def raise_capability(number):
 	return b
 }
 
-// controlBattery writes to files of /proc by which the kernel is told what to do.
+// controlBattery writes to files of /proc that control the kernel.
 func controlBattery() battery {
 	b := battery{
 		name: "proc-writes", about: "Code writes to files of /proc by which the kernel is told what to do.",

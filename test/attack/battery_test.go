@@ -27,9 +27,9 @@ type battery struct {
 	// stopped are the results that show the layer at work: names of errors or of signals. Any other
 	// result fails the test, success and an error for another reason alike.
 	stopped []string
-	// python comes before the attacks: what several of them need.
+	// python comes before the attacks: definitions that several of them need.
 	python string
-	// facts is Python that says what of the host the attacks are after.
+	// facts is Python that names the files and processes of the host that the attacks are after.
 	facts   func(t *testing.T) string
 	sandbox func(*yurt.SandboxSpec)
 	trials  []trial
@@ -79,7 +79,7 @@ func (b battery) program(facts string, chosen func(trial) bool) string {
 	return text.String() + "print('held')\n"
 }
 
-// outcomes reads what a battery printed.
+// outcomes reads the output of a battery.
 func outcomes(t *testing.T, printed string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -139,8 +139,8 @@ func TestBatteries(t *testing.T) {
 	}
 }
 
-// TestBatteriesWithoutTheLayer makes the attacks that say where they succeed, there: what stops
-// them in a sandbox is the sandbox.
+// TestBatteriesWithoutTheLayer makes the attacks that name a place where they succeed, there: in a
+// sandbox, the sandbox itself stops them.
 func TestBatteriesWithoutTheLayer(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	made := 0

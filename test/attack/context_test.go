@@ -18,9 +18,9 @@ func (a *arena) cell(t *testing.T, sandbox, code string) *yurt.Result {
 	return a.execute(t, sandbox, spec)
 }
 
-// TestForgersSpoilTheirOwn has code in a context say to the host what only its
-// interpreter should. What it spoils is its own result: the next execution gets an
-// interpreter that works, and so does everybody else.
+// TestForgersSpoilTheirOwn has code in a context send the host messages that only its interpreter
+// should. It spoils its own result: the next execution gets an interpreter that works, and so do
+// all other contexts.
 func TestForgersSpoilTheirOwn(t *testing.T) {
 	a := newArena(t)
 	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Resources.Memory = 256 << 20 })
@@ -56,8 +56,8 @@ for _ in range(300): os.write(kernel.control, say)`, yurt.ErrorTypeKernelDied},
 	}
 }
 
-// TestForgersBetweenExecutions has a thread say to the host what it likes, as much as it can, while no
-// execution runs that could be told of it. The host passes over it, unread.
+// TestForgersBetweenExecutions has a thread send the host messages of any kind, as many as it can,
+// while no execution runs that could receive them. The host passes over them, unread.
 func TestForgersBetweenExecutions(t *testing.T) {
 	a := newArena(t)
 	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Resources.Memory = 256 << 20 })

@@ -40,8 +40,8 @@ func (n *attackersNames) LookupNetIP(_ context.Context, _, host string) ([]netip
 	return []netip.Addr{netip.MustParseAddr(list[at%len(list)])}, nil
 }
 
-// victim is a service of the node that nobody in a sandbox may reach, on loopback as the
-// executor's own are. It counts who did, and answers nothing.
+// victim is a service of the node that sandboxes must not reach, on loopback as the executor's own
+// are. It counts its connections, and does not answer.
 func victim(t *testing.T) (address string, reached *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -64,8 +64,8 @@ func victim(t *testing.T) (address string, reached *atomic.Int64) {
 	return listener.Addr().String(), reached
 }
 
-// TestEgress speaks to the proxy of installations, as an install script can: whatever it
-// says, nothing on the node is reached but the registry that the operator named.
+// TestEgress speaks to the proxy of installations, as an install script can: for all its requests,
+// only the registry that the operator named is reached on the node.
 func TestEgress(t *testing.T) {
 	address, reached := victim(t)
 	_, port, err := net.SplitHostPort(address)
@@ -176,8 +176,8 @@ func serveProxy(t *testing.T, names egress.Resolver, hosts ...egress.Host) (addr
 	return listener.Addr().String()
 }
 
-// say sends bytes to the proxy and returns what it answers, until it hangs up or is silent
-// for a while after it has answered as many requests as there are, or said what is wanted.
+// say sends bytes to the proxy and returns the answer, until the proxy hangs up, or has sent the
+// wanted text, or is silent for a while after it has answered all requests.
 func say(t *testing.T, proxy, request, want string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", proxy)

@@ -34,8 +34,8 @@ func TestExhaustion(t *testing.T) {
 	wage(t, exhaustions())
 }
 
-// TestResults forges what a harness would say of its run: the host must take it for
-// no more than what the program itself might have returned.
+// TestResults forges a harness's report of its run: the host must take it for no more than a value
+// that the program itself might have returned.
 func TestResults(t *testing.T) {
 	wage(t, forgedResults())
 }

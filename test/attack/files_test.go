@@ -16,15 +16,15 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// fileAttack is a program that lays a trap in its workspace, what the host then does
-// there, and why that does no harm.
+// fileAttack is a program that lays a trap in its workspace, the host's operation there, and why
+// that does no harm.
 type fileAttack struct {
 	name  string
 	fails string
 	// program is Python that follows the prelude. It says "ready", and may go on.
 	program string
 	sandbox func(*yurt.SandboxSpec)
-	// use is what the host does.
+	// use is the host's operation.
 	use func(t *testing.T, a *arena, sandbox string)
 }
 
@@ -52,7 +52,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// everything does with a path what a host can do with one, and returns what it read.
+// everything runs all of the host's file operations on a path, and returns the data read.
 func everything(t *testing.T, a *arena, sandbox, path string) []byte {
 	t.Helper()
 	var read bytes.Buffer
@@ -75,7 +75,7 @@ func everything(t *testing.T, a *arena, sandbox, path string) []byte {
 	return read.Bytes()
 }
 
-// unharmed fails the test if what is the template's was changed, or is among data.
+// unharmed fails the test if a file of the template was changed, or is among data.
 func unharmed(t *testing.T, a *arena, sandbox string, data []byte) {
 	t.Helper()
 	if bytes.Contains(data, []byte("root:x:")) {

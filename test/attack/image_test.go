@@ -12,8 +12,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestHostileImages has nodes take images that were made to get at them: what is unpacked
-// stays where images are, and what runs of it is no more than any sandbox.
+// TestHostileImages has nodes take images that were made to attack them: the unpacked files stay in
+// the images' directory, and their programs can do no more than those of any sandbox.
 func TestHostileImages(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	registry := rig.StartRegistry(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// hostileFrames are what no executor sends.
+// hostileFrames are frames that no executor sends.
 func hostileFrames() map[string][]byte {
 	garbage := make([]byte, 64<<10)
 	for i := range garbage {
@@ -47,8 +47,8 @@ func hostileFrames() map[string][]byte {
 }
 
 // TestHostileFrames are sent to a sandbox's init, many at a time, while it serves a run. They must
-// fail, since each connection is for itself, a frame is bounded, and what is not understood ends
-// no more than its connection.
+// fail, since each connection is for itself, a frame is bounded, and a frame that init does not
+// understand ends only its connection.
 func TestHostileFrames(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -70,7 +70,7 @@ func TestHostileFrames(t *testing.T) {
 			}
 		})
 	}
-	for range 100 { // that say nothing
+	for range 100 { // that send no frame
 		conn, err := net.Dial("unix", socket)
 		if err != nil {
 			t.Fatal(err)
@@ -92,8 +92,8 @@ func TestHostileFrames(t *testing.T) {
 	a.works(t, "the bystander", a.bystander)
 }
 
-// tell sends the frame and nothing more, and reads what init has to say of it. That init closes
-// the connection meanwhile is an answer too.
+// tell sends only the frame, and reads init's answer. That init closes the connection meanwhile is
+// an answer too.
 func tell(socket string, frame []byte) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {
@@ -127,10 +127,10 @@ func descriptors(socket string) error {
 	return nil // it had enough of them
 }
 
-// TestInitThatWasTakenOver has something else answer in the place of a sandbox's init, as code
-// would that has got the better of it. It must fail to harm the node, since nothing that it says
-// is believed beyond what a run of its own might have done, and no answer is waited for beyond
-// the run's timeout.
+// TestInitThatWasTakenOver has another process answer in the place of a sandbox's init, as code
+// would that has taken it over. It must fail to harm the node, since the node believes only claims
+// that a run of the sandbox's own could have made, and waits for no answer beyond the run's
+// timeout.
 func TestInitThatWasTakenOver(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -187,7 +187,7 @@ func TestInitThatWasTakenOver(t *testing.T) {
 	}
 }
 
-// takeOver lets answer have what is asked of the sandbox's init, from here on until that is ended.
+// takeOver lets answer have the requests to the sandbox's init, from here on until init ends.
 func (a *arena) takeOver(t *testing.T, stateDir, sandbox string, answer func(net.Conn) error) {
 	t.Helper()
 	// A connection that is kept is init's own: a run that goes on takes it.

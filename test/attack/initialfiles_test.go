@@ -17,8 +17,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// warmed returns a sandbox of the reserve and its workspace as the host sees it. What a
-// template preloads may have done there whatever its user can.
+// warmed returns a sandbox of the reserve and its workspace as the host sees it. The template's
+// preloaded code may have done there all that its user can.
 func warmed(t *testing.T, a *arena) (spec yurt.SandboxSpec, workspace string) {
 	t.Helper()
 	s, err := a.ReserveSandbox(t.Context(), rig.Template())
@@ -47,9 +47,9 @@ func asOwner(t *testing.T, workspace string, do func() error) {
 	}
 }
 
-// TestFilesOfAClaim has what a template started before a sandbox was claimed lie in wait for
-// the files that its owner begins with. They must go nowhere else, since the executor writes
-// them below the workspace alone, as the sandbox's user.
+// TestFilesOfAClaim has a process that a template started before the claim lie in wait for the
+// files that its owner begins with. They must go nowhere else, since the executor writes them below
+// the workspace alone, as the sandbox's user.
 func TestFilesOfAClaim(t *testing.T) {
 	a := newArena(t)
 	for _, trap := range []struct {
@@ -92,7 +92,7 @@ func TestFilesOfAClaim(t *testing.T) {
 func TestFilesOfAClaimInARace(t *testing.T) {
 	a := newArena(t)
 	mark := fmt.Sprintf("planted-%d", os.Getpid())
-	for _, target := range []string{"/tmp", "../tmp", "/tmp", "../tmp"} { // of the host for who resolves it there, and of the sandbox
+	for _, target := range []string{"/tmp", "../tmp", "/tmp", "../tmp"} { // of the host if resolved there, and of the sandbox
 		spec, workspace := warmed(t, a)
 		dir, link := filepath.Join(workspace, "d"), filepath.Join(workspace, "l")
 		asOwner(t, workspace, func() error { return errors.Join(os.Mkdir(dir, 0o755), os.Symlink(target, link)) })
@@ -134,7 +134,7 @@ func TestFilesOfAClaimInARace(t *testing.T) {
 	a.works(t, "the bystander", a.bystander)
 }
 
-// none fails the test if there are files of a pattern, and removes them.
+// none fails the test if files match a pattern, and removes them.
 func none(t *testing.T, pattern string) {
 	t.Helper()
 	planted, err := filepath.Glob(pattern)
@@ -146,8 +146,8 @@ func none(t *testing.T, pattern string) {
 	}
 }
 
-// TestFilesOfAClaimThatAreTooMuch asks for as many directories as paths can name, and for more
-// than there is room for. Nothing of it is left.
+// TestFilesOfAClaimThatAreTooMuch asks for as many directories as paths can name, and for more than
+// there is room for. Afterwards no file is left.
 func TestFilesOfAClaimThatAreTooMuch(t *testing.T) {
 	a := newArena(t)
 	for name, ask := range map[string]func(n int) yurt.SourceFile{
@@ -173,7 +173,7 @@ func TestFilesOfAClaimThatAreTooMuch(t *testing.T) {
 	a.works(t, "the bystander", a.bystander)
 }
 
-// onlyBystander looks for what is left of claims that came to nothing, or are over.
+// onlyBystander looks for remains of claims that failed, or are over.
 func onlyBystander(t *testing.T, a *arena) {
 	t.Helper()
 	list, err := a.Sandboxes(t.Context())

@@ -6,12 +6,12 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestKernel tries calls that widen what can be reached of the kernel.
+// TestKernel tries calls that widen a program's access to the kernel.
 func TestKernel(t *testing.T) {
 	wage(t, kernelAttacks())
 }
 
-// kernelAttacks widen what can be reached of the kernel.
+// kernelAttacks widen a program's access to the kernel.
 func kernelAttacks() []attack {
 	return []attack{
 		{

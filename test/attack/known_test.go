@@ -2,13 +2,13 @@ package attack
 
 import "testing"
 
-// TestKnownEscapes tries what others were once escaped from by. CVE-2019-5736 is in
-// TestEscapes too, CVE-2024-21626 there and in TestWorkingDirectories.
+// TestKnownEscapes tries published escapes from other sandboxes. CVE-2019-5736 is in TestEscapes
+// too, CVE-2024-21626 there and in TestWorkingDirectories.
 func TestKnownEscapes(t *testing.T) {
 	wage(t, knownEscapes())
 }
 
-// knownEscapes are what others were escaped from by.
+// knownEscapes are published escapes from other sandboxes.
 func knownEscapes() []attack {
 	return []attack{
 		{

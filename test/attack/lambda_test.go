@@ -34,8 +34,8 @@ while True:
     ask("POST", f"invocation/{request}/response", b'"served"')
 `
 
-// TestLambdaForgersSpoilTheirOwn has a function say nonsense to its Runtime API, and
-// another process answer in its place. What is spoilt is the function's own result.
+// TestLambdaForgersSpoilTheirOwn has a function say nonsense to its Runtime API, and another
+// process answer in its place. Only the function's own result is spoilt.
 func TestLambdaForgersSpoilTheirOwn(t *testing.T) {
 	a := newArena(t)
 	sandbox := a.create(t, func(s *yurt.SandboxSpec) { s.Resources.Memory = 256 << 20 })

@@ -6,8 +6,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestLayers attack what stands between an execution and its sandbox, where each has
-// namespaces of its own.
+// TestLayers attack the barrier between an execution and its sandbox, where each has namespaces of
+// its own.
 func TestLayers(t *testing.T) {
 	wage(t, layerAttacks())
 }

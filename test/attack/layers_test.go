@@ -27,7 +27,7 @@ const (
 	byKernel       layer = "kernel"
 )
 
-// meaning says what a layer is, for the page.
+// meaning describes a layer, for the page.
 func (l layer) meaning() string {
 	return map[layer]string{
 		byFilter:       "the list of system calls that code may make",

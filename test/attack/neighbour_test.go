@@ -67,7 +67,7 @@ func waitFor(t *testing.T, a *arena, sandbox, execution, text string) {
 	}
 }
 
-// TestNeighbourThatTakesAllItCan measures what is left for another.
+// TestNeighbourThatTakesAllItCan measures the share of CPU that is left for another sandbox.
 func TestNeighbourThatTakesAllItCan(t *testing.T) {
 	a := newArena(t)
 	quarter := func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.25 }
@@ -95,8 +95,8 @@ print(time.process_time())
 	if !ok || err != nil {
 		t.Fatalf("it printed %q, %q", r.Stdout, r.Stderr)
 	}
-	// Half of its share, or as much of what this machine has left as the other got, on
-	// one of two processors at least, in a time that is longer than these two seconds.
+	// Half of its share, or as much of this machine's free time as the other got, on one of two
+	// processors at least, in a time that is longer than these two seconds.
 	if used < 0.25 && used < took/4 {
 		t.Errorf("it got %.2f s of 0.5 s of CPU, and the other %.2f s", used, took)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// attributes gives attacks on project quotas what the kernel's headers do, and says at the
-// end what the workspace's attributes have become.
+// attributes gives attacks on project quotas the constants of the kernel's headers, and prints at
+// the end the workspace's attributes.
 const attributes = `
 import fcntl
 GET, SET, GET_FLAGS, SET_FLAGS, INHERIT, INHERIT_FLAG = 0x801c581f, 0x401c5820, 0x80086601, 0x40086602, 0x200, 0x20000000

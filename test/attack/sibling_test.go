@@ -8,8 +8,8 @@ import (
 )
 
 // TestSiblings has one execution attack another of its sandbox, which waits at a terminal. Where
-// each has a layer of its own it must get at nothing of the other's, since it has no number for its
-// processes; and in any case it can type nothing into its terminal, since that takes being in the
+// each has a layer of its own it must reach no process of the other's, since it has no number for
+// them; and in any case it cannot type into the other's terminal, since that takes being in the
 // terminal's session, or a capability.
 func TestSiblings(t *testing.T) {
 	a := newArena(t)

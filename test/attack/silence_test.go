@@ -14,8 +14,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// silences are what an init that was taken over can do to who waits for the end of a process: it
-// says that each has begun, and nothing else that was asked.
+// silences are the ways in which an init that was taken over can keep a caller waiting for the end
+// of a process: it reports each process as begun, and answers no other request.
 func silences() map[string]func(net.Conn) error {
 	begin := func(conn net.Conn) error {
 		request, err := initd.NewReader(conn).Next()
@@ -118,8 +118,8 @@ func (a *arena) awaitTurn(ctx context.Context, sandbox string) error {
 	}
 }
 
-// TestSilentInit has an init that was taken over not say how what it began ended. It must fail to
-// keep anybody waiting for that, however an execution is to end.
+// TestSilentInit has an init that was taken over withhold the ends of its processes. It must fail
+// to keep callers waiting, however an execution is to end.
 func TestSilentInit(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -127,7 +127,7 @@ func TestSilentInit(t *testing.T) {
 	a := arenaOf(t, rig.Start(t, config))
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 2*time.Minute))
 	defer cancel()
-	var work sync.WaitGroup // most of what they do is to wait
+	var work sync.WaitGroup // they mostly wait
 	var sandboxes []string
 	for silence, answer := range silences() {
 		for _, ending := range endings() {
@@ -154,7 +154,7 @@ func TestSilentInit(t *testing.T) {
 	}
 }
 
-// await has an execution start and end, and asks meanwhile what else one may ask.
+// await has an execution start and end, and makes the other requests meanwhile.
 func (a *arena) await(ctx context.Context, sandbox string, way ending) (*yurt.Result, error) {
 	spec := way.spec()
 	if err := a.StartExecution(ctx, sandbox, spec); err != nil {
@@ -171,7 +171,7 @@ func (a *arena) await(ctx context.Context, sandbox string, way ending) (*yurt.Re
 	return a.WaitExecution(ctx, sandbox, spec.ID)
 }
 
-// TestSilentInitIsAskedInVain: what it is asked beside a run is not waited for either.
+// TestSilentInitIsAskedInVain: other requests beside a run are not waited for either.
 func TestSilentInitIsAskedInVain(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))

@@ -59,9 +59,9 @@ func named(t *testing.T, name string) (found []string) {
 	return found
 }
 
-// TestSlots attack the end of a slot. They must fail, since a sandbox ends with its first
-// process, which code cannot keep alive, and its cgroup is killed besides; and since what was
-// claimed is written so on the node's disk, which code does not reach, before anybody has it.
+// TestSlots attack the end of a slot. They must fail, since a sandbox ends with its first process,
+// which code cannot keep alive, and its cgroup is killed besides; and since a claim is recorded on
+// the node's disk, which code does not reach, before the claimer gets its sandbox.
 func TestSlots(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -102,8 +102,8 @@ func TestSlots(t *testing.T) {
 	a.works(t, "the bystander", a.bystander)
 }
 
-// afterwards looks for what is left of a session's sandbox: in the reserve, in the slot, and in
-// what the next one gets.
+// afterwards looks for remains of a session's sandbox: in the reserve, in the slot, and in the next
+// session's sandbox.
 func afterwards(t *testing.T, a *arena, slot yurt.SlotSpec, spec yurt.SandboxSpec, was string) {
 	t.Helper()
 	if _, err := a.StatFile(t.Context(), was, "mine"); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {

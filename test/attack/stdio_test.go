@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// throughStdio attacks whoever called yurt run by what that one's input and output are.
+// throughStdio attacks the caller of yurt run by way of its input and output.
 const throughStdio = `
 import fcntl, termios
 for fd in (0, 1, 2):
@@ -45,12 +45,12 @@ for fd in range(3, 256):
     if not name.startswith('pipe:[') and not name.startswith('/run/yurt/'): got(fd, name)
 `
 
-// caller is who runs a program by yurt run, with standard input and output of some kind.
+// caller runs a program by yurt run, with standard input and output of some kind.
 type caller struct {
 	stdin, stdout *os.File
 	terminal      bool                    // it is that of the caller
-	wrote         func(*testing.T) []byte // what came of stdout
-	check         func(*testing.T)        // what else is to be as it was
+	wrote         func(*testing.T) []byte // reads the data that reached stdout
+	check         func(*testing.T)        // checks that the caller's other files are unchanged
 }
 
 // TestStdio runs hostile programs by yurt run itself, with all that its input and output may be.
@@ -132,7 +132,7 @@ func openFile(t *testing.T, path string, flags int) *os.File {
 	return f
 }
 
-// drained is what a pipe holds once its writing end is closed.
+// drained reads the data that a pipe holds once its writing end is closed.
 func drained(r, w *os.File) func(*testing.T) []byte {
 	return func(t *testing.T) []byte {
 		t.Helper()
@@ -151,7 +151,7 @@ func pipes(t *testing.T) caller {
 	return caller{stdin: in, stdout: w, wrote: drained(r, w)}
 }
 
-// sharedPipe has in its output what somebody else wrote, and in its input what is for the next.
+// sharedPipe has in its output another program's text, and in its input text for the next program.
 func sharedPipe(t *testing.T) caller {
 	c := pipes(t)
 	if _, err := c.stdout.WriteString("secret\n"); err != nil {
@@ -168,7 +168,7 @@ func sharedPipe(t *testing.T) caller {
 	return c
 }
 
-// readablePipe is what the output is when the next program of the line is in a sandbox too.
+// readablePipe is the output when the next program of the line is in a sandbox too.
 func readablePipe(t *testing.T) caller {
 	c := sharedPipe(t)
 	if err := c.stdout.Chmod(0o004); err != nil {
@@ -187,7 +187,7 @@ func namedPipe(t *testing.T) caller {
 			t.Fatal(err)
 		}
 	}
-	// Who opens both ends waits for nobody.
+	// An open of both ends does not block.
 	openFile(t, filepath.Join(dir, "in"), os.O_RDWR)
 	r := openFile(t, filepath.Join(dir, "out"), os.O_RDONLY|unix.O_NONBLOCK)
 	w := openFile(t, filepath.Join(dir, "out"), os.O_WRONLY)
@@ -204,7 +204,7 @@ func ownTerminal(t *testing.T) caller {
 		stdin: terminal, stdout: terminal, terminal: true,
 		wrote: func(t *testing.T) []byte {
 			var buf [64]byte
-			_ = person.SetReadDeadline(time.Now().Add(rig.Moment(t, time.Second))) // what was written is there
+			_ = person.SetReadDeadline(time.Now().Add(rig.Moment(t, time.Second))) // all written data is there
 			n, err := person.Read(buf[:])
 			if err != nil {
 				t.Error(err)

@@ -35,8 +35,8 @@ func (a *arena) asFork(t *testing.T, sandbox, code string) *yurt.Result {
 	}
 }
 
-// TestZygote has runs attack the interpreter that they were forked from, and that those after
-// them will be forked from. Each leaves what it changed to itself.
+// TestZygote has runs attack the interpreter that they were forked from, and that those after them
+// will be forked from. Each affects only itself.
 func TestZygote(t *testing.T) {
 	a := newArena(t)
 	sandbox := a.create(t, func(*yurt.SandboxSpec) {})

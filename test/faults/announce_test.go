@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestAnnouncedExecutor: a controller finds an executor by Consul, and claims what is in
-// its slots. Killed and started again it is announced as what it is then; stopped it is not.
+// TestAnnouncedExecutor: a controller finds an executor by Consul, and claims sandboxes in its
+// slots. Killed and started again it is announced with its new state; stopped it is not.
 func TestAnnouncedExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	consul := cluster.Consul(t, cluster.ConsulOptions{})

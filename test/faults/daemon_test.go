@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// patience is for what has to happen, however slow and busy the machine is.
+// patience bounds the wait for events that must happen, on machines of any speed.
 const patience = time.Minute
 
 // daemon is an executor in a process of its own, in one life after the other.
@@ -30,8 +30,8 @@ type daemon struct {
 	process  *exec.Cmd // nil between two lives
 }
 
-// newDaemon starts an executor. When the test ends it is stopped, and nothing of it may
-// be left.
+// newDaemon starts an executor. When the test ends it is stopped, and must leave no processes and
+// files behind.
 func newDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	rig.NeedsSandboxes(t)

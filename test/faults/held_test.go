@@ -16,7 +16,7 @@ import (
 // each that has a result exactly once, and the interpreter stays the one it was.
 func (l *load) remember(stop context.Context, sandbox string) {
 	for said, tries := 0, 0; ; {
-		last := stop.Err() != nil // nobody kills the executor any more
+		last := stop.Err() != nil // the executor is not killed any more
 		tries++
 		spec := yurt.ExecutionSpec{
 			ID: yurt.NewExecutionID(), Kind: yurt.KindCode, Language: "python", ContextName: "counting",
@@ -42,7 +42,7 @@ func (l *load) remember(stop context.Context, sandbox string) {
 	}
 }
 
-// freeze pauses and resumes a sandbox, which is then what it was said to be.
+// freeze pauses and resumes a sandbox, and checks its state after each.
 func (l *load) freeze(stop context.Context, sandbox string) {
 	steps := []struct {
 		what string
@@ -160,7 +160,7 @@ func reservedTemplate() yurt.Template {
 // claimLabel names the claim that a sandbox was handed out to.
 const claimLabel = "claim"
 
-// claims claims sandboxes, uses and destroys them, as the one who is called name.
+// claims claims sandboxes, uses and destroys them, as the caller called name.
 func (l *load) claims(stop context.Context, name string) {
 	for i := 0; stop.Err() == nil; i++ {
 		if s, ok := l.claim(name + "-" + strconv.Itoa(i)); ok {
@@ -171,7 +171,7 @@ func (l *load) claims(stop context.Context, name string) {
 	}
 }
 
-// claimOf is what a claim of that name asks for.
+// claimOf is the specification of a claim with that label.
 func claimOf(label string) yurt.SandboxSpec {
 	template := reservedTemplate()
 	return yurt.SandboxSpec{
@@ -180,7 +180,7 @@ func claimOf(label string) yurt.SandboxSpec {
 	}
 }
 
-// claim claims a sandbox. What a claim got whose answer was lost is found by its label.
+// claim claims a sandbox. If the answer of a claim was lost, its sandbox is found by its label.
 func (l *load) claim(label string) (yurt.Sandbox, bool) {
 	spec := claimOf(label)
 	s, found, err := l.node.ClaimSandbox(context.Background(), spec)
@@ -210,7 +210,7 @@ func (l *load) claim(label string) (yurt.Sandbox, bool) {
 	return owned[0], true
 }
 
-// useClaimed leaves a mark in a sandbox, in which there may be none.
+// useClaimed leaves a mark in a sandbox, which must have had no mark before.
 func (l *load) useClaimed(s yurt.Sandbox) {
 	mark := fmt.Sprintf("cat mark 2>/dev/null; echo %s > mark", s.Labels[claimLabel])
 	if out, ok := l.run(s.ID, mark); ok && out != "" {
@@ -220,8 +220,8 @@ func (l *load) useClaimed(s yurt.Sandbox) {
 	l.count("claims")
 }
 
-// checkReserve claims what is left when nobody does anything: all that is there once,
-// and no more.
+// checkReserve claims the whole reserve while no other caller is at work: each sandbox once, and no
+// more.
 func (l *load) checkReserve() {
 	l.t.Helper()
 	for i := 0; ; i++ {
@@ -233,7 +233,7 @@ func (l *load) checkReserve() {
 	}
 }
 
-// list returns what the executor has, by id.
+// list returns the executor's sandboxes, by id.
 func (l *load) list() map[string]yurt.Sandbox {
 	known := map[string]yurt.Sandbox{}
 	l.again("listing", func(ctx context.Context) error {

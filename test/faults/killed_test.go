@@ -22,10 +22,10 @@ const kills = 50
 // seedEnv gives the seed of an earlier run.
 const seedEnv = "YURT_TEST_SEED"
 
-// TestKilledAtAnyMoment kills the executor over and over while it makes sandboxes, runs
-// things, streams, writes files, pauses, reserves, hands out and destroys. Started again
-// it has every sandbox that it said it had, with what runs in it: contexts keep their
-// state, what is paused stays so, nothing is handed out twice, and nothing else stays.
+// TestKilledAtAnyMoment kills the executor over and over while it makes sandboxes, runs programs,
+// streams, writes files, pauses, reserves, hands out and destroys. Started again it has every
+// sandbox that it reported before, with its processes: contexts keep their state, paused sandboxes
+// stay so, no sandbox is handed out twice, and no other sandbox stays.
 func TestKilledAtAnyMoment(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if text := os.Getenv(seedEnv); text != "" {
@@ -64,7 +64,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond)
 		signal := syscall.SIGKILL
 		if random.IntN(5) == 0 {
-			signal = syscall.SIGTERM // which lets it finish what it is at
+			signal = syscall.SIGTERM // which lets it finish its work
 		}
 		d.stop(signal)
 		d.start()
@@ -84,7 +84,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 }
 
-// survivor is a sandbox that lives as long as the test, and what it may be meanwhile.
+// survivor is a sandbox that lives as long as the test, and the states that it may have meanwhile.
 type survivor struct {
 	pid    int
 	states []yurt.SandboxState
@@ -110,8 +110,8 @@ func (l *load) checkSurvivors(survivors map[string]survivor) {
 	}
 }
 
-// checkQuiet compares, when nobody does anything, what the executor says it has with
-// what callers were told, and with what is on the machine.
+// checkQuiet compares, while no caller is at work, the executor's list of sandboxes with the
+// answers that callers got, and with the processes and files on the machine.
 func (l *load) checkQuiet() {
 	l.t.Helper()
 	known := map[string]bool{}
@@ -121,7 +121,7 @@ func (l *load) checkQuiet() {
 			l.t.Errorf("it has %+v; asked for: %v, destroyed: %v", s, l.tried[s.ID], l.destroyed[s.ID])
 		}
 	}
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // what is destroyed goes in the background
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) { // sandboxes are destroyed in the background
 		there, err := leftovers.Of(l.node.stateDir)
 		if err != nil {
 			l.t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// load is what callers do while the executor is killed under them. What they have been
-// told was done has to stay so.
+// load is the work of callers while the executor is killed under them. Each acknowledged result has
+// to stay so.
 type load struct {
 	t    *testing.T
 	node *daemon
@@ -105,7 +105,7 @@ func (l *load) destroy(id string) {
 	}
 }
 
-// run runs a shell line, unless it cannot be started. What was started ends.
+// run runs a shell line, unless it cannot be started. Started lines end.
 func (l *load) run(sandbox, line string) (stdout string, ok bool) {
 	spec := yurt.ExecutionSpec{
 		ID: yurt.NewExecutionID(), Kind: yurt.KindCommand, Command: []string{"/bin/sh", "-c", line},
@@ -124,7 +124,7 @@ func (l *load) run(sandbox, line string) (stdout string, ok bool) {
 	return result.Stdout, true
 }
 
-// result waits for what comes of an execution, and has it forgotten.
+// result waits for the result of an execution, and has it forgotten.
 func (l *load) result(sandbox, execution string) (result *yurt.Result, ok bool) {
 	ok = l.again("waiting", func(ctx context.Context) (err error) {
 		result, err = l.node.WaitExecution(ctx, sandbox, execution)
@@ -208,7 +208,7 @@ func (l *load) write(stop context.Context, sandbox string) {
 			got, err = io.ReadAll(file)
 			return err
 		})
-		var ahead byte // of what was said to be written; versions wrap around
+		var ahead byte // writes that are newer than the last acknowledged one; versions wrap around
 		if len(got) > 0 {
 			ahead = got[0] - byte(said)
 		}
@@ -216,6 +216,6 @@ func (l *load) write(stop context.Context, sandbox string) {
 			l.t.Errorf("after version %d was written and %d begun, the file has %d bytes and begins with %v", said, version, len(got), got[:min(1, len(got))])
 			return
 		}
-		said += int(ahead) // what was seen stays too
+		said += int(ahead) // a version that was read stays too
 	}
 }

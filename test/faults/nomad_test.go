@@ -61,12 +61,12 @@ job "counters" {
   }
 }`
 
-// victims are what of a node is killed in one round of the matrix.
+// victims are the processes of a node that are killed in one round of the matrix.
 type victims struct{ plugin, executor, client bool }
 
-// Whatever of a node is killed while tasks run and print (the driver, the executor, Nomad's
-// client, all of them), and whenever: every task lives on, no line of its log is lost or
-// doubled, and Nomad says of it what is so.
+// The matrix kills parts of a node (the driver, the executor, Nomad's client, all of them) at any
+// moment while tasks run and print: every task lives on, no line of its log is lost or doubled, and
+// Nomad reports its true state.
 func TestNomadNodeIsKilled(t *testing.T) {
 	t.Parallel()
 	c := cluster.Yurt(t, cluster.Options{Servers: 1}, "")
@@ -103,8 +103,8 @@ job "refused" {
   }
 }`
 
-// The driver lives on when its client is killed, and with it whoever read what it logs; also
-// when it then has something to log, which is when its next client most needs an answer.
+// The driver lives on when its client is killed, and with it the reader of its log; also when it
+// then has a line to log, which is when its next client most needs an answer.
 func TestDriverOutlivesItsClient(t *testing.T) {
 	t.Parallel()
 	c := cluster.Yurt(t, cluster.Options{Servers: 1}, "")
@@ -234,7 +234,7 @@ func (m *matrix) written() map[string]int64 {
 	return sizes
 }
 
-// check looks at what Nomad says, and at the sandboxes.
+// check compares Nomad's view with the sandboxes.
 func (m *matrix) check(v victims) {
 	m.t.Helper()
 	for _, before := range m.allocs {

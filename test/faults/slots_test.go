@@ -16,9 +16,9 @@ import (
 // slotKills is at how many moments the executor is killed while it has slots.
 const slotKills = 12
 
-// TestKilledWithSlots kills the executor over and over while sandboxes in its slots are
-// claimed, used and destroyed. None is handed out twice, slots are filled again, those
-// that are for once are so, and in the end nothing is there that nobody has.
+// TestKilledWithSlots kills the executor over and over while sandboxes in its slots are claimed,
+// used and destroyed. No sandbox is handed out twice, slots are filled again, those that are for
+// once are so, and in the end no sandbox is left without an owner.
 func TestKilledWithSlots(t *testing.T) {
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	d := newDaemon(t)
@@ -108,8 +108,8 @@ func (l *load) onces(stop context.Context) {
 	}
 }
 
-// await gets the sandbox of a slot. What it got whose answer was lost is found by its
-// label. One that was given up with its answer has ended its slot.
+// await gets the sandbox of a slot. If the answer was lost, the sandbox is found by its label. One
+// that was given up with its answer has ended its slot.
 func (l *load) await(id string) (yurt.Sandbox, bool) {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
 		_, err := l.node.AwaitSandbox(context.Background(), claimOf(id), id)

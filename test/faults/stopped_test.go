@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// A create that its caller gives up leaves nothing behind, at whatever moment.
+// A create that its caller gives up at any moment leaves no sandbox behind.
 func TestCreatesThatAreGivenUp(t *testing.T) {
 	d := newDaemon(t)
 	l := newLoad(t, d)
@@ -52,8 +52,8 @@ func TestCreatesThatAreGivenUp(t *testing.T) {
 	l.checkQuiet()
 }
 
-// Stopped while creates are under way, the executor makes them whole or not at all, and
-// says which; what it says it made is there afterwards.
+// Stopped while creates are under way, the executor makes them whole or not at all, and says which;
+// the sandboxes that it reported are there afterwards.
 func TestStoppedInTheMiddle(t *testing.T) {
 	d := newDaemon(t)
 	l := newLoad(t, d)

@@ -56,7 +56,7 @@ func newLossy(t *testing.T, to string) *lossy {
 }
 
 // answers is one connection's way back. A connection that has lost a byte carries no other: the
-// kernel still hands on what an executor wrote before it was killed.
+// kernel still hands on the bytes that an executor wrote before it was killed.
 type answers struct {
 	way  *lossy
 	to   io.Writer

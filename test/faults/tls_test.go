@@ -55,8 +55,8 @@ func TestControllerOverTLS(t *testing.T) {
 	}
 }
 
-// newTLSDaemon starts an executor that listens for controllers, and returns what one needs
-// to call it.
+// newTLSDaemon starts an executor that listens for controllers, and returns the identity and the
+// address to call it.
 func newTLSDaemon(t *testing.T, args ...string) (d *daemon, controller *identity.Source, address string) {
 	t.Helper()
 	rig.NeedsSandboxes(t)
@@ -82,8 +82,8 @@ func newTLSDaemon(t *testing.T, args ...string) (d *daemon, controller *identity
 	return d, controller, address
 }
 
-// freePort returns a port that nobody listens on now. The executor is to have the same
-// one in each of its lives.
+// freePort returns a port that is free now. The executor is to have the same one in each of its
+// lives.
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// Another build of the command takes over what runs, and says what it is.
+// Another build of the command takes over the running sandboxes, and reports its version.
 func TestUpgrade(t *testing.T) {
 	d := newDaemon(t)
 	l := newLoad(t, d)
@@ -47,8 +47,8 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// What a newer version wrote is not this one's to judge: it refuses to begin, and
-// touches nothing.
+// An older version must not judge the records of a newer one: it refuses to begin, and changes no
+// file.
 func TestRecordsOfANewerVersionAreLeftAlone(t *testing.T) {
 	d := newDaemon(t)
 	l := newLoad(t, d)
@@ -85,8 +85,9 @@ func TestRecordsOfANewerVersionAreLeftAlone(t *testing.T) {
 	l.checkSurvivors(readyOnes(s))
 }
 
-// Where a newer version keeps what, this one does not know, and it would take sandboxes that
-// it does not find for strays: it refuses to begin, ends nothing, and says who can go on.
+// An older version does not know the places of a newer version's records, and would take sandboxes
+// that it does not find for strays: it refuses to begin, ends no sandbox, and names the version
+// that can go on.
 func TestLayoutOfANewerVersionIsLeftAlone(t *testing.T) {
 	d := newDaemon(t)
 	l := newLoad(t, d)
@@ -156,7 +157,7 @@ func (d *daemon) refuses(says ...string) {
 	}
 }
 
-// Who is second on a state directory, or on a socket, is told so, and the first is not
+// A second executor on a state directory, or on a socket, gets an error, and the first is not
 // disturbed.
 func TestSecondExecutor(t *testing.T) {
 	d := newDaemon(t)

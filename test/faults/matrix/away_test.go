@@ -129,8 +129,8 @@ func clientAndExecutorAway(t *testing.T, a *arena, l *load) {
 	}
 }
 
-// wantPoolWhole waits until the pool has what it is to have, and nothing is pending. Callers
-// claim from it all the while.
+// wantPoolWhole waits until the pool has its full size, and no request is pending. Callers claim
+// from it all the while.
 func (a *arena) wantPoolWhole(t *testing.T, l *load) {
 	t.Helper()
 	var seen yurt.Pool

@@ -121,7 +121,7 @@ func slowNetwork(t *testing.T, a *arena, _ *load) {
 	}
 }
 
-// fullDisk: for a while the executor of a node can record nothing.
+// fullDisk: for a while the executor of a node cannot write records.
 func fullDisk(t *testing.T, a *arena, _ *load) {
 	filler, err := os.Create(filepath.Join(a.Nomad.Clients[0].DiskDir(), "filler"))
 	if err != nil {
@@ -133,7 +133,7 @@ func fullDisk(t *testing.T, a *arena, _ *load) {
 		}
 	}()
 	for end := time.Now().Add(2 * away); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		// Again and again: what is removed meanwhile is room too.
+		// Again and again: files removed meanwhile leave room too.
 		for err = nil; err == nil; {
 			_, err = filler.Write(make([]byte, 4<<10))
 		}

@@ -15,7 +15,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// patience is for what has to happen, however slow and busy the machine is.
+// patience bounds the wait for events that must happen, on machines of any speed.
 const patience = 2 * time.Minute
 
 // try is how long one request may take before its caller gives up and asks again.
@@ -51,7 +51,7 @@ func (b *balancer) set(t *testing.T, n int, url string) {
 	b.clients[n] = client
 }
 
-// load is what callers do during one fault, and what they see.
+// load is the work of callers during one fault, and their results.
 type load struct {
 	t        *testing.T
 	balancer *balancer
@@ -76,8 +76,7 @@ func (l *load) failed(what string, err error) {
 	}
 }
 
-// once makes one request of one controller. That its fault is none of the caller's doing is
-// counted.
+// once makes one request of one controller, and counts a failure that is not the caller's fault.
 func (l *load) once(what string, do func(context.Context, *yurtclient.Client) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), try)
 	defer cancel()
@@ -89,7 +88,7 @@ func (l *load) once(what string, do func(context.Context, *yurtclient.Client) er
 	return err
 }
 
-// expected tells answers that are no failures: their callers know what they mean.
+// expected reports answers that are no failures: their callers know the meaning.
 func expected(err error) bool {
 	code := yurt.CodeOf(err)
 	return code == yurt.CodeExecutionRunning || code == yurt.CodeSessionEnded
@@ -114,8 +113,8 @@ func (l *load) again(what string, do func(context.Context, *yurtclient.Client) e
 type session struct {
 	yurt.Session
 
-	acknowledged []string        // what must be in its file, once each
-	maybe        map[string]bool // what may be: nobody answered
+	acknowledged []string        // must be in its file, once each
+	maybe        map[string]bool // may be in it: the request got no answer
 	lost         bool
 }
 
@@ -136,7 +135,7 @@ func (l *load) create(template string) (*session, error) {
 			return nil, err
 		case s.State == yurt.SessionCreating:
 			time.Sleep(50 * time.Millisecond)
-		case s.State.Ended(): // what the key is of has failed, as its first caller was told
+		case s.State.Ended(): // the session of the key has failed, as its first caller was told
 			req.IdempotencyKey = yurt.NewSessionID()
 		default:
 			return s, nil
@@ -144,7 +143,7 @@ func (l *load) create(template string) (*session, error) {
 	}
 }
 
-// gone says what it means that a session has ended which nobody has ended.
+// gone judges a session that has ended without a request to end it.
 func (l *load) gone(s *session) error {
 	var now yurt.Session
 	if err := l.again("looking at a session", func(ctx context.Context, c *yurtclient.Client) (err error) {
@@ -222,7 +221,7 @@ func (l *load) result(s *session, id string) (*yurt.Result, error) {
 	}
 }
 
-// verify reads what the executions of a session have written.
+// verify compares the output of a session's executions with the acknowledged ones.
 func (l *load) verify(s *session) error {
 	var text []byte
 	err := l.again("reading a file", func(ctx context.Context, c *yurtclient.Client) error {
@@ -283,7 +282,7 @@ func (l *load) cycle() error {
 	return l.use(s)
 }
 
-// wantPlaced creates sessions, beside what the other callers do, until so many of them were
+// wantPlaced creates sessions, beside the work of the other callers, until so many of them were
 // placed like that, and uses each.
 func (l *load) wantPlaced(template string, kind yurt.PlacementKind, count int) {
 	l.t.Helper()
@@ -302,7 +301,7 @@ func (l *load) wantPlaced(template string, kind yurt.PlacementKind, count int) {
 	}
 }
 
-// use has a session do what callers have sessions for, and ends it.
+// use has a session do the work that callers have sessions for, and ends it.
 func (l *load) use(s *session) error {
 	var err error
 	for range 2 {

@@ -22,7 +22,7 @@ import (
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
-// template is what the sessions are made from: it needs no toolchain.
+// template is the template of the sessions: it needs no toolchain.
 const template = "shell-basic"
 
 // unpooled is one that no node keeps sandboxes of.
@@ -44,7 +44,7 @@ type arena struct {
 	rows     []row
 }
 
-// row is what became of one fault.
+// row is the outcome of one fault.
 type row struct {
 	name                       string
 	sessions, executions, lost int
@@ -108,8 +108,7 @@ func (a *arena) load(t *testing.T, lossy string, codes ...yurt.Code) *load {
 	return l
 }
 
-// fill makes the sessions that live through all faults, as far as there are none: so many
-// on each node.
+// fill makes the missing ones of the sessions that live through all faults: so many on each node.
 func (a *arena) fill(l *load) {
 	l.t.Helper()
 	have := map[string]int{}
@@ -133,7 +132,7 @@ func (a *arena) fill(l *load) {
 	}
 }
 
-// run is one row: callers at work, the fault, and what they see of it until all is well.
+// run is one row: callers at work, the fault, and the callers' results until all is well.
 func (a *arena) run(t *testing.T, f fault) {
 	lossy := ""
 	if f.loses {
@@ -225,7 +224,7 @@ func (l *load) wait(what string, group *sync.WaitGroup) {
 	}
 }
 
-// clean waits until there is nothing but the kept sessions and the pool.
+// clean waits until only the kept sessions and the pool are left.
 func (a *arena) clean(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -242,8 +241,8 @@ func (a *arena) clean(t *testing.T) {
 	}
 }
 
-// leaks returns what nobody has a use for any more: sandboxes on the nodes, jobs of Nomad's,
-// and sessions that live, but for those of the sessions that are used.
+// leaks returns the remains without an owner: sandboxes on the nodes, jobs of Nomad's, and sessions
+// that live, but for those of the sessions that are used.
 func (a *arena) leaks(ctx context.Context, used []*session) ([]string, error) {
 	kept := map[string]bool{}
 	for _, s := range used {
@@ -284,8 +283,8 @@ func (a *arena) leaks(ctx context.Context, used []*session) ([]string, error) {
 	return left, nil
 }
 
-// wantSeen makes sure that what is left would be seen: with nobody using the kept sessions,
-// they and their sandboxes are.
+// wantSeen makes sure that leaks would be seen: while no caller uses the kept sessions, they and
+// their sandboxes are.
 func (a *arena) wantSeen(t *testing.T) {
 	t.Helper()
 	left, err := a.leaks(t.Context(), nil)
