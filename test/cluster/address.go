@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// freeAddress returns a loopback address on which none of the ports is in use, and which
-// hardly anybody else will pick at the same time: there are sixteen million.
+// freeAddress returns a loopback address on which none of the ports is in use, chosen at random
+// from sixteen million, so that two tests hardly ever pick the same at a time.
 func freeAddress(ports ...int) (string, error) {
 	var last error
 	for range 20 {
@@ -37,7 +37,7 @@ func allFree(address string, ports []int) error {
 	return nil
 }
 
-// unique returns a name that starts with the prefix and that nothing else has.
+// unique returns a name that starts with the prefix and that no other cluster has.
 func unique(prefix string) string {
 	raw := make([]byte, 4)
 	_, _ = rand.Read(raw)

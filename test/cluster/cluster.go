@@ -12,12 +12,11 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 )
 
-// Options say what a cluster of Nomad is to be. The zero value is a server and a client on
-// this machine. They are two agents: a client finds its server's election over, or tries
-// again half a minute later.
+// Options describe a cluster of Nomad. The zero value is a server and a client on this machine.
+// They are two agents: a client finds its server's election over, or tries again half a minute
+// later.
 type Options struct {
-	// Servers is how many agents are servers and nothing else. With 0 the first client is
-	// a server too.
+	// Servers is how many agents are only servers. With 0 the first client is a server too.
 	Servers int
 	Clients int // 0 means 1
 	// Nodes are the names of the clients' nodes, as far as they are given.
@@ -44,8 +43,8 @@ type NomadCluster struct {
 	API     *nomad.Client // of the first server
 }
 
-// Nomad starts a cluster for the test and waits until it takes jobs. When the test ends all
-// jobs are stopped, then the agents; whatever is left of them fails the test.
+// Nomad starts a cluster for the test and waits until it takes jobs. When the test ends all jobs
+// are stopped, then the agents; processes or files that are left of them fail the test.
 func Nomad(t testing.TB, options Options) *NomadCluster {
 	t.Helper()
 	needsRoot(t)
@@ -186,8 +185,8 @@ func (c *NomadCluster) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// StopJobs stops every job and waits until nothing of them runs. It does not purge them:
-// of a purged job Nomad forgets the allocations, and nobody can say when they have ended.
+// StopJobs stops every job and waits until no task of them runs. It does not purge them: Nomad
+// forgets the allocations of a purged job, and their ends can no longer be seen.
 func (c *NomadCluster) StopJobs(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -20,8 +20,7 @@ const (
 	consulSerf = 8301
 )
 
-// ConsulOptions say what an agent of Consul is to be. The zero value is a server of its
-// own on this machine.
+// ConsulOptions describe an agent of Consul. The zero value is a server of its own on this machine.
 type ConsulOptions struct {
 	Host   *Host
 	Prefer string // the loopback address to listen on, if it is free
@@ -39,7 +38,7 @@ type ConsulAgent struct {
 	*process
 
 	Address string         // of its API, host:port
-	IP      string         // what it listens on
+	IP      string         // the address that it listens on
 	Client  *consul.Client // of its API
 }
 
@@ -139,7 +138,7 @@ func (a *ConsulAgent) begin(options ConsulOptions) error {
 	return a.start()
 }
 
-// config is what every agent has. A single server elects itself at once.
+// config is the configuration that every agent has. A single server elects itself at once.
 func (a *ConsulAgent) config(options ConsulOptions) string {
 	role := ""
 	if options.Servers > 0 || len(options.Join) == 0 {
@@ -188,7 +187,7 @@ func (a *ConsulAgent) Ready(ctx context.Context) error {
 		if leader == "" {
 			return errors.New("there is no leader")
 		}
-		// A new leader may still be reading what the last one wrote.
+		// A new leader may still be reading the last one's log.
 		_, _, err = a.Client.Catalog().Nodes((&consul.QueryOptions{RequireConsistent: true}).WithContext(ctx))
 		return err
 	})

@@ -24,8 +24,8 @@ func (c *NomadCluster) Run(t testing.TB, hcl string) *nomad.Job {
 	return job
 }
 
-// WaitAlloc waits until an allocation of the job is as wanted, and returns it. The test
-// fails with what the allocations are when none gets there in time.
+// WaitAlloc waits until an allocation of the job is as wanted, and returns it. If none gets there
+// in time, the test fails and describes the allocations.
 func (c *NomadCluster) WaitAlloc(t testing.TB, jobID, what string, wanted func(*nomad.Allocation) bool) *nomad.Allocation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -109,7 +109,7 @@ func (c *NomadCluster) evaluations(jobID string) string {
 	return b.String()
 }
 
-// Describe says what allocations are, with the events of their tasks.
+// Describe shows the states of allocations, with the events of their tasks.
 func Describe(allocs ...*nomad.Allocation) string {
 	var b strings.Builder
 	for _, alloc := range allocs {
@@ -127,7 +127,7 @@ func Describe(allocs ...*nomad.Allocation) string {
 	return b.String()
 }
 
-// Logs returns what a task has written to the stream so far, "stdout" or "stderr".
+// Logs returns the task's output on the stream so far, "stdout" or "stderr".
 func (c *NomadCluster) Logs(t testing.TB, alloc *nomad.Allocation, task, stream string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -149,7 +149,7 @@ func (c *NomadCluster) Logs(t testing.TB, alloc *nomad.Allocation, task, stream 
 	}
 }
 
-// Exec runs a command in a task, and returns what it wrote and its exit code.
+// Exec runs a command in a task, and returns its output and its exit code.
 func (c *NomadCluster) Exec(t testing.TB, alloc *nomad.Allocation, task, stdin string, command ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

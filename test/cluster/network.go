@@ -68,7 +68,7 @@ func TestNetwork(t testing.TB) *Network {
 func inUse(prefix string) bool {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return false // making the bridge says what is wrong
+		return false // making the bridge reports the error
 	}
 	for _, a := range addresses {
 		if strings.HasPrefix(a.String(), prefix) {
@@ -118,7 +118,7 @@ func (n *Network) TestHost(t testing.TB) *Host {
 
 func (h *Host) netns() string { return filepath.Join("/run/netns", h.Name) }
 
-// CutOff takes the host off the network: nothing reaches it, and it reaches nothing.
+// CutOff takes the host off the network, in both directions.
 func (h *Host) CutOff(ctx context.Context) error { return ip(ctx, "link", "set", h.port, "down") }
 
 // Mend puts it back.
@@ -132,13 +132,13 @@ func (h *Host) Slow(ctx context.Context, kilobits int) error {
 	return errors.Join(run(ctx, toHost...), run(ctx, fromHost...))
 }
 
-// FullSpeed ends what Slow began.
+// FullSpeed undoes Slow.
 func (h *Host) FullSpeed(ctx context.Context) error {
 	return errors.Join(run(ctx, "tc", "qdisc", "del", "dev", h.port, "root"),
 		run(ctx, "tc", "-n", h.Name, "qdisc", "del", "dev", "eth0", "root"))
 }
 
-// Close removes the hosts and the wire. Whatever ran on the hosts has to be gone.
+// Close removes the hosts and the wire. Processes on the hosts must have ended.
 func (n *Network) Close(ctx context.Context) error {
 	var errs []error
 	for _, h := range n.hosts {

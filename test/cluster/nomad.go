@@ -20,7 +20,7 @@ const (
 	nomadSerf = 4648
 )
 
-// NomadOptions say what one agent is to be: a server, a client, or both.
+// NomadOptions describe one agent: a server, a client, or both.
 type NomadOptions struct {
 	Host   *Host  // nil for this machine itself
 	Prefer string // the loopback address to listen on, if it is free
@@ -49,10 +49,10 @@ type NomadAgent struct {
 	*process
 
 	Address string        // of its API, a URL
-	IP      string        // what it listens on
+	IP      string        // the address that it listens on
 	RPC     string        // where other agents reach it
 	Node    string        // the name of its node
-	Dir     string        // its own: data, logs, and what ${dir} stands for
+	Dir     string        // its own: data, logs, and the value of ${dir}
 	API     *nomad.Client // of its API
 
 	options NomadOptions
@@ -106,7 +106,7 @@ func StartNomad(ctx context.Context, options NomadOptions) (*NomadAgent, error) 
 	return a, nil
 }
 
-// config is what every agent has.
+// config is the configuration that every agent has.
 func (a *NomadAgent) config() string {
 	o := a.options
 	parts := []string{fmt.Sprintf(`
@@ -277,7 +277,7 @@ func (a *NomadAgent) WaitDriver(ctx context.Context, name string) error {
 	})
 }
 
-// Processes returns those that the agent, or what it started, runs of the program.
+// Processes returns those that the agent, or a process that it started, runs of the program.
 func (a *NomadAgent) Processes(program string) []int {
 	return slices.DeleteFunc(belonging(a.Dir, a.cgroup), func(pid int) bool {
 		exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
@@ -285,8 +285,8 @@ func (a *NomadAgent) Processes(program string) []int {
 	})
 }
 
-// Close ends the agent and all that it ran, and removes it. What had to be ended by force is
-// an error: stop the jobs first.
+// Close ends the agent and all that it ran, and removes it. A process that had to be ended by force
+// is an error: stop the jobs first.
 func (a *NomadAgent) Close() error {
 	return errors.Join(a.end(sigterm), a.stopExecutor(), sweep(a.Dir, a.cgroup), a.shared.Close())
 }

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedGroups are the cgroups that all Nomad clients of a machine have in common, since
-// Nomad takes no other name for them and removes none. The last client of the harness does,
-// in whatever process it is, unless they were there before the first.
+// sharedGroups are the cgroups that all Nomad clients of a machine have in common, since Nomad
+// takes no other name for them and never removes them. The harness's last client does, in any
+// process, unless they were there before the first.
 type sharedGroups struct {
 	lock *os.File // held shared by each client; says [madeHere] if they are the harness's
 	tops []string
 }
 
-// madeHere is what the lock's file holds then.
+// madeHere is the text of the lock's file then.
 const madeHere = "made by a test"
 
 // nomadGroups are those on cgroup v1, of which the driver exec has one in each hierarchy, and
@@ -80,7 +80,7 @@ func (s *sharedGroups) ours() bool {
 	return string(text[:n]) == madeHere
 }
 
-// Close gives them up, and removes them if nobody else has them.
+// Close gives them up, and removes them if no other client has them.
 func (s *sharedGroups) Close() error {
 	if s == nil {
 		return nil

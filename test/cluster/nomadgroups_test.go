@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSharedGroups: the last of several removes what they have in common, and nobody what
-// was there before.
+// TestSharedGroups: the last of several clients removes the cgroups that they share, and leaves
+// those that were there before.
 func TestSharedGroups(t *testing.T) {
 	dir := t.TempDir()
 	lock, top := filepath.Join(dir, "lock"), filepath.Join(dir, "nomad")

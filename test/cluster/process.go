@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// patience is for what has to happen, however slow and busy the machine is.
+// patience bounds the wait for events that must happen, on machines of any speed.
 const patience = 90 * time.Second
 
 // process is an agent's program, in one life after the other.
 type process struct {
 	name string
-	dir  string // its own: what it prints is in dir/log
+	dir  string // its own: its output is in dir/log
 	args []string
-	env  []string // beside what this process has
+	env  []string // beside the environment of this process
 	host *Host    // nil for this machine itself
 
 	cmd  *exec.Cmd
@@ -47,12 +47,12 @@ func (p *process) Running() bool {
 	}
 }
 
-// start begins a life. It ends with this program, whatever that one dies of.
+// start begins a life. The agent ends with this program, however that ends.
 func (p *process) start() error {
 	if p.Running() {
 		return fmt.Errorf("%s runs already", p.name)
 	}
-	// A file: a pipe would be held open by whatever an agent leaves behind.
+	// A file: processes that an agent leaves behind would hold a pipe open.
 	log, err := os.OpenFile(p.LogFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("making a log for %s: %w", p.name, err)
@@ -87,8 +87,8 @@ func (p *process) start() error {
 	return nil
 }
 
-// end sends the signal and waits until the process is gone; one that runs no more is
-// left alone. Whoever does not heed a signal in time is killed, which is an error.
+// end sends the signal and waits until the process is gone; one that runs no more is left alone. A
+// process that does not heed a signal in time is killed, which is an error.
 func (p *process) end(signal syscall.Signal) error {
 	if !p.Running() {
 		return nil
@@ -106,13 +106,13 @@ func (p *process) end(signal syscall.Signal) error {
 	return fmt.Errorf("%s did not end within %s of %s, and was killed:\n%s", p.name, patience, signal, p.LogTail())
 }
 
-// Kill ends it as a crash would: what it started lives on.
+// Kill ends it as a crash would: processes that it started live on.
 func (p *process) Kill() error { return p.end(syscall.SIGKILL) }
 
 // Stop ends it as a supervisor would.
 func (p *process) Stop() error { return p.end(syscall.SIGINT) }
 
-// LogTail returns the end of what it printed, in all its lives.
+// LogTail returns the end of its output, in all its lives.
 func (p *process) LogTail() string {
 	data, err := os.ReadFile(p.LogFile())
 	if err != nil {

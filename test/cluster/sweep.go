@@ -18,9 +18,8 @@ import (
 
 const sigterm = syscall.SIGTERM
 
-// sweep removes what an agent left on the machine: processes that were told of its
-// directory or live in its cgroups, mounts below the directory, the cgroups, and the
-// directory. Processes are
+// sweep removes an agent's remains from the machine: processes that were told of its directory or
+// live in its cgroups, mounts below the directory, the cgroups, and the directory. Processes are
 // asked first, for a moment; one that had to be killed is an error.
 func sweep(dir, cgroup string) error {
 	var errs []error
@@ -33,8 +32,8 @@ func sweep(dir, cgroup string) error {
 	return errors.Join(append(errs, unmountBelow(dir), removeCgroups(cgroup), removeUnmounted(dir))...)
 }
 
-// removeUnmounted removes the directory, unless something is mounted below it: to remove
-// through a mount would be to remove what is mounted.
+// removeUnmounted removes the directory, unless there is a mount below it: to remove through a
+// mount would be to remove the mounted files.
 func removeUnmounted(dir string) error {
 	points, err := mountsBelow(dir)
 	if err != nil {
@@ -89,7 +88,8 @@ func mentions(file, text string) bool {
 	return err == nil && bytes.Contains(data, []byte(text)) // else it has gone meanwhile
 }
 
-// isZombie tells those that wait for whoever reaps orphans, and hold nothing any more.
+// isZombie reports whether a process has ended, waits for its parent to reap it, and holds no files
+// any more.
 func isZombie(at string) bool {
 	stat, err := os.ReadFile(filepath.Join(at, "stat"))
 	return err == nil && bytes.Contains(stat, []byte(") Z "))
@@ -104,7 +104,7 @@ func describe(pids []int) []string {
 	return lines
 }
 
-// unmountBelow unmounts what lies below the directory, the innermost first.
+// unmountBelow unmounts the mounts below the directory, the innermost first.
 func unmountBelow(dir string) error {
 	points, err := mountsBelow(dir)
 	errs := []error{err}
@@ -154,7 +154,7 @@ func cgroupsIn(top string) []string {
 		if err == nil && entry.IsDir() {
 			dirs = append(dirs, path)
 		}
-		return nil // what cannot be read has gone meanwhile
+		return nil // a process that cannot be read has ended meanwhile
 	})
 	slices.Reverse(dirs)
 	return dirs

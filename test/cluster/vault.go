@@ -89,7 +89,7 @@ func (v *VaultServer) begin(ctx context.Context) error {
 	return v.Unseal(ctx)
 }
 
-// Seal has the server answer nothing but that it is sealed, until [VaultServer.Unseal].
+// Seal has the server answer only that it is sealed, until [VaultServer.Unseal].
 func (v *VaultServer) Seal(ctx context.Context) error {
 	return v.Call(ctx, http.MethodPut, "sys/seal", nil, nil)
 }
@@ -104,7 +104,7 @@ func (v *VaultServer) Unseal(ctx context.Context) error {
 	return v.ready(ctx, func(ctx context.Context) error { return v.Call(ctx, http.MethodGet, "sys/health", nil, nil) })
 }
 
-// Call calls the API as root: the path is below /v1/. What it answers goes to answer, unless
+// Call calls the API as root: the path is below /v1/. The response is decoded into answer, unless
 // that is nil.
 func (v *VaultServer) Call(ctx context.Context, method, path string, body, answer any) error {
 	var content io.Reader

@@ -19,14 +19,14 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// Driver is what a client needs to run tasks of Yurt.
+// Driver names the programs that a client needs to run tasks of Yurt.
 type Driver struct {
 	PluginDir string
 	// Program is yurt, which the driver starts a node's executor with.
 	Program string
 }
 
-// BuildDriver builds the driver, and what it starts.
+// BuildDriver builds the driver, and the programs that it starts.
 func BuildDriver(t testing.TB) Driver {
 	t.Helper()
 	d := Driver{Program: rig.BuildYurt(t, "yurt", "test")}
@@ -58,7 +58,8 @@ plugin %q {
 `, DriverPlugin, d.Program, stateDir, more)
 }
 
-// stateDir is that of the node's executor, in the agent's directory, and Disk what that is on.
+// stateDir is that of the node's executor, in the agent's directory, and Disk the file system below
+// it.
 const (
 	Disk     = "disk"
 	stateDir = Disk + "/yurt"
@@ -83,10 +84,10 @@ func Yurt(t testing.TB, options Options, config string) *NomadCluster {
 // StateDir is the state directory of the executor on the agent's node.
 func (a *NomadAgent) StateDir() string { return filepath.Join(a.Dir, stateDir) }
 
-// DiskDir is what the state directory is on, see [NomadOptions].DiskSize.
+// DiskDir is the file system of the state directory, see [NomadOptions].DiskSize.
 func (a *NomadAgent) DiskDir() string { return filepath.Join(a.Dir, Disk) }
 
-// makeDisk makes what the executor's state is on. The agent's end unmounts it.
+// makeDisk makes the file system of the executor's state. The agent's end unmounts it.
 func (a *NomadAgent) makeDisk() error {
 	if err := os.Mkdir(a.DiskDir(), 0o700); err != nil {
 		return fmt.Errorf("making a directory for an executor: %w", err)
@@ -139,7 +140,7 @@ func (a *NomadAgent) stopExecutor() error {
 	return errors.Join(append(errs, err)...)
 }
 
-// destroySandboxes destroys what Nomad left, once it has had a while to end it itself.
+// destroySandboxes destroys sandboxes that Nomad left, once it has had a while to end them itself.
 func (a *NomadAgent) destroySandboxes(ctx context.Context) error {
 	client, err := a.Executor()
 	if err != nil {

@@ -89,8 +89,8 @@ func TestIPykernel(t *testing.T) {
 	}
 }
 
-// TestIPykernelIsInterrupted: what an interrupt ends keeps the state, whether it computes, waits
-// for the event loop or for a command.
+// TestIPykernelIsInterrupted: an interrupted cell keeps the state, whether it computes, waits for
+// the event loop or for a command.
 func TestIPykernelIsInterrupted(t *testing.T) {
 	s := chosen(t)
 	s.run(t, "import asyncio, os, time\nx = 1")
@@ -117,7 +117,8 @@ func TestIPykernelIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestIPykernelOutlivesExecutor: the next executor goes on with it, what runs and what waits.
+// TestIPykernelOutlivesExecutor: the next executor goes on with the kernel, with the running cell
+// and those that wait.
 func TestIPykernelOutlivesExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	packages := sitePackages(t)
@@ -137,14 +138,14 @@ func TestIPykernelOutlivesExecutor(t *testing.T) {
 	if r := s.wait(t, waiting); r.Error != nil || !strings.HasSuffix(r.Stdout, "three 2\n") || r.KernelRestarted {
 		t.Errorf("what waited: %+v", r)
 	}
-	if err := s.executor.Close(); err != nil { // while nothing runs
+	if err := s.executor.Close(); err != nil { // while no cell runs
 		t.Fatal(err)
 	}
 	s.executor = rig.Start(t, config)
 	s.prints(t, "2\n", "print(x)")
 }
 
-// TestIPykernelIsMissing: a template without ipykernel, and one that chooses what is not there.
+// TestIPykernelIsMissing: a template without ipykernel, and one that chooses a missing kernel.
 func TestIPykernelIsMissing(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := offering(t, "")
@@ -170,8 +171,8 @@ func TestIPykernelIsMissing(t *testing.T) {
 	s.prints(t, "2\n", "print(1 + 1)", func(s *yurt.ExecutionSpec) { s.ContextName = "" })
 }
 
-// TestIPykernelForgers: code that says to the host what only its kernel should, or takes it its
-// ways to, spoils its own result and nothing else.
+// TestIPykernelForgers: code that sends the host messages that only its kernel should, or takes the
+// kernel's means to send them, spoils only its own result.
 func TestIPykernelForgers(t *testing.T) {
 	s := chosen(t)
 	const find = "import gc, os\n[kernel] = [one for one in gc.get_objects() if type(one).__name__ == 'Jupyter']\n"

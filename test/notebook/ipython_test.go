@@ -111,7 +111,7 @@ func TestShortCellsInIPython(t *testing.T) {
 }
 
 // TestIPythonIsForked: contexts are forks of an interpreter that has made the shell, and a run without
-// a context sees nothing of it.
+// a context does not see it.
 func TestIPythonIsForked(t *testing.T) {
 	s := inIPython(t)
 	const forked = "import sys; print('zygote-' in open('/proc/self/cmdline').read())"
@@ -125,8 +125,8 @@ func TestIPythonIsForked(t *testing.T) {
 		"print(IPython.get_ipython(), hasattr(builtins, 'get_ipython'), hasattr(sys, 'ps1'), __name__)", alone)
 }
 
-// TestIPythonIsInterrupted: what an interrupt ends keeps the state, whether it computes, waits
-// for the event loop or for a command.
+// TestIPythonIsInterrupted: an interrupted cell keeps the state, whether it computes, waits for the
+// event loop or for a command.
 func TestIPythonIsInterrupted(t *testing.T) {
 	s := inIPython(t)
 	s.run(t, "import asyncio, os, time\nx = 1")
@@ -147,7 +147,8 @@ func TestIPythonIsInterrupted(t *testing.T) {
 	s.prints(t, "5\n", "print(x)")
 }
 
-// TestIPythonOutlivesExecutor: the next executor goes on with it, what runs and what waits.
+// TestIPythonOutlivesExecutor: the next executor goes on with the kernel, with the running cell and
+// those that wait.
 func TestIPythonOutlivesExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	packages := sitePackages(t)
@@ -169,7 +170,7 @@ func TestIPythonOutlivesExecutor(t *testing.T) {
 	}
 }
 
-// TestIPythonIsMissing: a template without IPython says what to install.
+// TestIPythonIsMissing: for a template without IPython, the error names the package to install.
 func TestIPythonIsMissing(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := offering(t, "")

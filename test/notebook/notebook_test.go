@@ -31,8 +31,8 @@ const (
 // difference is a cell of which the two make something else, and why that is right.
 type difference struct {
 	why          string
-	yurt, theirs string // what both say, as [outcome.String] has it, each in part; # is the number of the cell
-	chosen       string // what ipykernel says where a template chooses it; empty for the same as theirs
+	yurt, theirs string // parts of both outcomes, as [outcome.String] has them; # is the number of the cell
+	chosen       string // ipykernel's part where a template chooses it; empty for the same as theirs
 }
 
 // differences are about the cells of testdata/differences.ipynb, in their order.
@@ -83,7 +83,7 @@ func TestNotebook(t *testing.T) {
 	}
 }
 
-// compareCells compares what came of each cell.
+// compareCells compares the outcomes of each cell.
 func compareCells(t *testing.T, cells document, ours, theirs []outcome) {
 	for i, c := range cells.Cells {
 		t.Run(fmt.Sprintf("cell %d", i+1), func(t *testing.T) {
@@ -95,7 +95,7 @@ func compareCells(t *testing.T, cells document, ours, theirs []outcome) {
 	}
 }
 
-// check reports when it is not said of a cell what is to be.
+// check reports an outcome of a cell that lacks the wanted text.
 func (d difference) check(t *testing.T, all document, at int, who string, said outcome, want string) {
 	t.Helper()
 	want = strings.ReplaceAll(want, "#", strconv.Itoa(at+1))
@@ -133,7 +133,7 @@ func (o outcome) String() string {
 
 func types(d yurt.Display) []string { return slices.Sorted(maps.Keys(d)) }
 
-// compare reports in what the outcomes of a cell differ.
+// compare reports the differences between the outcomes of a cell.
 func compare(t *testing.T, ours, theirs outcome) {
 	t.Helper()
 	same(t, "stdout", ours.Stdout, theirs.Stdout)
@@ -163,8 +163,8 @@ func number(n *int) string {
 	return fmt.Sprint(*n)
 }
 
-// compareErrors has the exception, its message and the user's lines. The traceback is also
-// on Yurt's standard error, after what the cell wrote there.
+// compareErrors has the exception, its message and the user's lines. The traceback is also on
+// Yurt's standard error, after the cell's own output there.
 func compareErrors(t *testing.T, ours, theirs outcome) {
 	t.Helper()
 	if ours.Error == nil || theirs.Error == nil {
@@ -238,7 +238,7 @@ func size(t *testing.T, data json.RawMessage) image.Point {
 	return decoded.Bounds().Size()
 }
 
-// plain takes out of a text what no two runs have in common.
+// plain takes out of a text the parts that differ in every run.
 func plain(text string) string {
 	text = regexp.MustCompile(`0x[0-9a-f]{6,}`).ReplaceAllString(text, "0x…")
 	text = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`).ReplaceAllString(text, "an id")

@@ -18,7 +18,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-const python = "/usr/bin/python3" // what sandboxes have
+const python = "/usr/bin/python3" // as in sandboxes
 
 // document is a notebook in the format of Jupyter, as far as it is used here.
 type document struct {
@@ -33,7 +33,7 @@ type cell struct {
 
 func (c cell) code() string { return strings.Join(c.Source, "") }
 
-// outcome is what came of a cell.
+// outcome is the outcome of a cell.
 type outcome struct {
 	Stdout   string         `json:"stdout"`
 	Stderr   string         `json:"stderr"`
@@ -142,7 +142,7 @@ func throughIPykernel(t *testing.T, cells document, libraries string) []outcome 
 	}
 	defer complaints.Close()
 	ctx := t.Context()
-	if end, ok := t.Deadline(); ok { // in time to say what it waits for
+	if end, ok := t.Deadline(); ok { // in time to name the cell that it waits for
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-time.Minute))
 		defer cancel()

@@ -10,7 +10,7 @@ import (
 )
 
 // TestQuestionsToIPython: ipykernel and IPython answer questions about code, before the first
-// execution and after it, and count none of them.
+// execution and after it, and do not count them.
 func TestQuestionsToIPython(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	for name, open := range map[string]func(*testing.T) session{"ipykernel": chosen, "ipython": inIPython} {

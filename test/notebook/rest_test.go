@@ -32,8 +32,8 @@ func choosingSession(t *testing.T) (*yurtclient.Client, string) {
 	return client, session.ID
 }
 
-// TestIPykernelByREST: who asks the API gets what ipykernel shows and says, and can interrupt it
-// and start it anew.
+// TestIPykernelByREST: a client of the API gets ipykernel's displays and output, and can interrupt
+// it and start it anew.
 func TestIPykernelByREST(t *testing.T) {
 	client, session := choosingSession(t)
 	run := func(code string, change ...func(*yurtclient.ExecuteRequest)) *yurt.Result {

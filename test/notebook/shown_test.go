@@ -34,7 +34,7 @@ func (s session) only(t *testing.T, code string) yurt.Display {
 	return r.Displays[0]
 }
 
-// member returns what is at a path in JSON, such as x.ticks or series.0.label.
+// member returns the value at a path in JSON, such as x.ticks or series.0.label.
 func member(t *testing.T, data json.RawMessage, path string) any {
 	t.Helper()
 	var value any
@@ -60,7 +60,7 @@ func member(t *testing.T, data json.RawMessage, path string) any {
 
 const plots = "import datetime\nimport numpy as np\nimport pandas as pd\nimport matplotlib.pyplot as plt\n"
 
-// charts are figures, and what their data has to say, as JSON by path.
+// charts are figures, and the expected values in their data, as JSON by path.
 func charts() []struct {
 	name, code string
 	want       map[string]string
@@ -192,7 +192,7 @@ func TestWidgets(t *testing.T) {
 	})
 }
 
-// TestTooLarge: what is too large to be shown is left out, which the result says, and the rest is shown.
+// TestTooLarge: a display that is too large is left out, which the result says, and the rest is shown.
 func TestTooLarge(t *testing.T) {
 	kernels(t, func(t *testing.T, s session) {
 		r := s.run(t, "from IPython.display import display\ndisplay({'text/plain': 'x' * (17 << 20), 'text/html': '<b>small</b>'}, raw=True)\ndisplay('next')")

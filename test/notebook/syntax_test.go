@@ -9,8 +9,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// syntaxCells are cells with what IPython adds to Python, of which Yurt's own kernel makes the same.
-// The names that a cell makes are there for those after it.
+// syntaxCells are cells with IPython's additions to Python, of which Yurt's own kernel makes the
+// same. The names that a cell makes are there for those after it.
 func syntaxCells() []string {
 	return []string{
 		"  import os; os.environ['START'] = os.getcwd()\n  print(1)",
@@ -59,7 +59,7 @@ func syntaxCells() []string {
 	}
 }
 
-// TestSyntax compares what comes of the cells in Yurt's own kernel and in an ipykernel.
+// TestSyntax compares the outcomes of the cells in Yurt's own kernel and in an ipykernel.
 func TestSyntax(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	var all document
@@ -84,7 +84,7 @@ func own(t *testing.T) session {
 	return open(t, rig.Start(t, config), without)
 }
 
-// TestSyntaxOfOurOwn has what differs on purpose from IPython.
+// TestSyntaxOfOurOwn has the differences from IPython that are on purpose.
 func TestSyntaxOfOurOwn(t *testing.T) {
 	s := own(t)
 	for code, said := range map[string]string{

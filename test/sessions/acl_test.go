@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// operator is the token of whoever runs the cluster, once Nomad asks for one.
+// operator is the token of the cluster's operator, once Nomad asks for one.
 const operator = "2b778dd9-f5f1-6f29-b4b4-9a5fa948757a"
 
 // turnACLsOn starts the agents of Nomad again, so that they ask for tokens, and gives the

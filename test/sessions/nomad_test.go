@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
-// TestNomad is about what Nomad does, or somebody to it, while there are sessions.
+// TestNomad is about Nomad's own actions, and actions on Nomad, while there are sessions.
 func TestNomad(t *testing.T) {
 	t.Parallel()
 	c := yurtcluster.Test(t, yurtcluster.Options{})
@@ -63,8 +63,8 @@ func testPurged(t *testing.T, w *world) {
 	w.wantNothingLeft(t)
 }
 
-// testNomadDrains: a session that Nomad's drain ends says why, nothing takes the place of what
-// was its job, and the node serves again once Nomad may use it.
+// testNomadDrains: a session that Nomad's drain ends gives that reason, its job is not replaced,
+// and the node serves again once Nomad may use it.
 func testNomadDrains(t *testing.T, w *world) {
 	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
 	stubs, _, err := w.Nomad.API.Nodes().List(nil)
@@ -122,8 +122,8 @@ func wantToldOfDrain(t *testing.T, w *world, nodeID, session string) {
 	}
 }
 
-// testRoomAgain: what is refused for lack of room is not placed later, when nobody waits for
-// it any more, and once others leave room it can be had.
+// testRoomAgain: a session that is refused for lack of room is not placed later, when its caller is
+// gone, and once others leave room it can be had.
 func testRoomAgain(t *testing.T, w *world) {
 	nodes, _, err := w.Nomad.API.Nodes().List(&nomad.QueryOptions{Params: map[string]string{"resources": "true"}})
 	if err != nil {
@@ -201,8 +201,8 @@ func testNomadKilled(t *testing.T, w *world) {
 	w.wantNothingLeft(t)
 }
 
-// testControllerKilled: what Nomad has started by then for a session that nobody was told of
-// is ended by the next life.
+// testControllerKilled: jobs that Nomad has started by then for sessions whose callers got no
+// answer are ended by the next life.
 func testControllerKilled(t *testing.T, w *world) {
 	var creates sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())

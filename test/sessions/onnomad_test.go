@@ -22,10 +22,9 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// testOnNomad runs two controllers on a Nomad that asks for tokens, by the job that ships:
-// they ask it in the name of their job, and may what its head says, have their secrets from Nomad's variables, the store's among them, and
-// are found through Consul when they are ready. When one is killed the other goes on with
-// its sessions, and so does its own next life.
+// testOnNomad runs two controllers on a Nomad that asks for tokens, by the job that ships: they ask it in the name of their
+// job, with the rights that its head lists, have their secrets from Nomad's variables, the store's among them, and are found
+// through Consul when they are ready. When one is killed the other goes on with its sessions, and so does its own next life.
 func testOnNomad(t *testing.T, w *world) {
 	stopControllers(t, w)
 	turnACLsOn(t, w)
@@ -69,7 +68,7 @@ func stopControllers(t *testing.T, w *world) {
 	}
 }
 
-// putSecrets stores what the head of the job says.
+// putSecrets stores the secrets as the head of the job instructs.
 func putSecrets(t *testing.T, w *world, store string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,7 +134,7 @@ func runControllers(t *testing.T, w *world, more map[string]string) {
 	}
 }
 
-// endControllers purges the job, and waits until nothing of it runs.
+// endControllers purges the job, and waits until no task of it runs.
 func endControllers(t *testing.T, w *world) {
 	t.Helper()
 	if t.Failed() {
@@ -175,7 +174,7 @@ func findControllers(t *testing.T, w *world) (allocs []string, clients []*yurtcl
 	return allocs, clients
 }
 
-// controllerLog is what the controllers on Nomad printed.
+// controllerLog is the output of the controllers on Nomad.
 func controllerLog(w *world) string {
 	var all strings.Builder
 	for _, client := range w.Nomad.Clients {

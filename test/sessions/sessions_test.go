@@ -26,7 +26,7 @@ import (
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
-// template is what the sessions of these tests are made from: it needs no toolchain.
+// template is the template of these tests' sessions: it needs no toolchain.
 const template = "shell-basic"
 
 // world is the cluster and a client of its API.
@@ -75,7 +75,7 @@ func (w *world) end(t *testing.T, session yurt.Session) {
 	}
 }
 
-// sh runs a command in the session and returns what it printed.
+// sh runs a command in the session and returns its output.
 func (w *world) sh(t *testing.T, session yurt.Session, command string) string {
 	t.Helper()
 	e, err := w.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: command}})
@@ -95,8 +95,8 @@ func (w *world) jobs(t *testing.T) []*nomad.JobListStub {
 	return list
 }
 
-// testCold: without a warm sandbox Nomad starts a slot, whose job knows nothing that only
-// the session may know, and is gone when the session is.
+// testCold: without a warm sandbox Nomad starts a slot, whose job has no secret of the session, and
+// is gone when the session is.
 func testCold(t *testing.T, w *world) {
 	session := w.create(t, yurtclient.CreateSessionRequest{
 		Mode: yurt.ModePersistent, Env: map[string]string{"SECRET": "s3cret"}, Files: yurtclient.Files{"in/key": []byte("s3cret")},
@@ -198,7 +198,7 @@ func (w *world) once(t *testing.T) {
 	})
 }
 
-// testReadme: what the README asks of yurt dev it can ask of a controller, unchanged.
+// testReadme: the README's requests to yurt dev work with a controller, unchanged.
 func testReadme(t *testing.T, w *world) {
 	session, err := w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: "python-basic", Mode: yurt.ModePersistent})
 	if err != nil {
@@ -210,7 +210,7 @@ func testReadme(t *testing.T, w *world) {
 	})
 }
 
-// testRefused: what nobody has room for is refused in Nomad's words, and leaves nothing.
+// testRefused: a session that no node has room for is refused in Nomad's words, and leaves no job.
 func testRefused(t *testing.T, w *world) {
 	_, err := w.CreateSession(t.Context(), yurtclient.CreateSessionRequest{
 		TemplateID: template, Resources: &yurtclient.Resources{Memory: yurt.MaxMemory},
@@ -270,9 +270,9 @@ func (w *world) ready(t *testing.T, want int) {
 	})
 }
 
-// testWarm: from a pool sandboxes are claimed at the node, and made again in the slots. What
-// is said to be ready was so a moment ago; a session that comes just after another may
-// find it taken, and is cold then.
+// testWarm: from a pool sandboxes are claimed at the node, and made again in the slots. The count
+// of ready sandboxes is a moment old; a session that comes just after another may find it taken,
+// and is cold then.
 func testWarm(t *testing.T, w *world) {
 	w.pool(t, yurt.PoolSize{Min: 2, Max: 2})
 	for range 4 {
@@ -296,7 +296,7 @@ func testWarm(t *testing.T, w *world) {
 }
 
 // warmFiles: a warm sandbox has the files of the session that gets it, an ephemeral one's one
-// execution too; and what they are too much for is made again.
+// execution too; for files that exceed its size a sandbox is made again.
 func (w *world) warmFiles(t *testing.T) {
 	t.Helper()
 	rig.Eventually(t, "a session with files is placed warm", func() bool {
@@ -313,8 +313,8 @@ func (w *world) warmFiles(t *testing.T) {
 	w.ready(t, 2)
 }
 
-// testRace: 500 clients claim at once what one slot has, and one gets it. Another may get what
-// the next slot has, which is opened when that one is claimed.
+// testRace: 500 clients claim at once the sandbox of one slot, and one gets it. Another may get the
+// sandbox of the next slot, which is opened when that one is claimed.
 func testRace(t *testing.T, w *world) {
 	w.pool(t, yurt.PoolSize{Min: 1, Max: 1})
 	nodes, err := w.Nodes(t.Context())
@@ -335,7 +335,7 @@ func testRace(t *testing.T, w *world) {
 	var (
 		clients sync.WaitGroup
 		start   = make(chan struct{})
-		session = yurt.NewSessionID() // of nobody: the sweep destroys it, if the test does not
+		session = yurt.NewSessionID() // of no session: the sweep destroys it, if the test does not
 		won     = make(chan yurt.Sandbox, 500)
 	)
 	client, err := api.NewTLSClient(nodes[0].Address, nodes[0].Name, source)
@@ -385,7 +385,7 @@ func testWithoutConsul(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	var session yurt.Session
-	rig.Eventually(t, "one is placed warm", func() bool { // what was known last may be ahead of the node
+	rig.Eventually(t, "one is placed warm", func() bool { // the last known state may be ahead of the node
 		session = w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
 		if session.Placement.Kind == yurt.PlacementWarm {
 			return true
@@ -409,7 +409,7 @@ func testWithoutConsul(t *testing.T, w *world) {
 	})
 }
 
-// warnings are what /ready, which has to say that it is, warns of.
+// warnings are the warnings of /ready, which has to report that the controller is ready.
 func (w *world) warnings(t *testing.T) []string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodGet, w.URL()+"/ready", nil)

@@ -25,8 +25,7 @@ type several struct {
 	clients []*world // one for each controller that was started
 }
 
-// TestSeveral goes through what happens to controllers that share a store, and to their
-// nodes.
+// TestSeveral goes through the faults of controllers that share a store, and of their nodes.
 func TestSeveral(t *testing.T) {
 	store := pgserver.Start(t)
 	c := &several{Cluster: yurtcluster.Test(t, yurtcluster.Options{Store: store.Database(), Nodes: 2, Port: "0"}), store: store}
@@ -183,8 +182,8 @@ func (c *several) runsPrepared(t *testing.T, w *world, without string) string {
 	return session.Placement.Node
 }
 
-// testExecutorMoves: an executor that is killed and started again serves at another port.
-// Whoever followed what runs there moves on with it.
+// testExecutorMoves: an executor that is killed and started again serves at another port. Clients
+// that follow its executions move on with it.
 func testExecutorMoves(t *testing.T, c *several) {
 	w, other := c.clients[1], c.clients[2]
 	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
@@ -264,7 +263,7 @@ func (c *several) killExecutor(t *testing.T, node string) {
 	}
 }
 
-// testNodeIsDrained: what is there ends with the reason, and what is new is elsewhere.
+// testNodeIsDrained: its sessions end with the reason, and new ones go to the other node.
 func testNodeIsDrained(t *testing.T, c *several) {
 	w := c.clients[2]
 	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
@@ -291,8 +290,8 @@ func testNodeIsDrained(t *testing.T, c *several) {
 	w.end(t, other)
 }
 
-// testStoreIsKilled: what runs goes on, requests are refused with a time to wait, and work
-// once the store is back.
+// testStoreIsKilled: executions go on, requests are refused with a time to wait, and work once the
+// store is back.
 func testStoreIsKilled(t *testing.T, c *several) {
 	w := c.clients[1]
 	session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})

@@ -26,9 +26,9 @@ import (
 // operating is the page that says how Vault is set up, which is done here as it is written.
 const operating = "docs/OPERATING.md"
 
-// TestSecretsInVault runs controllers by the job that ships, with their secrets in Vault: they
-// wait, and say for what, until they are allowed to have them and they are there; go on while it is sealed; and have new
-// ones when these have changed.
+// TestSecretsInVault runs controllers by the job that ships, with their secrets in Vault: they wait, and say for which,
+// until they are allowed to have them and they are there; go on while it is sealed; and have new ones when these have
+// changed.
 func TestSecretsInVault(t *testing.T) {
 	t.Parallel() // Nomad reads a secret again only after minutes
 	vault := cluster.Vault(t)
@@ -101,7 +101,7 @@ func seal(t *testing.T, vault *cluster.VaultServer) (unseal func()) {
 	}
 }
 
-// replaced replaces what must be there.
+// replaced replaces text that must be there.
 func replaced(t *testing.T, text, old, by string) string {
 	t.Helper()
 	if !strings.Contains(text, old) {
@@ -110,7 +110,7 @@ func replaced(t *testing.T, text, old, by string) string {
 	return strings.ReplaceAll(text, old, by)
 }
 
-// vaultOperator carries out what the page says, in a directory with the certificates.
+// vaultOperator carries out the page's commands, in a directory with the certificates.
 type vaultOperator struct {
 	dir string
 	env []string

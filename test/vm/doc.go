@@ -6,8 +6,7 @@
 // clock while sessions are served, by one controller and by several with a PostgreSQL server,
 // which no test may do to the machine that it runs on. One boots with SELinux, and a policy for the tests.
 //
-// It needs QEMU (Debian: qemu-system-x86) and, the first time, a Debian mirror: the
-// kernel's package is unpacked, never installed, and kept in the user's cache
-// directory below yurt-vm. It uses KVM where there is any, and emulation elsewhere.
-// Nothing else stays behind.
+// It needs QEMU (Debian: qemu-system-x86) and, the first time, a Debian mirror: the kernel's package is
+// unpacked, never installed, and kept in the user's cache directory below yurt-vm. It uses KVM where there
+// is any, and emulation elsewhere. No other files stay behind.
 package vm

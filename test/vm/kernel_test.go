@@ -21,8 +21,8 @@ import (
 // which is smaller, lacks 9p.
 const kernelPackage = "linux-image-amd64"
 
-// modules are what of the kernel's package the machine needs, in the order of
-// loading. What a kernel has built in is not in its package.
+// modules are the modules of the kernel's package that the machine needs, in the order of loading.
+// A kernel's built-in drivers are not in its package.
 func modules() []string {
 	return []string{
 		"virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci",
@@ -60,8 +60,8 @@ func getKernel(t *testing.T) kernel {
 	return k
 }
 
-// fetchKernel downloads and unpacks the kernel. The result appears whole or not at
-// all, whoever else does the same meanwhile.
+// fetchKernel downloads and unpacks the kernel. The result appears whole or not at all, also if
+// other processes do the same meanwhile.
 func fetchKernel(ctx context.Context, cache, target string) (err error) {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
@@ -127,7 +127,7 @@ func downloadBy(ctx context.Context, dir string, options ...string) (string, err
 	return debs[0], nil
 }
 
-// unpack takes out of the package what the machine needs.
+// unpack takes the files that the machine needs out of the package.
 func unpack(ctx context.Context, deb, dir string) error {
 	cmd := exec.CommandContext(ctx, "dpkg-deb", "--fsys-tarfile", deb)
 	cmd.Stderr = os.Stderr
@@ -170,7 +170,7 @@ func unpackTar(archive *tar.Reader, dir string) error {
 	}
 }
 
-// output runs a command in dir and returns what it printed.
+// output runs a command in dir and returns its output.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

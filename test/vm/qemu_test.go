@@ -31,7 +31,7 @@ const (
 	memory = "2560M"
 )
 
-// verdict is what the guest says last, before the tests' exit status.
+// verdict is the guest's last line, before the tests' exit status.
 const verdict = "guest: tests exited with "
 
 // run starts the machine and waits until it is off. It passes each line that the
@@ -88,7 +88,8 @@ func (m machine) args() []string {
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-smp", cpus, "-m", memory,
 		"-kernel", m.kernel.image(), "-initrd", m.initrd,
-		// What distributions of cgroup v2 boot with; then, what makes it fast.
+		// The first options are those of distributions with cgroup v2; the others make the boot
+		// fast.
 		"-append", "console=ttyS0 panic=-1 loglevel=4 cgroup_no_v1=all systemd.unified_cgroup_hierarchy=1" +
 			" mitigations=off nokaslr random.trust_cpu=on tsc=reliable no_timer_check " + m.boot,
 		"-serial", "file:" + m.console, "-serial", "stdio",

@@ -18,9 +18,9 @@ func otherTests() []string {
 		"TestRunsFollowEachOther",                     // from interpreters of their own on to forks
 		"TestForksAreLikeFreshInterpreters",           // forks of a zygote, which are moved into their cgroup ahead
 		"TestForksAreApart",                           // each
-		"TestForksHaveTheirMemory",                    // with what they have copied by then
+		"TestForksHaveTheirMemory",                    // with the pages copied by then
 		"TestForksThatWaitAreEnded",                   // not even when they were killed there
-		"TestZygoteIsOutOfReach",                      // with what attacks there are on a zygote
+		"TestZygoteIsOutOfReach",                      // with the known attacks on a zygote
 		"TestForksOutliveTheExecutor",                 // cgroups that are found by their attribute
 		"TestForkOfAKilledExecutor",                   // and removed where they have no run
 		"TestForksEndAtTheTimeoutForTheNextExecutor",  // and killed
@@ -32,11 +32,11 @@ func otherTests() []string {
 		"TestLandlock",                                // an older one, and children that borrow init's memory
 		"TestLayerTellsHowItsCommandEnded",            // and their end
 		"TestUlimits",                                 // of children alone
-		"TestTimeoutEndsAProcessWithoutItsMainThread", // and what it misses
-		"TestForkBombIsEndedByItsTimeout",             // and what is faster
+		"TestTimeoutEndsAProcessWithoutItsMainThread", // and the processes that it misses
+		"TestForkBombIsEndedByItsTimeout",             // and the faster way
 		"TestBackgroundProcessOutlivesItsExecution",   // a leaf that stays
 		"TestTerminal",                                // a child with a terminal, born in its cgroup
-		"TestPausedSandboxIsDestroyed",                // and cgroup.kill of what is frozen
+		"TestPausedSandboxIsDestroyed",                // and cgroup.kill of a frozen cgroup
 		"TestProcesses",                               // as cgroup.procs lists them
 		"TestSandboxStats",                            // memory.current, cpu.stat
 		"TestDiskLimit",                               // workspaces count towards memory
@@ -45,12 +45,12 @@ func otherTests() []string {
 		"TestDiskQuota",                               // of a kernel that has project quotas
 		"TestDiskQuotaHoldsForTheNextExecutor",        // and after a restart
 		"TestDiskQuotaIsGivenBack",                    // with the project
-		"TestDiskQuotaOfAbandonedState",               // by whoever removes it
+		"TestDiskQuotaOfAbandonedState",               // by any process that removes it
 		"TestAppArmorProfile",                         // of a kernel that has AppArmor
 		"TestAppArmorProfileThatIsNotEnforced",        // likewise
 		"TestLabelsThatTheHostHasNotAreRefused",       // also there
 		"TestLastProcessOfTheLimitIsUsable",           // for the runs alone
-		"TestLimitsThatTheNodeCannotHoldAreRefused",   // what the machine has, not its host
+		"TestLimitsThatTheNodeCannotHoldAreRefused",   // the machine's limits, not its host's
 		"TestSandboxThatDiesIsReported",               // a group without its init
 		"TestWhatIsDeadOrHalfMadeIsRemoved",           // groups removed
 		"TestSlotIsFilledAgain",                       // limits of a group that is there

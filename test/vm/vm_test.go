@@ -13,15 +13,15 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// shortTests are the executor's tests that run in the machine each time: one of each thing that is other on cgroup v2. None
-// asserts how long anything takes.
+// shortTests are the executor's tests that run in the machine each time: one of each thing that is other on cgroup v2. They
+// assert no durations.
 func shortTests() []string {
 	return []string{
-		"TestCommandResult",                     // processes born in their cgroup, and what cannot be started
+		"TestCommandResult",                     // processes born in their cgroup, and failing starts
 		"TestPythonThroughThePlugin",            // a runtime's files, and its result's descriptor
 		"TestForksAreLimited",                   // and are ended with it
-		"TestForksHaveCgroupsOfTheirOwn",        // and nobody else's
-		"TestIsolation",                         // cgroup namespace, device rules, nothing inherited
+		"TestForksHaveCgroupsOfTheirOwn",        // and in no other's
+		"TestIsolation",                         // cgroup namespace, device rules, no inherited state
 		"TestSystemCallFilter",                  // clone3 for init alone
 		"TestLayer",                             // namespaces and a cgroup by one clone3
 		"TestTimeoutEndsTheWholeTree",           // cgroup.kill
@@ -63,7 +63,7 @@ func testExecutor(t *testing.T, names []string) {
 	}
 }
 
-// test runs the machine, and returns which tests passed and what they printed.
+// test runs the machine, and returns which tests passed and their output.
 func (m machine) test(t *testing.T) (passed map[string]bool, output string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -88,8 +88,8 @@ func (m machine) test(t *testing.T) (passed map[string]bool, output string) {
 	return passed, text.String()
 }
 
-// prepare builds what a machine is made of, with Yurt's programs in it, and more in the
-// environment of its tests.
+// prepare builds the parts of a machine, with Yurt's programs in it, and more in the environment of
+// its tests.
 func prepare(t *testing.T, environment ...string) machine {
 	t.Helper()
 	if testing.Short() {
@@ -122,7 +122,7 @@ func prepare(t *testing.T, environment ...string) machine {
 	return m
 }
 
-// command says what runs in the machine.
+// command sets the command that runs in the machine.
 func (m machine) command(t *testing.T, words ...string) {
 	t.Helper()
 	writeFile(t, filepath.Join(m.work, "command"), strings.Join(words, "\n"))

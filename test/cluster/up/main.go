@@ -28,7 +28,7 @@ func main() {
 	}
 }
 
-// everything is what runs.
+// everything is the set of running parts.
 type everything struct {
 	bin    string // directory of Yurt's programs
 	dir    string // of certificates
@@ -40,7 +40,7 @@ type everything struct {
 	url        string
 }
 
-// loopback is where everything listens if nothing else does.
+// loopback is the address of all parts if no other is given.
 const loopback = "127.0.0.1"
 
 func run(ctx context.Context, args []string) (err error) {
@@ -163,7 +163,7 @@ func (e *everything) startController(ctx context.Context) (err error) {
 // pooled is the template whose sandboxes are kept ready: that of the README's requests.
 const pooled = "python-basic"
 
-// fillPool waits until the pool has what it keeps at least.
+// fillPool waits until the pool has its minimum.
 func (e *everything) fillPool(ctx context.Context) error {
 	size := yurt.PoolSize{Min: 2, Max: 8}
 	if _, err := e.client.SetPool(ctx, pooled, size.Change()); err != nil {

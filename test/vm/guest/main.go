@@ -1,13 +1,11 @@
 //go:build linux
 
-// Command guest is the first process of the test's virtual machine. It turns the
-// bare kernel into what a host with systemd looks like to Yurt: the machine's root
-// file system, read-only, with writable directories in memory where hosts have
-// them, and one cgroup v2 tree with every controller. Then it runs the tests, says
-// how they ended, and switches the machine off.
+// Command guest is the first process of the test's virtual machine. It turns the bare kernel into a
+// host that looks to Yurt like one with systemd: the machine's root file system, read-only, with
+// writable directories in memory where hosts have them, and one cgroup v2 tree with every
+// controller. Then it runs the tests, says how they ended, and switches the machine off.
 //
-// It is packed into the machine's initial file system by package vm and run by
-// nobody else.
+// Package vm packs it into the machine's initial file system; it has no other use.
 package main
 
 import (
@@ -26,7 +24,7 @@ import (
 const (
 	report  = "/dev/ttyS1" // where the tests' output goes, and then the verdict
 	verdict = "guest: tests exited with "
-	workDir = "/run/vm" // what the machine was given: the tests and their programs
+	workDir = "/run/vm" // the machine's input: the tests and their programs
 )
 
 func main() {
@@ -51,7 +49,7 @@ func run() error {
 	return runTests()
 }
 
-// loadModules loads what package vm put there, in the order of the names.
+// loadModules loads the modules that package vm put there, in the order of the names.
 func loadModules() error {
 	files, err := filepath.Glob("/modules/*")
 	if err != nil {
@@ -131,7 +129,7 @@ func enterRoot() error {
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("entering the root: %w", err)
 	}
-	// As systemd does: what is mounted is seen by namespaces made before.
+	// As systemd does: later mounts are seen by namespaces made before.
 	if err := unix.Mount("", "/", "", unix.MS_SHARED|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("sharing the root: %w", err)
 	}
@@ -230,8 +228,8 @@ func runTests() error {
 	return err
 }
 
-// runAsInit runs the command in the cgroup and returns how it ended. Meanwhile it
-// reaps what is orphaned, as a first process must.
+// runAsInit runs the command in the cgroup and returns how it ended. Meanwhile it reaps orphans, as
+// a first process must.
 func runAsInit(args, env []string, out *os.File, group int) (syscall.WaitStatus, error) {
 	pid, err := syscall.ForkExec(args[0], args, &syscall.ProcAttr{
 		Dir:   "/tmp",

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Command jump runs in the test's virtual machine, whose clock it sets ahead and back while
-// "yurt dev" serves sessions, and fails if these show it. Package vm runs it, and nobody
-// else: a machine that is used for something does not survive it well.
+// Command jump runs in the test's virtual machine, whose clock it sets ahead and back while "yurt
+// dev" serves sessions, and fails if these show it. Only package vm runs it: a machine in use would
+// suffer from it.
 package main
 
 import (
@@ -26,11 +26,11 @@ const (
 
 	patience = 15 * time.Minute // for all of it: the machine may be emulated
 	// jump is longer than the sessions' timeouts, and than their executions'; slack, which is
-	// shorter, is what a busy machine may need for one of those.
+	// shorter, is the time that a busy machine may need for one of those.
 	jump  = 2 * time.Hour
 	slack = 10 * time.Minute
-	// looks is how long the server is left alone for it to look at what has run out, which it
-	// does every two seconds.
+	// looks is how long the server is left alone for it to look for expired sessions, which it does
+	// every two seconds.
 	looks = 5 * time.Second
 )
 
@@ -93,8 +93,8 @@ func (w *world) create(ctx context.Context, idle time.Duration) (yurt.Session, e
 	return s, nil
 }
 
-// through sets the clock while a command runs. Neither that nor a session ends of it, what is
-// new works, and what runs out after it does so in its time.
+// through sets the clock while a command runs. Neither that nor a session ends because of it, new
+// sessions work, and those that expire after it do so in their time.
 func (w *world) through(ctx context.Context, by time.Duration) error {
 	e, err := w.client.Start(ctx, w.kept.ID, yurtclient.ExecuteRequest{
 		Command: yurtclient.Command{Shell: "sleep 3; echo slept"}, Timeout: yurt.Duration(slack),
@@ -119,7 +119,7 @@ func (w *world) through(ctx context.Context, by time.Duration) error {
 	return w.wantIdle(ctx)
 }
 
-// wantSlept wants the result of an execution to be as if nothing had happened.
+// wantSlept wants the result of an execution to be as if the clock had not changed.
 func (w *world) wantSlept(ctx context.Context, id string) error {
 	for {
 		e, err := w.client.Result(ctx, w.kept.ID, id)
@@ -142,7 +142,7 @@ func (w *world) wantSlept(ctx context.Context, id string) error {
 	}
 }
 
-// wantIdle wants a session to end because nobody uses it.
+// wantIdle wants an unused session to end.
 func (w *world) wantIdle(ctx context.Context) error {
 	s, err := w.create(ctx, time.Second)
 	if err != nil {
