@@ -229,7 +229,7 @@ func controllerCPU(p *place, n int) (Row, error) {
 	return Row{N: n * requests, Unit: "ms of a core", Value: millis(after-before) / float64(n*requests)}, err
 }
 
-// processorTime is what a process has had in all.
+// processorTime is the CPU time of a process so far.
 func processorTime(pid int) (time.Duration, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// program is a whole program of a language that says hello, and how its toolchain makes and
-// runs it with nothing around it: as the language's runtime does, flags that matter included.
+// program is a whole program of a language that says hello, and the commands by which its toolchain
+// makes and runs it without a sandbox: as the language's runtime does, with the flags that affect
+// speed.
 type program struct {
 	runtime      plugins.Runtime
 	file, source string

@@ -34,7 +34,7 @@ func pythonStateful(p *place) ([]contender, error) {
 	}, nil
 }
 
-// chosen is a template that has ipykernel execute what is in a context.
+// chosen is a template that has ipykernel execute the code in a context.
 const chosen = `template "bench-ipykernel" {
   extends      = "python-basic"
   dependencies = { python = ["ipykernel"] }

@@ -34,7 +34,7 @@ func lambdaNode(p *place) ([]contender, error) {
 		if err := nodejs.Run(p.ctx, dir, "install", "--prefix", dir, "aws-lambda-ric@4.0.2"); err != nil {
 			return err
 		}
-		return os.RemoveAll(filepath.Join(dir, "node_modules", "aws-lambda-ric", "deps")) // what it was built of
+		return os.RemoveAll(filepath.Join(dir, "node_modules", "aws-lambda-ric", "deps")) // the sources that it was built from
 	})
 	if err != nil {
 		return nil, err

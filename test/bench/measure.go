@@ -18,18 +18,18 @@ type bench struct {
 	n       int           // measured rounds
 	pause   time.Duration // before each operation
 	prepare func(*place) ([]contender, error)
-	measure func(p *place, n int) (Row, error) // instead of prepare, for what is no duration
+	measure func(p *place, n int) (Row, error) // instead of prepare, for rows that are no duration
 	goal    goal
 }
 
-// goal is what a row is held to.
+// goal is the limit that a row has to meet.
 type goal struct {
 	text string
 	met  func(Row) bool
 }
 
-// contender does the row's operation in its own way. The first is ours. What comes
-// before and after it is not measured.
+// contender does the row's operation in its own way. The first is ours. The functions before and
+// after it are not measured.
 type contender struct {
 	name              string
 	do, before, after func() error
@@ -53,7 +53,7 @@ func (c contender) once() (float64, error) {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// place is where a row is measured, and what is to be undone after it.
+// place is where a row is measured, and the functions that clean up after it.
 type place struct {
 	ctx      context.Context
 	bin, dir string
@@ -96,7 +96,7 @@ func (p *place) clean() error {
 	return nil
 }
 
-// Row is what was measured, as it is written to the file.
+// Row is a measurement, as it is written to the file.
 type Row struct {
 	Name   string             `json:"name"`
 	P50    float64            `json:"p50_ms,omitempty"`

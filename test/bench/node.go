@@ -119,8 +119,8 @@ func sandboxCreateRate(p *place, n int) (Row, error) {
 	return Row{Value: ours, Unit: "1/s", N: n, Peers: map[string]Peer{"runc": {Value: theirs, Ratio: ours / theirs}}}, nil
 }
 
-// perSecond does it n times, on two for each core at a time, so that none is idle
-// while one waits for the kernel.
+// perSecond does it n times, on two for each core at a time, so that no core is idle while one
+// waits for the kernel.
 func perSecond(n int, do func() error) (float64, error) {
 	var group errgroup.Group
 	group.SetLimit(2 * runtime.NumCPU())
@@ -165,7 +165,7 @@ func sandboxClaim(p *place) ([]contender, error) {
 	}, nil
 }
 
-// sandboxDestroy is what the caller of a destroy waits for.
+// sandboxDestroy is the time that the caller of a destroy waits.
 func sandboxDestroy(p *place) ([]contender, error) {
 	e, err := p.node()
 	if err != nil {
@@ -200,8 +200,8 @@ func sandboxExec(p *place) ([]contender, error) {
 	}, nil
 }
 
-// sandboxMemory makes n idle sandboxes and says what one adds to the memory in use, in
-// KiB, and how much longer the last creates took than the first.
+// sandboxMemory makes n idle sandboxes and returns the memory that one adds, in KiB, and how much
+// longer the last creates took than the first.
 func sandboxMemory(p *place, n int) (Row, error) {
 	e, err := p.node()
 	if err != nil {
@@ -238,9 +238,9 @@ func sandboxMemory(p *place, n int) (Row, error) {
 // settled is how long interpreters may take to be idle after they were started.
 const settled = 2 * time.Second
 
-// kernelMemory is what the interpreters of a warm sandbox add to the memory that is charged to
-// its cgroup. The peer is what of it is charged to the kernel's own: on cgroup v1, where it is
-// forked from the zygote, what it does not share with that.
+// kernelMemory is the memory that the interpreters of a warm sandbox add to the charge of its
+// cgroup. The peer is the part charged to the kernel's own cgroup: on cgroup v1, where it is forked
+// from the zygote, the part that it does not share with that.
 func kernelMemory(p *place, n int) (Row, error) {
 	e, err := p.node()
 	if err != nil {
@@ -295,18 +295,18 @@ func usedMemory() (float64, error) {
 	return total - available, nil
 }
 
-// chargedMemory returns what the kernel charges to the cgroup of one of n sandboxes, in
-// KiB. Unlike the machine's memory it does not change with what else goes on.
+// chargedMemory returns the kernel's charge to the cgroup of one of n sandboxes, in KiB. Unlike the
+// machine's memory it does not change with other load.
 func chargedMemory(stateDir string, n int) float64 {
 	return charged(stateDir, "") / float64(n)
 }
 
-// chargedKernels returns what is charged to the cgroups of all kernels, in KiB.
+// chargedKernels returns the charge to the cgroups of all kernels, in KiB.
 func chargedKernels(stateDir string) float64 {
 	return charged(stateDir, "*/runs/krn_*")
 }
 
-// charged returns what the kernel charges to the cgroups below the executor's that match, in KiB.
+// charged returns the kernel's charge to the cgroups below the executor's that match, in KiB.
 func charged(stateDir, pattern string) (sum float64) {
 	for _, file := range []string{"memory/%s/memory.usage_in_bytes", "%s/memory.current"} {
 		found, _ := filepath.Glob(filepath.Join("/sys/fs/cgroup", fmt.Sprintf(file, filepath.Join(executor.CgroupName(stateDir), pattern)))) // its error is of bad patterns

@@ -28,8 +28,8 @@ type onNomad struct {
 	cluster *cluster.NomadCluster
 }
 
-// smallChroot is what exec links into the directory of every task: all that the tasks here
-// need. Its default is the whole of /usr, which takes minutes on a machine with compilers.
+// smallChroot lists the files that exec links into the directory of every task: all that the tasks
+// here need. Its default is the whole of /usr, which takes minutes on a machine with compilers.
 const smallChroot = `
 client {
   chroot_env {
@@ -42,7 +42,7 @@ client {
 }
 `
 
-// dispatchable is a job that says when its code began to run, as nobody else can.
+// dispatchable is a job that prints when its code began to run, since only the code can tell.
 const dispatchable = `
 job "bench-%[1]s" {
   type = "batch"
@@ -127,7 +127,7 @@ func (o *onNomad) dispatch(driver string) (asked time.Time, job string, err erro
 	return asked, answer.DispatchedJobID, nil
 }
 
-// began waits for what the task printed: when its code began to run.
+// began waits for the task's output: the time when its code began to run.
 func (o *onNomad) began(ctx context.Context, job string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, poolPatience)
 	defer cancel()
@@ -239,8 +239,8 @@ func (o *onNomad) burst(driver string, n int) (float64, error) {
 	return float64(n) / last.Sub(first).Seconds(), nil
 }
 
-// nomadMemory is what the memory of the client, its drivers and their tasks grows by with each
-// task that waits.
+// nomadMemory is the growth of the memory of the client, its drivers and their tasks with each task
+// that waits.
 func nomadMemory(p *place, n int) (Row, error) {
 	o, err := startNomad(p)
 	if err != nil {
@@ -262,7 +262,7 @@ func nomadMemory(p *place, n int) (Row, error) {
 }
 
 func (o *onNomad) memory(driver string, n int) (float64, error) {
-	// One task is there already: what the first brings along is not each task's.
+	// One task is there already: the overhead of the first is not each task's.
 	if err := o.runIdle(driver, 1); err != nil {
 		return 0, err
 	}

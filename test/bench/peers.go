@@ -91,7 +91,7 @@ func runcSpec(l layout.Layout) (*specs.Spec, error) {
 	limits := yurt.DefaultResources()
 	spec := oci.Spec(oci.Options{IDBase: runcBase, Layout: l, Disk: limits.Disk, Memory: limits.Memory, MaxFiles: 4096})
 	spec.Root.Path = "rootfs"
-	spec.Linux.Sysctl = nil // older ones know none of a user namespace
+	spec.Linux.Sysctl = nil // older ones know no sysctl of a user namespace
 	spec.Process.Args = []string{"/bin/true"}
 	spec.Process.Capabilities = &specs.LinuxCapabilities{}
 	dev := specs.Mount{Destination: layout.DevDir, Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "noexec", "mode=0755", "size=64k"}}

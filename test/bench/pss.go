@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// treeMemory is what the processes that were told of the directory, and those that come of
-// them, take of memory, in KiB: of what several share each has its part. What other work
-// takes meanwhile does not count, and neither does what the kernel holds for a process.
+// treeMemory is the memory of the processes that have the directory in their arguments or
+// environment, and of their descendants, in KiB: of shared memory each has its part. Memory of
+// other processes does not count, and neither does the memory that the kernel holds for a process.
 func treeMemory(dir string) (float64, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -55,7 +55,7 @@ func treeMemory(dir string) (float64, error) {
 	return total, nil
 }
 
-// proportionalSet is that of a process in KiB, nothing if it has ended.
+// proportionalSet is that of a process in KiB, 0 if it has ended.
 func proportionalSet(pid string) (float64, error) {
 	data, err := os.ReadFile(filepath.Join("/proc", pid, "smaps_rollup"))
 	if err != nil {

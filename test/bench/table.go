@@ -46,7 +46,7 @@ func phases(took map[string]float64) string {
 	return strings.Join(list, ", ")
 }
 
-// first is a duration, or what a row without one has instead.
+// first is a duration, or the value of a row without one.
 func first(ms, value float64, unit string) string {
 	digits := 0
 	if value < 10 {

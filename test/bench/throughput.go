@@ -16,7 +16,7 @@ import (
 
 const (
 	gigabyte  = 1_000_000_000
-	pipeBytes = 1 << 20 // what a pipe is made to hold
+	pipeBytes = 1 << 20 // the size of a pipe's buffer
 )
 
 // zeros writes a gigabyte, in pieces that a pipe holds.

@@ -1,4 +1,5 @@
-// Package cache keeps what tests and benchmarks install or build once for all of their runs on a machine, in the user's cache.
+// Package cache keeps the results of installations and builds of tests and benchmarks for all of their runs on a machine, in
+// the user's cache.
 package cache
 
 import (

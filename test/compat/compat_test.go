@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// work is a shell script that must end well and print what is wanted.
+// work is a shell script that must end well and print the wanted text.
 type work struct {
 	name, script, want string
 }
@@ -52,7 +52,7 @@ func newWorkshop(t *testing.T) *workshop {
 	return w
 }
 
-// below leaves out what is in another of the paths.
+// below leaves out the paths that are in another of the paths.
 func below(paths []string) []string {
 	var list []string
 	for _, path := range paths {
@@ -63,7 +63,7 @@ func below(paths []string) []string {
 	return list
 }
 
-// output returns what a program of the host prints.
+// output returns the output of a program of the host.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), name, args...).Output()

@@ -7,8 +7,8 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// Client returns a client of the server at url that fails the test when an answer is not what the
-// server's own document says. Its idle connections are closed when the test ends.
+// Client returns a client of the server at url that fails the test when an answer violates the
+// server's own document. Its idle connections are closed when the test ends.
 func Client(t testing.TB, url string) *yurtclient.Client {
 	t.Helper()
 	document, err := Fetch(t.Context(), url)

@@ -13,7 +13,7 @@ import (
 const (
 	python = "/usr/bin/python3"
 
-	// The generators of clients, and what their clients and the compiler need.
+	// The generators of clients, and the packages that their clients and the compiler need.
 	pythonGenerator = "openapi-python-client==0.29.1"
 	typeGenerator   = "openapi-typescript@7.10.1"
 	typeClient      = "openapi-fetch@0.15.0"

@@ -25,7 +25,7 @@ const documentURL = "openapi.json"
 type Document struct {
 	routes []route
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	compiler *jsonschema.Compiler
 	schemas  map[string]*jsonschema.Schema // by their place in the document
 }
@@ -124,7 +124,7 @@ func (r route) matches(segments []string) bool {
 
 // answer is the documented form of an answer that came.
 type answer struct {
-	schema *jsonschema.Schema // of the body, or of each event; nil for none
+	schema *jsonschema.Schema // of the body, or of each event; nil without a schema
 	kind   string             // media type
 	empty  bool               // there must be no body
 }
@@ -162,7 +162,8 @@ func (d *Document) expect(method string, target *url.URL, status int, header htt
 	return answer{schema: schema, kind: kind}, err
 }
 
-// isPage tells what the server has beside the operations that it documents.
+// isPage reports whether the path is one that the server has beside the operations that it
+// documents.
 func isPage(path string) bool {
 	return path == "/" || path == "/metrics" || path == "/openapi.json" || path == "/docs" || strings.HasPrefix(path, "/docs/")
 }

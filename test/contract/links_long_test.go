@@ -43,7 +43,7 @@ func TestSchemathesisFollowsLinks(t *testing.T) {
 	for name, operations := range linkGroups() {
 		t.Run(name, func(t *testing.T) {
 			missing := c.missing(t, operations)
-			const seed, walks = 16, 3 // whatever the seed, the time that a step takes is left to chance
+			const seed, walks = 16, 3 // for any seed, the time that a step takes is left to chance
 			for i := 0; i < walks && len(missing) > 0; i++ {
 				flags := []string{"--phases", "stateful", "--mode", "positive", "--seed", strconv.Itoa(seed + i), "--max-examples", "25", "--include-operation-id", "create-session"}
 				for _, operation := range operations {

@@ -33,7 +33,7 @@ type described struct {
 }
 
 // copier sends the requests of a document as a reader of the documentation would: with the samples
-// as they stand, and in paths the names of what is there.
+// as they stand, and existing names in paths.
 type copier struct {
 	t      *testing.T
 	server string
@@ -207,7 +207,7 @@ func (c *copier) decode(text []byte, into any) {
 	}
 }
 
-// fill makes what an operation is about, and puts its names into the path.
+// fill makes the resources that an operation needs, and puts their names into the path.
 func (c *copier) fill(operation, path string) string {
 	c.t.Helper()
 	names := []string{"{node}", c.node(), "{template}", "python-basic"}
@@ -230,7 +230,7 @@ func (c *copier) node() string {
 	var list struct{ Nodes []struct{ Name string } }
 	c.decode(c.send("GET", "/api/v1/nodes", "", nil), &list)
 	if len(list.Nodes) == 0 {
-		return "" // a server that is one with its node lists none
+		return "" // a server that is one with its node lists no nodes
 	}
 	return list.Nodes[0].Name
 }
@@ -241,7 +241,7 @@ func (c *copier) newSession() string {
 	return made.ID
 }
 
-// session makes a session for an operation on one, and returns the names of what is in it.
+// session makes a session for an operation on one, and returns the names of its parts.
 func (c *copier) session(operation string) []string {
 	c.t.Helper()
 	id := c.shared

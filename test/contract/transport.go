@@ -118,7 +118,7 @@ func (b *body) checkEvents() {
 }
 
 // validateEvent checks an event as an object of its fields. A comment, or a field without data, is
-// no event to those who read the stream.
+// no event to readers of the stream.
 func (b *body) validateEvent(text string) {
 	fields := map[string]any{}
 	for line := range strings.Lines(text) {

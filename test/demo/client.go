@@ -120,7 +120,7 @@ func (c *client) end(ctx context.Context, id string) (session, error) {
 	return s, err
 }
 
-// stream runs what and calls each with every event and the time since the request.
+// stream runs the request and calls each with every event and the time since the request.
 func (c *client) stream(ctx context.Context, id string, what object, each func(event, time.Duration)) (result, error) {
 	begun := time.Now()
 	resp, err := c.send(ctx, http.MethodPost, "/api/v1/sessions/"+id+"/execute", what)

@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// demo is what the steps share.
+// demo is the state that the steps share.
 type demo struct {
 	*screen
 	client
@@ -59,8 +59,8 @@ func run(ctx context.Context, ui *screen) (err error) {
 	return d.finish(ctx)
 }
 
-// removeState removes the state directory, unless something is mounted below it: to
-// remove through a mount would be to remove what is mounted.
+// removeState removes the state directory, unless there is a mount below it: to remove through a
+// mount would be to remove the mounted files.
 func removeState(dir string) error {
 	left, err := leftovers.Of(dir)
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *demo) start(ctx context.Context, listen string) error {
 	return nil
 }
 
-// abandon ends what a failed step has left behind, and keeps the log in the error.
+// abandon ends the server that a failed step has left behind, and keeps the log in the error.
 func (d *demo) abandon() error {
 	tail := d.server.LogTail()
 	if err := d.server.Stop(); err != nil {

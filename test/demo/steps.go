@@ -38,7 +38,7 @@ func (d *demo) short(path string) string {
 	return path
 }
 
-// unescapeHTML undoes what encoding/json does for browsers' sake.
+// unescapeHTML undoes the escaping that encoding/json does for browsers' sake.
 func unescapeHTML(text string) string {
 	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(text)
 }
@@ -258,8 +258,7 @@ func (d *demo) tryToBreakOut(ctx context.Context) error {
 	return nil
 }
 
-// gist is the line of an error that says what it is: the first, or the last of a
-// traceback.
+// gist is the line of an error that names it: the first, or the last of a traceback.
 func gist(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if strings.HasPrefix(lines[0], "Traceback") {

@@ -49,7 +49,7 @@ func (s *screen) heading(title string) {
 	s.line(s.paint(bold+";"+cyan, label+strings.Repeat("─", max(4, 78-len([]rune(label))))))
 }
 
-// say explains what is about to happen.
+// say announces the next step.
 func (s *screen) say(text string) { s.line("   " + text) }
 
 // source shows code that a request carries.
@@ -65,19 +65,19 @@ func (s *screen) request(command string) {
 	s.line("   " + s.paint(bold, "$ "+command))
 }
 
-// answer shows what came back, indented.
+// answer shows the response, indented.
 func (s *screen) answer(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
 		s.line("     " + strings.TrimRight(line, "\n"))
 	}
 }
 
-// proved says what has been checked to hold.
+// proved states a claim that has been checked.
 func (s *screen) proved(format string, args ...any) {
 	s.line("   " + s.paint(green, "✓ "+fmt.Sprintf(format, args...)))
 }
 
-// failed says what did not hold.
+// failed states the claim that did not hold.
 func (s *screen) failed(err error) {
 	s.line("")
 	s.line("   " + s.paint(bold+";"+red, "✗ "+err.Error()))

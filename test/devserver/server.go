@@ -77,8 +77,8 @@ func Run(ctx context.Context, binary, stateDir string, args ...string) (*Server,
 	return s, nil
 }
 
-// follow copies what the server prints to its log, picks the first address out of
-// it, and waits for the process to end.
+// follow copies the server's output to its log, picks the first address out of it, and waits for
+// the process to end.
 func (s *Server) follow(stdout io.Reader, url chan<- string) {
 	defer close(s.done)
 	pattern := regexp.MustCompile(`http://[0-9a-z.:\[\]]+`)
@@ -137,7 +137,7 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// LogTail returns the last lines of what the server printed and logged.
+// LogTail returns the last lines of the server's output and log.
 func (s *Server) LogTail() string {
 	data, err := os.ReadFile(s.log.Name())
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	documentedExecute = `{"code":"def handler(event):\n    return {\"result\": \"hello world\"}","language":"python","timeout":30}`
 )
 
-// answer is what the REST API says of an execution, as far as it matters here.
+// answer is the REST API's description of an execution, as far as it matters here.
 type answer struct {
 	ID        string          `json:"id"`
 	Mode      string          `json:"mode"`
@@ -60,7 +60,7 @@ func send(t *testing.T, method, url, body string) (int, answer) {
 	return res.StatusCode, a
 }
 
-// submission is code that is sent, and what is to come of it.
+// submission is code that is sent, and the expected outcome.
 type submission struct {
 	name, body, result string
 	called             bool
@@ -83,7 +83,7 @@ func submissions() []submission {
 	}
 }
 
-// TestDocumentedRequests sends the documented requests verbatim, and what is like them.
+// TestDocumentedRequests sends the documented requests verbatim, and similar ones.
 func TestDocumentedRequests(t *testing.T) {
 	_, server := serveProcess(t)
 	sessions := server.URL + "/api/v1/sessions"

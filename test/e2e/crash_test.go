@@ -34,7 +34,7 @@ func TestKilledServerFindsItsSessionsAgain(t *testing.T) {
 	if err := first.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond) // it goes on with nobody there
+	time.Sleep(500 * time.Millisecond) // it goes on without a client
 
 	second := start(t, stateDir)
 	client = connect(t, second)

@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/test/smalldisk"
 )
 
-// TestFullDisk fills the disk of a server: nothing new begins, with the cause in the answer and no path of the host;
+// TestFullDisk fills the disk of a server: no new work begins, with the cause in the answer and no path of the host;
 // a program goes on to its end; sessions can be ended; and the server is ready again within five seconds of there
 // being room.
 func TestFullDisk(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// What was started in every way that tries to outlive its starter has to be gone.
+// TestTimeoutTakesTheWholeTree: processes started in every way that tries to outlive the starter
+// have to be gone.
 func TestTimeoutTakesTheWholeTree(t *testing.T) {
 	client := serve(t)
 	session := create(t, client, "python-basic")

@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt/test/leftovers"
 )
 
-// TestMain builds what the tests run, which takes no time when it is up to date.
+// TestMain builds the programs that the tests run, which takes no time when they are up to date.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if testing.Short() {
@@ -58,8 +58,8 @@ func serve(t *testing.T) *yurtclient.Client {
 	return client
 }
 
-// serveProcess is serve for tests that look at the server's process too. When the
-// test ends, so does the server, and nothing of it may be left.
+// serveProcess is serve for tests that look at the server's process too. When the test ends, so
+// does the server, which must leave no remains.
 func serveProcess(t *testing.T) (*yurtclient.Client, *devserver.Server) {
 	t.Helper()
 	needsSandboxes(t)
@@ -112,7 +112,7 @@ func shell(t *testing.T, client *yurtclient.Client, session, line string) *yurt.
 	return result
 }
 
-// execute runs req, whatever comes of it.
+// execute runs req, with any outcome.
 func execute(t *testing.T, client *yurtclient.Client, session string, req yurtclient.ExecuteRequest) *yurt.Result {
 	t.Helper()
 	execution, err := client.Execute(t.Context(), session, req)

@@ -70,7 +70,7 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 	}
 }
 
-// Nobody is there to clean up after kill -9, but nothing of the user's may run on.
+// No process is left to clean up after kill -9, but the user's program may not run on.
 func TestKilledRunEndsItsSandbox(t *testing.T) {
 	cmd, stateDir := startRun(t)
 	if err := cmd.Process.Kill(); err != nil {
@@ -95,8 +95,8 @@ func TestKilledRunEndsItsSandbox(t *testing.T) {
 	}
 }
 
-// removeCgroups removes what kill -9 had to leave, so that this test leaves nothing. A
-// process that is gone may keep its group for a moment.
+// removeCgroups removes the cgroups that kill -9 had to leave, so that this test leaves no remains.
+// A process that is gone may keep its group for a moment.
 func removeCgroups(t *testing.T, stateDir string) {
 	t.Helper()
 	var failed error

@@ -15,7 +15,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// screen collects what a terminal shows until it holds the text, or ends.
+// screen collects a terminal's output until it holds the text, or ends.
 func screen(ctx context.Context, t *testing.T, terminal *yurtclient.Terminal, text string) (string, *yurtclient.Exit) {
 	t.Helper()
 	var shown strings.Builder
@@ -95,7 +95,7 @@ func TestShellCommand(t *testing.T) {
 		buf := make([]byte, 4096)
 		for {
 			n, err := master.Read(buf)
-			if err != nil { // when the last who has the terminal open is gone
+			if err != nil { // when the last process that has the terminal open is gone
 				return
 			}
 			shown <- string(buf[:n])
@@ -111,7 +111,7 @@ func TestShellCommand(t *testing.T) {
 			}
 			screen.WriteString(data)
 		}
-		screen.Reset() // what comes next is looked for in what is shown next
+		screen.Reset() // the next text is looked for in the next output
 	}
 	send := func(keys string) {
 		t.Helper()
@@ -122,7 +122,7 @@ func TestShellCommand(t *testing.T) {
 	send("stty size; echo $((6 * 7)).\n")
 	until("25 90\r\n42.\r\n")
 	send("echo be''gun; cat\n")
-	until("begun\r\n") // what is typed before the shell has handed the terminal on is its own
+	until("begun\r\n") // text typed before the shell has handed the terminal on is its own
 	send("echoed\n")
 	until("echoed\r\nechoed\r\n")
 	send("\x03") // of cat, not of yurt

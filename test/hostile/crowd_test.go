@@ -67,7 +67,7 @@ func bystander(t *testing.T, c *yurtclient.Client) []work {
 			return err
 		}},
 	}
-	for _, w := range works { // what the first time costs is no matter here
+	for _, w := range works { // the cost of the first time does not matter here
 		for range 3 {
 			if err := w.do(t.Context()); err != nil {
 				t.Fatalf("%s: %v", w.name, err)
@@ -114,7 +114,7 @@ func gather(t *testing.T, c *yurtclient.Client, kinds []kind) *crowd {
 	return g
 }
 
-// act has one session do harm until ctx ends. What comes of it is no matter.
+// act has one session do harm until ctx ends. The outcome does not matter.
 func (g *crowd) act(ctx context.Context, session string, k kind) {
 	for round := 0; ctx.Err() == nil; round++ {
 		g.gate.RLock()
@@ -205,8 +205,8 @@ func p50(all []time.Duration) time.Duration {
 	return sorted[len(sorted)/2]
 }
 
-// beside measures the works in turn while the hostile sandboxes stand still and while they act, so that whatever else the
-// machine does takes from both alike. Each work must take at most so many times its p50.
+// beside measures the works in turn while the hostile sandboxes stand still and while they act, so that other load of the
+// machine takes from both alike. Each work must take at most so many times its p50.
 func beside(t *testing.T, c *yurtclient.Client, works []work, kinds []kind, rounds, samples int, limit bounds) {
 	t.Helper()
 	g := gather(t, c, kinds)

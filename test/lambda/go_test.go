@@ -44,7 +44,7 @@ func handle(ctx context.Context, event map[string]string) (map[string]any, error
 	return map[string]any{"count": count, "limited": limited, "id": lc.AwsRequestID[:4], "name": lambdacontext.FunctionName}, nil
 }
 
-// stream is the response of a function that streams: what it reads at last is the event's.
+// stream is the response of a function that streams: the event says how it ends.
 type stream struct {
 	begun bool
 	do    string

@@ -48,7 +48,7 @@ func nodePackages(t *testing.T) string {
 		if out, err := install.CombinedOutput(); err != nil {
 			t.Fatalf("installing aws-lambda-ric, which scripts/deps test has the tools for: %v\n%.4000s", err, out)
 		}
-		// What it was built of is many times as large.
+		// The sources that it was built from are many times as large.
 		if err := os.RemoveAll(filepath.Join(dir, "node_modules", "aws-lambda-ric", "deps")); err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +108,8 @@ func TestNodeClientStreams(t *testing.T) {
 	}
 }
 
-// TestNodeClientStreamsLive has a function wait, between two pieces of its response, for
-// what the test does once it was told of the first.
+// TestNodeClientStreamsLive has a function wait, between two pieces of its response, for a step
+// that the test takes once it has received the first.
 func TestNodeClientStreamsLive(t *testing.T) {
 	t.Parallel()
 	s, f := nodeFunction(t, "index.live")

@@ -57,9 +57,9 @@ func (s *session) again(t *testing.T) {
 	}
 }
 
-// TestStreamsByREST watches functions of the official clients that stream: by server-sent
-// events, by WebSocket and with the command line. Each piece comes while the function waits
-// for what is done once it was seen.
+// TestStreamsByREST watches functions of the official clients that stream: by server-sent events,
+// by WebSocket and with the command line. Each piece comes while the function waits for a step that
+// follows its receipt.
 func TestStreamsByREST(t *testing.T) {
 	t.Parallel()
 	t.Run("go", func(t *testing.T) {
@@ -146,7 +146,7 @@ func (s *session) wantMessages(t *testing.T, function yurtclient.ExecuteRequest,
 	}
 }
 
-// wantPrinted watches what the command line prints.
+// wantPrinted watches the output of the command line.
 func (s *session) wantPrinted(t *testing.T, function yurtclient.ExecuteRequest, first, second string) {
 	t.Helper()
 	args := append([]string{"session", "exec", "--handler", function.Handler, "--event", "{}", s.id, "--"}, function.Command.Argv...)

@@ -32,8 +32,8 @@ func next(t *testing.T, config executor.Config) *executor.Executor {
 	return e
 }
 
-// TestFunctionEndsWithItsExecutor has an executor leave while a function runs: the next
-// one ends its process, says so, and goes on with what waits.
+// TestFunctionEndsWithItsExecutor has an executor leave while a function runs: the next one ends
+// its process, says so, and goes on with the waiting invocations.
 func TestFunctionEndsWithItsExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -73,7 +73,7 @@ func TestFunctionEndsWithItsExecutor(t *testing.T) {
 	if again := s.invoke(t, f, `{}`); string(again.Result) != string(r.Result) {
 		t.Errorf("served by process %s, and then by %s", r.Result, again.Result)
 	}
-	// Nothing was under way when this executor leaves: the next invocation says so.
+	// No invocation was under way when this executor left: the next invocation says so.
 	if err := s.e.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func newRunner(t *testing.T) *runner {
 	return &runner{rig.BuildYurt(t, "yurt-lambda", "test"), t.TempDir(), t.TempDir()}
 }
 
-// invocation is of one function, and what has to come of it. Empty text is not looked for.
+// invocation is of one function, with the expected outcome. Empty text is not looked for.
 type invocation struct {
 	args   []string // after "yurt run"
 	code   int
@@ -63,7 +63,7 @@ func write(t *testing.T, dir string, pairs ...string) {
 	}
 }
 
-// copied returns a directory of the test's own with what is in another.
+// copied returns a directory of the test's own with a copy of the files in another.
 func copied(t *testing.T, from string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -110,8 +110,8 @@ func TestRunByThePythonClient(t *testing.T) {
 	}
 }
 
-// TestRunCompiledFunction runs a compiled function: a file alone, and a directory, of which
-// links come along, and what is hidden at its top does not.
+// TestRunCompiledFunction runs a compiled function: a file alone, and a directory, of which links
+// come along, but not the hidden files at its top.
 func TestRunCompiledFunction(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)

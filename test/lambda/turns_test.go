@@ -140,7 +140,7 @@ func TestTypeScriptHandlersStayWarm(t *testing.T) {
 	}
 }
 
-// TestTypeScriptHandlersThatDoNotLoad: what is wrong with a handler is said, each time.
+// TestTypeScriptHandlersThatDoNotLoad: the error of a handler is reported, each time.
 func TestTypeScriptHandlersThatDoNotLoad(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

@@ -183,7 +183,7 @@ exports.handler = async (event, context) => {
 }
 `
 
-// TestNodeHandlersStayWarm does what the tests above do, in JavaScript.
+// TestNodeHandlersStayWarm repeats the tests above, in JavaScript.
 func TestNodeHandlersStayWarm(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

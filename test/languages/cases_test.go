@@ -20,14 +20,14 @@ import (
 // A file of cases has the cases of one language. "=== NAME" begins a case; its code follows. Lines that begin with
 // "--- " begin the other parts of a case:
 //
-//	--- file PATH     a file of the project; with one, the code is not run but "--- entry PATH" names what is
+//	--- file PATH     a file of the project; with one, "--- entry PATH" names the file to run instead of the code
 //	--- args WORDS    arguments of the program
 //	--- stdin         standard input
 //	--- env NAME=TEXT a variable of the execution
-//	--- want          what must come of it, and then the standard output, to the letter
+//	--- want          the expected outcome, and then the standard output, to the letter
 //	--- cell          another piece of code for the same context
 //
-// Lines of the form "! WHAT TEXT" directly behind "--- want" say what must come of it beside the output: "! result JSON",
+// Lines of the form "! KIND TEXT" directly behind "--- want" are the expected outcome beside the output: "! result JSON",
 // "! shown TEXT" (the last display's text), "! error TYPE: MESSAGE" (one that ends with … is the beginning of a message), "! at FRAME" (the last line of
 // the stack), "! stderr PART", "! exit CODE" and "! lost" (the state is). Without "! error" there must be no error.
 type testCase struct {
@@ -38,7 +38,7 @@ type testCase struct {
 type testCell struct {
 	spec   yurt.ExecutionSpec
 	stdout string
-	wants  []string // WHAT TEXT
+	wants  []string // KIND TEXT
 }
 
 // readCases reads a file of cases.
@@ -126,7 +126,7 @@ func (c testCase) try(t *testing.T, e *executor.Executor, sandbox, language, con
 	}
 }
 
-// compare returns in what a result differs from what it must be.
+// compare returns the differences between a result and the expected one.
 func (c *testCell) compare(r *yurt.Result) []string {
 	var problems []string
 	differs := func(what, got, want string) {

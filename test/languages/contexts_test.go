@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestContexts runs what notebooks hold, cell by cell, in contexts.
+// TestContexts runs the cells of notebooks, one by one, in contexts.
 func TestContexts(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))

@@ -18,7 +18,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestImages runs programs with the toolchains of images, in sessions of the example templates: what they print shows
+// TestImages runs programs with the toolchains of images, in sessions of the example templates: their output shows
 // that the compiler is the image's and newer than, or other than, the host's.
 func TestImages(t *testing.T) {
 	rig.NeedsSandboxes(t)

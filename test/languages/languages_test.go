@@ -13,10 +13,10 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// language is what is tried in each language.
+// language has the programs that are tried in each language.
 type language struct {
 	name                   string
-	echo                   string // prints its arguments and what it reads, exits with 7
+	echo                   string // prints its arguments and its input, exits with 7
 	entry                  string
 	project                map[string]string // prints hello
 	wrong                  string            // is refused in line 3

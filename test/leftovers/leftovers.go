@@ -1,7 +1,6 @@
-// Package leftovers finds what a server has on the machine: its processes, those in
-// its sandboxes, its mounts, cgroups and sandbox directories. Tests and the demo use
-// it to show that nothing stays behind, and while the server runs that it would be
-// found.
+// Package leftovers finds the traces of a server on the machine: its processes, those in its
+// sandboxes, its mounts, cgroups and sandbox directories. Tests and the demo use it to show that no
+// traces stay behind, and while the server runs that they would be found.
 package leftovers
 
 import (
@@ -18,7 +17,7 @@ import (
 	"time"
 )
 
-// Inventory is what is there at one moment.
+// Inventory lists the traces at one moment.
 type Inventory struct {
 	Processes   []Process
 	Mounts      []string // lines of mountinfo
@@ -37,7 +36,7 @@ func (i Inventory) Count() int {
 	return len(i.Processes) + len(i.Mounts) + len(i.Cgroups) + len(i.Directories)
 }
 
-// String lists what is there, a line each.
+// String lists the traces, a line each.
 func (i Inventory) String() string {
 	var b strings.Builder
 	for _, p := range i.Processes {
@@ -54,9 +53,9 @@ func (i Inventory) String() string {
 	return b.String()
 }
 
-// Of returns what the server on stateDir has now. A server has to be started with
-// its state directory among its arguments or in its environment, which its helpers
-// inherit; package devserver does both.
+// Of returns the traces of the server on stateDir. A server has to be started with its state
+// directory among its arguments or in its environment, which its helpers inherit; package devserver
+// does both.
 func Of(stateDir string) (Inventory, error) {
 	var (
 		i   Inventory
@@ -101,8 +100,8 @@ func directories(stateDir string) ([]string, error) {
 	return found, nil
 }
 
-// Gone waits until nothing is left of the server on stateDir, or returns what is
-// after the given time: what was killed takes a moment to be gone.
+// Gone waits until the server on stateDir has no traces, or returns those that are left after the
+// given time: killed processes take a moment to be gone.
 func Gone(ctx context.Context, stateDir string, within time.Duration) (Inventory, error) {
 	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
 		left, err := Of(stateDir)
@@ -131,15 +130,15 @@ func processes(stateDir, group string) ([]Process, error) {
 			continue // a kernel thread, or gone meanwhile
 		}
 		if mentions(filepath.Join(dir, "cgroup"), group) || mentions(filepath.Join(dir, "cmdline"), stateDir) || mentions(filepath.Join(dir, "environ"), stateDir) {
-			exe = strings.TrimSuffix(exe, " (deleted)") // as the kernel marks what was replaced
+			exe = strings.TrimSuffix(exe, " (deleted)") // as the kernel marks a replaced file
 			found = append(found, Process{PID: pid, Exe: exe})
 		}
 	}
 	return found, nil
 }
 
-// mentions reports whether a file of a process holds the text; a process that is
-// gone meanwhile mentions nothing.
+// mentions reports whether a file of a process holds the text; false for a process that is gone
+// meanwhile.
 func mentions(file, text string) bool {
 	data, err := os.ReadFile(file)
 	return err == nil && bytes.Contains(data, []byte(text))
@@ -165,7 +164,7 @@ func cgroups(group string) []string {
 		if err == nil && entry.IsDir() && strings.Contains(path, group) {
 			found = append(found, path)
 		}
-		return nil // what cannot be read has gone meanwhile
+		return nil // a process that cannot be read has ended meanwhile
 	})
 	return found
 }

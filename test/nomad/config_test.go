@@ -166,7 +166,7 @@ func (n *node) everything(t *testing.T) {
 	}
 }
 
-// ownedByRoot is told that it cannot write to a volume, and what to do, and can read it.
+// ownedByRoot has a task that can read a volume but not write to it: its event names the owner and the next step.
 func (n *node) ownedByRoot(t *testing.T) {
 	job := task("owned", "batch", "cat /data/file; touch /data/new || echo refused", `volume_mount {
         volume      = "data"

@@ -78,7 +78,7 @@ func (n *node) control(t *testing.T) {
 	n.printed(t, alloc, "begun\ngot USR1\ngot INT\nbegun\ngot INT\n")
 }
 
-// printed waits until that is what the task has printed.
+// printed waits until that is the task's output.
 func (n *node) printed(t *testing.T, alloc *nomad.Allocation, want string) {
 	t.Helper()
 	got := ""
@@ -149,7 +149,7 @@ func (n *node) memory(t *testing.T) {
 	t.Errorf("nothing says that it ran out of memory:%s", cluster.Describe(alloc))
 }
 
-// lifecycle has a task that prepares what the next one finds.
+// lifecycle has a task that prepares files for the next one.
 func (n *node) lifecycle(t *testing.T) {
 	n.job(t, `
 job "lifecycle" {
@@ -179,7 +179,7 @@ job "lifecycle" {
 	}
 }
 
-// quiet wants no logs, and has none.
+// quiet wants no logs, and gets no logs.
 func (n *node) quiet(t *testing.T) {
 	n.job(t, task("quiet", "batch", "echo not to be kept", "logs {\n disabled = true\n}\n"))
 	alloc := n.WaitDone(t, "quiet")
@@ -189,7 +189,7 @@ func (n *node) quiet(t *testing.T) {
 	}
 }
 
-// badJobs asks for what cannot be had: each is told which setting is wrong.
+// badJobs asks for unsupported settings: each error names the wrong setting.
 func (n *node) badJobs(t *testing.T) {
 	for name, test := range map[string]struct{ config, says string }{
 		"image":       {`command = "true"` + "\n" + `image = "alpine"`, "image: alpine: this node takes no images from the registry docker.io"},
@@ -213,7 +213,7 @@ func (n *node) badJobs(t *testing.T) {
 	}
 }
 
-// fingerprint says what the node can do.
+// fingerprint checks the node's attributes.
 func (n *node) fingerprint(t *testing.T) {
 	nodes, _, err := n.API.Nodes().List(nil)
 	if err != nil || len(nodes) != 1 {

@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestDevice has a task use what a device plugin of Nomad's offers: the device, with the
+// TestDevice has a task use a device of a device plugin of Nomad's: the device, with the
 // permissions that it comes with, and the mount and the variable that belong to it.
 func TestDevice(t *testing.T) {
 	t.Parallel()

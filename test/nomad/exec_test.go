@@ -17,8 +17,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// slowReader digests what it is given, and does not take anything for a while at each of
-// the places where it is to pause.
+// slowReader digests its input, and pauses for a while at each of the given places.
 type slowReader struct {
 	hash.Hash
 	size   int
@@ -32,8 +31,8 @@ func (r *slowReader) Write(data []byte) (int, error) {
 	return r.Hash.Write(data)
 }
 
-// streams has commands in a task write more than is kept of any other execution, to somebody
-// who stops reading and goes on, and to somebody who leaves.
+// streams has commands in a task write more than is kept of any other execution, to a reader that
+// stops and goes on, and to one that leaves.
 func (n *node) streams(t *testing.T) {
 	n.job(t, task("streams", "service", "echo begun; exec sleep 3600", `kill_timeout = "1s"`))
 	alloc := n.WaitRunning(t, "streams")

@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// image runs a job of a container image: what the image says, as whom, and where; and the
+// image runs a job of a container image: with the image's command, user and directory; and the
 // downloading is among the task's events.
 func (n *node) image(t *testing.T) {
 	layer := rig.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/usr/bin/id", "/usr/bin/pwd"})

@@ -25,13 +25,13 @@ type node struct {
 	consul *consul.Client
 }
 
-// TestDriver has all jobs on one node, side by side, and then does to the node what is done
-// to nodes.
+// TestDriver has all jobs on one node, side by side, and then puts the node through the faults of
+// real nodes.
 func TestDriver(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
 	n := &node{data: volume(t), counts: volume(t), roots: t.TempDir(), images: rig.StartRegistry(t)}
-	// Without this, Nomad asks no driver what its tasks use.
+	// Without this, Nomad does not ask drivers for the usage of their tasks.
 	const measure = "telemetry {\n  publish_allocation_metrics = true\n}\n"
 	agent := cluster.Consul(t, cluster.ConsulOptions{})
 	n.consul = agent.Client
@@ -111,7 +111,7 @@ func (n *node) job(t *testing.T, text string) *nomad.Job {
 	return job
 }
 
-// completes waits until the job's allocation has ended well, and returns what it printed.
+// completes waits until the job's allocation has ended well, and returns its output.
 func (n *node) completes(t *testing.T, jobID, task string) string {
 	t.Helper()
 	alloc := n.WaitDone(t, jobID)

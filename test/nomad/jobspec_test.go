@@ -106,7 +106,7 @@ func (n *node) rescheduled(t *testing.T) {
 	}
 }
 
-// artifact gets a file and an archive from a server, and runs what was in that.
+// artifact gets a file and an archive from a server, and runs a program of the archive.
 func (n *node) artifact(t *testing.T) {
 	archive := archiveOf(t, "bin/tool", "#!/bin/sh\necho the tool says $1\n")
 	files := map[string][]byte{"/words.txt": []byte("from the server\n"), "/tool.tar.gz": archive}
@@ -156,8 +156,8 @@ func archiveOf(t *testing.T, name, text string) []byte {
 	return b.Bytes()
 }
 
-// files are what nomad alloc fs shows of a task that runs: what it writes, as it is, and
-// not its secrets.
+// files are the files that nomad alloc fs shows of a running task: those that it writes, as they
+// are, and not its secrets.
 func (n *node) files(t *testing.T) {
 	n.job(t, task("files", "service", "echo mine > /local/file; mkdir /alloc/data/dir; echo shared > /alloc/data/dir/file; echo secret > /secrets/key; echo begun; exec sleep 3600", ""))
 	alloc := n.WaitRunning(t, "files")

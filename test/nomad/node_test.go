@@ -89,8 +89,8 @@ func (n *node) start(t *testing.T) {
 	}
 }
 
-// rebooted is a machine that was restarted, as far as a test can do that: nothing that ran
-// runs, and what is on disk is there. Nomad starts the task again in its allocation.
+// rebooted is a machine that was restarted, as far as a test can do that: no process of before
+// runs, and the files on disk are there. Nomad starts the task again in its allocation.
 func (n *node) rebooted(t *testing.T) {
 	alloc := n.count(t, "rebooted")
 	n.crash(t)

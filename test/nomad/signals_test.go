@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// killSignals stops tasks with signals that are not the usual ones, all of which Nomad lets a
-// job name: each is told by its signal, and the one that is told nothing is killed in time.
+// killSignals stops tasks with signals that are not the usual ones, all of which Nomad lets a job
+// name: each gets its signal, and the one that gets no signal is killed in time.
 func (n *node) killSignals(t *testing.T) {
 	signals := []string{"PIPE", "PROF", "IO", "TTIN", "XCPU"}
 	var job strings.Builder
@@ -52,8 +52,8 @@ func (n *node) started(allocID, task string) bool {
 	return err == nil && alloc.TaskStates[task] != nil && alloc.TaskStates[task].State == "running"
 }
 
-// reload tells a task by a signal that what a template block says has changed: the process
-// that its children are of goes on with them.
+// reload tells a task by a signal that the content of a template block has changed: the parent
+// process of its children goes on with them.
 func (n *node) reload(t *testing.T) {
 	word := func(value string) {
 		t.Helper()

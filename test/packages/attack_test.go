@@ -18,8 +18,8 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 )
 
-// mirror is an operator's own registry, at a private address, with the packages of an
-// attacker: what each does when it is installed.
+// mirror is an operator's own registry, at a private address, with the packages of an attacker and
+// their install scripts.
 func mirror(t *testing.T, setups map[string]string) (*httptest.Server, func(*executor.Config)) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +73,7 @@ func sdist(t *testing.T, name, setup string) []byte {
 	return out.Bytes()
 }
 
-// spy tries what an install script would, and leaves in its module what came of it.
+// spy tries the attacks of an install script, and leaves their outcome in its module.
 const spy = `
 import json, os, socket, glob
 from urllib.request import ProxyHandler, build_opener

@@ -9,8 +9,8 @@ import (
 	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
 )
 
-// TestCompiledDependenciesAreKept: what a session has in its own build cache after a program
-// that needs a module is as much as after one that needs none.
+// TestCompiledDependenciesAreKept: a session's own build cache is as large after a program that
+// needs a module as after one without modules.
 func TestCompiledDependenciesAreKept(t *testing.T) {
 	cache := ""
 	if !testing.Short() {

@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// slow is a registry that answers nothing until it is told to, and then that there is no
+// slow is a registry that does not answer until it is told to, and then reports that there is no
 // such package.
 func slow(t *testing.T) (asked <-chan struct{}, change func(*executor.Config)) {
 	t.Helper()
@@ -147,7 +147,7 @@ func TestOneInstallationForAll(t *testing.T) {
 	}
 }
 
-// TestRefusals asks for what cannot be.
+// TestRefusals makes invalid requests.
 func TestRefusals(t *testing.T) {
 	e := node(t, func(c *executor.Config) { c.Packages.Off = true })
 	s := sandbox(t, e, "python")

@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// outcome is what came of an execution, and what was said while packages were installed.
+// outcome is the outcome of an execution, and the progress of its installation of packages.
 type outcome struct {
 	*yurt.Result
 	progress string

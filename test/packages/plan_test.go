@@ -20,8 +20,8 @@ func planners() map[string]plugins.DependencyPlanner {
 	}
 }
 
-// FuzzPlans has every runtime plan for any manifest and any package: what comes of it is a
-// plan that is allowed, always the same, or an error about the request.
+// FuzzPlans has every runtime plan for any manifest and any package: the outcome is a plan that is
+// allowed, always the same, or an error about the request.
 func FuzzPlans(f *testing.F) {
 	for _, seed := range []struct{ manifest, required string }{
 		{"numpy==2\n-r requirements.txt\n-e .\n", "a"},

@@ -36,10 +36,10 @@ func forked(t *testing.T) (evil string, configure func(*executor.Config)) {
 	}
 }
 
-// TestLayersCannotBePoisoned: what a session gives beside a list of packages does not come
-// into the layer that others get who name the same list. It must fail, since nothing of a
-// session but the list and the manifests is in the sandbox that installs, and all of that is
-// in the layer's name.
+// TestLayersCannotBePoisoned: files that a session gives beside a list of packages do not come into
+// the layer that other sessions with the same list get. The attack must fail, since the sandbox
+// that installs has only the session's list and manifests, and all of these are in the layer's
+// name.
 func TestLayersCannotBePoisoned(t *testing.T) {
 	evil, configure := forked(t)
 	e := node(t, configure)
@@ -60,7 +60,7 @@ func TestLayersCannotBePoisoned(t *testing.T) {
 		},
 	})
 	wantOutput(t, o, "operator\n")
-	// The layer is there now, and what is in it is out of the attacker's reach.
+	// The layer is there now, and its files are out of the attacker's reach.
 	wantOutput(t, run(t, e, attacker, yurt.ExecutionSpec{
 		Language: "python", Dependencies: []string{"good"}, Code: `
 import ctypes, os, good

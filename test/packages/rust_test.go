@@ -8,8 +8,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestCompiledCratesAreKept: cargo finds what crates were compiled to, with a build script and
-// a procedural macro among them, in each session that needs them, and compiles the program alone.
+// TestCompiledCratesAreKept: cargo finds the output of compiled crates, with a build script and a
+// procedural macro among them, in each session that needs them, and compiles the program alone.
 func TestCompiledCratesAreKept(t *testing.T) {
 	t.Parallel()
 	e := node(t)

@@ -86,8 +86,8 @@ func TestInstallQuotaInSession(t *testing.T) {
 	}
 }
 
-// TestViewLeadsNowhere: a layer with links out of it shows the session its own files there, and
-// has the node look at none of the host's.
+// TestViewLeadsNowhere: a layer with links out of it shows the session its own files there, and has
+// the node look at no files of the host's.
 func TestViewLeadsNowhere(t *testing.T) {
 	_, mirrored := mirror(t, map[string]string{
 		"links": "import os\nd = '/workspace/install/layer/'\nos.makedirs(d, exist_ok=True)\nfor name, to in ('bin', '/etc'), ('shadow', '/etc/shadow'), ('up', '../../../..'):\n  if not os.path.lexists(d + name): os.symlink(to, d + name)\n",

@@ -44,8 +44,8 @@ func invocation() yurt.ExecutionSpec {
 	return yurt.ExecutionSpec{Kind: yurt.KindHandler, Handler: "client", Command: []string{"python3", "-c", client}, Event: []byte("1")}
 }
 
-// wantPackages fails unless code, commands and contexts of the sandbox have the packages,
-// and nothing is installed for them.
+// wantPackages fails unless code, commands and contexts of the sandbox have the packages without a
+// further installation.
 func wantPackages(t *testing.T, e *executor.Executor, sandbox string) {
 	t.Helper()
 	for name, tt := range map[string]struct {
@@ -68,8 +68,8 @@ func wantPackages(t *testing.T, e *executor.Executor, sandbox string) {
 	}
 }
 
-// TestTemplatePackages: what a template names is installed once, before a sandbox is kept
-// ready, and all that runs in its sandboxes has it, over a restart of the executor too.
+// TestTemplatePackages: a template's packages are installed once, before a sandbox is kept ready,
+// and all executions in its sandboxes have them, over a restart of the executor too.
 func TestTemplatePackages(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -108,8 +108,9 @@ func TestTemplatePackages(t *testing.T) {
 	wantPackages(t, rig.Start(t, config), cold.ID)
 }
 
-// TestTemplatePackagesPreloaded: what a template names both as a package and to be preloaded is
-// imported when a session's first run begins, but not where it brings packages of its own.
+// TestTemplatePackagesPreloaded: a module that a template names both as a package and to be
+// preloaded is imported when a session's first run begins, but not where it brings packages of its
+// own.
 func TestTemplatePackagesPreloaded(t *testing.T) {
 	e := node(t)
 	template := furnished("humanize==4.9.0", "")
@@ -128,8 +129,8 @@ func TestTemplatePackagesPreloaded(t *testing.T) {
 	wantOutput(t, run(t, e, s.ID, yurt.ExecutionSpec{Language: "python", Code: code}), "True\n1,000\n")
 }
 
-// TestTemplatePackagesLater: a sandbox of a template whose packages are not there is made
-// at once, and what runs in it first waits for them.
+// TestTemplatePackagesLater: a sandbox of a template whose packages are not there is made at once,
+// and its first execution waits for them.
 func TestTemplatePackagesLater(t *testing.T) {
 	e := node(t)
 	template := furnished("humanize==4.9.0", "")
@@ -163,7 +164,8 @@ func TestTemplatePackagesLaterForAFunction(t *testing.T) {
 	}
 }
 
-// TestBadTemplatePackages: what cannot be installed is an error of the template, which says why.
+// TestBadTemplatePackages: packages that cannot be installed are an error of the template, which
+// gives the reason.
 func TestBadTemplatePackages(t *testing.T) {
 	e := node(t, func(c *executor.Config) { c.Packages.Timeout = time.Minute })
 	for name, tt := range map[string]struct {

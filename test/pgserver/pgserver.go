@@ -142,7 +142,7 @@ func (s *Server) Restart() {
 		s.t.Fatal(err)
 	}
 	defer log.Close()
-	// Nothing is lost when the server is killed: only when the machine is.
+	// Without fsync, a kill of the server loses no data: only a crash of the machine does.
 	cmd := s.program("postgres", "-D", s.data(), "-k", s.dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=100")
 	cmd.Stdout, cmd.Stderr = log, log
 	started, ended := make(chan error), make(chan struct{})

@@ -20,7 +20,7 @@ import (
 // patience is how long anything is waited for; it is long since machines are busy.
 const patience = 2 * time.Minute
 
-// pooled has a pool that is empty of what nobody uses after a few seconds.
+// pooled has a pool whose unused sandboxes end after a few seconds.
 const pooled = `
 template "pooled" {
   resources {
@@ -87,8 +87,8 @@ func (p *pool) jobs() int {
 	return alive
 }
 
-// burst creates sessions at once, at all controllers that run, and has each of them do
-// something. None may fail. It returns them.
+// burst creates sessions at once, at all running controllers, and has each of them do some work.
+// All must succeed. It returns them.
 func (p *pool) burst(controllers, sessions int) (made []yurt.Session) {
 	p.t.Helper()
 	var all sync.WaitGroup
@@ -139,9 +139,9 @@ func kinds(sessions []yurt.Session) map[yurt.PlacementKind]int {
 	return n
 }
 
-// TestPool follows a pool of two controllers: filled, taken by a burst, filled again beyond
-// what it had, at its least when idle; and the leader killed in the middle of it, which
-// neither doubles nor empties it.
+// TestPool follows a pool of two controllers: filled, taken by a burst, filled again beyond its
+// earlier size, at its least when idle; and the leader killed in the middle of it, which neither
+// doubles nor empties it.
 func TestPool(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	p := &pool{t: t, cluster: yurtcluster.Test(t, yurtcluster.Options{Store: pgserver.Start(t).Database()})}

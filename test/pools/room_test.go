@@ -34,9 +34,9 @@ template "wide" {
 `
 )
 
-// TestIdleSlotsGiveWay: Nomad has no room for a session, while the node's executor, which
-// counts what is free and not what is granted, has plenty. Idle slots end for it, as many as
-// it takes, and the pool has them again when the session has ended.
+// TestIdleSlotsGiveWay: Nomad has no room for a session, while the node's executor, which counts
+// the free memory and not the granted one, has plenty. Idle slots end for it, as many as it takes,
+// and the pool has them again when the session has ended.
 func TestIdleSlotsGiveWay(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	p := &pool{t: t, cluster: yurtcluster.Test(t, yurtcluster.Options{MemoryMB: 400})}

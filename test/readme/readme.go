@@ -1,4 +1,4 @@
-// Package readme runs what the README and other pages show, so that it stays true.
+// Package readme runs the commands that the README and other pages show, so that they stay true.
 package readme
 
 import (

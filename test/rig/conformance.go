@@ -11,9 +11,9 @@ import (
 	"github.com/yurtrun/yurt/plugins/conformance"
 )
 
-// Conformance holds a language runtime to the conformance suite, in real sandboxes with
-// the toolchain of this machine. The runtime is one of those that ship, or an example;
-// template changes what its sandboxes are made of, if need be.
+// Conformance holds a language runtime to the conformance suite, in real sandboxes with the
+// toolchain of this machine. The runtime is one of those that ship, or an example; template changes
+// the template of its sandboxes, if need be.
 func Conformance(t *testing.T, runtime string, samples fs.FS, template ...func(*yurt.Template)) {
 	t.Helper()
 	NeedsSandboxes(t)
@@ -23,7 +23,7 @@ func Conformance(t *testing.T, runtime string, samples fs.FS, template ...func(*
 	}
 	config := Config(t, binaries)
 	config.Transient = true
-	// What the template binds is the test's own to offer.
+	// The test itself offers the paths that the template binds.
 	binds := Template()
 	for _, change := range template {
 		change(&binds)
@@ -48,7 +48,7 @@ func Conformance(t *testing.T, runtime string, samples fs.FS, template ...func(*
 	}
 }
 
-// inSandbox makes a sandbox and returns what executes in it.
+// inSandbox makes a sandbox and returns a function that runs executions in it.
 func inSandbox(t *testing.T, e *executor.Executor, runtime string, template ...func(*yurt.Template)) func(context.Context, yurt.ExecutionSpec) (*yurt.Result, error) {
 	t.Helper()
 	spec := Spec()

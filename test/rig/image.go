@@ -37,7 +37,7 @@ func StartRegistry(t testing.TB) *Registry {
 	return &Registry{Host: strings.TrimPrefix(server.URL, "http://"), Close: server.Close}
 }
 
-// ImageConfig is what an image says of how to run it.
+// ImageConfig is an image's own configuration for running it.
 type ImageConfig struct {
 	Env, Entrypoint, Command []string
 	WorkingDir, User         string
@@ -133,7 +133,7 @@ type hostLayer struct {
 	added map[string]bool
 }
 
-// add adds a file of the host, and what it is a link to.
+// add adds a file of the host, and the target of a link.
 func (l *hostLayer) add(path string) {
 	l.t.Helper()
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {

@@ -22,8 +22,8 @@ func quotaSystems() map[string]quotaSystem {
 	}
 }
 
-// OnQuotas runs the test on each kind of file system that has project quotas: dir is where one
-// is mounted that enforces them. It does nothing on a machine whose kernel was built without them.
+// OnQuotas runs the test on each kind of file system that has project quotas: dir is the mount
+// point of one that enforces them. It skips the kinds that the machine's kernel was built without.
 func OnQuotas(t *testing.T, test func(t *testing.T, dir string)) {
 	t.Helper()
 	for kind, system := range quotaSystems() {

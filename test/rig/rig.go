@@ -1,6 +1,6 @@
-// Package rig gives tests the real parts of Yurt: built binaries, and executors on
-// state directories of their own. What it starts is gone when the test ends, and
-// the test fails if it is not.
+// Package rig gives tests the real parts of Yurt: built binaries, and executors on state
+// directories of their own. The processes that it starts are gone when the test ends, and the test
+// fails if they are not.
 package rig
 
 import (
@@ -49,8 +49,8 @@ func NeedsSandboxes(t testing.TB) {
 // virtual machine has.
 const completeEnv = "YURT_TEST_COMPLETE"
 
-// Lacks says that the kernel has not what the test is about, which then shows nothing. It fails
-// the test on a machine that is to have it.
+// Lacks reports that the kernel lacks the feature that the test is about, so that the test proves
+// less. It fails the test on a machine that is to have all features.
 func Lacks(t testing.TB, what string) {
 	t.Helper()
 	if os.Getenv(completeEnv) != "" {
@@ -73,8 +73,8 @@ func Root(t testing.TB) string {
 // run on a machine which cannot build.
 const builtEnv = "YURT_TEST_BIN"
 
-// Build builds the programs, which costs next to nothing when nothing changed.
-// Test packages that run at the same time share the result.
+// Build builds the programs, which costs little when they are up to date. Test packages that run at
+// the same time share the result.
 func Build(t testing.TB) Binaries {
 	t.Helper()
 	if dir := os.Getenv(builtEnv); dir != "" {
@@ -267,8 +267,8 @@ func Kill(t testing.TB, pid int) {
 // slownessEnv says how many times slower than usual this machine is, being emulated.
 const slownessEnv = "YURT_TEST_SLOWNESS"
 
-// Moment returns d, or more on a slow machine. It is for the time that a test grants
-// to what it has started, never for a time that it asserts.
+// Moment returns d, or more on a slow machine. It is for the time that a test grants to processes
+// that it has started, never for a time that it asserts.
 func Moment(t testing.TB, d time.Duration) time.Duration {
 	t.Helper()
 	text := os.Getenv(slownessEnv)

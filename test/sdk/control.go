@@ -27,8 +27,8 @@ import (
 
 // Faults is a server behind a proxy that breaks connections when a scenario asks for it.
 type Faults struct {
-	URL     string // what the SDK is to use
-	Control string // what control steps talk to
+	URL     string // for the SDK
+	Control string // for control steps
 
 	t      testing.TB
 	begin  func() (*devserver.Server, error)
@@ -50,7 +50,7 @@ type report struct {
 }
 
 // NewFaults starts "yurt dev" of the program behind a proxy, for as long as the test. In the end no sandbox of it is left,
-// whatever became of the runner and of the server.
+// however the runner and the server ended.
 func NewFaults(t testing.TB, program string) *Faults {
 	t.Helper()
 	state, listen := t.TempDir(), "127.0.0.1:0"

@@ -1,3 +1,3 @@
 // Package sdk holds the SDKs of all languages to the same scenarios, against a real server. README.md
-// says how they are written, and what the runner of an SDK does.
+// describes their form, and the runner of an SDK.
 package sdk

@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestGoExamples runs the examples of the Go SDK against a server. Their own package has none, so the output in their comments
-// follows another word than "Output:", by which go test would run them.
+// TestGoExamples runs the examples of the Go SDK against a server. Their own package has no server, so the output in their
+// comments follows another word than "Output:", by which go test would run them.
 func TestGoExamples(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	program := rig.BuildYurt(t, "yurt-sdk", "sdk")

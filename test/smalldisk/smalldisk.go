@@ -29,7 +29,7 @@ func InMemory(t testing.TB, size int, options string) *Disk {
 	return d
 }
 
-// Ext4 mounts an ext4 of so many bytes, none of which are reserved for root.
+// Ext4 mounts an ext4 of so many bytes, without a reserve for root.
 func Ext4(t testing.TB, size int64) *Disk {
 	t.Helper()
 	d := &Disk{Dir: mountPoint(t), t: t}
@@ -87,7 +87,7 @@ func (d *Disk) Fill() {
 	}
 }
 
-// Free gives back what Fill took.
+// Free removes the file of Fill.
 func (d *Disk) Free() {
 	d.t.Helper()
 	if err := os.Remove(d.filler()); err != nil {

@@ -17,17 +17,18 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// Options say what cluster it is to be. The driver, with its programs, is needed.
+// Options describe the cluster. The driver, with its programs, is needed.
 type Options struct {
 	Driver cluster.Driver
 	// Servers is how many servers Nomad has, and Consul; 0 is 1. With more, which need a
 	// Network, nodes and controllers ask agents of their own, which find the servers.
 	Servers int
 	Nodes   int // 0 is 1
-	// MemoryMB is what each node has as far as Nomad knows; 0 is more than any test needs.
+	// MemoryMB is each node's memory as Nomad knows it; 0 is more than any test needs.
 	MemoryMB int
 	Network  *cluster.Network
-	// DiskSize is that of each node's disk for its executor's state, such as "64m"; "" is none of its own.
+	// DiskSize is that of each node's disk for its executor's state, such as "64m"; "" is no disk of its
+	// own.
 	DiskSize string
 	// Store is where controllers keep sessions; "" is an SQLite database of their own.
 	Store string
@@ -188,7 +189,7 @@ func (c *Cluster) Program() string { return c.options.Driver.Program }
 // URL is where the first controller serves.
 func (c *Cluster) URL() string { return c.Controllers[0].URL }
 
-// Close ends everything and removes what is left.
+// Close ends all parts and removes their remains.
 func (c *Cluster) Close(ctx context.Context) error {
 	var errs []error
 	for _, controller := range c.Controllers {
@@ -221,7 +222,7 @@ func Test(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// Logs is the end of what the parts printed.
+// Logs is the end of the output of the parts.
 func (c *Cluster) Logs() string {
 	var all strings.Builder
 	for i, controller := range c.Controllers {

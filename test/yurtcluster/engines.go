@@ -86,8 +86,8 @@ func (c *Cluster) startConsuls(ctx context.Context, options *cluster.Options) er
 	return nil
 }
 
-// startOwnNomad starts the agent that the controllers ask, which finds the servers: whoever
-// asks one of those is without Nomad when that one is killed.
+// startOwnNomad starts the agent that the controllers ask, which finds the servers: a controller
+// that asks one of those is without Nomad when that one is killed.
 func (c *Cluster) startOwnNomad(ctx context.Context) (err error) {
 	agent := cluster.NomadOptions{Client: true, Prefer: c.options.Network.Address(), Consul: c.Consul.Address}
 	for _, server := range c.Nomad.Servers {
@@ -100,7 +100,7 @@ func (c *Cluster) startOwnNomad(ctx context.Context) (err error) {
 	return c.ownNomad.Ready(ctx)
 }
 
-// closeEngines ends what startEngines started: whoever needs another one first.
+// closeEngines ends the agents of startEngines: those that depend on another one first.
 func (c *Cluster) closeEngines(ctx context.Context) error {
 	var errs []error
 	if c.ownNomad != nil {

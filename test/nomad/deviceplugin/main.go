@@ -1,8 +1,8 @@
-// Command deviceplugin is a device plugin of Nomad that offers one block device, for tests of
-// what a driver does with it. Nomad's client starts it, with the path of the device and that of a
+// Command deviceplugin is a device plugin of Nomad that offers one block device, for tests of a
+// driver's work with it. Nomad's client starts it, with the path of the device and that of a
 // directory as its arguments. A task that reserves the device has it at /dev/test/disk, another
-// view of it at /dev/test/fixed, which can only be read, the directory at /device, read-only,
-// and the variable TEST_DEVICE.
+// view of it at /dev/test/fixed, which can only be read, the directory at /device, read-only, and
+// the variable TEST_DEVICE.
 package main
 
 import (
@@ -57,7 +57,7 @@ func (part) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientConn) (a
 	return nil, errors.New("this program is no client")
 }
 
-// about answers what Nomad asks of every plugin.
+// about answers Nomad's questions to every plugin.
 type about struct {
 	base.UnimplementedBasePluginServer
 }

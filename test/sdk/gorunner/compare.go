@@ -21,7 +21,7 @@ func plain(value any) any {
 	return decoded
 }
 
-// compare compares a value of JSON with what a scenario expects.
+// compare compares a value of JSON with the expectation of a scenario.
 func compare(want, got any, place string) error {
 	members, ok := want.(map[string]any)
 	object, isObject := got.(map[string]any)

@@ -1,7 +1,6 @@
-// Package discover stands in for the module of that name in the build of Vault for tests. That
-// one asks the interfaces of all cloud providers where Vault's servers are, which is most of
-// what there is to compile; this one knows no provider. A Vault that has its storage in memory
-// never asks.
+// Package discover stands in for the module of that name in the build of Vault for tests. That one
+// asks the interfaces of all cloud providers where Vault's servers are, which is most of the code
+// to compile; this one knows no provider. A Vault that has its storage in memory never asks.
 package discover
 
 import (
@@ -19,13 +18,13 @@ type Provider interface {
 // Providers are all that there are.
 var Providers map[string]Provider
 
-// Config is what tells a provider where to look.
+// Config tells a provider where to look.
 type Config map[string]string
 
-// String says what is in it.
+// String shows the settings.
 func (c Config) String() string { return fmt.Sprint(map[string]string(c)) }
 
-// Parse says that there is nobody to tell.
+// Parse refuses every configuration.
 func Parse(string) (Config, error) { return nil, errNone }
 
 var errNone = errors.New("this build of Vault finds no servers")
@@ -33,7 +32,7 @@ var errNone = errors.New("this build of Vault finds no servers")
 // Discover would find servers.
 type Discover struct{}
 
-// Option is what a [Discover] is told.
+// Option is a setting of a [Discover].
 type Option func(*Discover) error
 
 // New returns one.

@@ -6,7 +6,7 @@ import (
 	"log"
 )
 
-// Provider finds nothing.
+// Provider finds no servers.
 type Provider struct{}
 
 // Addrs says that it does not.
@@ -14,5 +14,5 @@ func (*Provider) Addrs(map[string]string, *log.Logger) ([]string, error) {
 	return nil, errors.New("this build of Vault finds no servers")
 }
 
-// Help says nothing.
+// Help returns no text.
 func (*Provider) Help() string { return "" }
