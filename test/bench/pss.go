@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// treeMemory is the memory of the processes that have the directory in their arguments or
-// environment, and of their descendants, in KiB: of shared memory each has its part. Memory of
-// other processes does not count, and neither does the memory that the kernel holds for a process.
+// treeMemory is the memory of the processes that have the directory in their arguments, and of their
+// descendants, in KiB: of shared memory each has its part. Memory of other processes does not
+// count, and neither does the memory that the kernel holds for a process.
 func treeMemory(dir string) (float64, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
