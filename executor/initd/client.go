@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// socketPath returns a path to the socket at name that is short enough for a
-// socket address, whatever directory it is in. It holds while dir is open.
+// socketPath returns a path to the socket at name that fits into a socket address, however long the directory's path
+// is. It is valid while dir is open.
 func socketPath(dir *os.File, name string) string {
 	return filepath.Join("/proc/self/fd", strconv.Itoa(int(dir.Fd())), filepath.Base(name))
 }
@@ -42,14 +42,14 @@ type Client struct {
 	path string
 
 	mu     sync.Mutex
-	idle   *net.UnixConn // for the next process: that of one that was forgotten; nil for none
+	idle   *net.UnixConn // idle connection of a forgotten process, for the next request; may be nil
 	closed bool
 }
 
 // NewClient returns a client of the yurt-init that listens at path.
 func NewClient(path string) *Client { return &Client{path: path} }
 
-// Close closes the connection that is kept for the next process, and keeps none from here on.
+// Close closes the connection that is kept for the next process. The client keeps no connection afterwards.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +162,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Forget lets yurt-init drop what it keeps of an ended process.
+// Forget lets yurt-init drop the record and the output of an ended process.
 func (c *Client) Forget(ctx context.Context, id string) error {
 	return c.call(ctx, KindForget, ProcessRequest{ID: id})
 }
@@ -214,8 +214,8 @@ func (c *Client) StartWhile(ctx context.Context, req StartRequest, files []*os.F
 	return c.open(ctx, KindStart, req, files, do)
 }
 
-// AttachBeyond is [Client.Attach] for who may have acknowledged more than it remembers:
-// the first chunk is any after the given one.
+// AttachBeyond is [Client.Attach] for a host that may have acknowledged more than it remembers: the first chunk may
+// have any number above after.
 func (c *Client) AttachBeyond(ctx context.Context, id string, after uint64) (*Output, error) {
 	out, err := c.Attach(ctx, id, after)
 	if err != nil {
@@ -245,7 +245,7 @@ func (c *Client) open(ctx context.Context, kind Kind, message any, files []*os.F
 			return nil, Begun{}, err
 		}
 	}
-	out := &Output{client: c, conn: conn, reader: NewReader(bufio.NewReader(conn))} // of what follows the exit there is nothing to read ahead
+	out := &Output{client: c, conn: conn, reader: NewReader(bufio.NewReader(conn))} // buffered: after the exit there is no payload to read ahead
 	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	begun, err := out.begin(kind, message, files, meanwhile)
 	if !stop() {

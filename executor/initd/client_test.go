@@ -49,7 +49,7 @@ func hostileUntil(t *testing.T, script func(context.Context, *net.UnixConn)) *Cl
 			}
 			group.Go(func() {
 				defer conn.Close()
-				// Whatever the script does, it ends: its peer is the one under test.
+				// The deadline ends every script: the peer, not the script, is under test.
 				conn.SetDeadline(time.Now().Add(time.Minute))
 				script(t.Context(), conn.(*net.UnixConn))
 			})
@@ -200,8 +200,8 @@ func TestClientOfNobody(t *testing.T) {
 	}
 }
 
-// TestClientAndAHostileServer has a server that does to each kind of request what a
-// taken-over init could. The client must answer with an error, soon.
+// TestClientAndAHostileServer lets the server answer each kind of request as a compromised init could. The client must
+// soon return an error.
 func TestClientAndAHostileServer(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -232,7 +232,7 @@ func TestClientAndAHostileServer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			client := hostile(t, tt.script)
-			if tt.script == nil { // reads nothing, and waits
+			if tt.script == nil { // the server does not read, and waits
 				client = hostileUntil(t, func(ctx context.Context, _ *net.UnixConn) { <-ctx.Done() })
 			}
 			// As large as may be, so that it does not fit the socket's buffer.
@@ -423,7 +423,7 @@ func TestConnectionIsKept(t *testing.T) {
 	}
 }
 
-// TestClosedClientKeepsNothing: what a client would have kept is closed when it is, or right away.
+// TestClosedClientKeepsNothing: a closed client closes its idle connection, and any connection that it would keep later.
 func TestClosedClientKeepsNothing(t *testing.T) {
 	ended := make(chan error, 2)
 	client := hostile(t, func(conn *net.UnixConn) {
@@ -457,7 +457,7 @@ func TestCloseEndsAReadThatWaits(t *testing.T) {
 		conn.Write(begun())
 		io.Copy(io.Discard, conn)
 	})
-	// A context that ends afterwards does nothing to the output.
+	// A context that ends afterwards does not affect the output.
 	ctx, cancel := context.WithCancel(t.Context())
 	out, _, err := client.Start(ctx, request(), nil)
 	if err != nil {

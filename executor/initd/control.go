@@ -5,19 +5,18 @@ import (
 	"fmt"
 )
 
-// MaxInput bounds the data of one [InputRequest], in bytes: what a pipe holds.
+// MaxInput bounds the data of one [InputRequest], in bytes: the capacity of a pipe.
 const MaxInput = 64 << 10
 
-// InputRequest brings what a process that was started with an open stdin, or with a
-// terminal, is to read. It is answered once the process, or a pipe's buffer, has
-// taken it.
+// InputRequest carries data for the stdin of a process that was started with an open stdin or with a terminal. The
+// answer comes once the process, or a pipe's buffer, has taken the data.
 type InputRequest struct {
 	ID   string `json:"id"`
 	Data []byte `json:"data,omitempty"`
-	EOF  bool   `json:"eof,omitempty"` // nothing comes after Data; a terminal is sent what Ctrl-D is
+	EOF  bool   `json:"eof,omitempty"` // no input comes after Data; a terminal gets a Ctrl-D
 }
 
-// Validate checks what an input request must have.
+// Validate checks the fields of an input request.
 func (r *InputRequest) Validate() error {
 	switch {
 	case len(r.Data) > MaxInput:
@@ -42,7 +41,7 @@ type ResizeRequest struct {
 	Size WindowSize `json:"size"`
 }
 
-// Validate checks what a resize request must have.
+// Validate checks the fields of a resize request.
 func (r *ResizeRequest) Validate() error {
 	if !r.Size.valid() {
 		return errors.New("a terminal has at least one row and one column")

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// Kind tells what a frame holds.
+// Kind is the type of a frame's payload.
 type Kind byte
 
 // The kinds of frame. Requests go to yurt-init, the others come from it, but for

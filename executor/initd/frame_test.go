@@ -194,8 +194,7 @@ func TestStartRequestValidate(t *testing.T) {
 	}
 }
 
-// FuzzReader reads hostile bytes to their end: what comes out is bounded, and is
-// what went in.
+// FuzzReader reads hostile bytes to their end: the frames are bounded, and encode to the bytes that were read.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(AppendFrame(nil, KindOK, nil))
@@ -226,8 +225,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzChunk reads a hostile chunk frame: it is refused, or within bounds and
-// exactly what was sent.
+// FuzzChunk reads a hostile chunk frame: the reader refuses it, or returns exactly the bytes that were sent, within bounds.
 func FuzzChunk(f *testing.F) {
 	f.Add(byte(KindChunk), AppendChunk(nil, Chunk{Seq: 1, Stream: Stdout, Data: []byte("x")})[frameHeader:])
 	f.Add(byte(KindChunk), AppendChunk(nil, Chunk{Seq: 1<<64 - 1, Stream: Control, Data: []byte("é")})[frameHeader:])

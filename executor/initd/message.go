@@ -36,11 +36,11 @@ type StartRequest struct {
 	OutputLimit  int64    `json:"output_limit"`            // bytes of each of stdout and stderr that are kept
 	ControlLimit int64    `json:"control_limit,omitempty"` // bytes of descriptor 3 that are kept
 
-	OpenStdin bool        `json:"open_stdin,omitempty"` // stdin is what InputRequests bring
+	OpenStdin bool        `json:"open_stdin,omitempty"` // InputRequests bring the data of stdin
 	Terminal  *WindowSize `json:"terminal,omitempty"`   // stdin, stdout and stderr are a terminal, whose output is of Stdout
 
-	// Zygote says that the process starts others: descriptor 3 is the socket that it is
-	// asked by. From is the ID of the one that forks this process, "" for none.
+	// Zygote marks a process that forks others: descriptor 3 is the socket on which init asks it to. From is the ID of
+	// the zygote that forks this process; "" means that init starts it.
 	Zygote bool   `json:"zygote,omitempty"`
 	From   string `json:"from,omitempty"`
 }
@@ -71,7 +71,7 @@ type SignalRequest struct {
 	Alone  bool   `json:"alone,omitempty"`
 }
 
-// Ready answers a KindPing. An init of before it was there sends nothing.
+// Ready answers a KindPing. An older init, which does not know Ready, sends an empty payload.
 type Ready struct {
 	Keeps bool `json:"keeps,omitempty"` // the connection goes on with another request
 }
@@ -106,7 +106,7 @@ const (
 	ReasonCgroup     = "join_cgroup" // the process would have been outside its limits
 	ReasonNoStdin    = "no_stdin"    // the process has no stdin that could be written to, or not any more
 	ReasonNoTerminal = "no_terminal" // the process has no terminal
-	ReasonNoFork     = "no_fork"     // the zygote is not there, or could not serve; nothing was started
+	ReasonNoFork     = "no_fork"     // the zygote is gone or could not serve; no process was started
 )
 
 // Failure says why a request was refused.
@@ -125,11 +125,11 @@ type Chunk struct {
 	Data   []byte
 }
 
-// chunkCost is what keeping a chunk takes beside its data, in bytes.
+// chunkCost is the memory that a kept chunk takes beside its data, in bytes.
 const chunkCost = 64
 
-// Cost is what init counts for keeping the chunk until it is acknowledged, in bytes. The host
-// counts the same: by its data alone, output in crumbs would be acknowledged too late.
+// Cost is the memory that init counts for the chunk until the host acknowledges it, in bytes. The host counts alike:
+// if it counted data alone, it would acknowledge output in small pieces too late.
 func (c Chunk) Cost() int { return chunkCost + len(c.Data) }
 
 // AppendChunk appends the encoded chunk, frame and all, to buf.
@@ -140,7 +140,7 @@ func AppendChunk(buf []byte, c Chunk) []byte {
 // ChunkHeader is how many bytes of an encoded chunk come before its data.
 const ChunkHeader = frameHeader + chunkHeader
 
-// AppendChunkHeader appends what comes before the data of the encoded chunk to buf.
+// AppendChunkHeader appends the encoded chunk, up to its data, to buf.
 func AppendChunkHeader(buf []byte, c Chunk) []byte {
 	buf = append(buf, byte(KindChunk))
 	buf = binary.BigEndian.AppendUint32(buf, uint32(chunkHeader+len(c.Data)))
@@ -167,7 +167,7 @@ func (f Frame) Chunk() (Chunk, error) {
 	return c, nil
 }
 
-// Validate checks what a start request must have.
+// Validate checks the fields of a start request.
 func (r *StartRequest) Validate() error {
 	switch {
 	case r.ID == "":

@@ -80,8 +80,8 @@ func (o *Output) Ack(seq uint64) error {
 	return o.write(KindAck, Ack{Seq: seq})
 }
 
-// Forget lets yurt-init drop what it keeps of the process, whose end came. Of the output
-// there is nothing left to do then: its connection is the next one's, where yurt-init keeps it.
+// Forget lets yurt-init drop the process, whose exit was read. The output is finished then: where yurt-init keeps
+// connections open, this one serves the next request.
 func (o *Output) Forget(ctx context.Context, id string) error {
 	if !o.ended || !o.keeps {
 		return o.client.Forget(ctx, id)
@@ -98,8 +98,8 @@ func (o *Output) Forget(ctx context.Context, id string) error {
 	return nil
 }
 
-// writePatience is how long yurt-init may leave no room for what it is told of an output. It reads
-// all the time, so there is room for hundreds of acknowledgements, and it is owed few.
+// writePatience is how long a message on an output's connection may wait for room. yurt-init reads all the time, and
+// the socket has room for hundreds of acknowledgements.
 const writePatience = 10 * time.Second
 
 // write sends a message on the output's connection, which ends when that is not read.

@@ -11,11 +11,11 @@ import (
 // ErrSilent says that a process was killed and yurt-init did not tell how it ended.
 var ErrSilent = errors.New("yurt-init did not say how it ended, though it was killed")
 
-// maxRest bounds what comes of a process after it was killed, by [Chunk.Cost]: more than yurt-init
-// keeps of all processes, and all pipes hold of one.
+// maxRest bounds the output of a process after it was killed, by [Chunk.Cost]: more than yurt-init keeps of all
+// processes plus the capacity of one process's pipes.
 const maxRest = 32 << 20
 
-// rest is what may still come of the output of a process.
+// rest bounds the output that may still come from a killed process.
 type rest struct {
 	mu      sync.Mutex
 	waiting bool          // somebody reads
@@ -61,7 +61,7 @@ func (r *rest) begin(conn *net.UnixConn) error {
 	return r.limit(conn)
 }
 
-// end is called after each read, with what it brought.
+// end is called after each read, with its size and its error.
 func (r *rest) end(size int, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

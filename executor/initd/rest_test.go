@@ -29,8 +29,7 @@ func repeats(size int, pace time.Duration) func(*net.UnixConn) {
 	})
 }
 
-// TestKilledAndNoEnd: of a process that was killed yurt-init is waited for as long as was said,
-// whatever it sends meanwhile.
+// TestKilledAndNoEnd: the wait for a killed process ends after the given time, even if yurt-init sends output meanwhile.
 func TestKilledAndNoEnd(t *testing.T) {
 	for name, script := range map[string]func(*net.UnixConn){
 		"silence":      begins(func(conn *net.UnixConn) { io.Copy(io.Discard, conn) }),
@@ -65,7 +64,7 @@ func TestKilledAndNoEnd(t *testing.T) {
 	}
 }
 
-// TestKilledAndItsCallerIsSlow: what takes its time is not yurt-init.
+// TestKilledAndItsCallerIsSlow: time that the caller spends between reads does not count as yurt-init's.
 func TestKilledAndItsCallerIsSlow(t *testing.T) {
 	sent := make(chan struct{})
 	out, _, err := hostile(t, begins(func(conn *net.UnixConn) {

@@ -13,24 +13,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The standard library starts processes too, and has no place for what a child here
-// has to do between its birth and its command: take on limits, load a filter, enter
-// namespaces. So a birth is a list of system calls that is written down beforehand.
+// The standard library starts processes too, but has no hook for the work that a child does here between its birth and
+// its command: set limits, load a filter, enter namespaces. So a birth is a list of system calls that is prepared
+// beforehand.
 //
-// What runs in the child are functions that allocate nothing, take no lock, do not
-// grow the stack and call nothing but the kernel, as the child has one thread of all
-// that init had. Until its command it uses init's memory, while the thread that made
-// it waits; copying the memory costs more than all the rest.
+// The functions that run in the child do not allocate, take no lock, do not grow the stack and call only the kernel,
+// as the child has one of init's many threads. Until its command runs, it uses init's memory, while the thread that
+// made it waits; copying the memory would cost more than all the rest.
 
 // birth is all that a child needs to become its command.
 type birth struct {
 	clone   step
 	steps   []step
 	layer   *layer     // nil for a process in the sandbox's own namespaces
-	fate    uintptr    // of a process with a layer: where it tells what kept it from becoming its command
+	fate    uintptr    // of a process with a layer: receives the error that kept it from becoming its command
 	fault   fault      // of another, which tells it here, as it has no memory of its own
 	owned   []*os.File // descriptors made for the child, all numbered from firstCopy
-	pointed []any      // what the arguments of the steps point to
+	pointed []any      // keeps the targets of pointers in the steps' arguments alive
 }
 
 // step is one system call of a child, which ends when one fails.
@@ -77,7 +76,7 @@ func (b *birth) cloneInto(flags uint64, cgroup *os.File) step {
 	return call(unix.SYS_CLONE3, pointer(b, args), unsafe.Sizeof(*args))
 }
 
-// pointer returns the address of what p points to, and keeps it there.
+// pointer returns the address of p's target, and keeps the target there.
 func pointer[T any](b *birth, p *T) uintptr {
 	b.pointed = append(b.pointed, p)
 	return uintptr(unsafe.Pointer(p))
@@ -100,11 +99,11 @@ func (b *birth) texts(list []string) (uintptr, error) {
 	return uintptr(unsafe.Pointer(&p[0])), nil
 }
 
-// add appends system calls to what the child does.
+// add appends system calls to the child's.
 func (b *birth) add(steps ...step) { b.steps = append(b.steps, steps...) }
 
-// lead appends a system call to what the leader of the child's session does: the
-// keeper of a layer, whose group is then signalled with the command's.
+// lead appends a system call of the session's leader. In a process with a layer that is the keeper, whose group is
+// then signalled together with the command's.
 func (b *birth) lead(s step) {
 	if b.layer != nil {
 		b.layer.steps = append(b.layer.steps, s)
@@ -127,8 +126,8 @@ func (b *birth) takeFiles(fds []uintptr) error {
 	return nil
 }
 
-// closeOthers returns what closes every descriptor from first on but the one, which
-// is not below first, or is 0 for none.
+// closeOthers returns the steps that close every descriptor from first on, except for but. but is at least first, or 0
+// for no exception.
 func closeOthers(first, but uintptr) []step {
 	if but == 0 {
 		return []step{call(unix.SYS_CLOSE_RANGE, first, math.MaxUint32, 0)}
@@ -162,7 +161,7 @@ func pipeAbove() (read, write *os.File, err error) {
 	return read, write, nil
 }
 
-// start has the child born. What becomes of it, [child.becomes] tells.
+// start gives birth to the child; [child.becomes] reports whether its command runs.
 func (b *birth) start(c *child) error {
 	syscall.ForkLock.Lock()
 	pid, errno := b.fork()
@@ -177,14 +176,14 @@ func (b *birth) start(c *child) error {
 // child is a process that was started.
 type child struct {
 	pid    int
-	fault  fault    // what kept it from becoming its command, if that is known already
+	fault  fault    // the failure that kept it from becoming its command, if known already
 	fate   *os.File // tells that of a process with a layer
 	report *os.File // of a process with a layer: how its command ended
 }
 
-// becomes waits until the child has become its command, or says what kept it.
+// becomes waits until the child has become its command, or returns the failure that kept it.
 func (c child) becomes() error {
-	if c.fate == nil { // a zygote's child is what it is to be; another was waited for
+	if c.fate == nil { // a zygote's child runs already; for any other child, start has waited
 		if c.fault.errno != 0 {
 			return c.fault
 		}
@@ -202,7 +201,7 @@ func (c child) becomes() error {
 	return fault{uintptr(binary.NativeEndian.Uint64(end[:])), syscall.Errno(binary.NativeEndian.Uint64(end[8:]))}
 }
 
-// fault is what kept a child from becoming its command.
+// fault is the failed system call that kept a child from becoming its command.
 type fault struct {
 	call  uintptr
 	errno syscall.Errno
@@ -218,7 +217,7 @@ func (c child) ended(status syscall.WaitStatus) syscall.WaitStatus {
 	}
 	defer c.report.Close()
 	var word [4]byte
-	// Everybody who could still write to it has ended: it is there or never comes.
+	// Every process that could write to the report has ended: the word is complete or never comes.
 	if _, err := io.ReadFull(c.report, word[:]); err != nil {
 		return status
 	}
@@ -228,8 +227,7 @@ func (c child) ended(status syscall.WaitStatus) syscall.WaitStatus {
 // files are those that init has of the child; one that it has not is nil.
 func (c child) files() []*os.File { return []*os.File{c.fate, c.report} }
 
-// fateSize is the size of what a child writes that has failed: the number of the
-// call, and its error.
+// fateSize is the size of a failed child's report: the number of the system call and its error.
 const fateSize = 16
 
 // The runtime's own preparations for a fork, kept open to other packages by it.
@@ -254,13 +252,13 @@ func rawClone(number, a, b uintptr) (pid, errno uintptr)
 //go:norace
 //go:nocheckptr
 func (b *birth) fork() (uintptr, syscall.Errno) {
-	beforeFork() // nothing may be allocated from here on
+	beforeFork() // no allocation is allowed from here on
 	pid, errno := b.fork1()
 	afterFork()
 	return pid, errno
 }
 
-// fork1 is for the parent nothing but the call: the child lives in its stack frame.
+// The parent's only action in fork1 is the call: the child lives in fork1's stack frame.
 //
 //go:noinline
 //go:norace
@@ -310,7 +308,7 @@ func (b *birth) perform(steps []step) {
 	}
 }
 
-// fail tells init what failed, and ends the process.
+// fail reports the failed system call to init, and ends the process.
 //
 //go:nosplit
 //go:norace

@@ -23,15 +23,15 @@ type forker struct {
 	requests chan forkRequest
 }
 
-// setting is what all processes of the sandbox have in common.
+// setting holds the settings that all processes of the sandbox share.
 type setting struct {
 	limits   []limit
-	landlock *landlock       // nil where the kernel has none
+	landlock *landlock       // nil if the kernel has no landlock
 	filter   *unix.SockFprog // for the children to load, where init's own allows more
 
 	layered  bool       // every process gets namespaces of its own,
 	ownFiles []ownFiles // these file systems in them,
-	covers   []string   // and a /proc with what these cover of init's
+	covers   []string   // and a /proc where these parts of init's are covered
 }
 
 type forkRequest struct {
@@ -74,7 +74,7 @@ func offMainThread(do func()) {
 		do()
 	})
 	<-elsewhere
-	runtime.UnlockOSThread() // or it would be a thread that does nothing
+	runtime.UnlockOSThread() // otherwise the runtime would keep an idle thread
 }
 
 func (f *forker) run(ready chan<- error) {
@@ -153,7 +153,7 @@ func (f *forker) startInside(b *birth, c *child, leaves []*os.File) error {
 	return b.start(c)
 }
 
-// prepare writes down what the child has to do.
+// prepare writes down the child's steps.
 func (f *forker) prepare(b *birth, path string, req forkRequest) (c child, err error) {
 	var cgroup *os.File
 	if f.clones() {
@@ -180,8 +180,8 @@ func (f *forker) prepare(b *birth, path string, req forkRequest) (c child, err e
 	return c, f.setting.addSteps(b, path, req)
 }
 
-// addSteps adds what makes the child the command. Up to the change of identity it is
-// root of the sandbox, with init's few capabilities.
+// addSteps adds the steps that turn the child into the command. Until the change of identity the child is root of the
+// sandbox, with init's few capabilities.
 func (s *setting) addSteps(b *birth, path string, req forkRequest) error {
 	b.lead(call(unix.SYS_SETSID))
 	for i := range s.limits {

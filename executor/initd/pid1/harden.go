@@ -17,8 +17,8 @@ const maxFilter = 4096 * 8
 
 // readFilter reads the compiled seccomp filter.
 func readFilter(file *os.File) ([]byte, error) {
-	// From the start whatever its offset, which all sandboxes share.
-	program := make([]byte, maxFilter+1) // of which what is not read takes no memory
+	// The offset of the file is shared by all sandboxes, so the read starts at 0 explicitly.
+	program := make([]byte, maxFilter+1) // pages that are not read take no memory
 	n, err := file.ReadAt(program, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading the seccomp filter: %w", err)
@@ -45,9 +45,9 @@ func harden(program []byte) error {
 	return loadFilter(program)
 }
 
-// dumpNothing sets the limit of core dumps to the 1 byte at which the kernel makes none. It was
-// set before this program was executed; but where that changes the label of SELinux's the
-// kernel lowers it to 0, with which a program of the host's would be started to take one.
+// dumpNothing sets the limit of core dumps to 1 byte, with which the kernel writes no dump. The limit was set before
+// this program was executed; but where the exec changes the SELinux label, the kernel lowers it to 0, and at 0 the
+// kernel would start the host's program that collects dumps.
 func dumpNothing() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
@@ -103,9 +103,9 @@ func loadFilter(program []byte) error {
 	return nil
 }
 
-// confine puts the calling thread under what all that it starts shall be under. What
-// processes with a layer are to be kept from, which must come after their mounts, is
-// left to them; the others share it, or they could not see one another.
+// confine restricts the calling thread, and so all processes that it starts. Processes with a layer load landlock's
+// rules themselves, after their mounts; all others share one set of rules, since otherwise they could not see one
+// another.
 func (s *setting) confine() error {
 	if s.landlock != nil && !s.layered {
 		if err := s.landlock.restrict(); err != nil {
@@ -115,8 +115,8 @@ func (s *setting) confine() error {
 	return dropBounding()
 }
 
-// dropBounding takes every capability from the bounding set of the calling
-// thread, so that whatever it starts can never hold one.
+// dropBounding takes every capability from the bounding set of the calling thread, so that no process that it starts
+// can ever hold one.
 func dropBounding() error {
 	for capability := uintptr(0); capability <= 63; capability++ {
 		set, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, capability, 0, 0, 0)

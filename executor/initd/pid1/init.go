@@ -64,8 +64,8 @@ func parseOptions(args []string) (options, error) {
 	return o, nil
 }
 
-// memoryGoal is how much memory the garbage collector tries to keep to, in bytes: well
-// below what the cgroup allows, which counts the kernel's memory too.
+// memoryGoal is the heap size that the garbage collector aims for, in bytes: well below the limit of the cgroup, which
+// counts the kernel's memory too.
 const memoryGoal = 80 << 20
 
 // Run is the life of yurt-init. It returns only when it cannot go on.
@@ -75,7 +75,7 @@ func Run(ctx context.Context, args []string) error {
 		return err
 	}
 	debug.SetMemoryLimit(memoryGoal)
-	// Nothing handed over may reach a child.
+	// No descriptor that init was given may reach a child.
 	for fd := 3; fd < max(o.listen, o.filter, o.homes+o.nhomes-1)+1; fd++ {
 		syscall.CloseOnExec(fd)
 	}
@@ -132,12 +132,11 @@ func (o options) newForker(homes []*os.File, program []byte) (_ *forker, err err
 	return newForker(homes, s)
 }
 
-// roam has all threads, and so what they start, run on any processor. Until then they were
-// kept on one, see the launcher.
+// roam lets all threads, and so their children, run on any processor. Until then the launcher has kept them on one.
 func roam() error {
 	var now unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &now); err == nil && now.Count() > 1 {
-		return nil // nobody kept them
+		return nil // the launcher did not pin them
 	}
 	var every [1024]byte // more processors than Linux knows; the kernel leaves out those that are not there
 	for i := range every {

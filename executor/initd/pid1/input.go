@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// input is where the host writes what a process is to read: a pipe, or the terminal.
+// input is the host's end of a process's stdin: a pipe, or the terminal.
 type input struct {
 	file     *os.File
 	terminal bool
@@ -19,7 +19,7 @@ type input struct {
 	mu sync.Mutex // one write at a time
 }
 
-// endOfTransmission is what Ctrl-D sends: a terminal has no other end of input.
+// endOfTransmission is the byte of a Ctrl-D: a terminal has no other end of input.
 const endOfTransmission = 4
 
 // write hands data on, and then the end if eof is set. It waits while the process
@@ -55,7 +55,7 @@ func (i *input) write(data []byte, eof bool, gone <-chan struct{}) error {
 	return nil
 }
 
-// close ends the input, and whoever waits in write. A terminal is its reader's to close.
+// close ends the input and wakes a waiting write. A terminal is closed by its reader.
 func (i *input) close() {
 	if !i.terminal {
 		i.file.Close()

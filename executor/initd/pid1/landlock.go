@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlock is one more layer below mounts and permissions: user code may read and
-// execute what it sees, and write where it is meant to. It cannot be taken back, and
-// holds for whatever the process starts.
+// landlock is one more layer below mounts and permissions: user code may read and execute the files that it sees, and
+// write only to the directories and devices meant for that. A process cannot take it back, and its children inherit
+// it.
 type landlock struct {
 	attr  unix.LandlockRulesetAttr
 	rules []rule
 }
 
-// rule gives rights to what is at path, and to all below it.
+// rule gives rights to the file at path, and to all below it.
 type rule struct {
 	path   string
 	rights uint64
@@ -28,17 +28,17 @@ type rule struct {
 const (
 	readRights = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 
-	// What the versions of landlock know.
+	// The rights that each version of landlock knows.
 	rightsOf2 = unix.LANDLOCK_ACCESS_FS_REFER<<1 - 1 // and all before
 	rightsOf3 = rightsOf2 | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 	rightsOf5 = rightsOf3 | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-	// What a rule may give about a device, and about a directory.
+	// The rights that a rule may give to a device, and to a directory.
 	deviceRights = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	writeRights  = rightsOf3 &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 )
 
-// devices are what of /dev may be written to.
+// devices lists the files of /dev that may be written to.
 func devices() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 }
@@ -65,8 +65,8 @@ func newLandlock(writable, more []string) (*landlock, error) {
 	return l, nil
 }
 
-// handled is what is forbidden unless a rule allows it. Signals and abstract sockets
-// of processes that are under the same rules are never forbidden.
+// handled returns the rights that are forbidden unless a rule grants them. Signals and abstract sockets of processes
+// under the same rules are always allowed.
 func handled(version int) unix.LandlockRulesetAttr {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: rightsOf2}
 	if version >= 3 {
@@ -81,7 +81,7 @@ func handled(version int) unix.LandlockRulesetAttr {
 	return attr
 }
 
-// allow adds rules. What is not there needs none.
+// allow adds rules for those of the paths that exist.
 func (l *landlock) allow(rights uint64, paths ...string) {
 	for _, path := range paths {
 		if _, err := os.Stat(path); err == nil {
@@ -90,14 +90,14 @@ func (l *landlock) allow(rights uint64, paths ...string) {
 	}
 }
 
-// beneath is struct landlock_path_beneath_attr, and what follows it.
+// beneath is struct landlock_path_beneath_attr, with room after it.
 type beneath struct {
 	rights uint64
 	parent uintptr // a descriptor, of which the kernel takes the first half
 }
 
-// steps returns what makes the rules, and what puts them in force for the process. The
-// descriptors that this takes, the caller of the steps closes.
+// steps returns the steps that make the rules, and the step that puts them in force for the process. Its caller closes
+// the descriptors that the steps open.
 func (l *landlock) steps(b *birth) (rules []step, restrict step, err error) {
 	ruleset := new(uintptr)
 	// An older kernel takes a longer structure too, whose end is zero.

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// layer is what a process is given that has namespaces of its own. The first process
-// in them is not the command, which would be spared most signals there and not know
-// that it has to reap, but a keeper that does both and nothing else: it waits, says
-// how the command ended, and ends, and with it the kernel ends whatever is left.
+// layer holds the setup of a process with namespaces of its own. The first process in them is not the command, which
+// would be spared most signals there and would not know that it has to reap, but a keeper that does both. The keeper
+// waits, reports how the command ended, and exits; the kernel then ends all remaining processes of the namespace.
 type layer struct {
 	steps   []step  // of the keeper, before the command's birth
 	clone   step    // the command's birth
@@ -26,8 +25,7 @@ type layer struct {
 // ownFiles is a file system in memory that each process with a layer gets for itself.
 type ownFiles struct{ path, options string }
 
-// coversOfProc returns what is mounted over parts of init's /proc, each by its path
-// below that.
+// coversOfProc returns the mounts over parts of init's /proc, each by its path below /proc.
 func coversOfProc() (covers []string, err error) {
 	mounts, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -36,7 +34,7 @@ func coversOfProc() (covers []string, err error) {
 	defer mounts.Close()
 	lines := bufio.NewScanner(mounts)
 	for lines.Scan() {
-		// The path is the fifth field, and none of these has a blank in it.
+		// The path is the fifth field, and these paths contain no blank.
 		if fields := strings.Fields(lines.Text()); len(fields) > 4 && strings.HasPrefix(fields[4], "/proc/") {
 			covers = append(covers, strings.TrimPrefix(fields[4], "/proc"))
 		}
@@ -71,7 +69,7 @@ func (s *setting) addLayer(b *birth, c *child, cgroup *os.File) (err error) {
 	return nil
 }
 
-// fillLayer adds the mounts, and then the rules, which are about what was mounted.
+// fillLayer adds the mounts, and then landlock's rules, which refer to the mounted files.
 func (s *setting) fillLayer(b *birth) (err error) {
 	if b.layer.steps, err = s.mounts(b); err != nil || s.landlock == nil {
 		return err
@@ -113,7 +111,7 @@ func (s *setting) mounts(b *birth) ([]step, error) {
 	return steps, nil
 }
 
-// mount is what mount(2) takes; what is empty is not given.
+// mount holds the arguments of mount(2); an empty string becomes a null pointer.
 type mount struct {
 	source, target, kind string
 	flags                uintptr

@@ -27,7 +27,7 @@ func playInit() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	// As libcontainer does with what the host did not mean to hand over.
+	// libcontainer closes descriptors that the host did not mean to pass in the same way.
 	if err := unix.CloseRange(32, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
 	}

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts is what init mounts in its namespace before it does anything else. Nothing
-// else runs there yet, so a path is what it looks like.
+// mounts lists the mounts that init makes in its namespace before anything else. No other process runs there yet, so a
+// path cannot be a trap.
 type mounts struct {
 	list     []mount
 	readonly []string // of /proc: to be read and never written
 	masked   []string // of /proc: to be neither
-	empty    string   // a directory with nothing in it, which masks others
-	last     bool     // nothing is ever mounted again
+	empty    string   // an empty directory, which masks others
+	last     bool     // init gives up the right to mount afterwards
 }
 
 func (m *mounts) flags(flags *flag.FlagSet) {
@@ -75,7 +75,7 @@ func (m *mounts) make() error {
 	return nil
 }
 
-// makeReadonly mounts what is at path over itself.
+// makeReadonly binds the file or directory at path over itself, read-only.
 func makeReadonly(path string) error {
 	if err := unix.Mount(path, path, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
@@ -104,8 +104,7 @@ func (m *mounts) mask() error {
 	return nil
 }
 
-// giveUp takes a capability from every thread of this process, so that neither they nor
-// what they start ever have it again.
+// giveUp takes a capability from every thread of this process for good, so that no child ever has it again.
 func giveUp(capability uintptr) error {
 	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, capability, 0); errno != 0 {
 		return fmt.Errorf("dropping capability %d: %w", capability, errno)

@@ -17,7 +17,7 @@ func TestParseMount(t *testing.T) {
 	}
 }
 
-// TestMountsThatFail: what cannot be mounted keeps init from going on.
+// TestMountsThatFail: init does not go on after a mount that fails.
 func TestMountsThatFail(t *testing.T) {
 	for name, m := range map[string]mounts{
 		"file system": {list: []mount{{"tmpfs", "/nonexistent", "tmpfs", 0, ""}}},

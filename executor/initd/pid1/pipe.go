@@ -7,9 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Package os hands every pipe and device to the runtime's poller, both ends, and takes it from
-// there again when a child is to have it. Each time that is half a dozen system calls of a
-// start for nothing.
+// Package os registers both ends of every pipe and device with the runtime's poller, and deregisters the end that a
+// child gets. Each start would make half a dozen system calls for that in vain.
 
 // pipeFrom makes a pipe of which our side reads, in the poller, and the child's end writes.
 func pipeFrom() (read, write *os.File, err error) {
@@ -26,7 +25,7 @@ func pipeFrom() (read, write *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "pipe"), write, nil
 }
 
-// openNull opens what a child reads that is given nothing to read.
+// openNull opens the stdin of a child without input.
 func openNull() (*os.File, error) {
 	fd, err := unix.Open(os.DevNull, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

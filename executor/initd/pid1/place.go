@@ -12,10 +12,9 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// On cgroup v2 a fork of a zygote cannot enter its run's cgroup itself, as the sandbox's user
-// may not write there, and to move it waits for the whole kernel, often for 10 ms. So it is
-// moved ahead of its run, by init: the number that is written means a process of the sandbox
-// and no other then, whatever happens meanwhile.
+// On cgroup v2 a fork of a zygote cannot enter its run's cgroup itself, as the sandbox's user may not write there.
+// Moving a running process waits for a lock of the whole kernel, often for 10 ms. So init moves it ahead of its run:
+// at that time the number that is written surely belongs to a process of the sandbox.
 
 // place moves the process that would serve the zygote's next request into the cgroup whose
 // cgroup.procs came along.

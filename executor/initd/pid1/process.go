@@ -9,9 +9,9 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// What is kept of output until the host has it, in bytes. Beyond it a process waits in
-// its next write, as it would on a full pipe; the host keeps up unless it is being
-// restarted. All of it together must fit the memory that init has.
+// Bounds of the output that is kept until the host has it, in bytes. At its bound a process blocks in its next write,
+// as on a full pipe; the host keeps up unless it is being restarted. All kept output together must fit init's memory
+// limit.
 const (
 	maxKept    = 24 << 20           // of all processes, unless they are many
 	maxUnacked = 1 << 20            // of a process, when there are few
@@ -26,15 +26,15 @@ type process struct {
 	room    func() int // how much it may keep, in bytes
 	readers []*streamReader
 	input   *input  // nil if the host cannot write to its stdin
-	zygote  *zygote // nil if it is none
+	zygote  *zygote // nil for other processes
 
 	mu      sync.Mutex
 	changed *sync.Cond // a chunk came, chunks were acknowledged, the process ended or was released
 	chunks  []initd.Chunk
-	size    int // what chunks take, in bytes
+	size    int // memory that the chunks take, in bytes
 	last    uint64
 	exit    *initd.Exit
-	gone    bool // released: nobody will read chunks any more
+	gone    bool // released: chunks have no reader any more
 }
 
 // childFiles are the child's ends of its descriptors.
@@ -52,8 +52,8 @@ func (c *childFiles) fds() []uintptr {
 
 func (c *childFiles) close() { closeAll(c.files) }
 
-// newProcess makes what a process that is to be started reads from and writes to.
-// It takes over given, the descriptors that came along, nil for those that did not.
+// newProcess makes the streams of a process that is about to start. It takes over given, the descriptors that came
+// with the request; an entry is nil if none was sent.
 func newProcess(req initd.StartRequest, given [3]*os.File, buffers *sync.Pool, room func() int) (*process, *childFiles, error) {
 	p := &process{id: req.ID, room: room}
 	p.changed = sync.NewCond(&p.mu)
@@ -94,7 +94,7 @@ func (p *process) openTerminal(child *childFiles, req initd.StartRequest, buffer
 	return nil
 }
 
-// openStreams gives the child what came along, and pipes for the rest.
+// openStreams gives the child the descriptors that came with the request, and pipes for the rest.
 func (p *process) openStreams(child *childFiles, req initd.StartRequest, given [3]*os.File, buffers *sync.Pool) error {
 	stdin, err := given[0], error(nil)
 	switch {
@@ -119,7 +119,7 @@ func (p *process) openStreams(child *childFiles, req initd.StartRequest, given [
 	return nil
 }
 
-// openInput makes the pipe that the child reads what the host brings from.
+// openInput makes the pipe from which the child reads the host's input.
 func (p *process) openInput() (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -151,7 +151,7 @@ func (p *process) pump() {
 	}
 }
 
-// discard closes what newProcess made, when there is no process after all.
+// discard closes the files of newProcess when the process was not started.
 func (p *process) discard() {
 	for _, r := range p.readers {
 		r.pipe.Close()
@@ -214,7 +214,7 @@ func (p *process) ack(seq uint64) {
 	p.changed.Broadcast()
 }
 
-// release frees the output and whoever waits for room.
+// release frees the output and wakes readers that wait for room.
 func (p *process) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// TestKeptOutputProperty compares what a process keeps with a plain list, whatever
-// is added, acknowledged and asked for.
+// TestKeptOutputProperty compares a process's kept output with a plain list, under any sequence of additions,
+// acknowledgements and reads.
 func TestKeptOutputProperty(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := testProcess(t)

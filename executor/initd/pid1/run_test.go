@@ -166,7 +166,7 @@ func read(out *initd.Output) (text [initd.Streams]string, exit *initd.Exit, err 
 	return readOn(out)
 }
 
-// readOn is read for who does something with the output then.
+// readOn reads to the end like read, but leaves the output open for its caller.
 func readOn(out *initd.Output) (text [initd.Streams]string, exit *initd.Exit, err error) {
 	var all [initd.Streams]strings.Builder
 	for {
@@ -353,7 +353,7 @@ func TestForgetAndSignal(t *testing.T) {
 	}
 }
 
-// TestOutputGoesOnAfterADetach is what a restart of the host looks like from here.
+// TestOutputGoesOnAfterADetach restarts the host, as init sees it.
 func TestOutputGoesOnAfterADetach(t *testing.T) {
 	i := startInit(t)
 	const lines = 200_000
@@ -373,7 +373,7 @@ func TestOutputGoesOnAfterADetach(t *testing.T) {
 		}
 		text.Write(chunk.Data)
 		kept = chunk.Seq
-		if n%2 == 0 { // what is kept need not be acknowledged
+		if n%2 == 0 { // acknowledging is optional for chunks that the host keeps
 			if err := out.Ack(kept); err != nil {
 				t.Fatal(err)
 			}
@@ -496,8 +496,8 @@ func children(t *testing.T, pid int) string {
 	return all.String()
 }
 
-// TestDescriptorsOfARunningProcess bounds what each run costs init, so that the runs
-// of a sandbox do not come to an end of its descriptors.
+// TestDescriptorsOfARunningProcess bounds the descriptors that each run costs init, so that many runs of a sandbox do
+// not exhaust them.
 func TestDescriptorsOfARunningProcess(t *testing.T) {
 	i := startInit(t)
 	before := descriptors(t, i.pid)

@@ -31,7 +31,7 @@ func serve(listener net.Listener, t *table) error {
 	}
 }
 
-// acceptPause is how long to wait when what a connection takes has run out.
+// acceptPause is the wait after a resource that a connection needs has run out.
 const acceptPause = 10 * time.Millisecond
 
 // isPassing reports whether the error is a want of something that comes back when
@@ -45,8 +45,8 @@ func isPassing(err error) bool {
 	return false
 }
 
-// session is one connection of the host: a request and what follows from it, and when that
-// was a process which has ended and is forgotten, another.
+// session is one connection of the host: a request and its consequences. When that was a process which has ended and
+// is forgotten, another request may follow.
 type session struct {
 	conn   *net.UnixConn
 	in     receiver
@@ -61,8 +61,8 @@ func newSession(conn *net.UnixConn, t *table) *session {
 	return s
 }
 
-// sendBuffer is how much the kernel may hold of what is on its way to the host, in
-// bytes of a connection; it counts towards init's memory.
+// sendBuffer bounds the data of a connection that the kernel holds on its way to the host, in bytes; it counts towards
+// init's memory.
 const sendBuffer = 64 << 10
 
 func (s *session) handle() {
@@ -110,7 +110,7 @@ func (s *session) serveOne() bool {
 	return false
 }
 
-// start returns the process that was asked for, nil if there is none, which it has said.
+// start returns the process of the request. It returns nil after it has reported a failure to the host.
 func (s *session) start(frame initd.Frame, files []*os.File) *process {
 	var req initd.StartRequest
 	if err := frame.Decode(&req); err != nil {

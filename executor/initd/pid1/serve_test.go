@@ -17,9 +17,8 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// testTable is a table whose forker refuses every process, having no cgroup, and
-// that knows two processes: "ended" has output, "reads" has an open stdin that nobody
-// reads.
+// testTable returns a table whose forker refuses every process, as it has no cgroup. The table knows two processes:
+// "ended" has output, "reads" has an open stdin that the test leaves unread.
 func testTable(t testing.TB) *table {
 	t.Helper()
 	f := &forker{requests: make(chan forkRequest)}
@@ -180,7 +179,7 @@ func TestAttachToWhatHasEnded(t *testing.T) {
 	var kinds strings.Builder
 	for {
 		frame, err := reader.Next()
-		if err != nil { // it closes its side after what it refuses
+		if err != nil { // after a refusal the session closes its side
 			break
 		}
 		kinds.WriteByte(byte(frame.Kind))
@@ -206,8 +205,8 @@ func TestAttachToWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestForgettingAnother: on the connection of one process another cannot be forgotten, nor
-// does what has not ended go away: both end the connection.
+// TestForgettingAnother: the connection of one process cannot forget another process, and no connection can forget a
+// process that has not ended: both end the connection.
 func TestForgettingAnother(t *testing.T) {
 	table := testTable(t)
 	for _, ids := range [][2]string{{"ended", "reads"}, {"reads", "reads"}} {
@@ -286,9 +285,8 @@ func TestInputEndsWithItsConnection(t *testing.T) {
 	}
 }
 
-// FuzzSession sends bytes as the host would send requests. Nothing that comes over
-// the socket may end yurt-init, which would end its sandbox, and every connection
-// that is closed by the host ends. No process is started: the table refuses.
+// FuzzSession sends bytes as the host would send requests. No input over the socket may end yurt-init, which would end
+// its sandbox, and every connection that the host closes ends. No process is started: the table refuses.
 func FuzzSession(f *testing.F) {
 	f.Add(encode(f, initd.KindPing, nil))
 	f.Add(encode(f, initd.KindForget, initd.ProcessRequest{ID: "ended"}))

@@ -9,9 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signals outlive an exec in two ways: those that are blocked stay blocked, those
-// that are ignored stay ignored. User code must not inherit what whoever started the
-// executor did to its own.
+// Signals outlive an exec in two ways: those that are blocked stay blocked, those that are ignored stay ignored. User
+// code must not inherit the settings of the process that started the executor.
 
 // unblockSignals unblocks every signal of the calling thread.
 func unblockSignals() error {

@@ -33,8 +33,7 @@ func newStreamReader(p *process, stream initd.Stream, pipe *os.File, limit int64
 	return &streamReader{process: p, stream: stream, pipe: pipe, limit: limit, buffers: buffers, drained: make(chan struct{})}
 }
 
-// newBuffers makes the buffers that readers take while they read. None has one while
-// it waits, be it for its process or for the host.
+// newBuffers makes the pool of buffers for reading. A reader that waits, for its process or for the host, holds no buffer.
 func newBuffers() *sync.Pool {
 	return &sync.Pool{New: func() any { return new([initd.MaxChunk]byte) }}
 }
@@ -66,8 +65,8 @@ func (r *streamReader) run() {
 	r.report()
 }
 
-// read reads what is there, up to a chunk's size, after the tail, of which nothing is
-// left then. The error is io.EOF at the end of the pipe and EAGAIN when it is empty.
+// read reads the available data, up to a chunk's size, and returns it after the tail, which is then empty. The error
+// is io.EOF at the end of the pipe and EAGAIN when it is empty.
 func (r *streamReader) read(fd int) ([]byte, error) {
 	buf := r.buffers.Get().(*[initd.MaxChunk]byte)
 	defer r.buffers.Put(buf)
@@ -75,7 +74,7 @@ func (r *streamReader) read(fd int) ([]byte, error) {
 	for errors.Is(err, syscall.EINTR) {
 		n, err = syscall.Read(fd, buf[:])
 	}
-	if errors.Is(err, syscall.EIO) || err == nil && n == 0 { // a terminal says so that nobody has it open
+	if errors.Is(err, syscall.EIO) || err == nil && n == 0 { // so a terminal reports that no process has it open
 		return nil, io.EOF
 	}
 	if err != nil {
@@ -87,12 +86,12 @@ func (r *streamReader) read(fd int) ([]byte, error) {
 // drain waits until all that the ended process wrote is passed on, and returns
 // how many bytes it wrote.
 func (r *streamReader) drain() int64 {
-	r.pipe.SetReadDeadline(time.Unix(1, 0)) // interrupts a Read that waits; what is in the pipe is read after
+	r.pipe.SetReadDeadline(time.Unix(1, 0)) // interrupts a Read that waits; the data in the pipe is read afterwards
 	<-r.drained
 	return r.reported
 }
 
-// readAvailable reads what is in the pipe now, without waiting for more.
+// readAvailable reads the data in the pipe, without waiting for more.
 func (r *streamReader) readAvailable(raw syscall.RawConn) {
 	for left := 1 << 20; left > 0; { // a pipe's capacity at most, or a writer left behind could hold us for ever
 		var data []byte
@@ -119,8 +118,7 @@ func (r *streamReader) report() {
 	})
 }
 
-// keep counts what was read and returns a copy of what of it fits the limit, after the
-// tail, of which nothing is left then.
+// keep counts the data and returns a copy of as much of it as fits the limit, after the tail, which is then empty.
 func (r *streamReader) keep(data []byte) []byte {
 	r.total += int64(len(data))
 	room := r.limit - r.kept - int64(len(r.tail))
@@ -156,8 +154,7 @@ func (r *streamReader) pass(data []byte) {
 	}
 }
 
-// partialRune returns how many bytes at the end of data begin a character that
-// is not complete; 0 if what is there is no UTF-8 anyway.
+// partialRune returns how many bytes at the end of data begin an incomplete character; 0 if the end is not UTF-8.
 func partialRune(data []byte) int {
 	for back := 1; back < utf8.UTFMax && back <= len(data); back++ {
 		b := data[len(data)-back]

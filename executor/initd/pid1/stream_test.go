@@ -180,7 +180,7 @@ func TestPartialRune(t *testing.T) {
 		{"😀", 0},
 		{"\x80\x80\x80\x80", 0}, // no beginning of anything
 		{"\xff", 0},
-		{"a\xc0", 0}, // begins nothing that is valid
+		{"a\xc0", 0}, // begins no valid character
 		{"😀"[:2] + "a", 0},
 	}
 	for _, tt := range tests {

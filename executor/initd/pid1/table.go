@@ -30,7 +30,7 @@ func newTable(f *forker) *table {
 	return &table{forker: f, buffers: newBuffers(), byID: make(map[string]*process), byPID: make(map[int]*process)}
 }
 
-// start starts a process. files are what came along for it, see [initd.StartRequest].
+// start starts a process. files are the descriptors of the request, see [initd.StartRequest].
 func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error) {
 	if err := req.Validate(); err != nil {
 		return nil, refusal(initd.ReasonBadRequest, err)
@@ -50,7 +50,7 @@ func (t *table) start(req initd.StartRequest, files []*os.File) (*process, error
 		return nil, refusal(initd.ReasonFork, err)
 	}
 	defer stdio.close()
-	for t.reap() { // what has ended counts as a process until then
+	for t.reap() { // an ended process counts until it is reaped
 	}
 	start := t.fork
 	if req.From != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// openTerminal makes a terminal of the sandbox's own. The child's end belongs to the
-// user, who may open it again by its name.
+// openTerminal opens a terminal in the sandbox's own /dev/pts. The child's end belongs to the user, so that the user
+// may open it again by its name.
 func openTerminal(uid, gid uint32, size initd.WindowSize) (master, child *os.File, err error) {
 	if master, err = openAs(uid, gid, "/dev/ptmx"); err != nil {
 		return nil, nil, err
@@ -43,7 +43,7 @@ func openTerminal(uid, gid uint32, size initd.WindowSize) (master, child *os.Fil
 	return master, child, nil
 }
 
-// openAs opens a file as another user, to whom the kernel gives what it makes of it.
+// openAs opens a file as another user; the kernel makes that user the owner of a new file.
 func openAs(uid, gid uint32, name string) (file *os.File, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -58,7 +58,7 @@ func openAs(uid, gid uint32, name string) (file *os.File, err error) {
 	return file, err
 }
 
-// setSize gives a terminal a size, of which the kernel tells what runs in it.
+// setSize sets a terminal's size; the kernel notifies the programs in it.
 func setSize(master *os.File, size initd.WindowSize) error {
 	err := control(master, func(fd int) error {
 		return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: size.Rows, Col: size.Cols})

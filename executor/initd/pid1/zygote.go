@@ -16,13 +16,13 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 )
 
-// A zygote is a process that has run no user code and forks for each run; plugins/zygote.go
-// says how it is asked. What it says is not believed: that a process is the run's, the
-// kernel tells by the sender's number, and that it is our child now, by wait. So a zygote that
-// somebody got at could pass off an orphan of the sandbox's user as a run, and nothing else.
+// A zygote is a process that has run no user code and forks for each run; plugins/zygote.go defines its protocol. init
+// does not trust its answers: the kernel proves by the sender's number that a process is the run's, and wait proves
+// that it is now a child of init. So a compromised zygote could at worst pass off an orphan of the sandbox's user as a
+// run.
 
-// forkPatience bounds how long a zygote may take. One that was stopped is not waited for;
-// on a busy machine the process is started in the ordinary way, as nothing was lost.
+// forkPatience bounds how long a zygote may take to answer. After that, as with a stopped zygote or on a busy machine,
+// init starts the process in the ordinary way.
 const forkPatience = 2 * time.Second
 
 // zygote is init's side of one.
@@ -45,7 +45,7 @@ func (p *process) openZygote(child *childFiles) error {
 	return nil
 }
 
-// packetPair makes a pair of connected sockets of packets. Our end is told who sends.
+// packetPair makes a pair of connected packet sockets. Our end receives the sender's credentials with each packet.
 func packetPair() (*net.UnixConn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -92,7 +92,7 @@ func (z *zygote) send(packet, oob []byte) error {
 	return err
 }
 
-// forkFrom is fork by a zygote. When it fails, nothing of the user's has run.
+// forkFrom lets a zygote fork the process. When it fails, no code of the user has run.
 func (t *table) forkFrom(p *process, req initd.StartRequest, stdio *childFiles, leaves []*os.File) error {
 	z, err := t.find(req.From)
 	if err != nil || z.zygote == nil {
@@ -191,8 +191,8 @@ func (t *table) adopt(p *process, pid int) error {
 	return nil
 }
 
-// isChild returns an error unless the process is our child. With the table's lock nobody
-// reaps: one that has ended is still there.
+// isChild returns an error unless the process is our child. The caller holds the table's lock, so no process is reaped
+// meanwhile: an ended child is still there.
 func isChild(pid int) error {
 	if err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil); err != nil {
 		return refusal(initd.ReasonNoFork, fmt.Errorf("process %d is no child: %w", pid, err))

@@ -3,10 +3,10 @@
 //
 // The executor writes a [Plan] where user code cannot change it and starts yurt-init's
 // binary with [Command] in place of the program. So an execution is one process to
-// yurt-init and to everybody who watches, signals or limits it, however many steps it
+// yurt-init and to every caller that watches, signals or limits it, however many steps it
 // has, and it goes on when the executor is restarted in the middle.
 //
-// A step that fails is told to the host by a [Report] on descriptor 3. User code can
-// write there too: the host reads it with [DecodeReport] as it reads anything that
-// comes from inside a sandbox, and a forged one deceives its author alone.
+// A failed step is reported to the host by a [Report] on descriptor 3. User code can
+// write there too: the host reads the report with [DecodeReport] as untrusted input,
+// and a forged report deceives its author alone.
 package steps

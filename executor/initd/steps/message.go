@@ -14,18 +14,18 @@ const Command = "steps"
 
 // Bounds of a [Report].
 const (
-	MaxOutput = 64 << 10 // of what a failed step printed
+	MaxOutput = 64 << 10 // of the output of a failed step
 	// MaxReport is how long an encoded report can be: the output in base64, and room.
 	MaxReport = MaxOutput*4/3 + 16<<10
 )
 
-// Plan is what there is to do.
+// Plan lists the work of an execution: directories, compile steps and the program.
 type Plan struct {
 	Dirs    []string `json:"dirs"` // made first, with their parents
 	Compile []Step   `json:"compile"`
-	Argv    []string `json:"argv"`   // what to become then
+	Argv    []string `json:"argv"`   // the program that replaces this process
 	Control bool     `json:"result"` // whether that keeps descriptor 3
-	// Of what the steps print, see [Rewriter].
+	// Settings of the [Rewriter] for the output of the steps.
 	Hidden   []string   `json:"hidden,omitempty"`
 	Inserted *Insertion `json:"inserted,omitempty"`
 }
@@ -34,7 +34,7 @@ type Plan struct {
 type Step struct {
 	Argv    []string      `json:"argv"`
 	Env     []string      `json:"env"`     // all of it
-	Timeout time.Duration `json:"timeout"` // 0: none of its own
+	Timeout time.Duration `json:"timeout"` // 0: no timeout of its own
 }
 
 // Report tells of a step that failed, or of a program that could not be started.
@@ -44,10 +44,10 @@ type Report struct {
 	Signal   int    `json:"signal,omitempty"`    // which
 	TimedOut bool   `json:"timed_out,omitempty"` // by the step's own timeout
 	Missing  string `json:"missing,omitempty"`   // why it could not be started, if it could not
-	Output   []byte `json:"output,omitempty"`    // the beginning of what it printed
+	Output   []byte `json:"output,omitempty"`    // the beginning of its output
 }
 
-// envelope tells a report from what a program hands over.
+// envelope distinguishes a report from a program's own data on descriptor 3.
 type envelope struct {
 	Step *Report `json:"failed_step"`
 }
@@ -55,9 +55,8 @@ type envelope struct {
 // Encode returns the report as it is sent.
 func (r Report) Encode() ([]byte, error) { return json.Marshal(envelope{&r}) }
 
-// DecodeReport reads what came on descriptor 3 of an execution with steps, of which
-// there are so many. It returns nil when that is no report at all, and an error
-// when it is one that cannot be.
+// DecodeReport decodes the data from descriptor 3 of an execution with the given number of steps. It returns nil if
+// the data is not a report, and an error if it is a report of an impossible step.
 func DecodeReport(data []byte, steps int) (*Report, error) {
 	if !bytes.HasPrefix(data, []byte(`{"failed_step":`)) {
 		return nil, nil

@@ -17,13 +17,13 @@ type Insertion struct {
 // maxHeld bounds a line that is held back until it is whole, in bytes.
 const maxHeld = 64 << 10
 
-// Rewriter rewrites what a compiler prints so that it tells of the user's code as the user wrote it.
+// Rewriter rewrites the messages of a compiler so that they refer to the source as the user wrote it.
 type Rewriter struct {
 	Hidden   []string // directories of the run, which are left out before the names of files
 	Inserted *Insertion
 
 	held []byte
-	at   int // where the insertion was in the source line that was shown last; -1: in none
+	at   int // column of the insertion in the source line that was shown last; -1: no insertion there
 }
 
 // NewRewriter returns a rewriter. inserted may be nil.
@@ -84,7 +84,7 @@ func (r *Rewriter) underline(line []byte) []byte {
 	}
 	end := r.at + len(r.Inserted.Text)
 	if len(line) < end || len(bytes.TrimLeft(line[r.at:end], " ")) > 0 {
-		return line // it marks the insertion itself, or nothing
+		return line // the marks point at the insertion itself, or there are no marks
 	}
 	return bytes.Join([][]byte{line[:r.at], line[end:]}, nil)
 }

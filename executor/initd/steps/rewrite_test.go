@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestRewriter: what a compiler prints of a line into which text was inserted is as of the user's.
+// TestRewriter: compiler messages about a line with an insertion show the line as the user wrote it.
 func TestRewriter(t *testing.T) {
 	t.Parallel()
 	rust := &Insertion{File: "main.rs", Line: 1, Column: 1, Text: "fn main() {"}

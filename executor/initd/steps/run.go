@@ -16,10 +16,9 @@ import (
 
 const (
 	reportFD = 3
-	// drainTime is how long the output of an ended step is still read: what it left in
-	// the background may hold the pipe open.
+	// drainTime is how long the output of an ended step is still read: a background process of the step may hold the pipe open.
 	drainTime = 500 * time.Millisecond
-	// exitMissing is what a shell exits with when there is no such command.
+	// exitMissing is the exit code of a shell for a command that does not exist.
 	exitMissing = 127
 )
 
@@ -95,7 +94,7 @@ func (s Step) carryOut(rewriter *Rewriter) *Report {
 	return report
 }
 
-// exitCode is what the execution exits with.
+// exitCode is the exit code of the execution after the failed step.
 func (r Report) exitCode() int {
 	if r.Signal != 0 {
 		return 128 + r.Signal
@@ -128,8 +127,8 @@ func send(report Report) error {
 	return nil
 }
 
-// head passes on what is written to it and keeps the beginning. It reports no error: a
-// step does not end because nobody reads its output any more.
+// head passes its input on and keeps the beginning. It reports no error: a step goes on when the reader of its output
+// is gone.
 type head struct {
 	to       io.Writer
 	rewriter *Rewriter

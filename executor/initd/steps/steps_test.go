@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// carryOut runs the plan in a process of its own and returns its exit code, what it
-// wrote to stdout and stderr, and what to descriptor 3.
+// carryOut runs the plan in a process of its own and returns its exit code, its stdout and stderr, and the data from
+// descriptor 3.
 func carryOut(t *testing.T, plan Plan) (code int, stdout, stderr string, told []byte) {
 	t.Helper()
 	data, err := json.Marshal(plan)
