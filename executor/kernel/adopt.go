@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
-// kernelTraces is what the logs of executions say about kernels.
+// kernelTraces holds the facts about kernels that the logs of executions contain.
 type kernelTraces struct {
 	cells []*cell           // that have not ended
 	seqs  map[string]uint64 // by kernel: the last chunk of its output that is in a log
@@ -83,7 +83,7 @@ func (e *Engine) adoptKernels(s *Sandbox, traces *kernelTraces, by run.Adoption)
 			p.Close()
 		}
 	}
-	// What is left has no kernel: it had begun in one that is gone, or has yet to begin.
+	// The remaining cells have no kernel: they had begun in a kernel that is gone, or have yet to begin.
 	for _, c := range traces.cells {
 		if !c.begunAt.IsZero() {
 			c.End(protocol.Outcome{Why: "the interpreter ended while its node was restarted", StateLost: true})
@@ -180,7 +180,7 @@ func (t *cellTrace) position(at time.Time, data []byte) {
 	t.begunAt = at
 }
 
-// output counts an entry of output. What comes before the first position is of no chunk.
+// output counts an entry of output. Output before the first position belongs to no chunk.
 func (t *cellTrace) output() {
 	if !t.begunAt.IsZero() {
 		t.seq++

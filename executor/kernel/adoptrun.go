@@ -33,7 +33,7 @@ func (e *Engine) AdoptRuns(s *Sandbox, by run.Adoption) error {
 	return e.adoptKernels(s, &kernels, by)
 }
 
-// runHistory is what the log of an execution says.
+// runHistory summarizes the log of an execution.
 type runHistory struct {
 	first, last runlog.Entry
 	chunks      uint64 // of output

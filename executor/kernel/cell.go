@@ -18,18 +18,17 @@ import (
 )
 
 const (
-	// maxCellControl bounds what a kernel may say of one execution, in bytes: displays that
-	// are left out of the result count too.
+	// maxCellControl bounds a kernel's messages for one execution, in bytes: displays that are left out of the result count too.
 	maxCellControl = 4*yurt.MaxDisplayBytes + yurt.MaxResultBytes
-	// messageCost is what a message counts beside its bytes: to read a short one costs more.
+	// messageCost is added to a message's bytes: parsing a short message costs more than its bytes.
 	messageCost = 256
 )
 
-// cell is an execution in a context. Its log is that of any run: what it wrote, and
-// what its kernel said of it; where that is in the kernel's own output, positions say.
+// cell is an execution in a context. Its log is that of any run, with its output and its kernel's messages; positions
+// link them to the kernel's own output.
 type cell struct {
 	run     *run.Run
-	left    [initd.Streams]int64 // of what is kept, in bytes
+	left    [initd.Streams]int64 // room for output that is kept, in bytes
 	begunAt time.Time            // zero before its turn
 	adopted bool                 // it was begun by an executor before this one
 	kernel  string               // id of the kernel, from then on
@@ -62,7 +61,7 @@ func (c *cell) Request() protocol.Request {
 	return request
 }
 
-// Waits implements protocol.Cell: its watchers are told what it waits for.
+// Waits implements protocol.Cell: it tells the watchers the reason for the wait.
 func (c *cell) Waits(behind string) {
 	where := "runs in context " + c.run.Record.Cell.ContextName
 	if IsFunction(*c.run.Record.Cell) {
@@ -140,7 +139,7 @@ func (c *cell) Keep(seq uint64, stream initd.Stream, data []byte) error {
 	}
 	if int64(len(data)) > *left {
 		data = wholeRunes(data[:*left])
-		*left = int64(len(data)) // and nothing after it
+		*left = int64(len(data)) // and no later output
 	}
 	*left -= int64(len(data))
 	if len(data) == 0 {
@@ -182,7 +181,7 @@ func (c *cell) End(outcome protocol.Outcome) {
 func (c *cell) assemble(o protocol.Outcome) *yurt.Result {
 	result, control := c.run.ReadOutput()
 	displays := protocol.Displays{}
-	_ = new(protocol.Lines).Take(control, func(m protocol.Message) { // what is wrong with it, the kernel's end says
+	_ = new(protocol.Lines).Take(control, func(m protocol.Message) { // the kernel's end reports malformed messages
 		if m.Display != nil && m.ID == c.ID() {
 			displays.Add(*m.Display)
 		}
@@ -203,8 +202,8 @@ func (c *cell) assemble(o protocol.Outcome) *yurt.Result {
 	return result
 }
 
-// measure says what the cell used, and returns how many processes of its kernel were
-// killed meanwhile for want of memory.
+// measure records the cell's resource usage, and returns how many processes of its kernel ran out of memory meanwhile
+// and were killed.
 func (c *cell) measure(result *yurt.Result) (kills int64) {
 	if c.process == nil {
 		return 0
@@ -218,8 +217,8 @@ func (c *cell) measure(result *yurt.Result) (kills int64) {
 	return after.OOMKills - c.before.OOMKills
 }
 
-// judge says what, if anything, went wrong: Yurt's own reasons first, then what the
-// kernel reports, then how it ended.
+// judge records a failure's reason, if there was one: Yurt's own reasons first, then the kernel's report, then how the
+// kernel ended.
 func (c *cell) judge(result *yurt.Result, o protocol.Outcome, oomKills int64) {
 	failed := func(code int, kind, format string, args ...any) {
 		result.ExitCode = code
@@ -304,10 +303,10 @@ func (c *cell) notStarted(result *yurt.Result, err error) {
 	result.Error = &yurt.ExecutionError{Type: kind, Message: fmt.Sprintf("%s could not be used: %s", what, sandbox.Shown(err))}
 }
 
-// messageReader reads what an execution in a context shows and responds out of its log.
+// messageReader reads the displays and responses of an execution in a context from its log.
 type messageReader struct {
 	id       string // "" once the log has no message where one should be
-	function bool   // nothing else has a response in pieces
+	function bool   // only functions respond in pieces
 	lines    protocol.Lines
 }
 

@@ -54,7 +54,7 @@ func (e *Engine) StartCell(s *Sandbox, spec yurt.ExecutionSpec, phases *sandbox.
 	return e.queueCell(s, spec, phases)
 }
 
-// PrepareCell checks and does what comes before an execution is in its queue.
+// PrepareCell checks an execution and prepares it for its queue.
 func (e *Engine) PrepareCell(s *Sandbox, spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 	info, err := e.runs.RuntimeOf(e.ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	if err != nil {
@@ -70,7 +70,7 @@ func (e *Engine) PrepareCell(s *Sandbox, spec yurt.ExecutionSpec) (yurt.Executio
 		return spec, err
 	}
 	if !slices.Contains(info.Abilities, string(yurt.KindHandler)) {
-		spec.Handler = "" // its kernel knows of none
+		spec.Handler = "" // its kernel has no handlers
 	}
 	spec.Language, spec.Files = info.Name, nil
 	return spec, nil
@@ -97,7 +97,7 @@ func (e *Engine) queueCell(s *Sandbox, spec yurt.ExecutionSpec, phases *sandbox.
 	return nil
 }
 
-// contextOf returns the context of an execution, which it makes when there is none.
+// contextOf returns the context of an execution, and makes it if it does not exist.
 func (e *Engine) contextOf(s *Sandbox, spec yurt.ExecutionSpec) (*sessionContext, error) {
 	s.Lock()
 	defer s.Unlock()
@@ -153,7 +153,7 @@ func (s *Sandbox) Contexts() []yurt.Context {
 		view := yurt.Context{Name: c.key.name, Language: c.key.language, CreatedAt: c.created}
 		view.State, view.Queued, view.Executions = c.View()
 		if c.ahead && view.Queued+view.Executions == 0 && view.State != yurt.ContextBusy {
-			continue // nobody has used it
+			continue // never used
 		}
 		list = append(list, view)
 	}
@@ -196,8 +196,7 @@ func (s *Sandbox) contextsToChange(name, language string) ([]*sessionContext, er
 	return contexts, nil
 }
 
-// contextsNamed returns the contexts of that name and language; what is empty matches
-// every one.
+// contextsNamed returns the contexts of that name and language; an empty argument matches every context.
 func (s *Sandbox) contextsNamed(name, language string) []*sessionContext {
 	s.Lock()
 	defer s.Unlock()

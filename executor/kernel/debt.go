@@ -53,8 +53,8 @@ func (s *Sandbox) debtPath(key contextKey) string {
 	return filepath.Join(s.Path(sandbox.DebtsDir), hex.EncodeToString(sum[:16]))
 }
 
-// adoptDebts reads what contexts of the sandbox owe. Those of interpreters are there
-// again; that of a function is made by an invocation, which says what it is.
+// adoptDebts reads which contexts of the sandbox owe a notice of a restart. It makes the contexts of interpreters
+// again; that of a function is made by the next invocation, which describes it.
 func (e *Engine) adoptDebts(s *Sandbox) error {
 	entries, err := os.ReadDir(s.Path(sandbox.DebtsDir))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

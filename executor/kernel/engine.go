@@ -19,7 +19,7 @@ type Sandbox struct {
 	debts    map[contextKey]time.Time // contexts that are not here yet, and have lost a kernel
 }
 
-// NewSandbox adds the contexts of the sandbox, none at first.
+// NewSandbox adds the contexts of the sandbox, which start empty.
 func NewSandbox(s *run.Sandbox) *Sandbox {
 	return &Sandbox{Sandbox: s, contexts: make(map[contextKey]*sessionContext), debts: make(map[contextKey]time.Time)}
 }
@@ -35,7 +35,7 @@ type Engine struct {
 	ctx      context.Context //nolint:containedctx // it is the executor's life: done when the executor is closed
 }
 
-// Parts is what an engine needs of the executor.
+// Parts are the parts of the executor that an engine needs.
 type Parts struct {
 	Logger   *slog.Logger
 	Runtimes *host.Host

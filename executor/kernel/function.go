@@ -24,8 +24,7 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/descriptor"
 )
 
-// functionLanguage is what contexts say that hold a Lambda function's runtime client
-// in place of an interpreter.
+// functionLanguage is the language of contexts that hold a Lambda function's runtime client in place of an interpreter.
 const functionLanguage = "lambda"
 
 // IsFunction reports whether an execution is the invocation of a function whose process
@@ -34,9 +33,8 @@ func IsFunction(spec yurt.ExecutionSpec) bool {
 	return spec.Kind == yurt.KindHandler && (len(spec.Command) > 0 || spec.ContextName != "")
 }
 
-// asFunction gives an invocation the context of its function. What makes two functions
-// different is what their process is started with: invocations that share it are served
-// by one process, one after the other.
+// asFunction gives an invocation the context of its function. The start parameters of its process identify a function:
+// one process serves all invocations that share them, one after the other.
 func asFunction(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 	identity, err := json.Marshal([]any{spec.Command, spec.Handler, sandbox.WorkDirOf(spec.Cwd), spec.Env, spec.Files, functionName(spec)})
 	if err != nil {
@@ -56,7 +54,7 @@ func (e *Engine) StartInvocation(s *Sandbox, spec yurt.ExecutionSpec, phases *sa
 	return e.queueCell(s, spec, phases)
 }
 
-// PrepareInvocation does what comes before an invocation is in its queue.
+// PrepareInvocation prepares an invocation for its queue.
 func (s *Sandbox) PrepareInvocation(spec yurt.ExecutionSpec) (yurt.ExecutionSpec, error) {
 	spec, err := asFunction(spec)
 	if err != nil {
@@ -115,7 +113,8 @@ func contextField(spec yurt.ExecutionSpec, name string) json.RawMessage {
 	return fields[name]
 }
 
-// traceID is what tracers expect. Nothing is sampled, and nothing random: one execution, one trace.
+// traceID returns a trace ID in the format that tracers expect. It is derived from the execution's ID, so that each
+// execution has one trace, and marked as not sampled.
 func traceID(spec yurt.ExecutionSpec) string {
 	sum := sha256.Sum256([]byte(spec.ID))
 	text := hex.EncodeToString(sum[:20])

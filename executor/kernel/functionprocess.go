@@ -39,13 +39,12 @@ var errFunctionSignal = errors.New("a function cannot be interrupted")
 // insideListener is a listener in a sandbox.
 type insideListener struct{ net.Listener }
 
-// functionProcess is the process of a Lambda function, which asks for its invocations
-// over HTTP. It looks like a kernel: what its answers are to the Runtime API becomes a
-// kernel's messages, and the marks that a kernel writes are written for it, into its pipes.
-// So whatever it wrote before it answered is of that invocation.
+// functionProcess is the process of a Lambda function, which asks for its invocations over HTTP. It looks like a
+// kernel: its answers to the Runtime API become a kernel's messages, and the executor writes the marks of a kernel
+// into its pipes. So all output before an answer belongs to that answer's invocation.
 //
-// Its pipes and connections end with this executor, and so does it: the next one kills
-// what it finds.
+// Its pipes and connections end with this executor, and so does the process: the next executor kills the processes
+// that it finds.
 type functionProcess struct {
 	*kernelProcess
 	plan     run.PlanRecord
@@ -81,7 +80,7 @@ func (p *functionProcess) run() {
 	p.engine.goes(p.watch)
 }
 
-// watch reads what the process writes, and waits for its end.
+// watch reads the output of the process, and waits for its end.
 func (p *functionProcess) watch() {
 	var reading sync.WaitGroup
 	for i := range p.pipes {
@@ -89,7 +88,7 @@ func (p *functionProcess) watch() {
 	}
 	control, exit, err := p.awaitEnd()
 	if p.engine.ctx.Err() == nil {
-		p.Kill() // what it started
+		p.Kill() // ends its children
 		p.tellFailedStep(control)
 	}
 	p.stopServing()
@@ -105,8 +104,8 @@ func (p *functionProcess) watch() {
 	close(p.over)
 }
 
-// awaitEnd returns how the process ended, and the beginning of what it said on descriptor 3,
-// where one that is compiled first has it.
+// awaitEnd returns how the process ended, and the beginning of its output on descriptor 3, where a failed compile step
+// reports.
 func (p *functionProcess) awaitEnd() (control []byte, exit *initd.Exit, err error) {
 	for {
 		chunk, exit, err := p.out.Next()
@@ -137,7 +136,7 @@ func (p *functionProcess) tellFailedStep(control []byte) {
 func (p *functionProcess) stopServing() {
 	p.finish.Do(func() {
 		close(p.done)
-		_ = p.api.Close() // nobody is left to be told
+		_ = p.api.Close() // the process is gone: no client needs the error
 		if p.listener != nil {
 			p.listener.Close()
 		}
@@ -254,7 +253,7 @@ func (p *functionProcess) Next() (initd.Chunk, *initd.Exit, error) {
 // Unread implements protocol.Process. An invocation may have reached the function's client.
 func (p *functionProcess) Unread() bool { return false }
 
-// Ack implements protocol.Process. What was read from a pipe is not in it any more.
+// Ack implements protocol.Process. A pipe keeps no data that was read.
 func (p *functionProcess) Ack(uint64) error { return nil }
 
 // Signal implements protocol.Process. A function that shall stop is killed, as Lambda does:
@@ -272,7 +271,7 @@ func (p *functionProcess) Close() {
 	p.closePipes()
 	p.kernelProcess.Close()
 	if p.plan.Compiles > 0 {
-		_ = p.sandbox.Temp.RemoveAll(sandbox.OutPrefix + p.id) // what stays goes with the sandbox
+		_ = p.sandbox.Temp.RemoveAll(sandbox.OutPrefix + p.id) // remaining files go with the sandbox
 	}
 }
 
@@ -286,8 +285,8 @@ func (p *functionProcess) closePipes() {
 	}
 }
 
-// judgeFunction says how an invocation failed that the function did not answer, in
-// Lambda's words. It reports whether that is what happened.
+// judgeFunction records, in Lambda's words, the failure of an invocation without an answer. It reports whether the
+// invocation had none.
 func (c *cell) judgeFunction(result *yurt.Result, o protocol.Outcome, oomKills int64) bool {
 	failed := func(code int, kind, format string, args ...any) bool {
 		result.ExitCode = code

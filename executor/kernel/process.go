@@ -28,7 +28,7 @@ import (
 // that is over.
 const pausePoll = 100 * time.Millisecond
 
-// kernelRecord is what is kept of a kernel on disk, for as long as it runs.
+// kernelRecord describes a running kernel on disk.
 type kernelRecord struct {
 	Version   int       `json:"version"`
 	ID        string    `json:"id"` // of its process, in yurt-init
@@ -160,7 +160,7 @@ func (p *kernelProcess) start(ctx context.Context, language string, plan plugins
 	}, nil)
 }
 
-// startIn has the process started, in a cgroup of its own, with what is given to it.
+// startIn starts the process in a cgroup of its own, with the given descriptors.
 func (p *kernelProcess) startIn(ctx context.Context, language string, req initd.StartRequest, given []*os.File) (err error) {
 	p.out, err = p.engine.starter.Start(ctx, p.sandbox.ForStart(), start.Process{StartRequest: req, Given: given, Language: language, NewLeaf: p.sandbox.Group.NewLeaf, Leaf: &p.leaf})
 	return err
@@ -171,7 +171,7 @@ func (p *kernelProcess) follow() {
 	p.stop = context.AfterFunc(p.engine.ctx, p.letGo)
 }
 
-// letGo closes what we have of it, and leaves it as it is.
+// letGo closes the executor's connections to the process, which goes on.
 func (p *kernelProcess) letGo() {
 	if p.out != nil {
 		p.out.Close()
@@ -224,13 +224,13 @@ func (p *kernelProcess) Unread() bool {
 	return err == nil && asked == nil && n > 0
 }
 
-// answered removes the file of the request, which has been read: what is in it would fill the place
-// of all of the sandbox's executions otherwise.
+// answered removes the file of the request, which the kernel has read. Otherwise such files would fill the space that
+// all of the sandbox's executions share.
 func (p *kernelProcess) answered() {
 	if p.file == "" {
 		return
 	}
-	_ = p.sandbox.Plans.RemoveAll(p.file) // what stays goes with the kernel
+	_ = p.sandbox.Plans.RemoveAll(p.file) // a remaining file goes with the kernel
 	p.file = ""
 }
 
@@ -259,8 +259,8 @@ func (p *kernelProcess) Count() (int, error) { return p.leaf.Count() }
 // Alone implements protocol.Process.
 func (p *kernelProcess) Alone() (bool, error) { return p.leaf.Alone() }
 
-// Kill implements protocol.Process. An executor that is closing ends nothing: what fails
-// then fails because of that, and the next one goes on.
+// Kill implements protocol.Process. An executor that is closing kills no kernel: calls fail then only because it
+// closes, and the next executor goes on with the kernel.
 func (p *kernelProcess) Kill() {
 	if p.engine.ctx.Err() != nil {
 		return
@@ -275,8 +275,8 @@ func (p *kernelProcess) Kill() {
 	}
 }
 
-// Close implements protocol.Process. What is left goes with the sandbox. An executor that
-// is closing leaves the record, by which the next one finds the kernel or misses it.
+// Close implements protocol.Process. Remaining files go with the sandbox. An executor that is closing leaves the
+// record, by which the next one finds the kernel or notices its loss.
 func (p *kernelProcess) Close() {
 	if p.stop != nil {
 		p.stop()

@@ -171,7 +171,7 @@ func (q *question) answer(o protocol.Outcome) (yurt.Answer, error) {
 func (p *kernelProcess) endQuestion() error {
 	name := path.Join(p.id, plugins.KernelQuestion)
 	if _, err := p.sandbox.Plans.Stat(name); err != nil {
-		return nil //nolint:nilerr // there is none
+		return nil //nolint:nilerr // the file does not exist
 	}
 	defer func() { _ = p.sandbox.Plans.RemoveAll(name) }()
 	return p.Signal(syscall.SIGINT)

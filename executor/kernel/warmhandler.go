@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// warmPrefix begins the name of the context of a handler that stays warm; its language
-	// and what tells it from others follow.
+	// warmPrefix begins the name of the context of a handler that stays warm; its language and a hash of its identity follow.
 	warmPrefix = "handler-"
 	// maxWarm is how many of them a session has at most, fewer where its sandbox has less
 	// than warmMemory for each.
@@ -31,8 +30,7 @@ const (
 	warmMemory = 128 << 20
 )
 
-// warmName names the context of a handler. What makes two handlers different is what their
-// process is started with.
+// warmName names the context of a handler. The start parameters of its process identify a handler.
 func warmName(language string, spec yurt.ExecutionSpec) (string, error) {
 	identity, err := json.Marshal([]any{spec.Code, spec.Entry, spec.Files, spec.Handler, spec.Context, spec.Env, sandbox.WorkDirOf(spec.Cwd)})
 	if err != nil {
@@ -61,16 +59,15 @@ func (e *Engine) StaysWarm(ctx context.Context, s *Sandbox, st run.Request) (yur
 	switch {
 	case spec.Kind != yurt.KindHandler, !spec.ContextOptional, s.Record.Spec.Template.Isolation.PerExecution,
 		len(spec.Stdin) > 0, spec.StdinOpen, spec.Terminal != nil, spec.User != nil, len(st.Stdio.Files()) > 0, len(spec.Args) > 0,
-		spec.Entry != "" && len(spec.Files) == 0: // of files that are there already nobody says whether they changed
+		spec.Entry != "" && len(spec.Files) == 0: // files that exist already may have changed without notice
 		return yurt.RuntimeInfo{}, false
 	}
 	info, err := e.runs.RuntimeOf(ctx, spec.Language, s.Record.Spec.Template.Runtimes)
 	return info, err == nil && slices.Contains(info.Abilities, plugins.AbilityWarm)
 }
 
-// StartWarm queues the invocation of a handler at the process that served the one before, or
-// at a fresh one where there is none. It reports whether it did: an invocation beside another
-// runs in the ordinary way.
+// StartWarm queues the invocation of a handler at the process that served the previous one, or at a fresh process. It
+// reports whether it did: while another invocation runs, this one runs in the ordinary way.
 func (e *Engine) StartWarm(s *Sandbox, st run.Request, info yurt.RuntimeInfo) (bool, error) {
 	spec := st.Spec
 	if _, err := s.Tools(info); err != nil {
@@ -84,7 +81,7 @@ func (e *Engine) StartWarm(s *Sandbox, st run.Request, info yurt.RuntimeInfo) (b
 		return false, err
 	}
 	if spec.Event = compactEvent(spec.Event); spec.Event == nil {
-		return false, nil // the runtime says what is wrong with it
+		return false, nil // the runtime reports the error in the handler
 	}
 	spec.Language, spec.ContextName = functionLanguage, name
 	c := e.warmContext(s, spec)
@@ -185,7 +182,7 @@ func (s *Sandbox) evict(c *sessionContext) bool {
 // planFunction says how the process of a function is started, the process id.
 func (e *Engine) planFunction(ctx context.Context, s *Sandbox, id string, spec yurt.ExecutionSpec, api string) (run.Job, error) {
 	language := warmLanguage(spec)
-	if language == "" { // of a client's environment, what Lambda documents wins
+	if language == "" { // in a client's environment, the variables that Lambda documents win
 		return run.Job{Argv: spec.Command, Env: s.Environment(s.TemplateEnv(), s.Record.Spec.Env, spec.Env, functionEnv(s, spec, api))}, nil
 	}
 	info, err := e.runs.RuntimeOf(ctx, language, s.Record.Spec.Template.Runtimes)

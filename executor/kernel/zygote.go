@@ -21,7 +21,7 @@ type Planner interface {
 	Plan(ctx context.Context, s *sandbox.Sandbox) error
 }
 
-// ensureZygote starts the zygote of a kernel that is about to start, where it imports ahead what the
+// ensureZygote starts the zygote of a kernel that is about to start, if the zygote can import the packages that the
 // kernel would import itself.
 func (e *Engine) ensureZygote(ctx context.Context, s *Sandbox, info yurt.RuntimeInfo) error {
 	if !s.ImportsAhead(info.Name) || !e.starter.Forks(s.ForStart(), info) {

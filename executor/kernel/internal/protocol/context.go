@@ -20,25 +20,23 @@ const (
 	// that comes right before a system call is only noticed after it.
 	InterruptGrace = 5 * time.Second
 	interruptEvery = time.Second
-	// markGrace is how long the marks of an execution that is done may be on their way;
-	// user code may have closed what they are written to.
+	// markGrace is how long the marks of a finished execution may take to arrive; user code may have closed the
+	// streams that carry them.
 	markGrace = 2 * time.Second
 	// settleTries times settleEvery is how long the processes of an execution that ran
 	// out of time have to end after it.
 	settleTries = 25
 	settleEvery = 20 * time.Millisecond
-	// maxIdle bounds what is kept of a stream that is written to between executions, in
-	// bytes. It belongs to the next one.
+	// maxIdle bounds the output of a stream between executions that is kept, in bytes. It belongs to the next execution.
 	maxIdle = 64 << 10
 )
 
-// Process is a kernel's process. Send, Signal and Ack must not wait for it, and for nothing else
-// without a bound. Once it was killed, Next has an end soon.
+// Process is a kernel's process. Send, Signal and Ack must not wait for it, and every other wait in them is bounded.
+// Once the process was killed, Next soon returns its end.
 type Process interface {
 	// Send gives it a request, whole or not at all.
 	Send(request Request) error
-	// Next returns the next piece of what it wrote, or how it ended. The data is valid
-	// until the call after.
+	// Next returns the next piece of output, or how the process ended. The data is valid until the call after.
 	Next() (initd.Chunk, *initd.Exit, error)
 	// Ack says that everything up to a chunk is kept.
 	Ack(seq uint64) error
@@ -50,9 +48,9 @@ type Process interface {
 	Count() (int, error)
 	// Alone reports whether there is no other, and no second thread that could start one.
 	Alone() (bool, error)
-	// Kill ends it with everything that it started, and returns when nothing is left.
+	// Kill ends it with all of its descendants, and returns when they are gone.
 	Kill()
-	// Close removes what is left of it, once Next has returned an exit or an error.
+	// Close releases its resources, once Next has returned an exit or an error.
 	Close()
 }
 
@@ -105,10 +103,10 @@ type Context struct {
 	owes  func(bool)
 
 	mu      sync.Mutex
-	process Process // nil: none, or not yet
+	process Process // nil: no kernel, or not yet
 	serving bool    // a goroutine starts or reads a kernel
 	replace bool    // the next cell's kernel is in place of one that ended
-	owed    bool    // what owes was told last
+	owed    bool    // the last argument of owes
 	why     string  // the kernel is being killed
 	current *running
 	queue   []queued
@@ -117,9 +115,9 @@ type Context struct {
 	retried string        // the last cell that must not begin anew: it did, or an earlier host asked for it
 	rest    *time.Timer   // until the kernel has rested
 	resting bool          // it was started, and is not over
-	alone   bool          // the kernel, since it was last looked at: it waits, and can start nothing
+	alone   bool          // when last looked at, the kernel was waiting and could start no process
 	seq     uint64
-	unacked int // what was not acknowledged costs, in bytes
+	unacked int // cost of the output that was not acknowledged, in bytes
 	lines   Lines
 	streams [2]scanner
 	idle    [2][]byte
@@ -150,10 +148,10 @@ func (r *running) stopTimers() {
 	}
 }
 
-// New returns a context without a kernel. goes runs a goroutine that the owner of the
-// context waits for. owes is told whether a cell has yet to end that says that the kernel
-// of those before it is gone, for the next host to know as well; it must not call the
-// context. owed is what an earlier host was told last.
+// New returns a context without a kernel. goes runs a goroutine that the owner of the context waits for. owes is
+// called when the context's debt changes: the context is in debt while a cell has yet to report that the kernel of
+// earlier cells is gone. The owner keeps the debt for the next host; owes must not call the context. owed is the last
+// debt that an earlier host kept.
 func New(start Starter, goes func(func()), owes func(bool), owed bool) *Context {
 	return &Context{start: start, goes: goes, owes: owes, owed: owed, replace: owed, maxWait: maxWait}
 }
@@ -166,7 +164,7 @@ func (c *Context) Adopt(process Process, seq uint64, cells []Cell) {
 	for _, cell := range cells {
 		c.enqueue(cell)
 	}
-	c.begun = 1         // or more; what is known is that it is not new
+	c.begun = 1         // or more: the kernel is not new
 	if len(cells) > 0 { // the kernel may have read it before, and is asked again
 		c.retried = cells[0].ID()
 	}
@@ -183,7 +181,7 @@ func (c *Context) Replaced() {
 	c.note()
 }
 
-// note has it kept what cells have yet to be told. The lock is held.
+// note has the owner keep the context's debt. The lock is held.
 func (c *Context) note() {
 	owed := !c.closed && (c.replace || c.current != nil && c.current.restarted)
 	if owed != c.owed {
@@ -214,7 +212,7 @@ func (c *Context) Start() {
 	}
 }
 
-// View says what the context does.
+// View returns the state of the context.
 func (c *Context) View() (state yurt.ContextState, queued, executions int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,8 +227,7 @@ func (c *Context) View() (state yurt.ContextState, queued, executions int) {
 	return state, c.executions(), c.begun
 }
 
-// serve starts a kernel, unless it is given one, and reads what it writes until it
-// ends; and again while cells wait.
+// serve starts a kernel, unless it is given one, and reads its output until it ends; it repeats that while cells wait.
 func (c *Context) serve(process Process) {
 	for {
 		if process == nil {
@@ -396,7 +393,7 @@ func (c *Context) expire(r *running) {
 	c.end("it did not yield when its time was up")
 }
 
-// read takes what the kernel writes until it ends.
+// read takes the kernel's output until the kernel ends.
 func (c *Context) read(process Process) (*initd.Exit, error) {
 	var broken error
 	for {
@@ -412,14 +409,13 @@ func (c *Context) read(process Process) (*initd.Exit, error) {
 				process.Kill()
 			}
 		}
-		if broken != nil { // it is dead; its end comes after what it wrote, once that is taken
+		if broken != nil { // it is dead; Next returns its end after its remaining output
 			_ = process.Ack(chunk.Seq) // the next Next says why it cannot
 		}
 	}
 }
 
-// take takes one piece of what the kernel wrote. An error is a breach of the protocol,
-// or that what it wrote cannot be kept.
+// take takes one piece of the kernel's output. The error is a breach of the protocol, or a failure to keep the output.
 func (c *Context) take(process Process, chunk initd.Chunk) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -440,8 +436,8 @@ func (c *Context) take(process Process, chunk initd.Chunk) error {
 	return c.acknowledge(process, chunk.Cost())
 }
 
-// acknowledge tells yurt-init what is kept, often enough for it to go on, and when the kernel
-// has nothing to do for a moment, so that little is told twice after a restart.
+// acknowledge tells yurt-init which output is kept, often enough for the kernel to go on. It also does so when the
+// kernel has been idle for a moment, so that little output is repeated after a restart.
 func (c *Context) acknowledge(process Process, size int) error {
 	c.unacked += size
 	if c.unacked < initd.AckEvery {
@@ -486,8 +482,8 @@ func (c *Context) giveUpMarks(r *running) {
 	}
 }
 
-// settle ends a cell that is done. Of one that ran out of time nothing may be left: what
-// it started gets a moment to end after the interrupt, else all of the kernel is killed.
+// settle ends a cell that is done. A cell that ran out of time may leave no process: its processes get a moment to end
+// after the interrupt, then the kernel is killed with them.
 func (c *Context) settle(r *running, tries int) {
 	if c.current != r || c.left || c.process == nil {
 		return
@@ -532,7 +528,7 @@ func (c *Context) takeOutput(chunk initd.Chunk) error {
 		}
 	}, func(id string) {
 		switch r := c.current; {
-		case r == nil: // it ended, as did what is before its mark, which a host before this one had
+		case r == nil: // its cell has ended, and an earlier host kept the output before the mark
 			c.idle[i] = nil
 		case r.cell.ID() == id:
 			r.marked[i] = true
@@ -541,7 +537,7 @@ func (c *Context) takeOutput(chunk initd.Chunk) error {
 	return failed
 }
 
-// flush keeps what was held back for a mark that did not come.
+// flush keeps the output that was held back for a mark that did not come.
 func (c *Context) flush(r *running) {
 	for i := range c.streams {
 		c.streams[i].flush(func(text []byte) {

@@ -23,8 +23,7 @@ func (c *Context) Signal(id string, signal syscall.Signal) error {
 	return nil
 }
 
-// Current returns the kernel and the id of the cell whose turn it is; nil and "" where there is
-// none.
+// Current returns the kernel and the ID of the cell whose turn it is. Without a kernel it returns nil, without a cell "".
 func (c *Context) Current() (Process, string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +33,7 @@ func (c *Context) Current() (Process, string) {
 	return c.process, c.current.cell.ID()
 }
 
-// Restart ends the kernel; what runs in it ends too, what waits goes on in a new one.
+// Restart ends the kernel and the cell that runs in it; waiting cells go on in a new kernel.
 func (c *Context) Restart() { c.kill("its context was restarted") }
 
 // Close ends the kernel and every cell.

@@ -1,6 +1,6 @@
 package protocol
 
-// Scan takes the marks out of what comes in pieces.
+// Scan removes the marks from output that comes in pieces.
 func Scan(pieces ...[]byte) (text string, marks []string) {
 	var s scanner
 	keep := func(piece []byte) { text += string(piece) }

@@ -12,8 +12,8 @@ import (
 
 const someID = "exe_abcdefghijklmnopqrstuvwxyz"
 
-// FuzzMessages feeds what a kernel may write, in two pieces: however it is cut, the
-// same messages come of it, and each is within its bounds.
+// FuzzMessages feeds a kernel's output in two pieces: wherever it is cut, the same messages come of it, and each is
+// within its bounds.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"` + someID + `","done":{"exit_code":0,"envelope":{"result":2}}}` + "\n",
@@ -60,8 +60,8 @@ func messages(pieces ...[]byte) ([]byte, error) {
 	return data, nil
 }
 
-// FuzzMarks feeds output in two pieces: however it is cut, the same text and the same
-// marks come of it, and nothing but whole marks is taken out.
+// FuzzMarks feeds output in two pieces: wherever it is cut, the same text and the same marks come of it, and only
+// whole marks are removed.
 func FuzzMarks(f *testing.F) {
 	mark := protocol.Mark(someID)
 	for _, seed := range []string{"", "text", "a" + mark + "b", mark + mark, mark[:10], "\x1eyurt:\x1e", "\x1e\x1e" + mark, "\x1eyurt:" + strings.Repeat("a", 200)} {
@@ -135,7 +135,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestSkip: what is passed over is not read, wherever it is cut, and what begins after it is.
+// TestSkip: skipped input is not parsed, wherever it is cut, and a message that begins afterwards is.
 func TestSkip(t *testing.T) {
 	skipped, line := "{nonsense\nand more", `{"id":"`+someID+`","done":{"exit_code":7}}`+"\n"
 	for cut := range len(skipped) {

@@ -6,8 +6,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// A mark is what a kernel writes to its standard output and error when an execution is
-// done: what comes before it is of that execution.
+// A kernel writes a mark to its standard output and error when an execution is done: all output before the mark is of
+// that execution.
 const (
 	markStart = "\x1eyurt:"
 	markEnd   = '\x1e'
@@ -19,7 +19,7 @@ func Mark(id string) string { return markStart + id + string(rune(markEnd)) }
 
 // scanner takes the marks out of a stream.
 type scanner struct {
-	held []byte // the beginning of what may become a mark
+	held []byte // a possible beginning of a mark
 }
 
 // scan calls text with each piece of output and mark with each mark's execution, in
@@ -59,7 +59,7 @@ func (s *scanner) scan(data []byte, text func([]byte), mark func(id string)) {
 	emit(data[from:])
 }
 
-// flush passes on what turned out to be no mark.
+// flush passes on held text that did not become a mark.
 func (s *scanner) flush(text func([]byte)) {
 	if len(s.held) > 0 {
 		text(s.held)
@@ -67,8 +67,7 @@ func (s *scanner) flush(text func([]byte)) {
 	}
 }
 
-// readMark reads the mark that data begins with. size is 0 when it is none; whole is
-// false when that cannot be told yet.
+// readMark reads the mark at the beginning of data. size is 0 if there is no mark; whole is false if more data has to tell.
 func readMark(data []byte) (id string, size int, whole bool) {
 	n := min(len(data), len(markStart))
 	if string(data[:n]) != markStart[:n] {

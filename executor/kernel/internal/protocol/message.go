@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// Bounds of what a kernel says.
+// Bounds of a kernel's messages.
 const (
 	// MaxMessage bounds one message, in bytes: the largest result, or a display of as much.
 	MaxMessage = yurt.MaxDisplayBytes + 1<<20
@@ -23,8 +23,7 @@ const (
 	maxCount   = 1<<31 - 1 // executions of one kernel
 )
 
-// Message is what a kernel says of an execution: that it shows something, that this is a
-// piece of its response, or that it is done.
+// Message is a kernel's message about an execution: a display, a piece of its response, or its end.
 type Message struct {
 	ID       string
 	Display  *yurt.DisplayEvent
@@ -48,8 +47,8 @@ type Lines struct {
 
 var errMessageTooLong = fmt.Errorf("a message has more than %d bytes", MaxMessage)
 
-// Take calls each with every message in the stream that is whole now. Any error means
-// that the kernel broke the protocol; what follows in the stream is not to be read.
+// Take calls each with every message in the stream that is whole now. Any error means that the kernel broke the
+// protocol; the caller must not read the rest of the stream.
 func (l *Lines) Take(data []byte, each func(Message)) error {
 	for {
 		line, rest, whole := bytes.Cut(data, []byte("\n"))
@@ -73,8 +72,8 @@ func (l *Lines) Take(data []byte, each func(Message)) error {
 	}
 }
 
-// Skip passes over what is in the stream while nobody takes messages, which does without reading
-// them: code may say anything, and as much as it likes.
+// Skip passes over the stream without parsing it, while no cell takes messages: user code may write any bytes, and any
+// number of them.
 func (l *Lines) Skip(data []byte) error {
 	if end := bytes.LastIndexByte(data, '\n'); end >= 0 {
 		l.held, data = nil, data[end+1:]
@@ -184,7 +183,7 @@ func checkDisplay(data map[string]json.RawMessage, id string, more bool) error {
 	return nil
 }
 
-// Displays collects what an execution showed, within its bounds.
+// Displays collects the displays of an execution, within its bounds.
 type Displays struct {
 	List []yurt.Display
 	Main *int
@@ -194,8 +193,7 @@ type Displays struct {
 	byID map[string]int
 }
 
-// Add takes one more. What updates a display of this execution takes its place; what clears takes
-// the place of all before it.
+// Add takes one more display. An update replaces the display that it names; a clear replaces all displays before it.
 func (d *Displays) Add(e yurt.DisplayEvent) {
 	if e.Clear {
 		d.List, d.Main, d.size, d.byID = nil, nil, 0, nil

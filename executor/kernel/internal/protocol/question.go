@@ -9,9 +9,8 @@ import (
 // maxQuestions bounds the questions that wait for their turn in a context.
 const maxQuestions = 8
 
-// Ask queues a question behind the executions that wait. It is a cell that is not counted, gets
-// none of the output, and ends when the kernel answers; see [Request.Ask]. One that has waited
-// for its turn for as long as patience ends as overdue.
+// Ask queues a question behind the waiting executions. A question is a cell that is not counted, gets no output, and
+// ends when the kernel answers; see [Request.Ask]. A question whose turn has not come after patience ends as overdue.
 func (c *Context) Ask(question Cell, patience time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// MaxLine is how long a request can be that goes by the FIFO itself, in bytes: what a
-// pipe takes in one piece.
+// MaxLine is the length of the longest request that goes through the FIFO itself, in bytes: the size of an atomic
+// write to a pipe.
 const MaxLine = 4096
 
 // Request asks a kernel to run something. The order of its fields is part of the
@@ -34,7 +34,7 @@ type Request struct {
 	Function *yurt.ExecutionSpec `json:"-"`
 }
 
-// HandlerCall is what a kernel needs to know to call a handler.
+// HandlerCall holds the parameters of a handler's call.
 type HandlerCall struct {
 	Name    string  `json:"name"`
 	Timeout float64 `json:"timeout"`   // seconds
@@ -47,7 +47,7 @@ type fileRequest struct {
 	File string `json:"file"`
 }
 
-// NewRequest returns what the kernel is to be asked for an execution.
+// NewRequest returns the request that asks the kernel for an execution.
 func NewRequest(spec yurt.ExecutionSpec) Request {
 	r := Request{ID: spec.ID, Cwd: spec.Cwd, Stdin: spec.Stdin, Code: spec.Code}
 	for name, value := range spec.Env {

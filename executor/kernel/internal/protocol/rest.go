@@ -2,8 +2,8 @@ package protocol
 
 import "time"
 
-// restAfter is how long a kernel has nothing to do before what can wait is done: who has the
-// answer comes first, and what it asks next.
+// restAfter is how long a kernel is idle before postponed work is done: the caller that has the answer, and its next
+// request, come first.
 const restAfter = time.Millisecond
 
 // startRest has rested called in a moment. The lock is held.
@@ -19,8 +19,8 @@ func (c *Context) startRest() {
 	c.resting = true
 }
 
-// rested acknowledges what the kernel wrote, and looks ahead at what begin would have to. A cell
-// that has begun meanwhile ends in another rest.
+// rested acknowledges the kernel's output, and prepares in advance work that begin would otherwise do. A cell that has
+// begun meanwhile ends in another rest.
 func (c *Context) rested() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
