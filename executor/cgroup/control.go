@@ -43,8 +43,8 @@ func readControl(path string) ([]byte, error) {
 	}
 }
 
-// readOpen reads a control file that is open, whole: none that is kept open is longer. A
-// second read, for its end, would have the kernel write all of it again.
+// readOpen reads an open control file whole: every file that is kept open is shorter than the buffer. A second read,
+// for its end, would make the kernel write all of it again.
 func readOpen(file *os.File) ([]byte, error) {
 	data := make([]byte, 1024)
 	for {

@@ -25,8 +25,8 @@ func notPinned(cpus string, err error) error {
 	return yurt.FieldErrorf(yurt.CodeLimitNotEnforceable, "host.cpus", "this host cannot hold a sandbox to its processors %s: %w", cpus, err)
 }
 
-// pinV1 holds what is in the group to the processors. On v1 a cpuset
-// begins empty, and takes nobody in before it has processors and memory.
+// pinV1 binds the processes of the group to the processors. On v1 a new cpuset is empty, and accepts no process before
+// it has processors and memory.
 func (m *Manager) pinV1(g *groupV1, cpus string) error {
 	dir := g.dir["cpuset"]
 	if dir == "" {
@@ -50,7 +50,7 @@ func (m *Manager) pinV1(g *groupV1, cpus string) error {
 	return nil
 }
 
-// inheritCPUs gives the parent of all groups what is above it.
+// inheritCPUs gives the parent of all groups the processors and memory of the cpuset above it.
 func inheritCPUs(parent string) error {
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if own, err := readText(parent, file); err != nil || own != "" {
@@ -80,7 +80,7 @@ func (m *Manager) pinV2(dir, cpus string) error {
 	if err := write(dir, "cpuset.cpus", cpus); err != nil {
 		return notPinned(cpus, err)
 	}
-	// The kernel takes any numbers, and runs what has none of its processors on all others.
+	// The kernel accepts any numbers, and runs the processes of a set without existing processors on all others.
 	effective, err := readText(dir, "cpuset.cpus.effective")
 	if err != nil {
 		return notPinned(cpus, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestPinned: what is born in a group that has processors may run on no other.
+// TestPinned: a process that is born in a group with processors may run on no other.
 func TestPinned(t *testing.T) {
 	m := onV1(t)
 	last := CPUList([]int{runtime.NumCPU() - 1})
@@ -58,7 +58,7 @@ func TestPinnedWithoutTheController(t *testing.T) {
 	}
 }
 
-// TestPinnedV2 has trees whose kernel grants what was asked for, or does not.
+// TestPinnedV2 has trees whose kernel grants the processors, and trees whose kernel does not.
 func TestPinnedV2(t *testing.T) {
 	for _, test := range []struct {
 		asked, effective string

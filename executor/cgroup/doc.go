@@ -6,9 +6,9 @@
 // with others in it may hold processes too, the group itself does. "runs" carries the
 // limits that were asked for, and below it each run has a [Leaf]. Processes are
 // born in their leaf, or put into it before they have run any user code (see [Place]):
-// there is no instant at which that is outside its limits, and nobody waits for the
-// slow, kernel-wide lock of a move.
+// user code is never outside its limits, and no run waits for the slow, kernel-wide
+// lock of a move.
 //
 // A limit that cannot be enforced here is an error, never ignored. The package
-// touches nothing outside the parent directory that it is given.
+// changes only the parent directory that it is given.
 package cgroup

@@ -17,15 +17,15 @@ type Freezer interface {
 	// Freeze returns once no process of any run gets CPU time. No run may be started
 	// before Thaw. When it fails or ctx ends, some may be frozen.
 	Freeze(ctx context.Context) error
-	// Thaw lets all runs go on. Where none is frozen it does nothing.
+	// Thaw lets all runs go on. It has no effect on runs that are not frozen.
 	Thaw() error
 }
 
 // freezePoll is how long to wait before asking again whether all have stopped.
 const freezePoll = time.Millisecond
 
-// Freeze stops the leaves one by one, and not what holds them: the forking thread of
-// init is in there, and with it stopped init's runtime might wait for it for ever.
+// Freeze stops the leaves one by one, and not the directory that holds them: init's forking thread is in there, and if
+// it stopped, init's runtime might wait for it for ever.
 func (g *groupV1) Freeze(ctx context.Context) error {
 	leaves, err := subdirs(filepath.Join(g.dir["freezer"], "runs"))
 	if err != nil {
@@ -39,9 +39,8 @@ func (g *groupV1) Freeze(ctx context.Context) error {
 	return nil
 }
 
-// freezeV1 asks again and again: the kernel misses a process that is being born, or is
-// in the middle of what cannot be interrupted, and then never gets done with it. To let
-// all go on for a moment helps, also where processes are born without end.
+// freezeV1 asks again and again: the kernel misses a process that is being born or in an uninterruptible call, and
+// then never completes the freeze. Thawing all for a moment helps, also where processes are born without end.
 func freezeV1(ctx context.Context, leaf string) error {
 	tries := 0
 	return awaitFrozen(ctx, func() (bool, error) {
@@ -106,7 +105,7 @@ func awaitFrozen(ctx context.Context, frozen func() (bool, error)) error {
 	}
 }
 
-// subdirs lists the directories in dir; none if it is not there.
+// subdirs lists the directories in dir. The list is empty if dir does not exist.
 func subdirs(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

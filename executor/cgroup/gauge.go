@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Gauge says what is in a sandbox and what it uses, at the price of a few reads.
+// Gauge reports the processes of a sandbox and its usage, at the price of a few reads.
 type Gauge interface {
 	Stats() (Stats, error)
 	// Processes lists the processes of each run, by the name of its leaf.
@@ -18,7 +18,7 @@ type Gauge interface {
 	Leaves() ([]string, error)
 }
 
-// Stats is what a sandbox uses: CPU and I/O with its init, the rest without.
+// Stats is the usage of a sandbox: CPU and I/O with its init, the rest without.
 type Stats struct {
 	CPU         time.Duration // since it was made
 	Memory      int64         // bytes
@@ -46,7 +46,7 @@ func (g *groupV1) Stats() (Stats, error) {
 	return s, nil
 }
 
-// readIOV1 sums what each device did: lines "8:0 Read 4096".
+// readIOV1 sums the bytes of all devices: lines "8:0 Read 4096".
 func readIOV1(dir string) (read, wrote int64, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, "blkio.throttle.io_service_bytes_recursive"))
 	if err != nil {
@@ -94,7 +94,7 @@ func (g *groupV2) Stats() (Stats, error) {
 	return s, errors.Join(ifThere(errPeak), errIO)
 }
 
-// readIOV2 sums what each device did: lines "8:0 rbytes=4096 wbytes=0 …".
+// readIOV2 sums the bytes of all devices: lines "8:0 rbytes=4096 wbytes=0 …".
 func readIOV2(dir string) (read, wrote int64, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, "io.stat"))
 	if err != nil {

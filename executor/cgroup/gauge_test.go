@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReadIO: what a sandbox read and wrote is the sum over the disks, by the words of each
-// version; a kernel that does not count says nothing.
+// TestReadIO: a sandbox's bytes read and written are the sums over the disks, in the words of each version; a kernel
+// that does not count them yields zero.
 func TestReadIO(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, text  string

@@ -16,10 +16,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// killV2 kills everything in the directory and below it, and waits for the end. What
-// is left after a moment it kills again, and by other means: a process can be born
-// into the directory at the very instant of the kill and be missed (before Linux
-// 6.14), or have no main thread any more, see signalEach.
+// killV2 kills all processes in the directory and below it, and waits for their end. It repeats the kill after a
+// moment, and by other means: a process can be born into the directory at the very instant of the kill and be missed
+// (before Linux 6.14), or have no main thread any more, see signalEach.
 func killV2(ctx context.Context, dir string) error {
 	for again := false; ; again = true {
 		populated, err := killOnce(dir, again)
@@ -79,9 +78,8 @@ func signalTree(dir string) error {
 	})
 }
 
-// signalEach kills each process of the directory by its number. That reaches one
-// whose main thread has ended, as user code can arrange: cgroup.kill sends its signal
-// to the main thread alone, where nobody takes it.
+// signalEach kills each process of the directory by its number. That reaches a process whose main thread has ended, as
+// user code can arrange: cgroup.kill sends its signal to the main thread alone, which does not handle it any more.
 func signalEach(dir string) error {
 	list, err := pids(dir)
 	if err != nil {

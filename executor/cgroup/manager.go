@@ -18,7 +18,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Limits are what the runs of a sandbox may use together.
+// Limits are the resources that the runs of a sandbox may use together.
 type Limits struct {
 	CPU    float64 // cores
 	Memory int64   // bytes, swap included
@@ -32,7 +32,7 @@ type Limits struct {
 	IOWeight  int // share of the disks' time, 1 to 1000; 0 for the kernel's default, 100
 }
 
-// What yurt-init may use for itself, beside the limits of its runs.
+// The share of yurt-init itself, beside the limits of its runs.
 const (
 	initMemory = 128 << 20 // bytes; the output that it holds for the host counts here
 	initPIDs   = 64        // threads
@@ -46,24 +46,23 @@ const cpuPeriod = 100_000
 type Group interface {
 	Freezer
 	Gauge
-	// BirthFiles are the v1 tasks files that the launching thread enters, so that
-	// init is born in its place. On v2 there are none; see [Manager.BirthPath].
+	// BirthFiles are the v1 tasks files that the launching thread enters, so that init is born in its place. On v2 the
+	// list is empty; see [Manager.BirthPath].
 	BirthFiles() ([]*os.File, error)
-	// HomeFiles are the v1 tasks files of init's forking thread, those of the
-	// hierarchies in which a run has a leaf first. On v2 there are none.
+	// HomeFiles are the v1 tasks files of init's forking thread, those of the hierarchies in which a run has a leaf
+	// first. On v2 the list is empty.
 	HomeFiles() ([]*os.File, error)
 	// Settle puts init into its place, once it is born, and the limits in force.
 	Settle(initPID int) error
-	// Limit replaces the limits of a group that is settled. It is for one that nothing
-	// has run in: memory that is in use cannot be taken away.
+	// Limit replaces the limits of a group that is settled and has not run user code yet: the kernel cannot take away
+	// memory that is in use.
 	Limit(limits Limits) error
 	// NewLeaf makes the cgroup of one run.
 	NewLeaf(name string) (Leaf, error)
-	// Prepare does beforehand what of the next NewLeaf can be done, at a time when
-	// nobody waits for it. Each leaf is one run's all the same, and of none before.
+	// Prepare does a part of the next NewLeaf's work ahead, so that no run waits for it. A leaf is never used for two runs.
 	Prepare() error
-	// TakeLeaf is NewLeaf for who is in a hurry: the leaf has the name only once that is asked
-	// for by Name, which is to be soon, and can be while a process is born in it.
+	// TakeLeaf is a faster NewLeaf: the leaf gets its name only when the caller calls Name. The caller must do so
+	// soon, and may while a process is born in the leaf.
 	TakeLeaf(name string) (Leaf, error)
 	// NewPlace makes a leaf ahead that is called name until a run takes it; [errors.ErrUnsupported]
 	// on v1, where there is no need.
@@ -75,25 +74,23 @@ type Group interface {
 	Leaf(name string) Leaf
 	// Find is Leaf for a run that may have taken a place.
 	Find(name string) Leaf
-	// Destroy kills what is left inside, init included, and removes the group.
+	// Destroy kills all processes inside, init included, and removes the group.
 	Destroy(ctx context.Context) error
-	// Close closes what Prepare opened; the group is as it was.
+	// Close closes the files that Prepare opened; it does not change the group.
 	Close()
 }
 
 // Leaf is the cgroup of one run.
 type Leaf interface {
-	// Files are what yurt-init needs for the run to be born here. The caller
-	// closes them.
+	// Files are the files by which yurt-init lets the run be born here. The caller closes them.
 	Files() ([]*os.File, error)
 	// Name gives it its name, after [Group.TakeLeaf]. If it fails, all else can be done still.
 	Name() error
-	// Kill ends every process inside, however it tries to get away. It returns
-	// when none is left.
+	// Kill ends every process inside, however it tries to get away. It returns when all have ended.
 	Kill(ctx context.Context) error
-	// Usage says what the run has used.
+	// Usage returns the run's usage so far.
 	Usage() (Usage, error)
-	// KeepOpen opens what Usage reads, for who asks often; Close closes it.
+	// KeepOpen keeps the files open that Usage reads, for frequent calls; Close closes them.
 	KeepOpen() error
 	// Count says how many processes are inside.
 	Count() (int, error)
@@ -101,15 +98,14 @@ type Leaf interface {
 	Alone() (bool, error)
 	// Remove removes the leaf; it fails with [ErrBusy] while processes are inside.
 	Remove() error
-	// Close closes what is open of it. The leaf is as it was, and can do all of the above more
-	// slowly.
+	// Close closes the leaf's open files. It does not change the cgroup, and all methods still work, more slowly.
 	Close()
 }
 
 // ErrBusy says that processes are still in the cgroup.
 var ErrBusy = errors.New("cgroup is not empty")
 
-// Usage is what a run has used.
+// Usage is the usage of a run.
 type Usage struct {
 	CPU        time.Duration
 	MemoryPeak int64 // bytes; 0 where the kernel does not say
@@ -209,7 +205,7 @@ func (m *Manager) CheckIO() error {
 	return nil
 }
 
-// weigh sets the share of disks' time by whatever the kernel has for it.
+// weigh sets the share of disk time through each of the files that the kernel has.
 func weigh(dir string, weight int, files ...string) error {
 	set := false
 	for _, file := range files {

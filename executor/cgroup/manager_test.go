@@ -31,7 +31,7 @@ func TestFindMounts(t *testing.T) {
 		version int
 		v2      string
 		v1      map[string]string
-		missing string // what the check says
+		missing string // the file that the check reports as missing
 	}{
 		{mounts: "hybrid", version: 1, v1: map[string]string{
 			"cpu": root + "/cpu", "cpuacct": root + "/cpuacct", "memory": root + "/memory",
@@ -62,7 +62,7 @@ func TestFindMounts(t *testing.T) {
 				t.Error(d)
 			}
 			if tt.version == 2 {
-				return // the check reads what the mount holds
+				return // the check reads files of the mount
 			}
 			switch err := m.check(); {
 			case tt.missing == "" && err != nil:
@@ -138,7 +138,7 @@ func TestFindMountsProperty(t *testing.T) {
 	lines := strings.SplitAfter(strings.TrimSuffix(hybrid, "\n"), "\n")
 	lines[len(lines)-1] += "\n"
 	rapid.Check(t, func(t *rapid.T) {
-		// In whatever order the mounts are.
+		// The order of the mounts does not matter.
 		shuffled := strings.Join(rapid.Permutation(slices.Clone(lines)).Draw(t, "lines"), "")
 		m := &Manager{v1: make(map[string]string)}
 		if err := m.findMounts(strings.NewReader(shuffled)); err != nil || m.v2 != want.v2 || !maps.Equal(m.v1, want.v1) {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is a leaf on v2 that is there before its run, for a process that waits to become
-// the run's: there only a process's parent can have it born in a leaf, and to move it waits
-// for the whole kernel, which is better done while nobody waits for the run.
+// Place is a leaf on v2 that is made before its run, for a process that waits to become the run's. On v2 only a
+// process's parent can have it born in a leaf. Moving it later waits for a lock of the whole kernel, so it is moved
+// before the run is asked for.
 type Place interface {
 	Leaf
 	// Entry is the file that moves the process whose number is written to it here. The
@@ -21,7 +21,7 @@ type Place interface {
 	Entry() (*os.File, error)
 	// Take makes it the leaf of the run of that name.
 	Take(name string) error
-	// Discard ends what is inside and removes the leaf, which is nobody's from the beginning.
+	// Discard ends the processes inside and removes the leaf. No run can take it once Discard has begun.
 	Discard(ctx context.Context) error
 }
 
@@ -98,8 +98,7 @@ func ownerV2(dir string) string {
 // Find implements [Group].
 func (g *groupV1) Find(name string) Leaf { return g.leaf(name) }
 
-// Find implements [Group]. Where there is none, what is done to the one that is returned fails
-// as it does for a leaf that is gone.
+// Find implements [Group]. For an unknown name it returns a leaf whose methods fail as for a leaf that is gone.
 func (g *groupV2) Find(name string) Leaf {
 	own := g.leaf(name)
 	if _, err := os.Lstat(own.dir); err == nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// onTree is a group in a tree of version 2, with no limits: any host that has such a tree will do,
-// whatever its controllers are in.
+// onTree makes a group without limits in a v2 tree: any host that has such a tree will do, whichever version its
+// controllers are on.
 func onTree(t *testing.T) *groupV2 {
 	t.Helper()
 	if testing.Short() {
@@ -46,8 +46,8 @@ func onTree(t *testing.T) *groupV2 {
 	return g
 }
 
-// TestPlaceIsTaken: a process that was put into a place is the run's that takes it, by whatever
-// way that is looked for, and also by the next executor; the place of nobody is removed.
+// TestPlaceIsTaken: a process in a place belongs to the run that takes the place. Each way of looking it up finds it,
+// also in the next executor; a place that no run took is removed.
 func TestPlaceIsTaken(t *testing.T) {
 	g := onTree(t)
 	place, err := g.NewPlace("waiting")
@@ -103,7 +103,7 @@ func TestPlaceIsTaken(t *testing.T) {
 	}
 }
 
-// TestPlaceIsDiscarded: with what is inside, taken or not, and once more.
+// TestPlaceIsDiscarded: a place is discarded with its processes, whether taken or not, and a second time without error.
 func TestPlaceIsDiscarded(t *testing.T) {
 	g := onTree(t)
 	place, err := g.NewPlace("waiting")

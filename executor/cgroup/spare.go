@@ -15,8 +15,8 @@ const spareName = "spare"
 // spare is a leaf that was made ahead, which no run has had.
 type spare struct {
 	mu    sync.Mutex
-	ours  bool    // what there is by that name, we have made
-	leaf  *leafV1 // open; nil while there is none
+	ours  bool    // this process has made the directories of that name
+	leaf  *leafV1 // open; nil if no leaf is ready
 	taken bool    // by a run, whose name it has not got yet
 }
 
@@ -67,8 +67,7 @@ func (g *groupV1) TakeLeaf(name string) (Leaf, error) {
 	return leaf, nil
 }
 
-// takeSpare takes the leaf that was made ahead for the run of that name, and returns nil if
-// there is none.
+// takeSpare takes the leaf that was made ahead for the run of that name. It returns nil if no leaf is ready.
 func (g *groupV1) takeSpare(name string) *leafV1 {
 	g.spare.mu.Lock()
 	defer g.spare.mu.Unlock()
@@ -81,7 +80,7 @@ func (g *groupV1) takeSpare(name string) *leafV1 {
 	return leaf
 }
 
-// nameless is what a leaf has for as long as it is called spare and is a run's.
+// nameless is the state of a leaf that belongs to a run and is still called spare.
 type nameless struct {
 	group *groupV1
 	name  string
@@ -93,7 +92,7 @@ func (l *leafV1) Name() error {
 		return nil
 	}
 	for i, named := range l.nameless.group.leaf(l.nameless.name).dirs {
-		// Without the look beforehand that os.Rename takes: nothing has that name yet.
+		// No process uses the new name yet, so the check of os.Rename is not needed.
 		if err := unix.Rename(l.dirs[i], named); err != nil {
 			return fmt.Errorf("naming a cgroup: %w", err)
 		}
@@ -138,7 +137,7 @@ func (g *groupV1) Reclaim(name string) error {
 	return nil
 }
 
-// open opens what a run needs of the leaf, lest it be waited for.
+// open opens the files of the leaf that a run needs, so that the run does not wait for it.
 func (l *leafV1) open() (err error) {
 	defer func() {
 		if err != nil {
@@ -182,8 +181,7 @@ func (l *leafV1) Close() {
 	}
 }
 
-// Prepare implements [Group]: here one directory is all there is to make, and the
-// kernel renames none.
+// Prepare implements [Group]. On v2 a leaf is one directory, which the kernel does not rename: no work can be done ahead.
 func (g *groupV2) Prepare() error { return nil }
 
 // TakeLeaf implements [Group].
@@ -195,5 +193,5 @@ func (g *groupV2) Reclaim(string) error { return nil }
 // Name implements [Leaf].
 func (l *leafV2) Name() error { return nil }
 
-// KeepOpen implements [Leaf]: here nothing is kept open.
+// KeepOpen implements [Leaf]. A leaf on v2 keeps no files open.
 func (l *leafV2) KeepOpen() error { return nil }

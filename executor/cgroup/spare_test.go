@@ -33,7 +33,7 @@ func TestPreparedLeafIsNew(t *testing.T) {
 		if err != nil || usage.CPU <= 0 || usage.MemoryPeak <= 0 {
 			t.Errorf("%s: %+v %v", name, usage, err)
 		}
-		// By its name alone, as by what was opened before it had one.
+		// The name alone finds the leaf, as do the files that were opened before it had the name.
 		if again, err := g.Leaf(name).Usage(); err != nil || again != usage {
 			t.Errorf("%s: %+v and %+v %v", name, usage, again, err)
 		}
@@ -75,8 +75,8 @@ func runIn(t *testing.T, g *groupV1, name string) {
 	}
 }
 
-// TestPreparedLeafIsOpen: a run enters it, and its use is read, with what was opened ahead;
-// all of that is closed with the leaf, with its group, or when it is removed.
+// TestPreparedLeafIsOpen: a run enters the leaf and reads its usage through the files that were opened ahead; all of
+// them are closed with the leaf, with its group, or when it is removed.
 func TestPreparedLeafIsOpen(t *testing.T) {
 	g := createV1(t, onV1(t), "open", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
 	before := openFiles(t, g)
@@ -118,13 +118,13 @@ func TestPreparedLeafIsOpen(t *testing.T) {
 	}
 }
 
-// TestKeptOpen: what Usage reads of a leaf is opened once, and closed with it.
+// TestKeptOpen: the files that Usage reads are opened once, and closed with the leaf.
 func TestKeptOpen(t *testing.T) {
 	g := createV1(t, onV1(t), "kept", modest())
 	if _, err := g.NewLeaf("run"); err != nil {
 		t.Fatal(err)
 	}
-	leaf, before := g.Leaf("run"), openFiles(t, g) // as one that was found, which has nothing open
+	leaf, before := g.Leaf("run"), openFiles(t, g) // as an executor that finds the leaf, without open files
 	for range 2 {
 		if err := leaf.KeepOpen(); err != nil {
 			t.Fatal(err)
@@ -229,8 +229,8 @@ func killed(t *testing.T, leaf Leaf, cmd *exec.Cmd) {
 	<-ended
 }
 
-// TestTakenLeafHasItsNameLater: before it has, it is nobody else's, and what is in it can be
-// killed; a process that is in it is in it under either name.
+// TestTakenLeafHasItsNameLater: before the leaf has its name, no other run can take it, and its processes can be
+// killed. A process in it is found there under either name.
 func TestTakenLeafHasItsNameLater(t *testing.T) {
 	g := createV1(t, onV1(t), "taken", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
 	for _, named := range []bool{false, true} {
@@ -271,8 +271,8 @@ func TestTakenLeafHasItsNameLater(t *testing.T) {
 	}
 }
 
-// TestReclaim: a run whose executor was killed before its leaf had its name, or had it in all
-// hierarchies, has it under the next one, who makes no other of the leaf until then.
+// TestReclaim: a run keeps its leaf when its executor was killed before the leaf had its name in all hierarchies. The
+// next executor completes the name, and makes no other spare until then.
 func TestReclaim(t *testing.T) {
 	m := onV1(t)
 	g := createV1(t, m, "reclaim", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
@@ -303,7 +303,7 @@ func TestReclaim(t *testing.T) {
 		if err := errors.Join(next.Leaf("run").Remove(), next.Prepare()); err != nil {
 			t.Error(err)
 		}
-		if err := next.Reclaim("gone"); err != nil { // takes nothing that is this one's
+		if err := next.Reclaim("gone"); err != nil { // takes no leaf of this executor
 			t.Error(err)
 		}
 		if _, err := next.NewLeaf("after"); err != nil {
@@ -316,7 +316,7 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
-// openFiles counts what this process has open of the group's.
+// openFiles counts this process's open files of the group.
 func openFiles(t *testing.T, g *groupV1) (count int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -332,8 +332,7 @@ func openFiles(t *testing.T, g *groupV1) (count int) {
 	return count
 }
 
-// TestPreparedLeafIsWhole: with a part of what was made ahead gone, a run gets an error
-// and the next one a leaf.
+// TestPreparedLeafIsWhole: when a part of the spare leaf is gone, a run gets an error and the next one a leaf.
 func TestPreparedLeafIsWhole(t *testing.T) {
 	g := createV1(t, onV1(t), "whole", Limits{CPU: 1, Memory: 64 << 20, PIDs: 16})
 	if err := g.Prepare(); err != nil {

@@ -17,15 +17,13 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// leafControllers are those in which every run has a cgroup of its own: what it
-// takes to measure and to kill it.
+// leafControllers are those in which every run has a cgroup of its own: enough to measure and to kill it.
 func leafControllers() []string { return []string{"memory", "cpuacct", "freezer"} }
 
 // sharedControllers are those whose limits hold for all runs of a sandbox together.
 func sharedControllers() []string { return []string{"cpu", "pids", "devices"} }
 
-// optionalControllers are those in which only a sandbox has a cgroup that asks for what they
-// are for.
+// optionalControllers are those in which a sandbox has a cgroup only if it asks for such a limit.
 func optionalControllers() []string { return []string{"blkio", "cpuset"} }
 
 // groupV1 is a directory of the same name in each hierarchy.
@@ -132,10 +130,9 @@ func (g *groupV1) make() error {
 	return nil
 }
 
-// Limit sets the limits: those that were asked for hold for the runs, and init, which is in the
-// directory above theirs, has what is its own beyond that. So they cannot take it, and there is no
-// directory for init alone: with one in each hierarchy a sandbox would take some 200 KiB more of
-// the kernel's memory.
+// Limit sets the limits. The requested limits hold for the runs; init, in the directory above, has its own share
+// beyond them, which the runs cannot take. There is no directory for init alone: one in each hierarchy would cost some
+// 200 KiB of kernel memory per sandbox.
 func (g *groupV1) Limit(limits Limits) error {
 	memory, runs := g.dir["memory"], g.runs(g.dir["memory"])
 	threads := limits.PIDs + 1 // with the forking one of init, which lives among the runs
@@ -171,15 +168,14 @@ func limitMemoryV1(dir string, bytes int64) error {
 // checkHierarchyV1 returns an error if limits of the directory do not hold for those below it.
 func checkHierarchyV1(dir string) error {
 	if below, err := readInt(dir, "memory.use_hierarchy"); err == nil && below == 0 {
-		// Linux before 5.11, where nobody asked for it, as systemd does.
+		// Linux before 5.11, unless a process such as systemd has set it.
 		return yurt.Errorf(yurt.CodeLimitNotEnforceable, "memory limits do not hold for cgroups below %s; set memory.use_hierarchy to 1 at its root and start again", dir)
 	}
 	return nil
 }
 
-// accountTCP bounds what TCP holds for the cgroup's sockets, which the kernel accounts
-// for apart, and not at all in a cgroup where nobody has set a limit. -1 is none but
-// those of the cgroups above.
+// accountTCP bounds the TCP buffers of the cgroup's sockets. The kernel accounts for them apart, and only in a cgroup
+// that has such a limit. -1 leaves the limits of the cgroups above.
 func accountTCP(dir string, bytes int64) error {
 	err := writeInt(dir, "memory.kmem.tcp.limit_in_bytes", bytes)
 	if errors.Is(err, os.ErrNotExist) {
@@ -221,8 +217,7 @@ func (m *Manager) limitDevicesV1(dir string) error {
 // and pseudo-terminals, as the kernel lists them.
 const allowedDevices = "c 1:3 rw\nc 1:5 rw\nc 1:7 rw\nc 1:8 rw\nc 1:9 rw\nc 5:0 rw\nc 5:2 rw\nc 136:* rw\n"
 
-// denyDevicesV1 sets the rules. There must be nothing below the directory yet: the
-// kernel refuses later.
+// denyDevicesV1 sets the rules. The directory must have no subdirectories yet: the kernel refuses later.
 func denyDevicesV1(dir string) error {
 	if err := write(dir, "devices.deny", "a"); err != nil {
 		return err
@@ -235,9 +230,9 @@ func denyDevicesV1(dir string) error {
 	return nil
 }
 
-// allowDevicesV1 allows the group more devices. None may have what the group above it has not,
-// so that is given them first, for good: there is nobody in it, and to take them from it
-// again would take them from all others. Groups that are made later are denied them.
+// allowDevicesV1 allows the group more devices. A group may only have devices that the group above it has, so the
+// parent gets them first, for good: it holds no process, and taking a device from it would take it from all other
+// groups. Groups that are made later are denied these devices.
 func (m *Manager) allowDevicesV1(dir, rules string) error {
 	if dir == "" {
 		return nil // there are no nodes but those that were made for the sandbox
@@ -274,8 +269,8 @@ func (g *groupV1) HomeFiles() ([]*os.File, error) {
 	return openTasks(homes)
 }
 
-// openTasks opens the files through which a thread enters the directories. What
-// counts on v1 is who opened such a file, not who writes to it.
+// openTasks opens the files through which a thread enters the directories. On v1 the credentials of the process that
+// opened such a file count, not those of the writer.
 func openTasks(dirs []string) ([]*os.File, error) {
 	files := make([]*os.File, 0, len(dirs))
 	for _, dir := range dirs {
@@ -338,7 +333,7 @@ func (g *groupV1) Close() { g.spare.close() }
 
 func (g *groupV1) Destroy(ctx context.Context) error {
 	freezer := g.dir["freezer"]
-	errs := []error{g.Thaw()} // or init would wait for what is frozen
+	errs := []error{g.Thaw()} // init would wait for frozen processes
 	// Init first: with it the kernel ends every process of its pid namespace. Versions before
 	// this one had it in a directory of its own.
 	errs = append(errs, killTree(ctx, filepath.Join(freezer, "init")), killV1(ctx, freezer), killTree(ctx, g.runs(freezer)))
@@ -367,8 +362,7 @@ func killTree(ctx context.Context, dir string) error {
 	return killV1(ctx, dir)
 }
 
-// removePause is how long a cgroup that is busy is left alone: what was killed leaves it
-// a moment after it is gone.
+// removePause is the wait before a busy cgroup is removed again: a killed process leaves its cgroup a moment after its end.
 const removePause = 2 * time.Millisecond
 
 // removeTree removes the directory and those below it, which hold no process. It looks
@@ -376,7 +370,7 @@ const removePause = 2 * time.Millisecond
 // be made, while it was at it.
 func removeTree(ctx context.Context, dir string) error {
 	for {
-		err := unix.Rmdir(dir) // most hold nothing
+		err := unix.Rmdir(dir) // most have no subdirectories
 		if err == nil || errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
@@ -469,8 +463,7 @@ func killFrozen(ctx context.Context, freezer string, patience time.Duration) err
 	return nil
 }
 
-// awaitEmpty waits until nobody is in the freezer directory, or patience or ctx ends, and
-// returns how many are left.
+// awaitEmpty waits until the freezer directory has no processes, or patience or ctx ends, and returns how many are left.
 func awaitEmpty(ctx context.Context, freezer string, patience time.Duration) (int, error) {
 	deadline := time.Now().Add(patience)
 	for {
@@ -523,7 +516,7 @@ func (l *leafV1) Count() (int, error) { return count(l.freezer) }
 
 func (l *leafV1) Alone() (bool, error) { return single(l.freezer, "tasks") }
 
-// Files that say what a run has used, as indexes of what gaugePaths returns.
+// Indexes, in the result of gaugePaths, of the files with a run's usage.
 const (
 	gaugeCPU = iota
 	gaugeMemory
@@ -539,7 +532,7 @@ func (l *leafV1) gaugePaths() [gaugesV1]string {
 	}
 }
 
-// readGauges returns what is in the files of gaugePaths.
+// readGauges returns the contents of the files of gaugePaths.
 func (l *leafV1) readGauges(paths [gaugesV1]string) (data [gaugesV1][]byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

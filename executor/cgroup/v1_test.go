@@ -159,7 +159,7 @@ func wantFile(t *testing.T, dir, file, want string) {
 
 func TestLimitsAreInForce(t *testing.T) {
 	g := createV1(t, onV1(t), "sandbox", Limits{CPU: 1.25, Memory: 128 << 20, PIDs: 77})
-	runs, all := "/runs", "" // init is not in runs, and has what all have more than they
+	runs, all := "/runs", "" // init is not in runs, and owns the difference between both
 	wantFile(t, g.dir["memory"]+runs, "memory.limit_in_bytes", strconv.Itoa(128<<20))
 	wantFile(t, g.dir["memory"]+all, "memory.limit_in_bytes", strconv.Itoa(128<<20+initMemory))
 	for _, dir := range []string{runs, all} {
@@ -170,7 +170,7 @@ func TestLimitsAreInForce(t *testing.T) {
 			}
 			wantFile(t, g.dir["memory"]+dir, "memory.memsw.limit_in_bytes", strconv.FormatInt(limit, 10))
 		}
-		// What is below is held to the limit, which old kernels do only if asked to.
+		// The limit holds for directories below, which old kernels do only on request.
 		wantFile(t, g.dir["memory"]+dir, "memory.use_hierarchy", "1")
 	}
 	wantFile(t, g.dir["memory"]+runs, "memory.kmem.tcp.limit_in_bytes", strconv.Itoa(128<<20))
@@ -311,7 +311,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("removing the parent took the groups along: %q, %v", names, err)
 	}
 	destroy(t, two)
-	destroy(t, two)           // nothing is left, which is no error
+	destroy(t, two)           // destroying a missing group is no error
 	destroy(t, m.Open("two")) // likewise
 	if names, err := m.Names(); err != nil || strings.Join(names, " ") != "one" {
 		t.Errorf("got %q, %v", names, err)
@@ -528,7 +528,7 @@ func TestDestroyEndsWhatIsInside(t *testing.T) {
 	}
 }
 
-// TestDestroyHalfMade is what is left when a create fails midway.
+// TestDestroyHalfMade destroys the remains of a create that failed midway.
 func TestDestroyHalfMade(t *testing.T) {
 	m := onV1(t)
 	half := m.groupV1("half")
@@ -548,7 +548,7 @@ func TestKillGivesUpWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	startIn(t, leaf.Files, "sleep 100")
-	// What is frozen from above cannot end, whatever is sent to it.
+	// A process that is frozen from above does not end on any signal.
 	runs := filepath.Join(g.dir["freezer"], "runs")
 	if err := write(runs, "freezer.state", "FROZEN"); err != nil {
 		t.Fatal(err)

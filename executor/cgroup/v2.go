@@ -84,8 +84,7 @@ func limitRunsV2(dir string, limits Limits) error {
 	return errors.Join(limitMemoryV2(dir, limits.Memory), writeInt(dir, "pids.max", int64(limits.PIDs)))
 }
 
-// checkV2 says why there can be no limits below the root of the hierarchy, if that
-// is so. It changes nothing.
+// checkV2 returns the reason if limits below the root of the hierarchy are impossible. It changes no file.
 func checkV2(root string) error {
 	missing, err := lacks(root, "cgroup.controllers")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
 
-// network returns the namespace of the path, or one that nobody else has.
+// network returns the namespace of the path, or one that belongs to this sandbox alone.
 func (s *server) network(path string) (*os.File, error) {
 	switch path {
 	case "":
@@ -36,8 +36,7 @@ func (s *server) network(path string) (*os.File, error) {
 // nodeNetwork is how the request names the namespace of the host.
 const nodeNetwork = "node"
 
-// mountOwn mounts what is of the one sandbox, for it to be bound. drop undoes that, once
-// the sandbox has its own.
+// mountOwn mounts the sandbox's own workspace, for it to be bound. drop undoes that, once the sandbox has its own mount.
 func mountOwn(req *launch.CreateRequest) (drop func() error, err error) {
 	dropWorkspace, err := mountWorkspace(req.ID, req.Spec)
 	if err != nil {
@@ -50,9 +49,8 @@ func mountOwn(req *launch.CreateRequest) (drop func() error, err error) {
 	return func() error { return errors.Join(dropBinds(), dropWorkspace()) }, nil
 }
 
-// bindAll mounts what of the host the sandbox gets where only this process sees it, with
-// the sandbox's ids, and has the specification bind that. release undoes it, once the
-// sandbox has its own.
+// bindAll mounts the host's directories for the sandbox, with the sandbox's IDs, where only this process sees them,
+// and has the specification bind these mounts. release undoes it, once the sandbox has its own.
 func bindAll(req *launch.CreateRequest) (release func() error, err error) {
 	if len(req.Binds) == 0 {
 		return func() error { return nil }, nil
@@ -66,7 +64,7 @@ func bindAll(req *launch.CreateRequest) (release func() error, err error) {
 		for i := range made {
 			err = errors.Join(err, unix.Unmount(filepath.Join(dir, strconv.Itoa(i)), unix.MNT_DETACH))
 		}
-		if err != nil { // what is in it would be the host's
+		if err != nil { // the files in it would be the host's
 			return fmt.Errorf("unmounting what is the host's: %w", err)
 		}
 		return os.RemoveAll(dir)
@@ -125,9 +123,9 @@ func closeTrees(trees []tree) {
 	}
 }
 
-// cloneAll returns a tree for each of the binds, as the host sees them now: what it has
-// mounted since this process was started may not have come here. It is done on a thread
-// that ends with it, since the others are to stay in this process's namespace.
+// cloneAll returns a tree for each of the binds, as the host sees them now: mounts that the host made since this
+// process was started may not have come here. It runs on a thread that ends afterwards, since the other threads must
+// stay in this process's namespace.
 func cloneAll(binds []launch.Bind, users *os.File) (trees []tree, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -203,9 +201,9 @@ func openSource(b launch.Bind) (*os.File, error) {
 	return os.NewFile(uintptr(fd), b.Source), nil
 }
 
-// cloneTree returns a mount of the source and all below it that is in no namespace yet, on
-// which the sandbox's ids are those that the files have. A file system that cannot do that
-// is mounted as it is: what is in it belongs to nobody then, as the sandbox sees it.
+// cloneTree returns a mount of the source and all below it that is in no namespace yet, and that maps the owners of
+// files to the sandbox's IDs. A file system without support for that is mounted as it is: in the sandbox its files
+// then seem to belong to the overflow user.
 func cloneTree(source *os.File, readOnly bool, users *os.File) (int, error) {
 	attr := unix.MountAttr{
 		Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(users.Fd()),

@@ -10,10 +10,10 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 )
 
-// birth is what a sandbox is born into: the tasks files of cgroups, on cgroup v1.
+// birth holds the tasks files of the cgroups, on cgroup v1, in which a sandbox is born.
 type birth struct {
 	births, homes []*os.File
-	aborted       bool // there will be none
+	aborted       bool // the executor will not send one
 }
 
 func (b birth) close() {
@@ -51,7 +51,7 @@ func (b *births) expect(id uint64) <-chan birth {
 	return b.waiting[id]
 }
 
-// deliver hands over the birth, to nobody if its sandbox has failed already.
+// deliver hands over the birth, or closes it if its sandbox has failed already.
 func (b *births) deliver(id uint64, born birth) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,7 @@ func (b *births) deliver(id uint64, born birth) {
 	born.close()
 }
 
-// done says that nobody takes the birth any more.
+// done ends the wait for the birth: it is closed when it comes.
 func (b *births) done(id uint64, ch <-chan birth) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

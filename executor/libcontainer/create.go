@@ -59,7 +59,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan
 	}
 	defer func() { err = errors.Join(err, drop()) }()
 	deferMounts(req.Spec)
-	joins := req.Spec.Linux.CgroupsPath == "" // what is not ours to make, see isolate
+	joins := req.Spec.Linux.CgroupsPath == "" // the launcher makes no cgroups then, see isolate
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: req.ID, Spec: req.Spec, RootlessCgroups: joins})
 	if err != nil {
 		return launch.Reply{}, fmt.Errorf("configuring the sandbox: %w", err)
@@ -114,8 +114,8 @@ const engineDir = skeletonDir + "/.engine"
 // tidyAfter is a pause in which a new sandbox has the machine to itself.
 const tidyAfter = 25 * time.Millisecond
 
-// tidy removes what libcontainer keeps of a sandbox, which nobody reads: when init has had the
-// time to start, and at once where there is none, as another of the name may be asked for.
+// tidy removes libcontainer's files of a sandbox, which are never read. It does so when init has had the time to
+// start, or at once if there is no init, as another sandbox may get the same name.
 func tidy(id string, made bool) {
 	remove := func() { _ = os.RemoveAll(filepath.Join(engineDir, id)) }
 	if made {
@@ -125,8 +125,8 @@ func tidy(id string, made bool) {
 	remove()
 }
 
-// trim takes out what has been done already, lest libcontainer do it again for each
-// sandbox: the devices are in the skeleton, and on cgroup v1 the rules for them in force.
+// trim removes work that is done already, so that libcontainer does not repeat it for each sandbox: the devices are in
+// the skeleton, and on cgroup v1 their rules are in force.
 func (s *server) trim(config *configs.Config, ruled bool) {
 	config.Devices = nil
 	if ruled {
@@ -139,8 +139,8 @@ func (s *server) trim(config *configs.Config, ruled bool) {
 
 func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// warnings is the level at which a process on its way into a sandbox reports what it
-// does; each line of it would be sent, read and thrown away.
+// warnings is the log level of a process on its way into a sandbox; lines of lower levels would be sent, read and
+// thrown away.
 const warnings = "3"
 
 func initProcess(spec *specs.Process, p passed, homes []*os.File, stdin *os.File) (*libcontainer.Process, error) {
@@ -169,10 +169,9 @@ func initProcess(spec *specs.Process, p passed, homes []*os.File, stdin *os.File
 	}, nil
 }
 
-// runIn runs do on a thread that is in the cgroups whose tasks files are given, so
-// that what it starts is born there, and whose timers have the slack, which that inherits
-// too. The thread is not used again: it ends, and so
-// leaves the cgroups. The main thread never ends, which is why main keeps it.
+// runIn runs do on a thread that is in the cgroups whose tasks files are given and whose timers have the slack. The
+// processes that it starts are born in these cgroups and inherit the slack. The thread is not used again: it ends, and
+// so leaves the cgroups. The main thread never ends, which is why main keeps it.
 func runIn(tasks []*os.File, do func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -196,8 +195,8 @@ func runIn(tasks []*os.File, do func() error) error {
 	return <-done
 }
 
-// slack is how late timers may be of a process on its way into a sandbox, and of yurt-init,
-// which gives processes the kernel's usual 50 µs back. Nothing there is timed any finer. The
-// Go runtime however has a thread that looks after the others every 20 µs in the first
-// milliseconds of a process, and a create begins two: held up, it takes no time from them.
+// slack is how late timers may fire in a process on its way into a sandbox, and in yurt-init, which restores the
+// kernel's usual 50 µs for processes. No timer there needs to be finer. The Go runtime, however, has a thread that
+// checks the others every 20 µs in the first milliseconds of a process, and a create starts two processes: the slack
+// keeps that thread from taking their time.
 const slack = 2 * time.Millisecond

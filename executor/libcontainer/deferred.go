@@ -13,14 +13,13 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// deferMounts leaves to yurt-init what of the specification it can mount itself, before
-// it does anything else and long before there is user code: file systems in memory,
-// terminals, and what covers parts of /proc. libcontainer looks each path up as if
-// somebody hostile could have been there already, which takes it three times as long.
+// deferMounts leaves those mounts of the specification to yurt-init that it can make itself, before it does anything
+// else and long before there is user code: file systems in memory, terminals, and covers over parts of /proc.
+// libcontainer looks each path up as if hostile code could have run there already, which takes it three times as long.
 //
-// yurt-init is given the capability that it takes, and gives it up again for good. Where
-// it is under a label of AppArmor or SELinux, which may deny it to mount, nothing is left
-// to it. /proc itself stays libcontainer's, which has use for it, as do binds.
+// yurt-init is given the capability for it, and gives that up again for good. Under a label of AppArmor or SELinux,
+// which may deny it to mount, libcontainer makes all mounts. libcontainer always mounts /proc, which it uses itself,
+// and binds.
 func deferMounts(spec *specs.Spec) {
 	process := spec.Process
 	if process.ApparmorProfile != "" || process.SelinuxLabel != "" {
@@ -52,7 +51,7 @@ func deferMounts(spec *specs.Spec) {
 	process.Args = append(process.Args, "-no-more-mounts")
 }
 
-// mountCapability is what it takes to mount.
+// mountCapability is the capability to mount.
 const mountCapability = "CAP_SYS_ADMIN"
 
 // mountOptions returns options in the form of mount(2).

@@ -28,7 +28,7 @@ func specOf(change func(*specs.Spec)) *specs.Spec {
 	return spec
 }
 
-// TestDeferredMounts: what yurt-init mounts, libcontainer does not, and the other way round.
+// TestDeferredMounts: either yurt-init or libcontainer makes a mount, never both.
 func TestDeferredMounts(t *testing.T) {
 	spec := specOf(func(*specs.Spec) {})
 	deferMounts(spec)

@@ -2,8 +2,8 @@
 // side of executor/launch, and the one package that imports runc; only the
 // command yurt-launcher may import it.
 //
-// libcontainer does here what it is best at: namespaces, mounts and id mappings in
-// the right order. Three things are taken off it for speed, and done elsewhere:
+// libcontainer sets up namespaces, mounts and ID mappings in the right order.
+// Three other tasks are taken off it for speed, and done elsewhere:
 // cgroups (made and limited by executor/cgroup, and joined by being born in them),
 // the seccomp filter (compiled once here, loaded by yurt-init before any user code
 // exists), and running processes (yurt-init).

@@ -58,11 +58,10 @@ func compileFilterAs(lookup int) ([]byte, error) {
 	return append(unknownIsENOSYS(uint32(last)), program...), nil
 }
 
-// onlyOrdinarySockets replaces what the list says of sockets. Others than these reach
-// parts of the kernel that no program here has a use for, whose modules the host
-// would load when asked for one, or, by vsock, the hypervisor. The list denies some of
-// them by comparing all 64 bits of an argument of which the kernel takes 32, so that
-// it lets them pass when a higher bit is set; what is equal to one of these has none.
+// onlyOrdinarySockets replaces the list's rules about sockets. Other families reach parts of the kernel that no
+// program here needs, whose modules the host would load on the first use, or, by vsock, the hypervisor. The list
+// denies some of them by comparing all 64 bits of an argument of which the kernel uses 32, so that a set higher bit
+// passes; the new rules allow exact values only.
 func onlyOrdinarySockets(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 	calls := []string{"socket", "socketpair"}
 	kept := without(rules, calls)
@@ -75,16 +74,15 @@ func onlyOrdinarySockets(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 	return kept
 }
 
-// withoutSharedStores takes from the list what draws on a store that the whole host
-// has one of and no limit can be put on: asynchronous I/O of the old kind.
+// withoutSharedStores removes system calls that draw on a store which the whole host shares and no limit can protect:
+// asynchronous I/O of the old kind.
 func withoutSharedStores(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 	return without(rules, []string{"io_setup"})
 }
 
-// withoutCoreDumps keeps code from changing the limit of core dumps, at which the
-// kernel makes none: with a limit of 0 a crash would start the program that the host
-// may have for them, as root. Who changes it is told that it is done, since programs
-// that lower it give up otherwise.
+// withoutCoreDumps keeps code from changing the limit of core dumps, with which the kernel writes no dump: with a
+// limit of 0 a crash would start the host's program that collects dumps, as root. A call that changes it returns
+// success, since programs that lower the limit give up on an error.
 func withoutCoreDumps(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 	const resources = 16
 	kept := without(rules, []string{"setrlimit", "prlimit64"})
@@ -98,8 +96,8 @@ func withoutCoreDumps(rules []specs.LinuxSyscall) []specs.LinuxSyscall {
 	is := func(index uint, value uint64) specs.LinuxSeccompArg {
 		return specs.LinuxSeccompArg{Index: index, Value: value, Op: specs.OpEqualTo}
 	}
-	// All 64 bits of the resource are compared, of which the kernel takes 32: one with
-	// higher bits is none of these, and denied.
+	// All 64 bits of the resource are compared, of which the kernel takes 32: a resource with higher bits matches no
+	// rule, and is denied.
 	for resource := range uint64(resources) {
 		if resource != unix.RLIMIT_CORE {
 			allow("setrlimit", is(0, resource))
@@ -124,7 +122,7 @@ func without(rules []specs.LinuxSyscall, calls []string) []specs.LinuxSyscall {
 	return kept
 }
 
-// export goes through a file in memory: libseccomp before 2.6 writes to nothing else.
+// export goes through a file in memory: libseccomp before 2.6 writes only to files.
 func export(filter *libseccomp.ScmpFilter) ([]byte, error) {
 	fd, err := unix.MemfdCreate("seccomp", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLookupChangesNothing: looked up by bisection, every call of every architecture that a
-// process may try is decided as by the plain list, whatever its arguments. Those that decide are
-// among the numbers that the list compares with, and beside them.
+// TestLookupChangesNothing: the bisecting filter decides every call of every architecture that a process may try like
+// the plain list, for all arguments. The tested arguments are the numbers that the list compares with, and their
+// neighbours.
 func TestLookupChangesNothing(t *testing.T) {
 	plain, tree := compiled(t, sequence), compiled(t, binaryTree)
 	if len(tree) == len(plain) {

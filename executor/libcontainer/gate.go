@@ -15,10 +15,9 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
-// gate is the FIFO that a process which libcontainer has prepared opens, to write to it, before
-// it becomes yurt-init: it waits there for a reader. libcontainer would be one only when it has
-// ended the threads of a create, for half a millisecond of which the process has nothing to
-// do. A gate is opened meanwhile.
+// gate is the FIFO that a process which libcontainer has prepared opens for writing before it becomes yurt-init: it
+// waits there for a reader. libcontainer would read only after it has ended the threads of a create, so that the
+// process would be idle for half a millisecond. The launcher opens the gate meanwhile.
 type gate struct {
 	path  string
 	early *time.Timer

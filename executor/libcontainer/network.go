@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// networks makes network namespaces, each with a loopback interface that is up. Some
-// are made ahead, since making one takes a part of the time of a create.
+// networks makes network namespaces, each with a loopback interface that is up. Some are made ahead, since making one
+// takes a part of the time of a create.
 //
-// They belong to the host's user namespace and not to a sandbox's, so that nobody in a
-// sandbox, its root included, has any capability over the one it is in.
+// They belong to the host's user namespace and not to a sandbox's, so that no process in a sandbox, its root included,
+// has any capability over its own network namespace.
 type networks struct {
 	spare chan *os.File
 }
@@ -27,8 +27,7 @@ const spareNetworks = 4
 
 func newNetworks() *networks { return &networks{make(chan *os.File, spareNetworks)} }
 
-// take returns a namespace that nobody else has or gets. It lasts while the file is
-// open or a process is in it.
+// take returns a namespace for its caller alone. It lasts while the file is open or a process is in it.
 func (n *networks) take() (*os.File, error) {
 	select {
 	case file := <-n.spare:
@@ -38,8 +37,8 @@ func (n *networks) take() (*os.File, error) {
 	}
 }
 
-// refill makes one for a later create, unless there are enough. What keeps it from
-// that, the create will run into and say.
+// refill makes one for a later create, unless there are enough. It drops an error: the create will run into the same
+// error and report it.
 func (n *networks) refill() {
 	if len(n.spare) == cap(n.spare) {
 		return

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// rlimit translates a limit. None may exceed what this process has itself: that
-// takes a capability that hosts withhold, and would not be a limit.
+// rlimit translates a limit. It may not exceed this process's own limit: to exceed it takes a capability that hosts
+// withhold.
 func rlimit(r specs.POSIXRlimit) (configs.Rlimit, error) {
 	types := map[string]int{
 		"RLIMIT_CORE": unix.RLIMIT_CORE, "RLIMIT_NOFILE": unix.RLIMIT_NOFILE, "RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE,

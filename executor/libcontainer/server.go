@@ -59,13 +59,11 @@ func Serve(initBin string, transient bool) error {
 	return err
 }
 
-// isolate makes this process's mount namespace follow the host's without the host
-// ever following it. On cgroup v1 it makes the tree for devices read-only in it, an
-// empty v2 tree beside it too, and takes the others away: what libcontainer would do there,
-// the executor has done already, and moving a process by its number waits for a lock of the
-// whole kernel. It insists on devices, and looks for its own place in each tree there is,
-// for each sandbox. Where the controllers are on v2, libcontainer has to write there,
-// whatever other v1 trees a host may have.
+// isolate makes this process's mount namespace follow the host's, and not the other way round. On cgroup v1 it makes
+// the tree for devices, and an empty v2 tree beside it, read-only in the namespace, and unmounts the others: the
+// executor has done libcontainer's work there already, and moving a process by its number waits for a lock of the
+// whole kernel. libcontainer insists on devices, and looks for its own place in each mounted tree, for each sandbox.
+// Where the controllers are on v2, libcontainer has to write to the v2 tree, even if the host has v1 trees besides.
 func isolate() error {
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separating from the host's mounts: %w", err)
@@ -99,7 +97,7 @@ func controls(m *mountinfo.Info, controller string) bool {
 	return slices.Contains(strings.Split(m.VFSOptions, ","), controller)
 }
 
-// server is the connection to the executor and what is made once for all sandboxes.
+// server holds the connection to the executor and the parts that all sandboxes share.
 type server struct {
 	conn      *net.UnixConn
 	skeletons *skeletons
@@ -110,9 +108,9 @@ type server struct {
 	inits map[*pidfd.File]struct{} // that run
 }
 
-// reap waits for a sandbox's init, whose number on the host it returns when it has passed
-// the gate. The executor notices its end by itself. Nothing else is kept of it: with its
-// configuration libcontainer's own handle takes many times the memory.
+// reap waits for a sandbox's init in the background, and returns init's number on the host when it has passed the
+// gate. The executor notices init's end by itself. The launcher keeps only the process: libcontainer's own handle,
+// with its configuration, takes many times the memory.
 func (s *server) reap(init *libcontainer.Process, gate *gate) (pid int, err error) {
 	if pid, err = init.Pid(); err != nil {
 		return 0, err
@@ -126,8 +124,8 @@ func (s *server) reap(init *libcontainer.Process, gate *gate) (pid int, err erro
 	s.mu.Unlock()
 	go func() {
 		defer process.Close()
-		_ = process.Wait() // with no thread; what follows would hold one all the while
-		_ = process.Reap() // how it ended says nothing: nobody but the executor ends it in an orderly way
+		_ = process.Wait() // takes no thread; Reap would hold one all the while
+		_ = process.Reap() // its status is of no use: only the executor ends init in an orderly way
 		s.mu.Lock()
 		delete(s.inits, process)
 		s.mu.Unlock()
@@ -169,7 +167,7 @@ func (s *server) serve() error {
 	}
 }
 
-// take begins with what is asked for.
+// take begins the work of a request.
 func (s *server) take(req launch.Request, files []*os.File) error {
 	switch {
 	case req.Birth != nil:

@@ -20,16 +20,13 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// skeletonDir is where root file systems are laid out. Every host has it, users of
-// a sandbox may pass through it, and nothing that a sandbox binds is below it. Only
-// this process sees what it mounts there.
+// skeletonDir is where root file systems are laid out. It exists on every host, users of a sandbox may pass through
+// it, and no sandbox binds a directory below it. Only this process sees its mounts there.
 const skeletonDir = "/mnt"
 
-// skeletons are the root file systems that were laid out, by what they look like.
-// They hold mount points, links, small files, devices and the directories of the host
-// that are bound into them, and are read-only to sandboxes, which share them. What is
-// mounted on the host later does not appear below a bound directory: it would be
-// there with flags of its own.
+// skeletons are the root file systems that were laid out, by their layout. They hold mount points, links, small files,
+// devices and the directories of the host that are bound into them, and are read-only to sandboxes, which share them.
+// A later mount of the host's does not appear below a bound directory: it would come with flags of its own.
 type skeletons struct {
 	initBin []byte
 
@@ -103,7 +100,7 @@ func (s *skeletons) discard(path string, root layout.Layout) error {
 	for _, dir := range mounts {
 		err := unix.Unmount(filepath.Join(path, dir), unix.MNT_DETACH)
 		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("unmounting %s: %w", dir, err) // and remove nothing: it would be the host's
+			return fmt.Errorf("unmounting %s: %w", dir, err) // and remove no file: it would be the host's
 		}
 	}
 	return os.RemoveAll(path)
@@ -144,16 +141,15 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 	return makeDevices(filepath.Join(path, layout.DevDir), root.Devices)
 }
 
-// overlay mounts, at the directory, what is in it above what is in the image. Nothing in
-// it can be written, no device in it opened and no program gains privileges.
+// overlay mounts, at the directory, its contents above the image's. In the mount no file can be written, no device
+// opened, and no program gains privileges.
 func overlay(path, image string) error {
 	fsfd, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fsfd)
-	// Its path may have colons, which are between directories, and be longer than what the
-	// kernel takes here.
+	// The image's path may have colons, which separate directories in the option, or be too long for an option.
 	files, err := unix.Open(image, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", image, err)
@@ -173,9 +169,8 @@ func overlay(path, image string) error {
 	return unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// bindReadOnly binds the directory, with all that is mounted below it, so that nothing
-// in it can be written, no device in it opened and no program gains privileges. A
-// sandbox cannot take that back: its mount namespace is one of lesser privilege.
+// bindReadOnly binds the directory, with all mounts below it, so that no file in it can be written, no device opened,
+// and no program gains privileges. A sandbox cannot take that back: its mount namespace is one of lesser privilege.
 func bindReadOnly(source, target string) error {
 	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
@@ -192,9 +187,8 @@ func bindReadOnly(source, target string) error {
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// makeDevices makes the /dev of all sandboxes: devices that anyone may use, the usual
-// links, and mount points for what each sandbox has of its own. Those that are given more
-// devices have one of their own.
+// makeDevices makes the /dev of all sandboxes: devices that anyone may use, the usual links, and mount points for each
+// sandbox's own. Sandboxes with more devices have a /dev of their own.
 func makeDevices(dir string, more []layout.Device) error {
 	if err := unix.Mount("devices", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=64k,nr_inodes=256"); err != nil {
 		return fmt.Errorf("mounting at %s: %w", dir, err)

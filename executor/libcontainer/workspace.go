@@ -45,7 +45,7 @@ func mountAt(source, dir, seLinux string) error {
 	if !info.IsDir() {
 		return loop.Mount(source, dir, seLinux)
 	}
-	// What is made in it has the type of its label from there.
+	// Files that are made in it inherit the type of its label.
 	if err := label.SetFileLabel(source, seLinux); err != nil {
 		return fmt.Errorf("labelling the workspace: %w", err)
 	}
