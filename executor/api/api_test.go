@@ -86,7 +86,7 @@ func TestMuchOutputComesWhole(t *testing.T) {
 	}
 }
 
-// What a watcher returns comes back to it, even if it looks like the node's trouble.
+// The error that a watcher returns comes back to it, even if it looks like the node's.
 func TestWatcherThatWantsNoMore(t *testing.T) {
 	client, _ := node(t)
 	sandbox := create(t, client)
@@ -123,7 +123,7 @@ func TestDeathOfASandboxIsTold(t *testing.T) {
 	}
 }
 
-// Stopping the executor ends nothing in its sandboxes, and watches go on with the next.
+// Stopping the executor ends no process in its sandboxes, and watches go on with the next.
 func TestWatchGoesOnWithTheNextExecutor(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))

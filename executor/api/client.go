@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	dialLimit  = 10 * time.Second // to connect, and to know who is there
+	dialLimit  = 10 * time.Second // to connect, and to verify the peer
 	retryLeast = 50 * time.Millisecond
 	retryMost  = 2 * time.Second
 )
@@ -92,7 +92,7 @@ func streamCall(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientCon
 // clientStream gives the executor's errors as they were.
 type clientStream struct {
 	grpc.ClientStream
-	caller context.Context //nolint:containedctx // the stream's own ends with the stream, whatever the reason
+	caller context.Context //nolint:containedctx // the stream's own context ends with the stream, for any reason
 }
 
 func (s *clientStream) RecvMsg(m any) error {
@@ -103,7 +103,7 @@ func (s *clientStream) RecvMsg(m any) error {
 	return errorFromWire(s.caller, err)
 }
 
-// Info is what an executor says of itself.
+// Info is an executor's description of itself.
 type Info struct {
 	Node    string
 	Version string
@@ -112,7 +112,7 @@ type Info struct {
 	Announced *bool
 }
 
-// Describe asks the executor what it is.
+// Describe asks the executor for its description.
 func (c *Client) Describe(ctx context.Context) (Info, error) {
 	res, err := c.node.Describe(ctx, &proto.DescribeRequest{})
 	if err != nil {

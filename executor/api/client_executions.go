@@ -33,10 +33,9 @@ func startRequest(sandboxID string, spec yurt.ExecutionSpec) (*proto.StartExecut
 	return &proto.StartExecutionRequest{SandboxId: sandboxID, Spec: data}, nil
 }
 
-// RunExecution is [Client.StartExecution] and [Client.WaitExecution] in one call. It
-// returns once the execution is recorded; result is called once, and is like
-// WaitExecution then. When its connection ends that says nothing of the execution, which
-// can be waited for again. An executor that does not know the call is asked for the two.
+// RunExecution is [Client.StartExecution] and [Client.WaitExecution] in one call. It returns once the execution is
+// recorded; result is called once, and then behaves like WaitExecution. A lost connection does not end the execution,
+// and the caller can wait for it again. With an executor that does not know the call, the client makes the two calls.
 func (c *Client) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(context.Context) (*yurt.Result, error), err error) {
 	req, err := startRequest(sandboxID, spec)
 	if err != nil {
@@ -122,7 +121,7 @@ func (c *Client) WatchExecution(ctx context.Context, sandboxID, executionID stri
 	}
 }
 
-// stopped says that the watcher wanted no more, whatever its reason looks like.
+// stopped wraps the error with which the watcher ended its watch, even if it looks like the node's.
 type stopped struct{ reason error }
 
 func (s *stopped) Error() string { return s.reason.Error() }
@@ -158,7 +157,7 @@ func (a *eventAssembler) add(res *proto.WatchExecutionResponse, each func(yurt.E
 	if a.data.Len() > 0 {
 		e.Data = a.data.Bytes()
 	}
-	*a = eventAssembler{} // what was told is the watcher's
+	*a = eventAssembler{} // the event belongs to the watcher
 	return each(e)
 }
 

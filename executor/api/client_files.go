@@ -26,8 +26,8 @@ func (c *Client) WriteFile(ctx context.Context, sandboxID, path string, content 
 	return fileInfo(stream.CloseAndRecv())
 }
 
-// sendAfter sends what a call begins with, and then the content. That the executor has
-// answered before it had all is for the answer to explain.
+// sendAfter sends a call's first message, and then the content. If the executor answers before it has all content,
+// sending stops without an error: the answer explains it.
 func sendAfter(first func() error, content io.Reader, send func([]byte) error) error {
 	err := first()
 	if err == nil {
@@ -39,7 +39,7 @@ func sendAfter(first func() error, content io.Reader, send func([]byte) error) e
 	return err
 }
 
-// fileInfo reads what the executor says of a file.
+// fileInfo decodes the executor's description of a file.
 func fileInfo(res *proto.FileResponse, err error) (info yurt.FileInfo, _ error) {
 	if err != nil {
 		return info, err
@@ -94,7 +94,7 @@ func (c *Client) StatFile(ctx context.Context, sandboxID, path string) (yurt.Fil
 func (c *Client) ListFiles(ctx context.Context, sandboxID, path string, options yurt.ListOptions) (list yurt.FileList, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
-	if err := options.Validate(); err != nil { // what is negative cannot be said
+	if err := options.Validate(); err != nil { // the wire has no negative numbers
 		return list, err
 	}
 	stream, err := c.files.List(ctx, &proto.ListFilesRequest{

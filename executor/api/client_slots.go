@@ -139,7 +139,7 @@ func (c *Client) WatchCapacity(ctx context.Context, each func(yurt.Capacity) err
 	}))
 }
 
-// Capacity returns what the executor has to offer now.
+// Capacity returns the executor's present capacity.
 func (c *Client) Capacity(ctx context.Context) (capacity yurt.Capacity, err error) {
 	seen := errors.New("seen")
 	err = c.WatchCapacity(ctx, func(now yurt.Capacity) error { capacity = now; return seen })

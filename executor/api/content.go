@@ -9,7 +9,7 @@ import (
 // sendAll calls send with all that the reader has, in parts.
 func sendAll(content io.Reader, send func([]byte) error) error {
 	for {
-		// A new one each time: what was sent may not be written to again.
+		// Each part has a new buffer: a sent one may not be written to again.
 		buf := make([]byte, maxPart)
 		n, err := io.ReadFull(content, buf)
 		if n > 0 {
@@ -26,7 +26,7 @@ func sendAll(content io.Reader, send func([]byte) error) error {
 	}
 }
 
-// sender is a writer that sends what is written to it.
+// sender is a writer that sends its input.
 type sender func(data []byte) error
 
 func (s sender) Write(data []byte) (int, error) {

@@ -5,12 +5,12 @@
 // its place. Errors keep their code, message and field on the way, and a context that
 // ends on one side ends the work on the other, but for executions, which go on.
 //
-// Who may call is decided when a connection is made, and nothing is served to others:
-// on the socket root and its owner, by the peer's credentials, whatever the mode of the
-// file; over TLS those whose certificate names a controller. All callers may do the
-// same, but for slots, which only those on the node itself open and close: what room
-// there is, is granted on the node. Messages are bounded, and whatever is larger is sent in parts.
+// The server decides about a caller when it connects, and serves no other. On the socket it
+// accepts root and its owner, by the peer's credentials, whichever mode the
+// file has; over TLS it accepts certificates that name a controller. All callers may do the
+// same, but for slots, which only callers on the node itself open and close: the
+// node grants its room. Messages are bounded, and larger values are sent in parts.
 //
 // A client whose executor is started again goes on by itself, and so does a watch, with
-// nothing lost or doubled. No call that changes something is sent twice.
+// no event lost or doubled. No call that changes state is sent twice.
 package api

@@ -14,9 +14,9 @@ const (
 	// maxMessage bounds one message. The largest is a specification with its source
 	// text, standard input and event, all of which have limits.
 	maxMessage = 64 << 20
-	// maxPart is what of something larger is sent at once, in bytes.
+	// maxPart is the size of one part of a larger value, in bytes.
 	maxPart = 256 << 10
-	// maxDocument bounds what is put together from parts, in bytes: a result.
+	// maxDocument bounds a value that is joined from parts, in bytes: a result.
 	maxDocument = 1 << 30
 )
 
@@ -44,8 +44,8 @@ func encodeAll[T any](values []T) ([][]byte, error) {
 	return list, nil
 }
 
-// decodeRequest reads a value that the executor is to act on. A field that it does not
-// know is refused: it might ask for what would not be done, such as an isolation.
+// decodeRequest decodes a value that the executor must act on. It refuses a field that it does not know: that field
+// might ask for an isolation, for instance, which the executor would not apply.
 func decodeRequest(data []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

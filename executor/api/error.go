@@ -18,13 +18,13 @@ import (
 // maxErrorText bounds the text of an error, in bytes: it travels in headers.
 const maxErrorText = 16 << 10
 
-// errorToWire makes a status that keeps what a [yurt.Error] says.
+// errorToWire makes a status that keeps the fields of a [yurt.Error].
 func errorToWire(err error) error {
 	code := yurt.CodeOf(err)
 	wire := &proto.Error{Code: string(code), Message: wireText(err.Error())}
 	var coded *yurt.Error
 	if errors.As(err, &coded) {
-		// What was wrapped around it is for the reader too.
+		// The message keeps the text of wrapping errors for its reader.
 		wire.Field, wire.RetryAfterNs = wireText(coded.Field), int64(coded.RetryAfter)
 		if err.Error() == coded.Error() {
 			wire.Message = wireText(coded.Message)
@@ -37,13 +37,12 @@ func errorToWire(err error) error {
 	return st.Err()
 }
 
-// wireText makes text fit for a message: protobuf refuses what is not UTF-8.
+// wireText makes text fit for a message: protobuf refuses text that is not UTF-8.
 func wireText(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "\ufffd")
 }
 
-// errorFromWire returns the error that the executor gave, or says why it gave none.
-// Where ctx ended, that is the reason.
+// errorFromWire returns the executor's error, or the reason why its answer is missing. If ctx ended, that is the reason.
 func errorFromWire(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -120,7 +120,7 @@ func TestWatchOfFiles(t *testing.T) {
 	}
 }
 
-// A write whose source fails midway changes nothing.
+// A write whose source fails midway changes no file.
 func TestWriteThatIsGivenUp(t *testing.T) {
 	client, _ := node(t)
 	sandbox := create(t, client)

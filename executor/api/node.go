@@ -7,7 +7,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Node is what a [Server] offers: an executor.
+// Node is the executor behind a [Server].
 type Node interface {
 	Sandboxes
 	Pauses
@@ -68,7 +68,7 @@ type Slots interface {
 	RetireSlots(ctx context.Context, digest string, most int) ([]string, error)
 }
 
-// Capacities is the part of a [Node] that says what it has to offer, and takes more or not.
+// Capacities is the part of a [Node] that reports its capacity, and stops or resumes taking sandboxes.
 type Capacities interface {
 	SetDraining(ctx context.Context, draining bool) error
 	WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	handshakeLimit = 10 * time.Second // for a caller to say who it is
+	handshakeLimit = 10 * time.Second // for a caller to identify itself
 	callLimit      = 2 * time.Minute  // of a call that has one answer
 	pingEvery      = 30 * time.Second // on a connection that is quiet
 	pingLimit      = 10 * time.Second // for the answer
@@ -31,7 +31,7 @@ const (
 	maxHeaders     = 64 << 10         // bytes of a call's headers
 )
 
-// ServerConfig is what a [Server] needs.
+// ServerConfig holds the settings of a [Server].
 type ServerConfig struct {
 	Node    Node
 	Name    string // of the node
@@ -45,7 +45,7 @@ type ServerConfig struct {
 type Server struct {
 	config ServerConfig
 	logger *slog.Logger
-	ctx    context.Context // done when those who watch and wait are to leave
+	ctx    context.Context // done when watching and waiting calls must return
 	stop   context.CancelFunc
 	group  errgroup.Group
 
@@ -66,7 +66,7 @@ func (s *Server) ServeUnix(listener net.Listener) {
 	s.serve(listener, &peerCredentials{logger: s.logger})
 }
 
-// serve answers those who pass the credentials.
+// serve answers the callers that pass the credentials.
 func (s *Server) serve(listener net.Listener, creds credentials.TransportCredentials, more ...grpc.ServerOption) {
 	server := grpc.NewServer(append([]grpc.ServerOption{
 		grpc.Creds(creds),
@@ -113,8 +113,8 @@ func (s *Server) list() []*grpc.Server {
 // Wait returns when a listener fails, which ends the others, or all are shut down.
 func (s *Server) Wait() error { return s.group.Wait() }
 
-// Shutdown takes no new calls, has those who watch and wait ask again later, and waits
-// for the other calls until ctx is done, when they are cut off.
+// Shutdown takes no new calls, ends watching and waiting calls with a hint to repeat them later, and waits for the
+// other calls until ctx is done, when they are cut off.
 func (s *Server) Shutdown(ctx context.Context) {
 	s.stop()
 	defer context.AfterFunc(ctx, s.cutOff)()
@@ -123,8 +123,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	}
 }
 
-// limit bounds a call that has one answer, on both sides. Stdin is written for as long
-// as nobody reads it.
+// limit bounds a call that has one answer, on both sides. Writing stdin is not bounded, as it waits for the process to read.
 func limit(ctx context.Context, method string) (context.Context, context.CancelFunc) {
 	if method == proto.Executions_WriteStdin_FullMethodName {
 		return context.WithCancel(ctx)
@@ -181,7 +180,7 @@ func (s *Server) noteCall(ctx context.Context, method string, begin time.Time, e
 	}
 }
 
-// failed is the error as the caller gets it. What is a fault of ours is logged.
+// failed returns the error for the caller, and logs internal errors.
 func (s *Server) failed(method string, err error) error {
 	if yurt.CodeOf(err) == yurt.CodeInternal {
 		s.logger.Error("call failed", "method", method, "error", err)
@@ -197,7 +196,7 @@ func (s *Server) recovered(method string, err *error) {
 	}
 }
 
-// nodeServer serves what the executor says of itself.
+// nodeServer serves the executor's description of itself.
 type nodeServer struct {
 	proto.UnimplementedNodeServer
 	config ServerConfig

@@ -59,7 +59,7 @@ func (s *executionServer) Watch(req *proto.WatchExecutionRequest, stream grpc.Se
 	})
 }
 
-// sendEvent sends an event: what it is first, and then its data.
+// sendEvent sends an event: its description first, and then its data.
 func sendEvent(e yurt.Event, send func(*proto.WatchExecutionResponse) error) error {
 	head, err := encode(e)
 	if err != nil {

@@ -35,7 +35,7 @@ func (s *fileServer) Write(stream grpc.ClientStreamingServer[proto.WriteFileRequ
 	return stream.SendAndClose(res)
 }
 
-// fileResponse says what a call says of a file.
+// fileResponse encodes the description of a file, or passes the error on.
 func fileResponse(info yurt.FileInfo, err error) (*proto.FileResponse, error) {
 	if err != nil {
 		return nil, err

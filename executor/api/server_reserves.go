@@ -43,7 +43,7 @@ func (s *reserveServer) Claim(ctx context.Context, req *proto.ClaimSandboxReques
 		return nil, err
 	case !found:
 		return &proto.ClaimSandboxResponse{}, nil
-	case ctx.Err() != nil: // nobody hears of it, and it is nobody else's any more
+	case ctx.Err() != nil: // the caller is gone, and the sandbox left the reserve for it
 		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
 	}
 	data, err := encode(sandbox)
@@ -65,7 +65,7 @@ func (s *reserveServer) Await(req *proto.AwaitSandboxRequest, stream grpc.Server
 	if err == nil && ctx.Err() == nil {
 		err = stream.Send(&proto.AwaitSandboxResponse{Sandbox: data})
 	}
-	if err = errors.Join(err, ctx.Err()); err != nil { // nobody hears of it, and it is nobody else's any more
+	if err = errors.Join(err, ctx.Err()); err != nil { // the caller is gone, and the sandbox left the reserve for it
 		return errors.Join(err, s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
 	}
 	return nil

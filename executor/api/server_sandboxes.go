@@ -34,7 +34,7 @@ func (s *sandboxServer) Create(ctx context.Context, req *proto.CreateSandboxRequ
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil { // nobody hears of it
+	if ctx.Err() != nil { // the caller is gone
 		return nil, errors.Join(ctx.Err(), s.node.DestroySandbox(context.WithoutCancel(ctx), sandbox.ID))
 	}
 	data, err := encode(sandbox)

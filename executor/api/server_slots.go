@@ -50,7 +50,7 @@ func (s *slotServer) Close(ctx context.Context, req *proto.CloseSlotRequest) (*p
 }
 
 func (s *slotServer) Wait(req *proto.WaitSlotRequest, stream grpc.ServerStreamingServer[proto.WaitSlotResponse]) error {
-	if err := stream.SendHeader(nil); err != nil { // who waits is to know that it is heard
+	if err := stream.SendHeader(nil); err != nil { // the header tells the waiting caller that the server heard it
 		return err
 	}
 	slot, err := s.node.WaitSlot(stream.Context(), req.GetSlotId())
@@ -100,7 +100,7 @@ func (s *slotServer) Watch(req *proto.WatchSlotsRequest, stream grpc.ServerStrea
 	})
 }
 
-// Retire is also for controllers: it takes nothing from anybody.
+// Retire is for controllers too: it takes no slot that is in use.
 func (s *slotServer) Retire(ctx context.Context, req *proto.RetireSlotsRequest) (*proto.RetireSlotsResponse, error) {
 	ids, err := s.node.RetireSlots(ctx, req.GetDigest(), int(req.GetMost()))
 	return &proto.RetireSlotsResponse{SlotIds: ids}, err

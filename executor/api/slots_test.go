@@ -102,8 +102,7 @@ func TestWatchOfManySlots(t *testing.T) {
 	}
 }
 
-// TestSlotsAreGrantedOnTheNode: a controller claims what is in them, and neither opens
-// nor closes any.
+// TestSlotsAreGrantedOnTheNode: a controller claims slots for sandboxes, and can neither open nor close a slot.
 func TestSlotsAreGrantedOnTheNode(t *testing.T) {
 	ca := authority(t)
 	address, _ := serveTLS(t, issue(t, ca, identity.RoleExecutor, "n1"), time.Now)

@@ -61,7 +61,7 @@ func NewTLSClient(address, node string, source *identity.Source) (*Client, error
 	return newClient("dns:///"+address, &tlsClient{source: source, executor: name})
 }
 
-// tlsClient connects with what the source has when it does.
+// tlsClient connects with the source's certificate of that moment.
 type tlsClient struct {
 	source   *identity.Source
 	executor identity.Name

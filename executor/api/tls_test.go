@@ -35,8 +35,8 @@ func authority(t *testing.T) string {
 	return dir
 }
 
-// issue has the authority in ca issue what a part of that name shows, and returns where
-// it is; the part trusts that authority.
+// issue has the authority in ca issue a certificate for a part of that name, and returns its files; the part trusts
+// that authority.
 func issue(t *testing.T, ca string, role identity.Role, name string) identity.Files {
 	t.Helper()
 	dir := t.TempDir()
@@ -167,7 +167,7 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
-// What a sandbox or an execution may have of its node, callers on the node alone may give it.
+// Only callers on the node may give a sandbox or an execution the node's own files and devices.
 func TestControllersHaveNothingOfTheNode(t *testing.T) {
 	ca := authority(t)
 	address, _ := serveTLS(t, issue(t, ca, identity.RoleExecutor, "n1"), time.Now)
@@ -193,8 +193,7 @@ func TestControllersHaveNothingOfTheNode(t *testing.T) {
 	}
 }
 
-// What the authority would never issue is refused too, should its key have been used by
-// something else.
+// Certificates that the authority would never issue are refused too, in case that its key was misused.
 func TestCertificatesThatAreNoControllers(t *testing.T) {
 	ca := authority(t)
 	address, log := serveTLS(t, issue(t, ca, identity.RoleExecutor, "n1"), time.Now)
@@ -291,8 +290,8 @@ func TestPlainTextIsRefused(t *testing.T) {
 	}
 }
 
-// Certificates and authorities are replaced while the executor serves: connections that
-// are open stay, and new ones use what is there then.
+// Certificates and authorities are replaced while the executor serves: open connections stay, and new ones use the new
+// files.
 func TestRotationWhileServing(t *testing.T) {
 	first, second := authority(t), authority(t)
 	executor := issue(t, first, identity.RoleExecutor, "n1")

@@ -21,8 +21,8 @@ import (
 // maxSocketPath is how long the path of a Unix socket may be, in bytes.
 const maxSocketPath = 107
 
-// ListenUnix makes the socket at path, for this user alone, in the place of one that
-// nobody listens on any more. Closing the listener removes it.
+// ListenUnix makes the socket at path, for this user alone. It replaces a socket on which no process listens any more.
+// Closing the listener removes it.
 func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -41,7 +41,7 @@ func ListenUnix(ctx context.Context, path string) (net.Listener, error) {
 		conn.Close()
 		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "listen", "another process listens on %s; stop it or give another path", path)
 	}
-	// It comes to be at its path when nobody else may open it any more.
+	// The socket moves to its path once no other user may open it.
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: temp, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", path, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// DevicesOf looks for the devices on the node. A sandbox gets nodes of its own for them, by
-// number: whoever changes the node's afterwards changes nothing for it.
+// DevicesOf looks for the devices on the node. A sandbox gets device nodes of its own, by number: a later change of
+// the node's does not affect them.
 func DevicesOf(devices []yurt.Device) (list []layout.Device, err error) {
 	for _, d := range devices {
 		var stat unix.Stat_t

@@ -10,8 +10,7 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs"
 )
 
-// TemplateEnv is what the image, and above it the template, has in the environment of
-// every process.
+// TemplateEnv is the environment that the image, and above it the template, gives to every process.
 func (s *Sandbox) TemplateEnv() map[string]string {
 	env := s.Record.Spec.Template.Env
 	if s.Image == nil || len(s.Image.Env) == 0 {
@@ -22,7 +21,7 @@ func (s *Sandbox) TemplateEnv() map[string]string {
 	return s.withOffline(merged)
 }
 
-// merge merges environments, later ones winning, over what every process has.
+// merge merges environments, later ones winning, over the defaults of every process.
 func merge(layers ...map[string]string) map[string]string {
 	merged := map[string]string{
 		"PATH": defaultPath,

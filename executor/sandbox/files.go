@@ -13,14 +13,14 @@ import (
 // Places in a sandbox.
 const (
 	tempDir = "/tmp"
-	// OutPrefix begins the name, in /tmp, of the directory of what an execution compiles.
+	// OutPrefix begins the name, in /tmp, of the directory of an execution's compiled files.
 	OutPrefix = ".yurt-out-"
 )
 
-// OutDir is the directory for what an execution compiles.
+// OutDir is the directory of an execution's compiled files.
 func OutDir(id string) string { return path.Join(tempDir, OutPrefix+id) }
 
-// CacheDir is the directory for what executions of a runtime keep for the next.
+// CacheDir is the directory of files that executions of a runtime keep for later ones.
 func CacheDir(runtime string) string { return path.Join(tempDir, ".yurt-cache", runtime) }
 
 // RunFileLimit bounds one file of a plan, in bytes.

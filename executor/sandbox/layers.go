@@ -95,8 +95,8 @@ func (s *Sandbox) InstalledLayers(runtime string) (digests []string) {
 	return digests
 }
 
-// TemplateLayer returns the packages of the template for code in the language, as far as they
-// were asked for in the sandbox: one layer, or none.
+// TemplateLayer returns the packages of the template for code in the language, as far as the sandbox has asked for
+// them: at most one layer.
 func (s *Sandbox) TemplateLayer(language string) packages.Layers {
 	s.mu.Lock()
 	defer s.mu.Unlock()

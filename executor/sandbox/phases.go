@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Phases measures what the steps of something took, in milliseconds.
+// Phases measures the steps of an operation, in milliseconds.
 type Phases struct {
 	began, last time.Time
 	took        map[string]float64
@@ -24,7 +24,7 @@ func (p *Phases) Mark(name string) {
 	p.last = now
 }
 
-// Add takes over what was measured elsewhere.
+// Add takes over measures from elsewhere.
 func (p *Phases) Add(took map[string]float64) { maps.Copy(p.took, took) }
 
 // Done returns the measures so far, with their total. They are the caller's.

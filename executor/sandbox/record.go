@@ -7,8 +7,7 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/procid"
 )
 
-// Record is what is kept of a sandbox on disk, from the moment it is ready to
-// the one it is destroyed.
+// Record is the state of a sandbox on disk, from the moment it is ready until it is destroyed.
 type Record struct {
 	Version   int                `json:"version"`
 	Spec      yurt.SandboxSpec   `json:"spec"`

@@ -19,8 +19,8 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
 
-// Sandbox is the live handle of a sandbox; the part that must last is in its record. Packages above
-// this one embed it and add the state of what runs in it.
+// Sandbox is the live handle of a sandbox; the part that must last is in its record. Packages above this one embed it
+// and add the state of their processes.
 type Sandbox struct {
 	Dir      string // of its record and its logs, in memory
 	Store    string // of its overflowing logs, and of its workspace where that is on disk; made with the first of them
@@ -32,7 +32,7 @@ type Sandbox struct {
 	Files    *workspace.Dir // /workspace, as the sandbox's user
 	Temp     *workspace.Dir // /tmp, likewise
 	Plans    *workspace.Dir // where executions' own files go, as the sandbox's root
-	Image    *images.Image  // of its root; nil for none
+	Image    *images.Image  // of its root; may be nil
 
 	Process InitProcess
 	Gone    chan struct{} // closed when it has died or is being destroyed
@@ -235,7 +235,7 @@ func (s *Sandbox) Detach() {
 	}
 }
 
-// View is what the node says of the sandbox.
+// View is the node's description of the sandbox.
 func (s *Sandbox) View(node string) yurt.Sandbox {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,8 +253,7 @@ func (s *Sandbox) View(node string) yurt.Sandbox {
 	return view
 }
 
-// LastWords returns the end of what yurt-init wrote to its standard error, bounded:
-// it comes from inside the sandbox.
+// LastWords returns the end of yurt-init's standard error, bounded: it comes from inside the sandbox.
 func (s *Sandbox) LastWords() string {
 	const limit = 500
 	file, err := os.Open(s.Path(initLog))

@@ -8,9 +8,8 @@ import (
 	"github.com/yurtrun/yurt/executor/tools"
 )
 
-// Tools returns where the tools of a runtime are in the sandbox, by name. One that is
-// needed and not there is an error that says what to install. What a template is made
-// of does not change, so each runtime is looked for once.
+// Tools returns the paths of a runtime's tools in the sandbox, by name. A missing tool is an error that names the
+// packages to install. The files of a template do not change, so each runtime is searched once.
 func (s *Sandbox) Tools(info yurt.RuntimeInfo) (map[string]string, error) {
 	s.mu.Lock()
 	found, known := s.found[info.Name]
@@ -44,7 +43,7 @@ func (s *Sandbox) Tools(info yurt.RuntimeInfo) (map[string]string, error) {
 // the runtime's own.
 func (s *Sandbox) Kernel(language string) string { return s.Record.Spec.Template.Kernel(language) }
 
-// Preload says what a zygote of the language is to import.
+// Preload returns the modules that a zygote of the language must import.
 func (s *Sandbox) Preload(language string) []string {
 	template := s.Record.Spec.Template
 	if len(template.Runtimes) == 0 || template.Runtimes[0] != language {

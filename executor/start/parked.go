@@ -17,7 +17,7 @@ import (
 type parked struct {
 	zygote string
 	ready  chan struct{} // closed when leaf is set
-	leaf   cgroup.Place  // nil if there is none after all
+	leaf   cgroup.Place  // nil if making it failed
 }
 
 // newParked returns a fork that is to be parked for the zygote of the language; nil if there is no
@@ -33,8 +33,7 @@ func (z *zygotes) newParked(language string) *parked {
 	return one.next
 }
 
-// takeParked returns the parked fork for the language's next process, for the caller alone;
-// nil if there is none.
+// takeParked returns the parked fork for the language's next process, for the caller alone; nil if no fork is parked.
 func (z *zygotes) takeParked(language string) *parked {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -101,8 +100,8 @@ func (e *Engine) moveFork(s *Sandbox, zygote string, leaf cgroup.Place) error {
 	return s.Init.Place(ctx, zygote, procs)
 }
 
-// parkedFor makes the leaf of the language's parked fork that of the run of that name; nil
-// if there is none. One that is being made is waited for, as a process that is started takes longer.
+// parkedFor gives the leaf of the language's parked fork to the run of that name; nil if no fork is parked. It waits
+// for a fork that is being made, as starting a process takes longer.
 func (e *Engine) parkedFor(s *Sandbox, language, name string) *parked {
 	if language == "" || !s.zygotes.parks {
 		return nil
@@ -123,7 +122,7 @@ func (e *Engine) parkedFor(s *Sandbox, language, name string) *parked {
 	return p
 }
 
-// discard removes a leaf that is to be no run's, and what waits in it.
+// discard removes a leaf that no run will take, and the process that waits in it.
 func (e *Engine) discard(s *Sandbox, leaf cgroup.Place) {
 	if s.IsEnding() {
 		return // all of it goes

@@ -16,7 +16,7 @@ type Sandbox struct {
 	zygotes zygotes
 }
 
-// NewSandbox adds the zygotes of the sandbox, none at first. On cgroup v2 their forks are parked.
+// NewSandbox adds the zygotes of the sandbox, which start later. On cgroup v2 their forks are parked.
 func NewSandbox(s *sandbox.Sandbox, cgroupVersion int) *Sandbox {
 	return &Sandbox{Sandbox: s, zygotes: zygotes{parks: cgroupVersion == 2}}
 }

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// zygoteTimeout bounds how long a zygote may take to be ready, and preloadTimeout one that
-	// is to import something; nothing else is started in the sandbox meanwhile.
+	// zygoteTimeout bounds how long a zygote may take to be ready, and preloadTimeout bounds it for a zygote with
+	// imports; no other process starts in the sandbox meanwhile.
 	zygoteTimeout  = 2 * time.Second
 	preloadTimeout = 60 * time.Second
 )
 
-// Forks reports whether zygotes of the runtime can be in the sandbox, in which nothing that
-// user code can write may be loaded by a program that starts.
+// Forks reports whether the sandbox can have zygotes of the runtime: a starting program must not load any file that
+// user code can write.
 func (e *Engine) Forks(s *Sandbox, info yurt.RuntimeInfo) bool {
 	template := s.Record.Spec.Template
 	return slices.Contains(info.Abilities, plugins.AbilityZygote) && len(s.InstalledLayers(info.Name)) == 0 && !template.Isolation.PerExecution &&
@@ -64,7 +64,7 @@ func (e *Engine) endZygote(s *Sandbox, language, id string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sandbox.DestroyTimeout)
 	defer cancel()
-	_ = s.Group.Leaf(id).Kill(ctx) // what is left goes with the sandbox
+	_ = s.Group.Leaf(id).Kill(ctx) // a remaining process goes with the sandbox
 }
 
 // PrepareZygote starts a zygote for the language of a run that has ended, when that is due.
@@ -90,8 +90,7 @@ func (e *Engine) AddFirstZygote(s *Sandbox, language string) {
 	e.addZygote(s, language, zygoteName(language, 1))
 }
 
-// EnsureZygote starts a zygote of the language if there is none and there were not too many. It waits
-// for the gate.
+// EnsureZygote starts a zygote of the language if it has none and has not had too many. It waits for the gate.
 func (e *Engine) EnsureZygote(s *Sandbox, language string) {
 	s.Gate.Lock()
 	defer s.Gate.Unlock()
@@ -191,7 +190,7 @@ func (e *Engine) startZygote(s *Sandbox, language, id string) (out *initd.Output
 	if !s.HasLayers(layer) {
 		return nil, errors.New("the packages of the template are not there yet")
 	}
-	// Nothing that user code can write is a home or a working directory to it.
+	// User code can write neither to its home nor to its working directory.
 	home := map[string]string{"HOME": "/nonexistent"}
 	out, _, err = s.Init.Start(ctx, initd.StartRequest{
 		ID: id, Argv: plan.Argv, Env: s.Environment(s.TemplateEnv(), plan.Env, s.Record.Spec.Env, layer.AddTo(yurt.ExecutionSpec{}).Env, home), Dir: "/",
@@ -209,11 +208,11 @@ func (e *Engine) startZygote(s *Sandbox, language, id string) (out *initd.Output
 	return out, nil
 }
 
-// maxZygoteOutput bounds what is kept of what a zygote writes, which is for the log, in bytes.
+// maxZygoteOutput bounds the output of a zygote that is kept for the log, in bytes.
 const maxZygoteOutput = 4 << 10
 
-// awaitZygote returns when the zygote is ready. What it says before, as modules do when they
-// are imported, explains its end.
+// awaitZygote returns when the zygote is ready. If it ends instead, its output until then, which imported modules may
+// print too, explains the end.
 func awaitZygote(out *initd.Output) error {
 	var said []byte
 	for {
@@ -252,7 +251,7 @@ func (e *Engine) followZygote(s *Sandbox, language, id string, out *initd.Output
 	}
 }
 
-// forgetZygote removes what is left of a zygote that was killed.
+// forgetZygote removes the record and the leaf of a zygote that was killed.
 func (e *Engine) forgetZygote(s *Sandbox, id string) {
 	if s.IsEnding() {
 		return // all of it goes
@@ -264,8 +263,8 @@ func (e *Engine) forgetZygote(s *Sandbox, id string) {
 	_ = s.Group.Leaf(id).Remove() // while something of it is there, it goes with the sandbox
 }
 
-// EndZygotes kills those that an earlier executor started, and their forks that have no run:
-// what they were, it knew. In a paused sandbox, where nothing can be killed, they stay unused.
+// EndZygotes kills the zygotes that an earlier executor started, and their forks without a run: only that executor
+// knew their state. In a paused sandbox, where no process can be killed, they stay unused.
 func (e *Engine) EndZygotes(ctx context.Context, s *Sandbox) error {
 	if s.IsPaused() {
 		return nil

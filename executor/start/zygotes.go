@@ -28,9 +28,9 @@ type zygotes struct {
 	by    map[string]*zygote
 }
 
-// zygote is an interpreter in a sandbox that forks for each run of its language, and has
-// never run anything of the user's. Processes of the same user could trace one while it
-// starts, and so it starts when there is none.
+// zygote is an interpreter in a sandbox that forks for each run of its language, and has never run code of the user.
+// Processes of the same user could trace a zygote while it starts, so it starts only when the sandbox has no such
+// process.
 type zygote struct {
 	served   int    // runs that it could have started
 	after    int    // how many of those there are before it is started
@@ -39,7 +39,7 @@ type zygote struct {
 	id       string // of its process, in yurt-init; "" while there is none
 	refusals int
 	late     bool    // the next run was there before it could be started
-	next     *parked // where its next fork waits; nil where none does
+	next     *parked // the parked fork; nil if no fork is parked
 }
 
 // of returns the zygote of the language. The lock is held.
@@ -53,7 +53,7 @@ func (z *zygotes) of(language string) *zygote {
 	return z.by[language]
 }
 
-// id returns the process that a run of the language is to be forked from; "" for none.
+// id returns the process from which a run of the language must be forked; "" without a zygote.
 func (z *zygotes) id(language string) string {
 	if language == "" {
 		return ""
@@ -63,8 +63,7 @@ func (z *zygotes) id(language string) string {
 	return z.of(language).id
 }
 
-// due notes that a run of the language has ended, and says by what name it is time to start
-// a zygote; "" if it is not.
+// due notes that a run of the language has ended, and returns the name of the zygote to start now; "" if it is too early.
 func (z *zygotes) due(language string, after int) string {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -125,8 +124,8 @@ func (z *zygotes) missed(language string) {
 	z.of(language).late = true
 }
 
-// isLate reports whether that was so the last time. Whoever starts a run as soon as the one
-// before has ended leaves no moment but that.
+// isLate reports whether the zygote was late the last time. A caller that starts each run as soon as the one before
+// has ended leaves only that moment to start it.
 func (z *zygotes) isLate(language string) bool {
 	if language == "" {
 		return false
@@ -136,7 +135,7 @@ func (z *zygotes) isLate(language string) bool {
 	return z.of(language).late
 }
 
-// ended notes that there is none any more, and returns its parked fork.
+// ended notes that the zygote is gone, and returns its parked fork.
 func (z *zygotes) ended(language, id string) *parked {
 	z.mu.Lock()
 	defer z.mu.Unlock()

@@ -70,7 +70,7 @@ func TestPackAndUnpack(t *testing.T) {
 	if err != nil || err2 != nil || after.Mode != 0o755 || !after.ModTime.Equal(before.ModTime.Truncate(1e9)) && !after.ModTime.Equal(before.ModTime.Round(1e9)) {
 		t.Errorf("%+v became %+v, %v, %v", before, after, err, err2)
 	}
-	// Again, over what is there.
+	// Again, over the existing files.
 	if _, err := a.Unpack(t.Context(), "copy/of", bytes.NewReader(archive), Limits{Entries: 100, Bytes: 1 << 20}); err != nil {
 		t.Error(err)
 	}
@@ -117,7 +117,7 @@ func link(kind byte, name, target string) *tar.Header {
 	return &tar.Header{Name: name, Linkname: target, Typeflag: kind}
 }
 
-// hostile are archives that try to get out, or to have made what nobody should.
+// hostile are archives that try to escape, or to create files that no user may create.
 func hostile(t testing.TB, out string) map[string]struct {
 	archive []byte
 	want    yurt.Code
@@ -238,8 +238,7 @@ type failingReader struct{ err error }
 
 func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 
-// FuzzUnpack unpacks whatever bytes there are. Nothing leads out, nothing waits, and
-// every error is the client's.
+// FuzzUnpack unpacks arbitrary bytes. No path leads out, no open blocks, and every error is the client's.
 func FuzzUnpack(f *testing.F) {
 	f.Setenv("TMPDIR", "/dev/shm") // on a disk each input would wait for it
 	a := newArena(f)

@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// TestPieces: a file has what came, in whatever pieces that was.
+// TestPieces: a file has the content that came, however it was cut into pieces.
 func TestPieces(t *testing.T) {
 	a := newArena(t)
 	random := rand.NewChaCha8([32]byte{})
@@ -28,8 +28,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestWhatIsCutOff: a client that is gone in the middle has written nothing, whatever the reader calls that; what it
-// added stays.
+// TestWhatIsCutOff: a client that leaves midway through a write has not changed the file, whichever error the reader
+// returns; pieces that it appended stay.
 func TestWhatIsCutOff(t *testing.T) {
 	a := newArena(t)
 	for _, cut := range []error{io.ErrUnexpectedEOF, io.ErrClosedPipe} {

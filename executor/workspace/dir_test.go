@@ -29,8 +29,8 @@ const testUser = 1879048192 + 1000
 
 const secret = "the canary"
 
-// arena is a workspace, and beside it a directory that anybody may read and write, so
-// that permissions alone would keep nothing from being touched there.
+// arena is a workspace, and beside it a directory that every user may read and write, so that permissions alone would
+// not protect its files.
 type arena struct {
 	*Dir
 
@@ -77,7 +77,7 @@ func (a *arena) untouched(t testing.TB, data []byte) {
 	}
 }
 
-// play makes what a program in the sandbox could have left for the host to find.
+// play makes files of the kinds that a program in the sandbox could leave for the host to find.
 func (a *arena) play(t testing.TB) {
 	t.Helper()
 	for name, target := range map[string]string{
@@ -108,7 +108,7 @@ func (a *arena) play(t testing.TB) {
 	}
 }
 
-// clear removes all but links and the FIFO; [arena.play] makes again what it had made.
+// clear removes all but links and the FIFO; it restores the files of [arena.play].
 func (a *arena) clear(t testing.TB) {
 	t.Helper()
 	entries, err := os.ReadDir(a.in)
@@ -316,8 +316,7 @@ func TestNeverOutside(t *testing.T) {
 	a.untouched(t, nil)
 }
 
-// TestPermissionsAreTheUsers: what the sandbox's own user may not do, the host does
-// not do for it, though it is root.
+// TestPermissionsAreTheUsers: the host refuses actions that the sandbox's own user may not do, though the host is root.
 func TestPermissionsAreTheUsers(t *testing.T) {
 	a := newArena(t)
 	if err := os.WriteFile(a.in+"/roots", []byte("x"), 0o600); err != nil {
@@ -459,7 +458,7 @@ func TestNeverOutsideWhileLinksMove(t *testing.T) {
 	}
 }
 
-// raceTrees does to directories what can be done.
+// raceTrees runs all operations on directories.
 func (a *arena) raceTrees(t *testing.T, tarball []byte) {
 	t.Helper()
 	for _, dir := range []string{".", "d", "d/e", "l"} {
@@ -490,8 +489,8 @@ func (a *arena) raceTrees(t *testing.T, tarball []byte) {
 	a.untouched(t, nil)
 }
 
-// FuzzPath reads, writes and looks at whatever path a client gives, among the links
-// that a program left. It never touches what is outside, and never waits.
+// FuzzPath reads, writes and stats arbitrary paths of a client, among the links that a program left. It never touches
+// a file outside, and never waits.
 func FuzzPath(f *testing.F) {
 	for _, name := range []string{
 		"dir/f", "abs/canary", "rel/canary", "up/out/canary", "file", "new", "deep/canary", "proc/self/root", "root/../x", "fifo", "self/x", "ping",
@@ -528,7 +527,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// TestErrorsAreExplained: what a file system can say is the client's to mend.
+// TestErrorsAreExplained: errors of the file system tell the client how to correct them.
 func TestErrorsAreExplained(t *testing.T) {
 	for errno, want := range map[syscall.Errno]yurt.Code{
 		syscall.ENOENT: yurt.CodeFileNotFound, syscall.ENOSPC: yurt.CodeWorkspaceFull, syscall.EDQUOT: yurt.CodeWorkspaceFull,
@@ -542,7 +541,7 @@ func TestErrorsAreExplained(t *testing.T) {
 	}
 }
 
-// TestDirOfASandboxThatEnds: what was begun before the sandbox ended fails with that.
+// TestDirOfASandboxThatEnds: operations that began before the sandbox ended fail with that reason.
 func TestDirOfASandboxThatEnds(t *testing.T) {
 	a := newArena(t)
 	content, more := io.Pipe()

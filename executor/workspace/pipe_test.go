@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestPipe: who writes to a FIFO waits for nobody, and nothing is woken by what its reader does.
+// TestPipe: a writer to a FIFO does not wait, and its reader's actions wake no watcher.
 func TestPipe(t *testing.T) {
 	a := newArena(t)
 	if err := os.Mkdir(filepath.Join(a.in, "dir"), 0o755); err != nil {

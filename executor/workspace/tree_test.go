@@ -277,7 +277,7 @@ func TestMoveChmodAndAppend(t *testing.T) {
 	if data, err := readAll(a.Dir, "log/all"); string(data) != "onetwo" || err != nil {
 		t.Errorf("it reads %q, %v", data, err)
 	}
-	// A FIFO has another end, which is the sandbox's: nobody waits for it.
+	// The sandbox holds the other end of a FIFO: the host does not wait for it.
 	if _, err := a.Append("fifo", strings.NewReader("x"), 6, 0); yurt.CodeOf(err) != yurt.CodeNotAFile {
 		t.Errorf("adding to a FIFO: %v", err)
 	}
@@ -309,7 +309,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestMemoryDoesNotGrow with what passes through.
+// TestMemoryDoesNotGrow streams a file that is larger than the memory it may use.
 func TestMemoryDoesNotGrow(t *testing.T) {
 	a := newArena(t)
 	const size = 256 << 20

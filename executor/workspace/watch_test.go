@@ -70,7 +70,7 @@ func TestWatch(t *testing.T) {
 	expect(t, events, yurt.FileCreated, "d/sub/moved")
 	os.Remove(a.in + "/d/sub/moved")
 	expect(t, events, yurt.FileRemoved, "d/sub/moved")
-	// What is made in a new directory before that is watched is told of as well.
+	// Files that are made in a new directory before it is watched are reported as well.
 	a.fill(t, "d/one/two/three/f")
 	expect(t, events, yurt.FileCreated, "d/one/two/three/f")
 	os.WriteFile(a.in+"/d/one/two/three/g", nil, 0o644)

@@ -1,6 +1,6 @@
 // Package proto holds the wire form of the executor's API, generated from
-// executor.proto. Package api is the one that speaks it: it turns these messages into
-// values of the domain. Nothing else imports them.
+// executor.proto. Only package api imports it, and turns its messages into values
+// of the domain.
 package proto
 
 //go:generate sh generate.sh
