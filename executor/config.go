@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 )
 
-// Config is what an [Executor] needs.
+// Config holds the settings of an [Executor].
 type Config struct {
 	StateDir     string // one executor at a time; made if it is not there
 	RunDir       string // see [RunDir]; "" for [rundir.Default]
@@ -27,18 +27,16 @@ type Config struct {
 	// RuntimeStart and RuntimeCall are how long a runtime may take to start, and for a
 	// plan; 0 means [host.DefaultStartTimeout] and [host.DefaultCallTimeout].
 	RuntimeStart, RuntimeCall time.Duration
-	// HostPaths are what of the host a template may bind, with all below it; nil
-	// means [yurt.OfferedHostPaths].
+	// HostPaths are the paths of the host that a template may bind, with all below them; nil means [yurt.OfferedHostPaths].
 	HostPaths []string
-	// AppArmorProfile and SELinux confine all processes of every sandbox, as the
-	// host's policy says; the zero value for neither. The host must have what is given. Of
-	// SELinux's, each sandbox has categories of its own, see [lsm.Labels.For].
+	// AppArmorProfile and SELinux confine all processes of every sandbox by the host's policy; the zero values confine
+	// none. The host must know the profile or the type. Each sandbox has its own categories of SELinux, see
+	// [lsm.Labels.For].
 	AppArmorProfile string
 	SELinux         lsm.Labels
 	// Transient ends every sandbox when the executor is gone, however it went.
 	Transient bool
-	// Bounds of what there is at once; 0 means a default. What would be beyond one is
-	// refused with [yurt.CodeOverloaded].
+	// Bounds of concurrent work; 0 means a default. A request beyond a bound is refused with [yurt.CodeOverloaded].
 	MaxSandboxes  int // on the node; 1000, or for how many there are open files
 	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
 	MaxQueue      int // sandboxes that wait to be made; 256
@@ -51,7 +49,7 @@ type Config struct {
 	Logger    *slog.Logger  `json:"-"`
 }
 
-// complete returns the configuration with the defaults for what it lacks.
+// complete returns the configuration with defaults for its zero values.
 func (c Config) complete() Config {
 	c.MaxSandboxes = cmp.Or(c.MaxSandboxes, defaultMaxSandboxes)
 	c.MaxCreates = cmp.Or(c.MaxCreates, defaultMaxCreates())
@@ -66,7 +64,7 @@ func (c Config) complete() Config {
 	return c
 }
 
-// Limits of what a node does at once, where its configuration says nothing.
+// Defaults of the node's bounds.
 const (
 	defaultMaxSandboxes  = 1000
 	defaultMaxQueue      = 256

@@ -32,7 +32,7 @@ func takeDirs(config Config, runDir string) (*os.File, error) {
 	return lock, nil
 }
 
-// layOut makes what is in the directories, and writes down how they are laid out.
+// layOut makes the subdirectories, and writes down the version of their layout.
 func layOut(config Config, runDir string) error {
 	if err := records.CheckFormat(config.StateDir, config.Version); err != nil {
 		return err
@@ -46,7 +46,7 @@ func layOut(config Config, runDir string) error {
 		return err
 	}
 	if config.Transient {
-		return nil // nothing is left for others to find
+		return nil // no file is left for others to find
 	}
 	return errors.Join(records.WriteFormat(config.StateDir, config.Version), records.WriteFormat(runDir, config.Version))
 }
@@ -79,7 +79,7 @@ const (
 	reserveSize = 1 << 20
 )
 
-// newRoom returns the room that an executor keeps in its state directory. A transient executor keeps none.
+// newRoom returns the room that an executor keeps in its state directory. A transient executor keeps no room.
 func newRoom(config Config) *headroom.Room {
 	size := int64(reserveSize)
 	if config.Transient {

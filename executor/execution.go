@@ -11,9 +11,9 @@ import (
 // Stdio are descriptors that an execution gets as they are; see [run.Stdio] for which ones are safe.
 type Stdio = run.Stdio
 
-// StartExecution begins an execution and returns once it runs, or has failed to,
-// which its result then says. It goes on when the caller leaves. Errors are about
-// the request or the node; what the user's code does is never one.
+// StartExecution begins an execution. It returns once the execution runs, or has failed to, which its result then
+// reports. The execution goes on when the caller leaves. Errors are about the request or the node, never about the
+// user's code.
 func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
 	return e.Dispatch(ctx, sandboxID, spec, run.Stdio{})
 }
@@ -56,8 +56,7 @@ func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID str
 	return e.Runs().Wait(ctx, r)
 }
 
-// ForgetExecution releases what the node keeps of an ended execution. One that is
-// not known is no error.
+// ForgetExecution releases the node's record of an ended execution. An unknown execution is no error.
 func (e *Executor) ForgetExecution(ctx context.Context, sandboxID, executionID string) error {
 	_, r, err := e.findRun(ctx, sandboxID, executionID)
 	switch yurt.CodeOf(err) {

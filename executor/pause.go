@@ -7,17 +7,16 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// PauseSandbox stops every process of the sandbox's executions: they keep their memory
-// and get no CPU time. The timeouts of executions stand still. Files can be read and
-// written meanwhile, nothing can be started. A sandbox that is paused stays so, also
-// over a restart of the executor.
+// PauseSandbox stops every process of the sandbox's executions: they keep their memory and get no CPU time. The
+// timeouts of executions stand still. Files can be read and written meanwhile, but no process can be started. A
+// sandbox that is paused stays so, also over a restart of the executor.
 func (e *Executor) PauseSandbox(ctx context.Context, id string) (err error) {
 	defer e.disks.Explain(&err)
 	s, err := e.Find(ctx, id)
 	if err != nil {
 		return err
 	}
-	s.Gate.Lock() // nothing is being started from here on
+	s.Gate.Lock() // no process is being started from here on
 	defer s.Gate.Unlock()
 	if err := s.CheckUsable(); err != nil || s.IsPaused() {
 		return err

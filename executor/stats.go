@@ -6,7 +6,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// SandboxStats says what the sandbox uses.
+// SandboxStats returns the sandbox's usage.
 func (e *Executor) SandboxStats(ctx context.Context, id string) (yurt.SandboxStats, error) {
 	s, err := e.FindUsable(ctx, id)
 	if err != nil {

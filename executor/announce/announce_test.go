@@ -20,7 +20,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// node tells what it is told to.
+// node reports the capacities that the test sends.
 type node chan yurt.Capacity
 
 func (n node) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error {
@@ -95,7 +95,7 @@ func (w *world) run(name, address string) (_ node, log *journal, stop func()) {
 	return n, log, stop
 }
 
-// capacity returns what Consul says of the node, nil when it does not.
+// capacity returns the node's entry in Consul, nil if there is no entry.
 func (w *world) capacity(name string) *yurt.Capacity {
 	pair, _, err := w.agent.Client.KV().Get(KeyPrefix+name, nil)
 	if err != nil || pair == nil {
@@ -156,7 +156,7 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// TestConsulMayGoAway: what is lost there, or changed while it is away, is announced again.
+// TestConsulMayGoAway: entries that Consul lost, and changes while it was away, are announced again.
 func TestConsulMayGoAway(t *testing.T) {
 	w := newWorld(t)
 	n, log, _ := w.run("n1", "192.0.2.7:8701")
@@ -195,7 +195,7 @@ func TestConsulMayGoAway(t *testing.T) {
 // TestConsulIsStartedAgain: for it the executor is there before that has told it anything.
 func TestConsulIsStartedAgain(t *testing.T) {
 	w := newWorld(t)
-	w.ttl = time.Hour // nothing but a change is told again
+	w.ttl = time.Hour // only a change is announced again
 	n, _, _ := w.run("n1", "192.0.2.7:8701")
 	n <- yurt.Capacity{Sandboxes: 1}
 	w.untilSandboxes("n1", 1)
@@ -225,17 +225,17 @@ func TestConsulMayHang(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for i := range 100 { // nobody who tells it anything is held up
+	for i := range 100 { // the announcer never blocks its caller
 		n <- yurt.Capacity{Sandboxes: i}
 	}
 	stop()
 }
 
-// TestKilledExecutor: what one announced that was killed is gone after a while, or its
-// next life's at once.
+// TestKilledExecutor: the entry of a killed executor expires after a while, or is replaced at once when the executor
+// starts again.
 func TestKilledExecutor(t *testing.T) {
 	w := newWorld(t)
-	kill := func(name string) { // it says nothing more, and takes nothing back
+	kill := func(name string) { // it announces and withdraws no more
 		a, _ := w.announcer(name, "192.0.2.7:8701")
 		a.capacity = &yurt.Capacity{Sandboxes: 7}
 		ctx, cancel := context.WithCancel(t.Context())

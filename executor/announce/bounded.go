@@ -30,5 +30,5 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// stay follows no redirection: Consul sends none, and the token is for Consul alone.
+// stay refuses redirections: Consul sends none, and the token is for Consul alone.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -12,7 +12,7 @@ import (
 const (
 	errorTypeHeader = "Lambda-Runtime-Function-Error-Type"
 	errorBodyHeader = "Lambda-Runtime-Function-Error-Body"
-	// unknownError is the type of an error that names none, as Lambda has it.
+	// unknownError is the type that Lambda gives to an error without a type.
 	unknownError = "Runtime.Unknown"
 	maxType      = 256      // bytes of the type of an error
 	maxMessage   = 64 << 10 // bytes of its message
@@ -53,7 +53,7 @@ func decodeResult(body []byte) (json.RawMessage, *yurt.ExecutionError) {
 	return result, nil
 }
 
-// decodeError reads Lambda's shape of an error. Whatever is wrong with it, there is one.
+// decodeError decodes Lambda's shape of an error. Malformed input yields an error too.
 func decodeError(body []byte, kind string) *yurt.ExecutionError {
 	var wire struct {
 		Type    any               `json:"errorType"`

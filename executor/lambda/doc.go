@@ -2,12 +2,13 @@
 // the official runtime interface clients work there unmodified.
 //
 // The executor is its caller: it has a socket made in the sandbox's network namespace
-// ([Listen]), hands over invocations one at a time ([Server.Invoke]), and is told of each
-// what the function answered. Starting the function's process, its timeouts and its end
+// ([Listen]), hands over invocations one at a time ([Server.Invoke]), and receives the
+// function's answer to each. Starting the function's process, its timeouts and its end
 // are the caller's.
 //
-// Every byte of a request is hostile, for any process in the sandbox can send it: headers
-// and bodies are bounded, so is the number of connections, bodies are read one at a time, requests beyond
-// what an invocation needs wait, and an answer is taken only for the invocation that is under way. What a forger spoils is the result of the
-// function it belongs to. Nothing here reads the sandbox's files or its environment.
+// Every byte of a request is hostile, for any process in the sandbox can send it. Headers,
+// bodies and the number of connections are bounded, bodies are read one at a time, and requests
+// beyond the needs of an invocation wait. An answer is accepted only for the invocation that
+// is under way, so a forger spoils the result of its own function alone. The package reads neither
+// the sandbox's files nor its environment.
 package lambda

@@ -8,8 +8,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// FuzzAnswers decodes what a function may send: whatever it is, a result is JSON and an
-// error has bounded fields.
+// FuzzAnswers decodes arbitrary answers of a function: a result is always JSON and an error has bounded fields.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range []string{
 		"", "null", `{"a":1}`, "text", "\xff", `{"errorType":"E","errorMessage":"m","stackTrace":["a"]}`,

@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Bounds of what the function may do to the server.
+// Bounds of the function's use of the server.
 const (
 	// MaxBody bounds an answer, in bytes, as Lambda does.
 	MaxBody        = 6 << 20
@@ -37,11 +37,11 @@ type Invocation struct {
 	Deadline time.Time
 	ARN      string
 	TraceID  string
-	// ClientContext and Identity are JSON; empty means none.
+	// ClientContext and Identity are JSON; empty if the invocation has none.
 	ClientContext, Identity string
 }
 
-// Answer is what the function answered to an invocation. Error is nil when it returned.
+// Answer is the function's answer to an invocation. Error is nil when it returned.
 type Answer struct {
 	ID     string
 	Result json.RawMessage
@@ -50,8 +50,8 @@ type Answer struct {
 	Init bool
 }
 
-// Told are the calls by which a server says what the function answers. They may be made
-// from any goroutine, those of one invocation in order.
+// Told are the calls by which a server reports the function's answers. They may be made from any goroutine, those of
+// one invocation in order.
 type Told struct {
 	// Answer is called with the answer to each invocation, before the function learns
 	// that it was taken.
@@ -73,7 +73,7 @@ type Server struct {
 
 	mu        sync.Mutex
 	requests  int             // since the last invocation
-	next      chan Invocation // holds the one that nobody has asked for yet
+	next      chan Invocation // holds the invocation that the function has not asked for yet
 	current   string          // id of the invocation that has no answer; "" for none
 	streaming string          // id of the invocation whose response was last passed on in pieces
 	failed    *yurt.ExecutionError
@@ -91,7 +91,7 @@ func New(told Told) *Server {
 	mux.HandleFunc("POST "+root+"init/error", s.takeInitError)
 	s.http = &http.Server{
 		Handler: s.calm(mux), ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.New(io.Discard, "", 0), // what the function does wrong is not the node's to log
+		ErrorLog: log.New(io.Discard, "", 0), // the function's mistakes do not belong into the node's log
 	}
 	return s
 }
@@ -329,7 +329,7 @@ func (s *Server) claim(id string) bool {
 	}
 	s.current = ""
 	select {
-	case <-s.next: // answered without having been asked for; nobody gets it any more
+	case <-s.next: // answered without a request for it: the function does not get it any more
 	default:
 	}
 	return true

@@ -33,8 +33,8 @@ type Piece struct {
 	Data []byte
 }
 
-// takeStream reads a streamed response, and passes on each piece of it as it comes. What
-// was passed on cannot be taken back: a stream that breaks off is the answer.
+// takeStream reads a streamed response, and passes on each piece as it comes. Pieces cannot be taken back: a stream
+// that breaks off is the answer.
 func (s *Server) takeStream(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
 		return
@@ -126,8 +126,8 @@ func unfinished(data []byte) int {
 	return 0
 }
 
-// isStreamed reports whether the response is to be passed on as it comes. The client for
-// Go names no mode: it has trailers for all responses, and JSON is what it has encoded at once.
+// isStreamed reports whether the response must be passed on as it comes. The client for Go names no mode: it has
+// trailers for all responses, and encodes JSON at once.
 func isStreamed(r *http.Request) bool {
 	if mode := r.Header.Get(modeHeader); mode != "" {
 		return strings.EqualFold(mode, modeStreaming)

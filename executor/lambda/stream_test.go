@@ -108,8 +108,7 @@ func TestStreamBreaksOff(t *testing.T) {
 	}
 }
 
-// TestStreamOfAnEndedProcess has the server closed when a stream has broken off: what
-// the end of the process says counts.
+// TestStreamOfAnEndedProcess closes the server when a stream has broken off: the end of the process then decides the result.
 func TestStreamOfAnEndedProcess(t *testing.T) {
 	c := newClient(t)
 	c.invoke("id", "{}")
@@ -128,8 +127,8 @@ func TestStreamOfAnEndedProcess(t *testing.T) {
 	}
 }
 
-// TestErrorDuringStream has another connection answer in the stream's place: what comes
-// of the stream after that is nobody's.
+// TestErrorDuringStream has another connection answer in the stream's place: the rest of the stream belongs to no
+// invocation.
 func TestErrorDuringStream(t *testing.T) {
 	c := newClient(t)
 	c.invoke("id", "{}")

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Uptime is what the host's clocks show that count from its start. A sandbox whose
-// clocks did would tell how long the host has been up, which tells hosts apart.
+// Uptime holds the host's clocks that count from its start. A sandbox that could read them would learn the host's
+// uptime, which distinguishes hosts.
 type Uptime struct {
 	Monotonic, Boottime int64 // whole seconds
 }

@@ -1,4 +1,4 @@
-// Package oci says what a sandbox is made of as an OCI runtime specification,
+// Package oci describes a sandbox as an OCI runtime specification,
 // which every sandbox engine reads.
 //
 // The isolation of the level "namespaces" is decided here and nowhere else; it

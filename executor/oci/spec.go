@@ -17,7 +17,7 @@ import (
 // IDRange is how many user and group ids every sandbox has to itself.
 const IDRange = 65536
 
-// Options are what differs between sandboxes.
+// Options are the differences between sandboxes.
 type Options struct {
 	IDBase     uint32 // host id of the sandbox's root; its range ends IDBase+IDRange-1
 	Layout     layout.Layout
@@ -31,12 +31,12 @@ type Options struct {
 	SELinux    lsm.Labels
 	Layered    bool    // init gives each process namespaces of its own
 	Hostname   string  // "" for that of all sandboxes
-	Uptime     *Uptime // what the clocks of the host show; nil where the kernel has no time namespaces
+	Uptime     *Uptime // the clocks of the host; nil if the kernel has no time namespaces
 }
 
-// Spec returns the specification. Root.Path is left to the launcher, which lays
-// the root file system out: what is the same for all sandboxes of a template, the
-// host's directories and /dev among it, is mounted there once and not listed here.
+// Spec returns the specification. It leaves Root.Path to the launcher, which lays out the root file system: the
+// launcher mounts the parts that all sandboxes of a template share, such as the host's directories and /dev, once, and
+// the specification does not list them.
 func Spec(o Options) *specs.Spec {
 	spec := &specs.Spec{
 		Version:  specs.Version,
@@ -61,7 +61,7 @@ func Spec(o Options) *specs.Spec {
 			MountLabel:    o.SELinux.Files,
 			CgroupsPath:   o.CgroupPath,
 			Sysctl:        sysctls(),
-			// What a sandbox may not reach at all; limits are set by executor/cgroup.
+			// A sandbox may not reach any device; executor/cgroup sets limits.
 			Resources: &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}}},
 		},
 	}
@@ -75,11 +75,11 @@ func Spec(o Options) *specs.Spec {
 	return spec
 }
 
-// initProcess is yurt-init: root of the user namespace, with just what it takes to
-// start processes as another user and to take every capability from them.
+// initProcess is yurt-init: root of the user namespace, with just the capabilities to start processes as another user
+// and to take every capability from them.
 func initProcess(o Options) *specs.Process {
 	capabilities := []string{"CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL"}
-	if o.Layered { // to mount what each process gets for itself
+	if o.Layered { // to mount each process's own file systems
 		capabilities = append(capabilities, "CAP_SYS_ADMIN")
 	}
 	first := oomscore.Sandbox // to end for want of memory, and its children with it
@@ -89,8 +89,8 @@ func initProcess(o Options) *specs.Process {
 		ApparmorProfile: o.AppArmor,
 		SelinuxLabel:    o.SELinux.Process,
 		Args:            append([]string{layout.InitPath}, o.InitArgs...),
-		// HOME, or it is looked for. One processor at a time is enough for one who waits
-		// nearly always, and takes less memory.
+		// Without HOME, libcontainer would look it up. One processor is enough for a process that nearly always waits,
+		// and takes less memory.
 		Env:             []string{"PATH=/usr/bin:/bin", "HOME=/", "GOMAXPROCS=1"},
 		Cwd:             "/",
 		NoNewPrivileges: true,
@@ -98,8 +98,8 @@ func initProcess(o Options) *specs.Process {
 			Bounding: capabilities, Effective: capabilities, Permitted: capabilities,
 		},
 		Rlimits: []specs.POSIXRlimit{
-			// With a limit of 0 a host that hands core dumps to a program of its own would do so
-			// all the same; with 1 the kernel makes none. The filter keeps code from changing it.
+			// With a limit of 0, a host that passes core dumps to a program would still do so; with 1 the kernel makes
+			// no dump. The filter keeps code from changing it.
 			{Type: "RLIMIT_CORE", Hard: 1, Soft: 1},
 			{Type: "RLIMIT_NOFILE", Hard: o.MaxFiles, Soft: o.MaxFiles},
 			{Type: "RLIMIT_MSGQUEUE", Hard: 0, Soft: 0},
@@ -111,8 +111,7 @@ func initProcess(o Options) *specs.Process {
 	}
 }
 
-// What the kernel has one store of, for the host's root and all sandboxes together,
-// of which a sandbox may take so much.
+// A sandbox's share of stores that the kernel has only once, for the host's root and all sandboxes together.
 const (
 	maxSignals   = 4096 // pending, timers included
 	maxTerminals = 64
@@ -125,7 +124,7 @@ func sysctls() map[string]string {
 	return map[string]string{
 		"user.max_inotify_instances": strconv.Itoa(maxWatchers),
 		"user.max_inotify_watches":   strconv.Itoa(maxWatches),
-		// One more reason for which none can be made.
+		// One more barrier against user namespaces.
 		"user.max_user_namespaces": "0",
 	}
 }
@@ -148,7 +147,7 @@ func mounts(o Options) []specs.Mount {
 	)
 }
 
-// workspace is the one mount that may be a bind: of what the launcher mounts.
+// workspace is the one mount that may be a bind: of a directory that the launcher mounts.
 func workspace(o Options, user string, sizes Sizes) specs.Mount {
 	if o.Workspace != "" {
 		return specs.Mount{Destination: yurt.WorkspaceDir, Type: "bind", Source: o.Workspace, Options: []string{"bind", "nosuid", "nodev"}}
@@ -156,7 +155,7 @@ func workspace(o Options, user string, sizes Sizes) specs.Mount {
 	return specs.Mount{Destination: yurt.WorkspaceDir, Type: "tmpfs", Source: "workspace", Options: []string{"nosuid", "nodev", "mode=0755", user, sizes.option()}}
 }
 
-// What executions put into rootfs.RunDir, which only the host writes to.
+// The size of rootfs.RunDir, with the files of executions, which only the host writes.
 const (
 	runDirSize   yurt.Size = 64 << 20
 	runDirInodes           = 16384
@@ -187,8 +186,8 @@ func Volumes(disk, memory yurt.Size) map[string]Sizes {
 	}
 }
 
-// OwnOptions returns what each process with namespaces of its own is given for itself,
-// by where it is mounted: options of a file system in memory.
+// OwnOptions returns the mounts that each process with namespaces of its own gets for itself: options of a file system
+// in memory, by mount point.
 func OwnOptions(disk, memory yurt.Size) map[string]string {
 	sized := Volumes(disk, memory)
 	return map[string]string{
@@ -197,7 +196,7 @@ func OwnOptions(disk, memory yurt.Size) map[string]string {
 	}
 }
 
-// maskedPaths are what of /proc tells about the host or can be made to act on it.
+// maskedPaths are the files of /proc that reveal facts about the host or can change it.
 func maskedPaths() []string {
 	return []string{
 		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users",
@@ -207,7 +206,7 @@ func maskedPaths() []string {
 	}
 }
 
-// readonlyPaths are what of /proc may be read and never written.
+// readonlyPaths are the files of /proc that may be read and never written.
 func readonlyPaths() []string {
 	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/pressure"}
 }

@@ -35,8 +35,8 @@ func options() Options {
 	}
 }
 
-// TestSpecGolden shows every change of what a sandbox is made of to its reviewer.
-// After one that is meant: go test ./executor/oci -update.
+// TestSpecGolden shows every change of a sandbox's specification to its reviewer. After an intended change: go test
+// ./executor/oci -update.
 func TestSpecGolden(t *testing.T) {
 	got, err := json.MarshalIndent(Spec(options()), "", "  ")
 	if err != nil {
@@ -115,7 +115,7 @@ func TestInitHasNoMoreThanItNeeds(t *testing.T) {
 	}
 }
 
-// TestMounts holds what is bound and made to what docs/SECURITY.md says of it.
+// TestMounts checks binds and mounts against docs/SECURITY.md.
 func TestMounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := options()

@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
-// host makes a directory with some of what a host has.
+// host makes a directory with some typical files of a host.
 func host(t testing.TB) string {
 	t.Helper()
 	root := t.TempDir()
@@ -148,8 +148,8 @@ func TestPathsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestLayoutProperty: whatever of the host is asked for, the layout can be carried
-// out from top to bottom and binds nothing that is not offered.
+// TestLayoutProperty: for any requested paths of the host, the layout can be carried out from top to bottom and binds
+// only paths that are offered.
 func TestLayoutProperty(t *testing.T) {
 	root := host(t)
 	var all []string

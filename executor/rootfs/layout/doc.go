@@ -1,6 +1,6 @@
-// Package layout says what a root file system looks like: the value that executor/rootfs
+// Package layout describes a root file system: the value that executor/rootfs
 // decides on and the launcher carries out.
 //
-// It is apart from both, and imports nothing, for the launcher's sake: it starts itself
-// again for each sandbox, and what it links takes its time every time.
+// It is apart from both, and imports no other package, for the launcher's sake: the launcher
+// starts itself again for each sandbox, and each package that it links costs time then.
 package layout

@@ -3,20 +3,20 @@ package layout
 // Paths inside every sandbox.
 const (
 	InitPath = "/.yurt-init"  // the binary of its first process
-	EmptyDir = "/.yurt-empty" // covers what is to be seen by nobody
-	DevDir   = "/dev"         // the same harmless devices for all, and mount points for what is not
+	EmptyDir = "/.yurt-empty" // covers files that no process may see
+	DevDir   = "/dev"         // the same harmless devices for all, and mount points for a sandbox's own
 )
 
-// Layout is the skeleton of a root file system and what is bound over it. All
-// paths are absolute inside the sandbox. Parents come before what is in them.
+// Layout is the skeleton of a root file system and the binds over it. All paths are absolute inside the sandbox.
+// Parents come before their contents.
 type Layout struct {
 	Dirs  []string `json:"dirs"`
 	Links []Link   `json:"links"`
 	Files []File   `json:"files"`
 	Binds []string `json:"binds"` // of the host, to the same path, read-only
 
-	// Image is a directory of the host whose files are there where the skeleton has none; ""
-	// for none. ImageID tells it from another that was at the same path before.
+	// Image is a directory of the host whose files appear where the skeleton has no file; "" without an image. ImageID
+	// distinguishes images that had the same path at different times.
 	Image   string `json:"image,omitempty"`
 	ImageID string `json:"image_id,omitempty"`
 
