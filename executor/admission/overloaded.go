@@ -6,7 +6,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Overloaded refuses what the node has too many of already.
+// Overloaded refuses a request because the node is at one of its bounds.
 func Overloaded(retry time.Duration, format string, args ...any) error {
 	err := yurt.Errorf(yurt.CodeOverloaded, format, args...)
 	err.RetryAfter = retry

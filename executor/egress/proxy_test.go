@@ -180,7 +180,7 @@ func TestProxyIsNotRebound(t *testing.T) {
 	answers.asked.Store(0)
 	answers.answers["rebound.test"] = []string{"203.0.113.7", "127.0.0.1"}
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // it need not be reached: what counts is that nobody asks again
+	cancel() // the host need not be reachable: the test counts the questions
 	if _, err := p.dial(ctx, "rebound.test:443"); err == nil || answers.asked.Load() != 1 {
 		t.Errorf("asked %d times, error %v", answers.asked.Load(), err)
 	}
@@ -265,7 +265,7 @@ func TestOwnAddressesAreRefused(t *testing.T) {
 	})
 }
 
-// FuzzParseHello reads what a client may send in a tunnel.
+// FuzzParseHello parses arbitrary bytes of a client in a tunnel.
 func FuzzParseHello(f *testing.F) {
 	for _, name := range []string{"pypi.org", "a", strings.Repeat("a.", 100) + "b"} {
 		f.Add(helloFor(name))
@@ -284,7 +284,7 @@ func FuzzParseHello(f *testing.F) {
 	})
 }
 
-// helloFor returns what a client sends first that wants to talk to the name.
+// helloFor returns the first bytes of a client that connects to the name.
 func helloFor(name string) []byte {
 	conn := &listening{from: strings.NewReader("")}
 	sent := &sending{listening: conn}
@@ -292,7 +292,7 @@ func helloFor(name string) []byte {
 	return sent.data
 }
 
-// sending keeps what is written.
+// sending keeps the bytes that are written to it.
 type sending struct {
 	*listening
 	data []byte
@@ -303,7 +303,7 @@ func (s *sending) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// FuzzParseHost takes nothing that would be compared in another form.
+// FuzzParseHost: an accepted host has one form only, the form that rules compare.
 func FuzzParseHost(f *testing.F) {
 	for _, seed := range []string{"pypi.org", "pypi.org:443", "[::1]:80", "a:b", "A.B.", "1.2.3.4", "x y", "https://a"} {
 		f.Add(seed)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCollapse: the file is in huge pages, and has what it had.
+// TestCollapse: the file is in huge pages, and its content is unchanged.
 func TestCollapse(t *testing.T) {
 	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -75,7 +75,7 @@ func hugeBytes(t *testing.T, fd int) (n uint64) {
 	return n << 10
 }
 
-// TestCollapseNothing: what cannot be had is an error, and the file stays.
+// TestCollapseNothing: a file that cannot be collapsed is an error, and stays unchanged.
 func TestCollapseNothing(t *testing.T) {
 	file, err := os.Open("/proc/self/status")
 	if err != nil {

@@ -26,7 +26,7 @@ func authority(t *testing.T) (*identity.Authority, string) {
 	return a, dir
 }
 
-// issue writes what a part of that name shows, beside the authority that it trusts.
+// issue writes the certificate of a part of that name, beside the authority that it trusts.
 func issue(t *testing.T, a *identity.Authority, dir string, name identity.Name) identity.Files {
 	t.Helper()
 	files := identity.Files{
@@ -74,12 +74,12 @@ func TestAuthorityThatCannotIssue(t *testing.T) {
 	if _, err := identity.OpenAuthority(dir, later); err == nil || !strings.Contains(err.Error(), "expired at") {
 		t.Errorf("it has expired: %v", err)
 	}
-	// Nothing that it issues outlives it.
+	// No certificate outlives its authority.
 	expires, err := a.Issue(identity.Name{Role: identity.RoleExecutor, Name: "n1"}, 1000*time.Hour, filepath.Join(dir, "c"), filepath.Join(dir, "k"))
 	if err != nil || time.Until(expires) > time.Hour {
 		t.Errorf("it issued what expires at %s, %v", expires, err)
 	}
-	// What it issued is no authority.
+	// An issued certificate is not an authority.
 	files := issue(t, a, dir, identity.Name{Role: identity.RoleExecutor, Name: "n1"})
 	other := t.TempDir()
 	for from, to := range map[string]string{files.Certificate: identity.AuthorityFile, files.Key: identity.AuthorityKeyFile} {

@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/executor/oci"
 )
 
-// TestIDRangesProperty: no two sandboxes share an id, and none has one of the host's.
+// TestIDRangesProperty: no two sandboxes share an ID, and no sandbox has an ID of the host's.
 func TestIDRangesProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ranges := New()

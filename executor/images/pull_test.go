@@ -134,7 +134,7 @@ func TestOnePullForAll(t *testing.T) {
 			}
 		})
 	}
-	// One who leaves ends nothing.
+	// A caller that leaves does not end the pull.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Get(ctx, text, "gone", false, silent); err == nil {
@@ -244,12 +244,12 @@ func TestRefused(t *testing.T) {
 		t.Error("nothing is had any more")
 	}
 	entries, err := os.ReadDir(s.config.Dir)
-	if err != nil || len(entries) != 2 { // the one, and what references mean
+	if err != nil || len(entries) != 2 { // the image, and the file that resolves references
 		t.Errorf("left are %v, %v", entries, err)
 	}
 }
 
-// TestSpoilt has a registry that sends something else than what the digests say.
+// TestSpoilt has a registry that sends other content than the digests name.
 func TestSpoilt(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"manifests", "blobs"} {
@@ -369,7 +369,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestRoom has images go that nobody uses.
+// TestRoom removes unused images to make room.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	g := newRig(t)

@@ -135,7 +135,7 @@ func many(n int) []entry {
 	return entries
 }
 
-// TestKinds has all kinds of entries, and what becomes of them.
+// TestKinds unpacks entries of all kinds.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	special := func(kind byte, name string) entry {

@@ -10,8 +10,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestCreatesThatAreGivenUp has callers that leave in the middle of a create, as
-// clients of an API do. What they began must be gone, and nobody else's disturbed.
+// TestCreatesThatAreGivenUp has callers that leave in the middle of a create, as clients of an API do. Their sandboxes
+// must be gone, and those of other callers undisturbed.
 func TestCreatesThatAreGivenUp(t *testing.T) {
 	e := rig.Executor(t)
 	if _, err := e.CreateSandbox(t.Context(), rig.Spec()); err != nil {

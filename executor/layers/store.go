@@ -88,8 +88,8 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// removeRemains removes what a process left that was killed while it made or removed a
-// layer. Another one's that is at work has it locked.
+// removeRemains removes the files of a process that was killed while it made or removed a layer. A process that is at
+// work holds a lock on its files.
 func (s *Store) removeRemains() error {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {

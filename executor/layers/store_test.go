@@ -17,7 +17,7 @@ import (
 
 func digest(letter string) string { return strings.Repeat(letter, 64) }
 
-// archive is a tar archive of one file, and of whatever else is given.
+// archive is a tar archive of one file and of the given entries.
 func archive(t *testing.T, size int, more ...*tar.Header) *bytes.Buffer {
 	t.Helper()
 	var out bytes.Buffer
@@ -82,8 +82,8 @@ func TestAddAndUse(t *testing.T) {
 	}
 }
 
-// TestAddHostile unpacks what an installation may leave: nothing of it leads out, and
-// nothing stays of a layer that was refused.
+// TestAddHostile unpacks archives that an installation may leave: no entry leads out, and no file stays of a layer
+// that was refused.
 func TestAddHostile(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -141,7 +141,7 @@ func TestAddHostile(t *testing.T) {
 	}
 }
 
-// TestMakeRoom keeps what is used, by this store or another, and what was used last.
+// TestMakeRoom keeps layers in use, by this store or another, and those that were used last.
 func TestMakeRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -173,7 +173,7 @@ func TestMakeRoom(t *testing.T) {
 	use(t, s, digest("e"), "look", true)
 }
 
-// TestHalfMade finds what a process left that was killed.
+// TestHalfMade finds the files of a process that was killed.
 func TestHalfMade(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzJournal reads journals of any bytes: what is one is written again as it was.
+// FuzzJournal reads journals of any bytes: a valid journal is encoded to the same bytes again.
 func FuzzJournal(f *testing.F) {
 	f.Add(entry{}.encode())
 	f.Add(entry{seq: 7, before: [streams]place{{1, 2}, {3, 4}}, after: [streams]place{{1, 9}, {3, 4}}, others: 2}.encode())

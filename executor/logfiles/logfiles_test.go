@@ -157,7 +157,7 @@ func TestRotation(t *testing.T) {
 		}
 	}
 	w.Close()
-	if err := os.Remove(filepath.Join(dir, "web.stdout.0")); err != nil { // nothing was written to it
+	if err := os.Remove(filepath.Join(dir, "web.stdout.0")); err != nil { // the file is still empty
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(dir)
@@ -187,8 +187,7 @@ func TestAnotherRunAppends(t *testing.T) {
 	}
 }
 
-// Whatever the directory's other owner puts in the way, nothing outside it is written to,
-// and the log goes on.
+// The directory's other owner may plant any file there: the log writes to no file outside it, and goes on.
 func TestHostileDirectory(t *testing.T) {
 	for name, plant := range map[string]func(t *testing.T, victim, path string) error{
 		"link":      func(_ *testing.T, victim, path string) error { return os.Symlink(victim, path) },
@@ -247,7 +246,7 @@ func TestLinkedDirectory(t *testing.T) {
 	}
 }
 
-// What is not written here is kept once by who keeps it.
+// Output that another writer keeps is not kept here a second time.
 func TestSkip(t *testing.T) {
 	base, _ := logDir(t)
 	journal := filepath.Join(base, "journal")

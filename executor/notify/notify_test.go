@@ -6,8 +6,8 @@ import (
 	"github.com/yurtrun/yurt/executor/notify"
 )
 
-// TestHub delivers a notification to the subscribers of its name and of every name, merges those that
-// come at once, and delivers none after cancel.
+// TestHub delivers a notification to the subscribers of its name and of every name, merges those that come at once,
+// and delivers no notification after cancel.
 func TestHub(t *testing.T) {
 	hub := notify.NewHub()
 	one, cancelOne := hub.Subscribe("one")

@@ -8,8 +8,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestQuota: a sandbox that fails over and over waits ever longer, one that does not
-// never, and none has many at once.
+// TestQuota: a sandbox whose installations fail waits ever longer, one whose installations succeed does not wait, and
+// no sandbox has many at once.
 func TestQuota(t *testing.T) {
 	now, failure := time.Unix(1000, 0), errors.New("no such package")
 	var q Quota

@@ -60,7 +60,7 @@ func WriteFormat(dir, program string) error {
 	return nil
 }
 
-// readFormat returns the format of the directory, or the zero value where it has none.
+// readFormat returns the format of the directory, or the zero value if the directory has no format file.
 func readFormat(dir string) (format, error) {
 	var f format
 	data, err := os.ReadFile(filepath.Join(dir, FormatFile))

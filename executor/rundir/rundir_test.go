@@ -17,8 +17,7 @@ func dirs(t *testing.T) (base, state, runDir string) {
 	return base, state, filepath.Join(base, "yurt-0123456789ab")
 }
 
-// TestSocketsOfRuntimesAreSwept: what an executor that was killed left is gone when the
-// next one starts on its state directory.
+// TestSocketsOfRuntimesAreSwept: the files of a killed executor are gone when the next one starts on its state directory.
 func TestSocketsOfRuntimesAreSwept(t *testing.T) {
 	_, state, dir := dirs(t)
 	for range 2 {
@@ -35,10 +34,10 @@ func TestSocketsOfRuntimesAreSwept(t *testing.T) {
 	}
 }
 
-// TestRemoveAll: what the state directory leads to is removed if it is of that name.
+// TestRemoveAll: the target of the state directory's link is removed only if it has the name of a run directory.
 func TestRemoveAll(t *testing.T) {
 	base, state, dir := dirs(t)
-	for range 2 { // that there is none is fine
+	for range 2 { // the second time it does not exist, which is no error
 		if err := RemoveAll(state, filepath.Base(dir)); err != nil {
 			t.Fatal(err)
 		}
@@ -102,8 +101,7 @@ func TestSocketsFit(t *testing.T) {
 	}
 }
 
-// TestAnotherBase: an executor does not begin where it would lose what is known of
-// sandboxes, and takes along an empty one.
+// TestAnotherBase: an executor does not start where it would lose the records of sandboxes, and moves an empty directory.
 func TestAnotherBase(t *testing.T) {
 	first, state, dir := dirs(t)
 	second := t.TempDir()

@@ -1,9 +1,9 @@
-// Package sysmon holds back the thread by which the Go runtime watches the others of a
-// process, its monitor.
+// Package sysmon slows the monitor thread of the Go runtime, which watches the other
+// threads of a process.
 //
-// That looks every 20 µs, for a millisecond and more each time that the process has
-// something to do after it had nothing, which is what a server is about: a tenth of the
-// processor time of a controller, and of an executor. What it looks for, a thread that stays
-// in a system call or a goroutine that runs for long, can wait for half a millisecond
-// where answers take several. Nothing of the process's own is timed by that thread.
+// After each idle period of the process the monitor wakes every 20 µs, for a millisecond
+// and more. A server is idle often: the monitor takes a tenth of the processor time of a
+// controller, and of an executor. It looks for threads that stay in a system call and for
+// goroutines that run for long; both can wait for half a millisecond
+// where answers take several. The process's own timers do not depend on that thread.
 package sysmon

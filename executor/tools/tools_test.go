@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt/executor/tools"
 )
 
-// TestFind looks in this process's root, which has programs, links to them and none.
+// TestFind looks in this process's root for programs, for links to them, and for missing ones.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -1,4 +1,4 @@
 // Package loop mounts disk images. It is apart from the package that makes them since
-// the launcher links it, which is started anew on each create: what it links is paid
-// each time.
+// the launcher links it, which starts anew for each create and pays for each package
+// that it links.
 package loop

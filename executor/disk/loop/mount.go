@@ -24,8 +24,8 @@ func Mount(image, dir, seLinux string) error {
 	// Held until it is mounted; then the mount does.
 	defer device.Close()
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOATIME
-	// What is written survives the sandbox in no case, so no cache has to be flushed for
-	// it; what is removed gives its space back.
+	// The image never outlives its sandbox, so no cache has to be flushed for it; removed files give their space back
+	// to the host.
 	options := label.FormatMountLabel("nobarrier,discard,errors=remount-ro", seLinux)
 	if err := unix.Mount(device.Name(), dir, "ext4", flags, options); err != nil {
 		return fmt.Errorf("mounting a disk image: %w", err)
@@ -36,7 +36,7 @@ func Mount(image, dir, seLinux string) error {
 	return nil
 }
 
-// attach makes the file a block device, which ends when nobody uses it any more.
+// attach makes the file a block device, which the kernel removes after its last user.
 func attach(image string) (*os.File, error) {
 	file, err := os.OpenFile(image, os.O_RDWR, 0)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package descriptor has what several packages do with file descriptors.
+// Package descriptor has operations on file descriptors that several packages share.
 package descriptor
 
 import (

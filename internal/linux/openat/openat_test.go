@@ -48,7 +48,7 @@ func TestAtBesideRenames(t *testing.T) {
 	}
 }
 
-// TestAtSaysWhy: what is no disturbance is an error at once.
+// TestAtSaysWhy: an error that is not a disturbance is returned at once.
 func TestAtSaysWhy(t *testing.T) {
 	root, err := os.Open(t.TempDir())
 	if err != nil {

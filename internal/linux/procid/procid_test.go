@@ -12,7 +12,7 @@ import (
 )
 
 func TestProcessIdentity(t *testing.T) {
-	// A program may call itself what looks like the fields that follow its name.
+	// A program may choose a name that looks like the fields after its name.
 	odd := filepath.Join(t.TempDir(), "x) R 1 2 3 (")
 	if err := os.Symlink("/bin/sleep", odd); err != nil {
 		t.Fatal(err)
