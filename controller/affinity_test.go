@@ -11,8 +11,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// TestReuse: an agent that asks for it gets its live session back, if that is what it
-// asks for.
+// TestReuse: an agent that asks for reuse gets its live session back, if the request matches it.
 func TestReuse(t *testing.T) {
 	w := testWorld(t)
 	ask := func(change func(*controller.CreateSessionRequest)) yurt.Session {
@@ -66,7 +65,7 @@ func TestReuse(t *testing.T) {
 	wantCode(t, err, yurt.CodeInvalidArgument)
 }
 
-// hinted is a placer that keeps what it is told, and what it is to release.
+// hinted is a placer that keeps its hints and its releases.
 type hinted struct {
 	controller.Placer
 	mu       sync.Mutex
@@ -88,8 +87,8 @@ func (h *hinted) Release(_ context.Context, session yurt.Session) error {
 	return nil
 }
 
-// TestHints: an agent's session would like to be where the agent was, and what is kept
-// for a session is released when it has ended.
+// TestHints: an agent's session prefers the agent's last node, and a reservation for a session is released when it has
+// ended.
 func TestHints(t *testing.T) {
 	var placer *hinted
 	w := testWorld(t, func(c *controller.Config) {

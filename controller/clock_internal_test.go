@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestSteadyClock: what the machine's clock is set to shows only as slowly as it may.
+// TestSteadyClock: a change of the machine's clock shows only gradually.
 func TestSteadyClock(t *testing.T) {
 	const start = 1_000_000 * time.Second
 	machine, passed := start, time.Duration(0)

@@ -6,8 +6,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestWhatKeepsState: in a persistent session code that names no context is in the default one,
-// and handlers may stay warm; in an ephemeral one, and for a project, nothing lasts.
+// TestWhatKeepsState: in a persistent session, code without a context runs in the default one, and handlers may stay
+// warm; in an ephemeral session, and for a project, no state lasts.
 func TestWhatKeepsState(t *testing.T) {
 	none := ""
 	for name, tt := range map[string]struct {

@@ -17,22 +17,22 @@ import (
 // SessionLabel is the label of a sandbox that names the session that owns it.
 const SessionLabel = yurt.SessionLabel
 
-// Config is what a [Controller] is made of. Store and Placer are needed.
+// Config holds the settings and parts of a [Controller]. Store and Placer are required.
 type Config struct {
 	Store  Store
 	Placer Placer
 	// Templates are built in: always there, and not to be replaced.
 	Templates []yurt.Template
 	Clock     Clock                 // nil: the machine's
-	Logger    *slog.Logger          // nil: nothing is logged
-	Metrics   prometheus.Registerer // nil: nothing is measured
+	Logger    *slog.Logger          // nil: no log
+	Metrics   prometheus.Registerer // nil: no metrics
 	// LeaseTime is for how long a controller may be silent before another one that uses
 	// the same store takes over; 0 is [lease.DefaultTime].
 	LeaseTime time.Duration
 	// ResultRetention is how long a session that has ended is remembered, with its results; 0 is
 	// [yurt.ResultRetention].
 	ResultRetention time.Duration
-	// Orphans says what becomes of sandboxes whose session the store does not know.
+	// Orphans decides about sandboxes whose session the store does not know.
 	Orphans OrphanPolicy
 }
 
@@ -46,7 +46,7 @@ type Controller struct {
 	log       *slog.Logger
 	metrics   *metrics
 	reaper    *reaper
-	id        string // of this life, which owns what it makes and follows
+	id        string // of this life, which owns the sessions and executions that it makes and follows
 	members   *lease.Members
 	clocks    *clockCheck
 	suspects  map[string]time.Time // sandboxes that the last sweep found without a session; Run's alone
@@ -65,7 +65,7 @@ type Controller struct {
 	closed    bool // no new tasks
 	tasks     sync.WaitGroup
 	teardowns int                       // tasks that clear up after a session
-	tornDown  *sync.Cond                // told when there is none left
+	tornDown  *sync.Cond                // signalled when no teardown is left
 	live      map[string]*liveExecution // executions that this controller follows, by id
 	placing   map[string]chan struct{}  // sessions that this controller is placing; closed when placed or failed
 }
@@ -135,9 +135,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// Leads reports whether this is the one of the controllers of its store that ends
-// sessions which run out, sizes warm pools and sweeps. Another one takes over when it is
-// silent, so what only a leader may do has to be harmless when two do it for a moment.
+// Leads reports whether this controller, of those that share its store, ends sessions that run out, sizes warm pools
+// and sweeps. Another one takes over when the leader is silent, so a leader's work has to be harmless when two
+// controllers do it for a moment.
 func (c *Controller) Leads() bool { return c.members.Leads() }
 
 // Close takes no new requests, waits until the sessions that have ended are cleared
@@ -217,7 +217,7 @@ func (c *Controller) clearUp(task func(ctx context.Context)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return // the next life finds what is left
+		return // the next life finds the remaining sessions
 	}
 	c.teardowns++
 	c.tasks.Go(func() {
@@ -234,8 +234,8 @@ func (c *Controller) clearUp(task func(ctx context.Context)) {
 // it is the same before and after the store.
 func (c *Controller) now() time.Time { return c.clock.Now().UTC().Round(0) }
 
-// sleep waits for d, or less when ctx ends. It paces input and output, so it keeps
-// real time whatever the controller's clock says.
+// sleep waits for d, or less when ctx ends. It paces input and output, so it keeps real time, independent of the
+// controller's clock.
 func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -163,8 +163,8 @@ func TestNodeDrainedBySomebodyElse(t *testing.T) {
 	w.wantState(s.ID, yurt.SessionTerminated, "its node a is drained")
 }
 
-// wantAway asks for a session in all ways that need its node: until it is failed, they are to be
-// asked again, and nothing is said not to be found.
+// wantAway calls the session in all ways that need its node: until the session is failed, each call says to ask again,
+// and no call says that the session is unknown.
 func (w *world) wantAway(id string) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -257,8 +257,8 @@ func TestEngineDrains(t *testing.T) {
 	w.wantRemark(s.ID, "not drained any more")
 }
 
-// TestDrainIsCalledOffUnseen: a drain that ends while nobody leads is taken back by who leads
-// next, and one that goes on is not.
+// TestDrainIsCalledOffUnseen: when a drain ends while no controller leads, the next leader takes it back; a drain that
+// goes on stays.
 func TestDrainIsCalledOffUnseen(t *testing.T) {
 	nodes, use := useCluster()
 	w := testWorld(t, use)
@@ -282,7 +282,7 @@ func TestDrainIsCalledOffUnseen(t *testing.T) {
 	}
 }
 
-// TestNoticeSeenByASlowSweep: what a sweep found is old enough when the next one comes, however long the first one took.
+// TestNoticeSeenByASlowSweep: a sweep's finding is old enough at the next sweep, however long the first one took.
 func TestNoticeSeenByASlowSweep(t *testing.T) {
 	nodes, use := useCluster()
 	store := &sweptStore{swept: make(chan struct{}, 100)}

@@ -77,7 +77,7 @@ func (c *clock) advance(d time.Duration) {
 	}
 }
 
-// tester is what *testing.T and *rapid.T have in common.
+// tester has the methods that *testing.T and *rapid.T share.
 type tester interface {
 	Helper()
 	Fatal(args ...any)
@@ -146,8 +146,7 @@ func (w *world) start() {
 	w.eventually("the controller is ready", func() bool { return c.Ready(context.Background()) == nil })
 }
 
-// restart ends this life and begins the next one. What between does happens while
-// there is no controller.
+// restart ends this life and begins the next one. between runs while there is no controller.
 func (w *world) restart(between func()) {
 	w.t.Helper()
 	w.stop()
@@ -157,7 +156,7 @@ func (w *world) restart(between func()) {
 
 func (w *world) close() {
 	w.stop()
-	for _, s := range w.live() { // so that nothing in the node goes on
+	for _, s := range w.live() { // so that no execution goes on in the node
 		_ = w.node.DestroySandbox(context.Background(), s.SandboxID)
 	}
 	w.node.Release()

@@ -13,8 +13,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// model is what a user expects of sessions: the states, and how many executions
-// block in each.
+// model is a user's view of sessions: the states, and how many executions block in each.
 type model struct {
 	*world
 	ids     []string

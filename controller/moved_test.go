@@ -42,11 +42,11 @@ func (m *moving) move() {
 
 type connection struct {
 	controller.Node
-	ctx   context.Context //nolint:containedctx // its end is what the test is about
+	ctx   context.Context //nolint:containedctx // the test is about its end
 	close func()
 }
 
-// call gives what is done the end of the connection, and its error where that is why.
+// call runs do under the connection's context, and returns the connection's error if it ended.
 func (c *connection) call(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,8 +75,7 @@ func (c *connection) WatchExecution(ctx context.Context, sandboxID, id string, a
 	return c.call(ctx, func(ctx context.Context) error { return c.Node.WatchExecution(ctx, sandboxID, id, after, each) })
 }
 
-// TestNodeMoves: who follows an execution, or watches it, goes on where its node is reached
-// now.
+// TestNodeMoves: a follower or a watcher of an execution goes on at the node's new address.
 func TestNodeMoves(t *testing.T) {
 	var placer *moving
 	w := testWorld(t, func(c *controller.Config) {

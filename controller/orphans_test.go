@@ -15,7 +15,7 @@ import (
 // sweepTime is when the controller compares store and nodes again.
 const sweepTime = 30 * time.Second
 
-// emptied stops the controller and gives the next one a store that knows nothing.
+// emptied stops the controller and gives the next one an empty store.
 func (w *world) emptied(t *testing.T) {
 	t.Helper()
 	w.stop()
@@ -28,8 +28,8 @@ func (w *world) emptied(t *testing.T) {
 	}
 }
 
-// TestStoreThatKnowsNoSandbox: a controller refuses to run with a store that knows none of the living sandboxes,
-// and says how to go on; those ways do what they say.
+// TestStoreThatKnowsNoSandbox: a controller refuses to run with a store that does not know any of the living
+// sandboxes, and its error names ways to go on, which work.
 func TestStoreThatKnowsNoSandbox(t *testing.T) {
 	w := testWorld(t)
 	lost := w.create(yurt.ModePersistent)
@@ -55,7 +55,7 @@ func TestStoreThatKnowsNoSandbox(t *testing.T) {
 	policy := controller.OrphansKeep
 	w.changes = append(w.changes, func(c *controller.Config) { c.Orphans = policy })
 	w.start()
-	own := w.create(yurt.ModePersistent) // its sandbox shows nothing about the others
+	own := w.create(yurt.ModePersistent) // its sandbox says no more about the others
 	w.clock.advance(sweepTime)
 	w.wait(w.execute(own.ID, "echo works"))
 	w.restart(func() {})
@@ -70,7 +70,7 @@ func TestStoreThatKnowsNoSandbox(t *testing.T) {
 	w.wait(w.execute(own.ID, "echo works"))
 }
 
-// TestUnknownSandboxesThatComeLater: a controller that began without nodes does not destroy what a node brings that
+// TestUnknownSandboxesThatComeLater: a controller that began without nodes does not destroy a node's sandboxes that
 // the store does not know.
 func TestUnknownSandboxesThatComeLater(t *testing.T) {
 	w := testWorld(t)

@@ -75,8 +75,8 @@ func (p losingPlacer) Node(ctx context.Context, name string) (controller.Node, e
 	return &losing{node, p.loss}, err
 }
 
-// TestCallsThatLoseAgainstDelete are told that the session has ended, whatever its node makes
-// of a sandbox that goes away meanwhile.
+// TestCallsThatLoseAgainstDelete: the calls report that the session has ended, whichever error its node returns for
+// the sandbox that goes away meanwhile.
 func TestCallsThatLoseAgainstDelete(t *testing.T) {
 	loss := &loss{}
 	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, loss} })
@@ -108,7 +108,7 @@ func TestCallsThatLoseAgainstDelete(t *testing.T) {
 	}
 }
 
-// TestNodeErrorsOfLivingSessionsStay: what a node says of a session that lives is told as it is.
+// TestNodeErrorsOfLivingSessionsStay: a node's error about a living session is passed on unchanged.
 func TestNodeErrorsOfLivingSessionsStay(t *testing.T) {
 	loss := &loss{end: func() {}, err: yurt.Errorf(yurt.CodeSandboxFailed, "out of order")}
 	w := testWorld(t, func(c *controller.Config) { c.Placer = losingPlacer{c.Placer, loss} })

@@ -34,7 +34,7 @@ func TestIdleTimeout(t *testing.T) {
 	}
 	w.clock.advance(50 * time.Second)
 	e := w.execute(s.ID, "block")
-	w.clock.advance(2 * time.Minute) // what runs is not idle
+	w.clock.advance(2 * time.Minute) // a running execution is not idle
 	if got := w.session(s.ID); got.State != yurt.SessionRunning {
 		t.Fatalf("the session is %s: %s", got.State, got.Reason)
 	}
@@ -138,8 +138,7 @@ func TestSweepDestroysStrays(t *testing.T) {
 	}
 }
 
-// TestNodeIsAskedAgain: a node that does not answer when a sandbox is to be destroyed is
-// asked again, and nobody waits for the sweep.
+// TestNodeIsAskedAgain: a node that does not answer when a sandbox must be destroyed is asked again, before the next sweep.
 func TestNodeIsAskedAgain(t *testing.T) {
 	w := testWorld(t)
 	s := w.create(yurt.ModePersistent)
@@ -178,7 +177,7 @@ func (s *sweptStore) PurgeSessions(ctx context.Context, before time.Time) (int, 
 	return s.Store.PurgeSessions(ctx, before)
 }
 
-// TestNodeIsListedAgain: what a sweep could not look at, as its node did not answer, is looked at a moment later.
+// TestNodeIsListedAgain: a node that did not answer a sweep is listed again a moment later.
 func TestNodeIsListedAgain(t *testing.T) {
 	store := &sweptStore{swept: make(chan struct{})}
 	w := testWorld(t, func(config *controller.Config) {
@@ -213,8 +212,7 @@ func TestNodeIsListedAgain(t *testing.T) {
 	})
 }
 
-// lateStore lets a session become ready between a sweep's look at it and what the sweep
-// makes of that.
+// lateStore lets a session become ready between a sweep's look at it and the sweep's decision.
 type lateStore struct {
 	controller.Store
 
@@ -222,7 +220,7 @@ type lateStore struct {
 	holds, looks                sync.Once
 }
 
-// PurgeSessions is what a sweep ends with.
+// PurgeSessions is the last step of a sweep.
 func (s *lateStore) PurgeSessions(ctx context.Context, before time.Time) (int, error) {
 	select {
 	case <-s.making:

@@ -8,13 +8,13 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// recoverSessions judges what an earlier life left behind: sessions without a
-// sandbox, sandboxes without a session, executions that nobody follows.
+// recoverSessions judges the remains of an earlier life: sessions without a sandbox, sandboxes without a session,
+// executions without a follower.
 func (c *Controller) recoverSessions(ctx context.Context) error {
 	return c.reconcile(ctx)
 }
 
-// sweep repairs what went wrong since the last one, and removes what is too old.
+// sweep repairs differences that arose since the last one, and removes old records.
 func (c *Controller) sweep(ctx context.Context, now time.Time) {
 	if err := c.reconcile(ctx); err != nil {
 		c.log.Error("comparing sessions with sandboxes", "error", err)
@@ -28,13 +28,12 @@ func (c *Controller) sweep(ctx context.Context, now time.Time) {
 	}
 }
 
-// ShrinkStore is a [Store] whose file stays as large as it was until it is told to give back what is
-// free of it.
+// ShrinkStore is a [Store] whose file keeps its size until it is told to return its free space.
 type ShrinkStore interface {
 	Shrink(ctx context.Context) error
 }
 
-// shrinkStore gives back to the disk what the store does not need any more.
+// shrinkStore returns the store's free space to the disk.
 func (c *Controller) shrinkStore(ctx context.Context) {
 	store, may := c.store.(ShrinkStore)
 	if !may {
@@ -57,7 +56,7 @@ func (c *Controller) reconcile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listing unfinished executions: %w", err)
 	}
-	// Who owns what was read is seen to live by what is read now.
+	// The owners of these records are judged alive by leases that are read after the records.
 	if err := c.members.Look(ctx); err != nil {
 		return err
 	}
@@ -119,7 +118,7 @@ type ownership int
 const (
 	toSession        ownership = iota // one that lives, or to an owner that is no session
 	toEndedSession                    // or to one that has another sandbox
-	toUnknownSession                  // the store has none of its id
+	toUnknownSession                  // the store has no session of its ID
 )
 
 // firstSeen is when something was first seen to be wrong that still is; now at the latest.
@@ -130,8 +129,7 @@ func firstSeen(seen map[string]time.Time, id string, now time.Time) time.Time {
 	return now
 }
 
-// longSince reports whether something was seen to be wrong long enough ago for whoever was
-// about to set it right.
+// longSince reports whether a fault was first seen long enough ago that a request in progress would have repaired it.
 func longSince(seen map[string]time.Time, id string, now time.Time) bool {
 	at, known := seen[id]
 	return known && now.Sub(at) >= suspectGrace
@@ -154,14 +152,14 @@ func (c *Controller) listSandboxes(ctx context.Context, nodes map[string]Node) m
 	return listed
 }
 
-// whose returns what a sandbox belongs to.
+// whose returns whether a sandbox belongs to a session.
 func (c *Controller) whose(ctx context.Context, sandbox yurt.Sandbox) (ownership, error) {
 	owner := sandbox.Labels[SessionLabel]
 	if owner == "" {
 		return toSession, nil
 	}
-	// This comes before the store is read: a session that is placed between the two
-	// would be neither, with what was read of it, and lose its sandbox.
+	// This comes before the store is read: otherwise a session that is placed between the two reads would seem not to
+	// own its sandbox, and lose it.
 	if c.isBusy(owner) {
 		return toSession, nil // or its teardown is under way
 	}
@@ -234,8 +232,7 @@ func (c *Controller) isFollowed(record yurt.Execution) bool {
 	return c.liveExecution(record.SessionID, record.ID) != nil || record.Owner != c.id && c.members.Lives(record.Owner)
 }
 
-// endOrphans ends the executions that nobody follows although their session has
-// ended: what a crash left between the two.
+// endOrphans ends executions without a follower whose session has ended: a crash can leave them between the two steps.
 func (c *Controller) endOrphans(ctx context.Context, unfinished []yurt.Execution) error {
 	for _, record := range unfinished {
 		if c.isFollowed(record) {
@@ -260,8 +257,7 @@ func (c *Controller) endOrphans(ctx context.Context, unfinished []yurt.Execution
 // keepEnded is the step that an ended session takes when an execution in it ends.
 func keepEnded(*yurt.Session, int) ([]yurt.Transition, error) { return nil, nil }
 
-// adoptExecutions follows the unfinished executions of a session that nobody
-// follows.
+// adoptExecutions follows the unfinished executions of a session that have no follower.
 func (c *Controller) adoptExecutions(ctx context.Context, session yurt.Session, unfinished []yurt.Execution) error {
 	if len(unfinished) == 0 {
 		return nil

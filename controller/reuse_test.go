@@ -10,12 +10,12 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// reuseRequest is what an agent asks for again and again.
+// reuseRequest is a request that an agent repeats.
 func reuseRequest() controller.CreateSessionRequest {
 	return controller.CreateSessionRequest{TemplateID: "python-basic", AgentID: "a", Reuse: true, Env: map[string]string{"KEY": "1"}}
 }
 
-// testReuseAnywhere: many who ask at once, at any controller, get one session.
+// testReuseAnywhere: many concurrent requests, at any controller, get one session.
 func testReuseAnywhere(t *testing.T, url string) {
 	f := newFleet(t, url, 2, patientLease)
 	all := askAtOnce(t, 50, f.members[0].Controller, f.members[1].Controller)
@@ -69,8 +69,8 @@ func oneSession(t *testing.T, all []yurt.Session) {
 	}
 }
 
-// TestReuseWhenItFails: those who wait for a session that another request makes do not
-// wait for more than a few that fail, and do not take one whose node is away.
+// TestReuseWhenItFails: requests that wait for a session which another request makes give up after a few failed ones,
+// and do not take a session whose node is away.
 func TestReuseWhenItFails(t *testing.T) {
 	var away atomic.Bool
 	w := testWorld(t, func(c *controller.Config) { c.Placer = &unreachable{Placer: c.Placer, away: &away} })

@@ -78,7 +78,7 @@ func TestStartThatFails(t *testing.T) {
 	if err != nil || latest.Result == nil || latest.Result.Error.Type != yurt.ErrorTypeRuntimeUnavailable {
 		t.Errorf("the record is %+v, error %v", latest, err)
 	}
-	// What never ran has not used the session up.
+	// An execution that never ran has not used the session up.
 	w.wait(w.execute(s.ID, "echo a"))
 
 	w.node.Fail("RunExecution", errors.New("a fault without a code"))

@@ -14,7 +14,7 @@ func withFiles(files ...yurt.SourceFile) controller.CreateSessionRequest {
 	return controller.CreateSessionRequest{TemplateID: "shell-basic", Mode: yurt.ModeEphemeral, Files: files}
 }
 
-// TestSessionsBeginWithFiles: the sandbox is asked for with them, and the store has none.
+// TestSessionsBeginWithFiles: the request for the sandbox has the files, and the store does not.
 func TestSessionsBeginWithFiles(t *testing.T) {
 	w := testWorld(t)
 	s, err := w.CreateSession(t.Context(), withFiles(yurt.SourceFile{Path: "in/a", Data: []byte("text")}))
@@ -60,7 +60,7 @@ func TestSessionFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestIdempotentCreateWithFiles: the files are of what a repeated request has to repeat.
+// TestIdempotentCreateWithFiles: a repeated request has to have the same files.
 func TestIdempotentCreateWithFiles(t *testing.T) {
 	w := testWorld(t)
 	create := func(text string) (yurt.Session, error) {
@@ -79,8 +79,8 @@ func TestIdempotentCreateWithFiles(t *testing.T) {
 	wantCode(t, err, yurt.CodeIdempotencyConflict)
 }
 
-// TestNodeIsLostWithFiles: what never ran is not run elsewhere without the files that it was to
-// find, however they came.
+// TestNodeIsLostWithFiles: an execution that never ran does not run elsewhere without its session's files, however
+// these came.
 func TestNodeIsLostWithFiles(t *testing.T) {
 	for how, give := range map[string]func(*world) (yurt.Session, error){
 		"created with": func(w *world) (yurt.Session, error) {

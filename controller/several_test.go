@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	patientLease = 20 * time.Second // where nobody dies
+	patientLease = 20 * time.Second // for tests in which no controller dies
 	quickLease   = 2 * time.Second  // where somebody does
 )
 
@@ -80,7 +80,7 @@ func (g *gate) placed() int {
 
 func newFleet(t *testing.T, url string, n int, lease time.Duration) *fleet {
 	f := &fleet{url: url, world: &world{t: t, node: nodetest.New(), clock: newClock()}}
-	t.Cleanup(f.node.Release) // last: so that nothing in the node goes on
+	t.Cleanup(f.node.Release) // last: so that no execution goes on in the node
 	for range n {
 		f.join(t, lease)
 	}
@@ -132,7 +132,7 @@ func (f *fleet) begin(t *testing.T, lease time.Duration, changes ...func(*contro
 	return m
 }
 
-// kill ends a member as kill -9 does for all others: nothing of it is stored any more.
+// kill ends a member like kill -9, as the others see it: it stores no more.
 func (f *fleet) kill(m *member) {
 	_ = m.store.Close()
 	f.members = slices.DeleteFunc(f.members, func(have *member) bool { return have == m })
@@ -359,8 +359,8 @@ func testExpiryAnywhere(t *testing.T, url string) {
 	f.wantNoSandbox()
 }
 
-// TestLoadOnSeveralControllers has clients use whichever controller, one of which dies.
-// What was answered holds: each execution has its own one result.
+// TestLoadOnSeveralControllers has clients use any of the controllers, one of which dies. Answers stay valid: each
+// execution has its own one result.
 func TestLoadOnSeveralControllers(t *testing.T) {
 	const clients, rounds = 6, 12
 	f := newFleet(t, pgserver.Start(t).Database(), 3, quickLease)
@@ -392,8 +392,8 @@ func TestLoadOnSeveralControllers(t *testing.T) {
 	}
 }
 
-// runOnce makes a session at one controller, and reads at another what it said. Where the
-// first may die, it may fail, but not give a wrong answer.
+// runOnce makes a session at one controller, and reads its output at another. Where the first controller may die, the
+// run may fail, but not give a wrong answer.
 func runOnce(t *testing.T, at, other *member, word string, mayFail bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -418,8 +418,8 @@ func runOnce(t *testing.T, at, other *member, word string, mayFail bool) {
 	}
 }
 
-// TestStoreIsAway kills the store under two controllers: what ends meanwhile is kept, what
-// is asked for is refused with a time to wait, and everything goes on afterwards.
+// TestStoreIsAway kills the store under two controllers: results of that time are kept, requests are refused with a
+// time to wait, and everything goes on afterwards.
 func TestStoreIsAway(t *testing.T) {
 	server := pgserver.Start(t)
 	f := newFleet(t, server.Database(), 2, quickLease)

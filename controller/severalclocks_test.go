@@ -19,7 +19,7 @@ import (
 // is to be set in earnest: with that of the machine, which is that of the controllers' too.
 const setsClockEnv = "YURT_TEST_SETS_CLOCK"
 
-// wrong is a clock that differs from this machine's, by what can be changed.
+// wrong is a clock that differs from this machine's by a variable duration.
 type wrong struct{ by atomic.Int64 }
 
 func wrongBy(by time.Duration) *wrong {
@@ -80,8 +80,8 @@ func (f *fleet) idleAt(t *testing.T, m *member, idle time.Duration) yurt.Session
 	return s
 }
 
-// wantTimely wants what runs out, wherever it was made, to end in its time, and what does not
-// to live.
+// wantTimely waits until all sessions that run out have ended in time, on any controller, and checks that the live
+// ones go on.
 func (f *fleet) wantTimely(t *testing.T, live ...yurt.Session) {
 	t.Helper()
 	for _, m := range f.members {

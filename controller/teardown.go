@@ -18,12 +18,11 @@ const (
 	collectTries = 25 // times collectQuiet
 )
 
-// teardown destroys the sandbox of a session that has ended, in the background.
-// What runs in it ends with errorType and reason, and keeps its output so far. A
-// controller that is closed leaves it to the sweep of the next life.
+// teardown destroys the sandbox of a session that has ended, in the background. Its executions end with errorType and
+// reason, and keep their output so far. A controller that is closed leaves it to the sweep of the next life.
 func (c *Controller) teardown(session yurt.Session, errorType, reason string) {
 	if session.Placement.Node == "" {
-		return // not placed yet: who places it finds it ended and comes back
+		return // not placed yet: the placing request finds it ended and comes back
 	}
 	cause := &endCause{errorType, reason}
 	running := c.liveExecutionsOf(session.ID)
@@ -90,8 +89,8 @@ func (c *Controller) destroyLater(ctx context.Context, session yurt.Session) {
 	}
 }
 
-// destroyAfterWatchers destroys the sandbox of an ephemeral session once those who
-// watch its execution have read the rest of it.
+// destroyAfterWatchers destroys the sandbox of an ephemeral session once the watchers of its execution have read the
+// rest of it.
 func (c *Controller) destroyAfterWatchers(session yurt.Session, live *liveExecution) {
 	c.clearUp(func(ctx context.Context) {
 		for deadline := time.Now().Add(watcherGrace); live.watched() && time.Now().Before(deadline) && ctx.Err() == nil; {
@@ -115,8 +114,8 @@ func (l *liveExecution) watch(by int) {
 	l.watchers += by
 }
 
-// collectOutput reads what the executions have written so far, and goes on reading
-// until stop is called. It returns once nothing new came for a moment.
+// collectOutput reads the output of the executions so far, and goes on reading until stop is called. It returns after
+// a moment without new output.
 func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var (
@@ -133,7 +132,7 @@ func (c *Controller) collectOutput(ctx context.Context, running []*liveExecution
 			first := sync.OnceFunc(func() { begun <- struct{}{} })
 			defer first()
 			node, sandbox := live.place()
-			// The error is the end of the sandbox, which is what is happening.
+			// The error is the expected end of the sandbox.
 			_ = node.WatchExecution(ctx, sandbox, live.record.ID, 0, func(e yurt.Event) error {
 				events.Add(1)
 				collected.add(e)
@@ -191,7 +190,7 @@ func appendUpTo(buf, data []byte, limit int) (result []byte, truncated bool) {
 	return append(buf, data...), false
 }
 
-// fill writes what was collected into the result.
+// fill writes the collected output into the result.
 func (o *outputs) fill(result *yurt.Result) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

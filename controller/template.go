@@ -53,9 +53,9 @@ func (c *Controller) ReplaceTemplate(ctx context.Context, name string, t yurt.Te
 	return t, c.PushTemplates(ctx, []yurt.Template{t}, true, tell)
 }
 
-// PushTemplates adds templates, which package hcl has decoded and validated: all of them or none. Those whose name is taken are
-// refused, or replaced. Templates with packages are added when a node has installed these; the output of the package managers is
-// passed on.
+// PushTemplates adds templates, which package hcl has decoded and validated: all of them or not one. Templates whose
+// name is taken are refused, or replaced. Templates with packages are added when a node has installed these; the
+// output of the package managers is passed on.
 func (c *Controller) PushTemplates(ctx context.Context, templates []yurt.Template, replace bool, tell func(string) error) error {
 	there, err := c.Templates(ctx)
 	if err != nil {

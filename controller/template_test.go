@@ -10,7 +10,7 @@ import (
 
 func quiet(string) error { return nil }
 
-// TestPushTemplates makes several templates at once, all of them or none.
+// TestPushTemplates makes several templates at once, all of them or not one.
 func TestPushTemplates(t *testing.T) {
 	w := testWorld(t)
 	good := yurt.Template{Name: "good", Runtimes: []string{"python"}}

@@ -8,12 +8,11 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// WatchExecution calls each with every event of the execution after seq, in order,
-// until the ended event. Any number may watch, at any time while the result is
-// kept, and leaving ends nothing.
+// WatchExecution calls each with every event of the execution after seq, in order, until the ended event. Any number
+// may watch, at any time while the result is kept. An execution goes on when its watchers leave.
 //
-// Once the node has forgotten the execution the events come from the stored result, with the same
-// numbers. In place of what is not kept any more is an event of type [yurt.EventGap].
+// Once the node has forgotten the execution the events come from the stored result, with the same numbers. An event of
+// type [yurt.EventGap] stands in place of output that is not kept any more.
 func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, after uint64, each func(yurt.Event) error) error {
 	session, err := c.Session(ctx, sessionID)
 	if err != nil {
@@ -78,7 +77,7 @@ func (c *Controller) watchNode(ctx context.Context, session yurt.Session, id str
 	}
 	return node.WatchExecution(ctx, session.SandboxID, id, w.last, func(e yurt.Event) error {
 		if e.Type == yurt.EventEnded {
-			// Who hears of the end may ask for the result at once: it is stored first.
+			// A watcher may ask for the result as soon as it hears of the end: the result is stored first.
 			ended, err := c.WaitExecution(ctx, session.ID, id)
 			if err != nil {
 				return err
@@ -96,7 +95,7 @@ type watcher struct {
 	whole  bool   // it watches from the start, so that sent counts everything
 	sent   struct{ stdout, stderr int }
 	ended  bool
-	failed error // what each returned
+	failed error // the error that each returned
 }
 
 func (w *watcher) deliver(e yurt.Event) error {
@@ -118,7 +117,7 @@ func (w *watcher) deliver(e yurt.Event) error {
 	return nil
 }
 
-// replay delivers from the stored result what the watcher has not had yet.
+// replay delivers the events that the watcher has not had yet, from the stored result.
 func (w *watcher) replay(result *yurt.Result) error {
 	if result == nil {
 		return errors.New("replaying an execution: it ended without a result")

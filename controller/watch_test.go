@@ -25,8 +25,8 @@ func (s *slowStore) EndExecution(ctx context.Context, id string, result *yurt.Re
 	return s.Store.EndExecution(ctx, id, result, change)
 }
 
-// TestEndIsToldOnceItIsStored must hold, or who hears of the end of an execution and
-// asks for its result is told that it still runs.
+// TestEndIsToldOnceItIsStored: otherwise a watcher that hears of an execution's end and asks for its result would
+// learn that the execution still runs.
 func TestEndIsToldOnceItIsStored(t *testing.T) {
 	slow := &slowStore{told: make(chan struct{})}
 	w := testWorld(t, func(config *controller.Config) {

@@ -123,8 +123,8 @@ func (w *warm) Stock(context.Context) (map[string]pool.Stock, error) {
 	return stock, nil
 }
 
-// count adds what a node counted since it was last looked at. What it counted before this
-// controller ever saw it is nothing that is new. The lock is held.
+// count adds the node's counts since the last look at it. Counts from before this controller first saw the node are
+// not new. The lock is held.
 func (w *warm) count(node NodeState) {
 	before, known := w.seen[node.Name]
 	again := known && !before.since.Equal(node.Capacity.Since) // it was started again, and counts from 0
@@ -287,8 +287,8 @@ func (w *warm) retire(ctx context.Context, node, digest string, most int) (int, 
 	return len(ids), err
 }
 
-// retired has nobody count on slots that were ended, or wait for them: who watches a node
-// may never see a slot that was ready there for a moment.
+// retired stops waiting for slots that were ended, and does not count on them any more: a watcher of the node may
+// never see a slot that was ready there for a moment.
 func (w *warm) retired(ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -303,8 +303,7 @@ func (w *warm) retired(ids []string) {
 // Changed implements pool.Supply.
 func (w *warm) Changed() <-chan struct{} { return w.changed }
 
-// know keeps which room the slots of templates have, and forgets what was counted of those
-// that are gone.
+// know stores the room of the templates' slots, and forgets the counts of templates that are gone.
 func (w *warm) know(list []yurt.Template) {
 	rooms := make(map[string]yurt.Resources, len(list))
 	for _, t := range list {

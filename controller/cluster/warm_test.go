@@ -20,7 +20,7 @@ import (
 // that is late.
 type farm struct {
 	room  int           // slots that there is room for, on each node
-	pause time.Duration // for which who watches slots is told of nothing new
+	pause time.Duration // during which watchers of slots get no news
 
 	mu      sync.Mutex
 	began   time.Time
@@ -116,7 +116,7 @@ func (f *farm) later(d time.Duration, n *plot, change func()) {
 	})
 }
 
-// ring tells who watches the node. The lock is held.
+// ring wakes the watchers of the node. The lock is held.
 func (n *plot) ring() {
 	close(n.rung)
 	n.rung = make(chan struct{})

@@ -56,7 +56,7 @@ func (c *Config) client() (*api.Client, error) {
 	return consul, nil
 }
 
-// stay follows no redirection: Consul sends none, and the token is for Consul alone.
+// stay refuses redirections: Consul does not redirect, and the token is for Consul alone.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // token returns the token of the next request; "" leaves that to the client. A token that is renewed is in a file.

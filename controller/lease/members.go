@@ -212,7 +212,7 @@ func (m *Members) others() map[string]bool {
 	return ids
 }
 
-// takeLead goes on leading, or begins to when nobody leads.
+// takeLead goes on leading, or begins to when no member leads.
 func (m *Members) takeLead(ctx context.Context) error {
 	m.mu.Lock()
 	now, taken := m.seen[leaderLease]

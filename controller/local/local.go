@@ -17,15 +17,15 @@ type Executor interface {
 	controller.Node
 	// CreateSandbox returns a sandbox that is ready.
 	CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error)
-	// ReserveSandbox makes a sandbox that nobody owns yet.
+	// ReserveSandbox makes a sandbox without an owner.
 	ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error)
 	// ClaimSandbox hands out one that was reserved, if there is any of the template.
 	ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error)
-	// Reserves says what can be claimed.
+	// Reserves lists the sandboxes that can be claimed.
 	Reserves(ctx context.Context) ([]yurt.Reserve, error)
 	// ReleaseReserve destroys one of the reserve of the template with the digest.
 	ReleaseReserve(ctx context.Context, digest string) error
-	// Capacity says what the node has to offer, and whether it takes anything new.
+	// Capacity returns the node's capacity, and whether it takes new sandboxes.
 	Capacity(ctx context.Context) (yurt.Capacity, error)
 }
 
@@ -63,7 +63,7 @@ func (p *Placer) Run(ctx context.Context, templates func(context.Context) ([]yur
 	}
 }
 
-// Metrics returns what is measured of the warm pools.
+// Metrics returns the metrics of the warm pools.
 func (p *Placer) Metrics() prometheus.Collector { return p.pools.Collector() }
 
 // Place implements controller.Placer. There is but one node to be on.

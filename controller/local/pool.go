@@ -12,11 +12,10 @@ import (
 	"github.com/yurtrun/yurt/controller/pool"
 )
 
-// refillPause keeps a refill out of the way of the first command in what was claimed.
+// refillPause keeps a refill from competing with the first command in a claimed sandbox.
 const refillPause = 50 * time.Millisecond
 
-// supply is the executor's reserve, as warm pools see it: what is claimed from it does not
-// come back.
+// supply is the executor's reserve, as warm pools see it: a claimed sandbox does not come back.
 type supply struct {
 	executor Executor
 	logger   *slog.Logger
@@ -33,14 +32,13 @@ func newSupply(executor Executor, logger *slog.Logger) *supply {
 	return &supply{executor: executor, logger: logger, claims: make(chan struct{}, 1), counts: map[string]counts{}}
 }
 
-// claim takes a sandbox out of the template's pool, if it has one and there is any that
-// can be what is asked for.
+// claim takes a sandbox out of the template's pool, if it has one that fits the specification.
 func (s *supply) claim(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, bool) {
 	if spec.Template.WarmPool.Max == 0 || !spec.Warmable() {
 		return yurt.Sandbox{}, false
 	}
 	sandbox, found, err := s.executor.ClaimSandbox(ctx, spec)
-	if err != nil { // what is wrong with the request, a cold start will say
+	if err != nil { // a cold start will report an invalid request
 		s.logger.Warn("claiming a warm sandbox", "template", spec.Template.Name, "error", err)
 	}
 	s.note(spec.Template.Digest(), found)

@@ -99,7 +99,7 @@ func TestPool(t *testing.T) {
 	})
 }
 
-// TestNoPool: what asks for no pool has none.
+// TestNoPool: a template without a pool gets no pool.
 func TestNoPool(t *testing.T) {
 	node := nodetest.New()
 	placer := local.New("here", node, slog.New(slog.DiscardHandler))

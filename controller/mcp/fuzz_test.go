@@ -44,7 +44,7 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
-// The URI of a file leads back to its path, whatever the name of the file.
+// The URI of a file leads back to its path, for any name.
 func FuzzFileURI(f *testing.F) {
 	for _, seed := range []string{"a", "a/b c", "a?b#c%20", "ü/€", "..", "a//b", "/workspace/x"} {
 		f.Add(seed)

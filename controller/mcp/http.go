@@ -10,7 +10,7 @@ import (
 
 const (
 	statelessRevision = "2026-07-28" // the first revision without connections that last
-	// headerPeer tells the tools the address of the client. Whatever a client sends in it is replaced.
+	// headerPeer passes the address of the client to the tools. The server overwrites a client's own value.
 	headerPeer = "X-Yurt-Peer"
 
 	maxRequest     = 64 << 20         // bytes of a request: a file at its limit, in base64

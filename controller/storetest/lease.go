@@ -52,7 +52,7 @@ func testLease(t *testing.T, shared controller.Store) {
 		}
 	}
 	leases(other)
-	take(third, "y", false) // nobody has it, and that was not seen
+	take(third, "y", false) // the lease has no holder, and that state was not seen
 	testLeaseRace(t, store)
 }
 

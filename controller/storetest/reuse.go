@@ -12,8 +12,8 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// testReuseKey: of those who make a session to reuse at once one succeeds, and the next
-// does so only when that one has ended or has given the key up.
+// testReuseKey: of concurrent creates with one key a single one succeeds. A later create succeeds only when that
+// session has ended or has given the key up.
 func testReuseKey(t *testing.T, store controller.Store) {
 	create := func(n int, key string) error {
 		s := session(n)

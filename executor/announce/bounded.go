@@ -30,5 +30,5 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// stay refuses redirections: Consul sends none, and the token is for Consul alone.
+// stay refuses redirections: Consul does not redirect, and the token is for Consul alone.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -6,7 +6,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Contexts implements controller.Node: the node has none, and keeps no state.
+// Contexts implements controller.Node: the node has no contexts, and keeps no state.
 func (n *Node) Contexts(_ context.Context, sandboxID string) ([]yurt.Context, error) {
 	_, err := n.find(sandboxID)
 	return []yurt.Context{}, err

@@ -6,7 +6,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// wait does what the words do that wait. ok is false when the sandbox ended meanwhile.
+// wait carries out the words that wait. ok is false when the sandbox ended meanwhile.
 func (r *run) wait(s *sandbox, release <-chan struct{}, result *yurt.Result, word string) (waits, ok bool) {
 	var stdin chan string
 	var signals chan yurt.Signal

@@ -55,7 +55,7 @@ func newFile(name string, data []byte, mode yurt.FileMode) *file {
 	return &file{data: data, info: yurt.FileInfo{Path: name, Type: yurt.FileRegular, Size: int64(len(data)), Mode: mode, ModTime: time.Now().UTC()}}
 }
 
-// receive makes files that came with what the sandbox was asked for.
+// receive makes the files of the request for the sandbox.
 func (s *sandbox) receive(list []yurt.SourceFile) {
 	for _, f := range list {
 		s.files[f.Path] = newFile(f.Path, f.Data, 0o644)

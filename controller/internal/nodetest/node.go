@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt/controller/local"
 )
 
-// Name is what the node is called.
+// Name is the node's name.
 const Name = "fake"
 
 // Node is a local.Executor. Its executions follow their code or the last argument of
@@ -30,7 +30,7 @@ const Name = "fake"
 //	block       waits for Release, or for the end of the sandbox
 //	loop N      waits N milliseconds, for real, at most a second
 //	read        writes what comes on stdin, once, to stdout
-//	trap        waits for a signal and writes its name
+//	read        writes the data on stdin, once, to stdout
 //
 // A handler's result is its event. Unknown words are written as they are.
 type Node struct {
@@ -100,7 +100,7 @@ func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
 	return yurt.Capacity{Node: Name, Draining: n.Draining()}, nil
 }
 
-// Draining reports what SetDraining was last told.
+// Draining reports the last argument of SetDraining.
 func (n *Node) Draining() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,7 +128,7 @@ func (n *Node) Forget(sandboxID, executionID string) {
 	delete(n.sandboxes[sandboxID].runs, executionID)
 }
 
-// Spec returns what a sandbox was made from.
+// Spec returns the specification of a sandbox.
 func (n *Node) Spec(sandboxID string) (yurt.SandboxSpec, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -139,8 +139,7 @@ func (n *Node) Spec(sandboxID string) (yurt.SandboxSpec, bool) {
 	return s.spec, true
 }
 
-// Kill ends a sandbox as the death of its init does: it stays, dead, and those who
-// watch are told.
+// Kill ends a sandbox as the death of its init does: it stays, dead, and its watchers learn of it.
 func (n *Node) Kill(sandboxID, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -274,7 +273,7 @@ func (r *run) outline(result *yurt.Result) yurt.Outline {
 	return builder.Outline(result)
 }
 
-// step does what a word says and returns how many words that took.
+// step carries out a word and returns how many words it consumed.
 func (r *run) step(s *sandbox, spec yurt.ExecutionSpec, result *yurt.Result, word, argument string) int {
 	switch word {
 	case "echo":

@@ -16,13 +16,12 @@ const (
 	ResultColumns = "result, stdout, stderr"
 )
 
-// ExecutionValues returns what is stored of an execution that begins.
+// ExecutionValues returns the stored values of an execution that begins.
 func ExecutionValues(e yurt.Execution) []any {
 	return []any{e.ID, e.SessionID, string(e.Kind), e.Language, string(e.State), e.CreatedAt.UnixNano(), e.Owner}
 }
 
-// ResultValues returns what is stored of a result: the state, and then the values of
-// [ResultColumns].
+// ResultValues returns the stored values of a result: the state, and then the values of [ResultColumns].
 func ResultValues(result *yurt.Result) ([]any, error) {
 	rest := *result
 	rest.Stdout, rest.Stderr = "", ""

@@ -19,15 +19,14 @@ func (c *Conditions) Add(term string, args ...any) {
 	c.Args = append(c.Args, args...)
 }
 
-// Before keeps what follows a position in a list that is ordered newest first.
+// Before keeps the rows after a position in a list that is ordered newest first.
 func (c *Conditions) Before(p controller.Position) {
 	if !p.IsZero() {
 		c.Add("(created_at, id) < (?, ?)", p.CreatedAt.UnixNano(), p.ID)
 	}
 }
 
-// Sessions demands what a query asks for, except for metadata, which each database
-// reads in its own way.
+// Sessions adds the conditions of a query, except for metadata, which each database reads in its own way.
 func (c *Conditions) Sessions(query controller.SessionQuery) {
 	if query.IDPrefix != "" { // not by order: that of a database depends on its collation
 		c.Add(fmt.Sprintf("substr(id, 1, %d) = ?", len(query.IDPrefix)), query.IDPrefix)

@@ -20,8 +20,7 @@ type Row interface {
 	Scan(dest ...any) error
 }
 
-// SessionValues returns what is stored of a session: the values of [SessionColumns], and
-// then that of expires_at.
+// SessionValues returns the stored values of a session: the values of [SessionColumns], and then that of expires_at.
 func SessionValues(s yurt.Session) ([]any, error) {
 	var text [4]string
 	for i, value := range []any{orEmpty(s.Metadata), orEmpty(s.Env), s.Placement, extrasOf(s)} {
@@ -39,8 +38,7 @@ func SessionValues(s yurt.Session) ([]any, error) {
 	}, nil
 }
 
-// extras is what the column of that name has: what a session is created with or given, and has no
-// column of its own.
+// extras is the content of the column of that name: properties of a session that have no column of their own.
 type extras struct {
 	DiskKind yurt.DiskKind `json:"disk_kind,omitempty"`
 	IOWeight int           `json:"io_weight,omitempty"`
@@ -54,9 +52,8 @@ func extrasOf(s yurt.Session) extras {
 	return extras{s.Resources.DiskKind, s.Resources.IOWeight, s.Resources.Ulimits, s.HasFiles, s.Template}
 }
 
-// SessionChanges returns the values of what a step of a session's life can change:
-// state, reason, timeout, idle_timeout, placement, sandbox_id, updated_at, active_at,
-// ended_at, owner, ends_by, reuse_key, extras, expires_at.
+// SessionChanges returns the values that a step of a session's life can change: state, reason, timeout, idle_timeout,
+// placement, sandbox_id, updated_at, active_at, ended_at, owner, ends_by, reuse_key, extras, expires_at.
 func SessionChanges(s yurt.Session) ([]any, error) {
 	placement, placementErr := json.Marshal(s.Placement)
 	extras, extrasErr := json.Marshal(extrasOf(s))
@@ -91,8 +88,7 @@ func fromNull(n sql.Null[int64]) *time.Time {
 	return &at
 }
 
-// ExpiresAt is what the reaper looks for, the column expires_at: null while there is no
-// sandbox to end.
+// ExpiresAt is the column expires_at, by which the reaper finds sessions: null while the session has no sandbox to end.
 func ExpiresAt(s yurt.Session) sql.Null[int64] {
 	if s.State.Ended() || s.State == yurt.SessionCreating {
 		return sql.Null[int64]{}

@@ -8,13 +8,13 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// template is what is stored of a template.
+// template is the stored form of a template.
 type template struct {
 	yurt.Template
 	Extends string `json:"extends,omitempty"`
 }
 
-// EncodeTemplate returns what is stored of a template.
+// EncodeTemplate returns the stored form of a template.
 func EncodeTemplate(t yurt.Template) (string, error) {
 	body, err := json.Marshal(template{t, t.Extends})
 	if err != nil {

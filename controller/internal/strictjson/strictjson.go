@@ -40,7 +40,7 @@ func (d Decoder) Decode(data []byte, into any) error {
 	return d.object(data, reflect.ValueOf(into).Elem(), "")
 }
 
-// describe says what is wrong with the syntax, without the character that is.
+// describe describes a syntax error without the offending character.
 func describe(err *json.SyntaxError) string {
 	if strings.HasPrefix(err.Error(), "unexpected end") {
 		return "it ends too early"
@@ -128,7 +128,7 @@ func (d Decoder) wrongType(path, want string) error {
 	return yurt.FieldErrorf(yurt.CodeInvalidArgument, path, "the value must be %s", want)
 }
 
-// typeName says in the words of JSON what a Go type is decoded from.
+// typeName names, in the words of JSON, the type of value that a Go type is decoded from.
 func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
