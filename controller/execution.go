@@ -16,13 +16,13 @@ import (
 const (
 	startLimit     = time.Minute            // for a node to record an execution
 	defaultHandler = "handler"              // name of a handler that the request does not name
-	firstPoll      = 5 * time.Millisecond   // for what another controller is about to store
+	firstPoll      = 5 * time.Millisecond   // for a result that another controller is about to store
 	storePoll      = 500 * time.Millisecond // the longest time between two looks for it
 )
 
-// ExecuteRequest says what to run: Code in a Language; or Command; or the Handler in
-// Code with an Event; or a Handler that the program Command serves, which asks the Lambda
-// Runtime API for its events. What is nil or empty takes the template's default.
+// ExecuteRequest describes an execution: Code in a Language; or Command; or the Handler in Code with an Event; or a
+// Handler that the program Command serves, which asks the Lambda Runtime API for its events. A field that is nil or
+// empty takes the template's default.
 type ExecuteRequest struct {
 	Code     string
 	Language string   // may be left out when the template has one runtime
@@ -63,7 +63,7 @@ func ShellCommand(line string) []string {
 	return []string{"/bin/sh", "-c", line}
 }
 
-// kind tells from the fields that are set what the request runs.
+// kind derives the kind of the execution from the fields that are set.
 func (r *ExecuteRequest) kind() (yurt.ExecutionKind, error) {
 	handler := r.Handler != "" || r.Event != nil || r.Context != nil
 	switch {
@@ -96,7 +96,7 @@ func (c *Controller) Execute(ctx context.Context, sessionID string, req ExecuteR
 	if err != nil {
 		return yurt.Execution{}, err
 	}
-	if err := mayExecute(&session); err != nil { // what is wrong with the request comes first
+	if err := mayExecute(&session); err != nil { // errors in the request come first
 		return yurt.Execution{}, err
 	}
 	node, err := c.reach(ctx, session)
@@ -236,7 +236,7 @@ func setHandler(spec *yurt.ExecutionSpec, req ExecuteRequest) error {
 	return spec.TakeEventTimeout()
 }
 
-// templateOf returns what a session has of its template.
+// templateOf returns the session's copy of its template.
 func (c *Controller) templateOf(ctx context.Context, session yurt.Session) (*yurt.SessionTemplate, error) {
 	if session.Template != nil {
 		return session.Template, nil

@@ -31,9 +31,9 @@ type liveExecution struct {
 	mu       sync.Mutex
 	node     Node
 	sandbox  string
-	begun    func(context.Context) (*yurt.Result, error) // waits for what the call that started it answers, see [RunNode]
+	begun    func(context.Context) (*yurt.Result, error) // waits for the answer of the call that started it, see [RunNode]
 	ending   *endCause                                   // why its session ended while it ran
-	partial  *outputs                                    // what was collected of its output when that began
+	partial  *outputs                                    // the output that was collected when the teardown began
 	ended    yurt.Execution
 	watchers int
 }
@@ -56,7 +56,7 @@ func (c *Controller) register(session yurt.Session, node Node, record yurt.Execu
 	return live
 }
 
-// drop ends the following of an execution and wakes those who wait for it.
+// drop ends the following of an execution and wakes its waiting callers.
 func (c *Controller) drop(live *liveExecution) {
 	close(live.done)
 	c.mu.Lock()
@@ -86,7 +86,7 @@ func (c *Controller) liveExecutionsOf(sessionID string) []*liveExecution {
 	return list
 }
 
-// tell lets those who wait have the end, the first that it is called with.
+// tell delivers the end to waiting callers. Only the first call counts.
 func (l *liveExecution) tell(ended yurt.Execution) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,14 +96,14 @@ func (l *liveExecution) tell(ended yurt.Execution) {
 	}
 }
 
-// end returns what was told.
+// end returns the execution that tell delivered.
 func (l *liveExecution) end() yurt.Execution {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended
 }
 
-// waitLive returns the execution once it has ended for all who ask.
+// waitLive returns the execution once all callers may see its end.
 func (c *Controller) waitLive(ctx context.Context, live *liveExecution) (yurt.Execution, error) {
 	select {
 	case <-live.told:
@@ -233,8 +233,8 @@ func (c *Controller) awaitResult(live *liveExecution) *yurt.Result {
 	}
 }
 
-// unanswered reports whether a node did not answer a caller who waits on. A call is given up
-// when its connection is, for one to where the node is now.
+// unanswered reports whether a node did not answer although the caller still waits. A call is cancelled with its
+// connection when the node has a new address.
 func unanswered(err error) bool {
 	code := yurt.CodeOf(err)
 	return code == yurt.CodeUnavailable || code == yurt.CodeCanceled
@@ -275,8 +275,7 @@ func (l *liveExecution) cause(err error) *endCause {
 	}
 }
 
-// lost is the result of an execution that nobody can tell the end of, with what was
-// collected of its output.
+// lost is the result of an execution whose end is unknown, with the output that was collected.
 func (l *liveExecution) lost(cause *endCause, now time.Time) *yurt.Result {
 	l.mu.Lock()
 	partial := l.partial
@@ -314,7 +313,7 @@ func failedResult(errorType, message string, started, ended time.Time) *yurt.Res
 	}
 }
 
-// afterEnd says what becomes of the session when an execution in it ended.
+// afterEnd is the effect on the session when an execution in it ended.
 type afterEnd int
 
 const (
@@ -351,8 +350,7 @@ func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afte
 	c.drop(live)
 }
 
-// wellFormed returns the result with what every reader may rely on: empty lists, and
-// a value that is JSON or null.
+// wellFormed returns the result in the form that every reader may rely on: empty lists, and a value that is JSON or null.
 func wellFormed(result *yurt.Result) *yurt.Result {
 	r := *result
 	if r.Artifacts == nil {

@@ -20,16 +20,14 @@ const (
 	// logPoll is how often a follower looks for new executions, which may begin at any
 	// controller.
 	logPoll = 200 * time.Millisecond
-	// logQuiet is for how long an execution that runs must have written nothing before
-	// what it wrote so far is taken to be all.
+	// logQuiet is how long a running execution must write no output before its output so far is taken to be complete.
 	logQuiet = 100 * time.Millisecond
-	// logPatience is for how long one that never is so quiet is listened to.
+	// logPatience bounds the wait for an execution that never pauses.
 	logPatience = 2 * time.Second
 )
 
-// Logs returns the last limit bytes of what the executions of a session wrote, the
-// newest last, and whether there was more. Of those that run it is what they wrote so
-// far.
+// Logs returns the last limit bytes of the output of a session's executions, the newest last, and whether there was
+// more. A running execution contributes its output so far.
 func (c *Controller) Logs(ctx context.Context, sessionID string, limit int) ([]yurt.LogEntry, bool, error) {
 	session, list, more, err := c.logged(ctx, sessionID, limit)
 	if err != nil {
@@ -72,7 +70,7 @@ func (c *Controller) logged(ctx context.Context, sessionID string, limit int) (y
 	return session, list, true, nil
 }
 
-// logOf returns what an execution wrote.
+// logOf returns the output of an execution.
 func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Execution) ([]yurt.LogEntry, error) {
 	if !e.State.Ended() {
 		return c.logSoFar(ctx, session, e.ID)
@@ -93,7 +91,7 @@ func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Exe
 	return entries, nil
 }
 
-// logSoFar returns what an execution that runs has written.
+// logSoFar returns the output of a running execution.
 func (c *Controller) logSoFar(ctx context.Context, session yurt.Session, id string) ([]yurt.LogEntry, error) {
 	watching, cancel := context.WithTimeout(ctx, logPatience)
 	defer cancel()
@@ -150,9 +148,8 @@ func (t *logTail) entries() []yurt.LogEntry {
 	return t.reversed
 }
 
-// FollowLogs calls each with the last limit bytes of what the session's executions that
-// have ended wrote, with all that those wrote which run, and then with what executions
-// write as it comes, one call at a time, until the session has ended.
+// FollowLogs calls each with the last limit bytes of the output of the session's ended executions, with all output of
+// those that run, and then with new output as it comes, one call at a time, until the session has ended.
 func (c *Controller) FollowLogs(ctx context.Context, sessionID string, limit int, each func(yurt.LogEntry) error) error {
 	session, list, _, err := c.logged(ctx, sessionID, limit)
 	if err != nil {
@@ -232,7 +229,7 @@ func (f *logFollower) fresh(ctx context.Context) ([]yurt.Execution, error) {
 	}
 }
 
-// watch hands on what one execution writes. One that is gone has nothing to say.
+// watch passes on the output of one execution. One that is gone has no output.
 func (f *logFollower) watch(ctx context.Context, id string) error {
 	err := f.c.WatchExecution(ctx, f.id, id, 0, func(e yurt.Event) error {
 		entry, ok := logEntry(id, e)

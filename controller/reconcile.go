@@ -152,7 +152,7 @@ func (c *Controller) listSandboxes(ctx context.Context, nodes map[string]Node) m
 	return listed
 }
 
-// whose returns whether a sandbox belongs to a session.
+// whose judges to which session a sandbox belongs, if any.
 func (c *Controller) whose(ctx context.Context, sandbox yurt.Sandbox) (ownership, error) {
 	owner := sandbox.Labels[SessionLabel]
 	if owner == "" {

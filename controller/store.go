@@ -8,13 +8,11 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Store keeps what must survive the controller. Its methods may be called
-// concurrently, each is atomic and durable against the death of the process, and
-// times come back in UTC with nanoseconds. A store that cannot be reached now is a
-// [yurt.CodeUnavailable] error. What is not there is a coded error
-// ([yurt.CodeSessionNotFound], [yurt.CodeExecutionNotFound],
-// [yurt.CodeTemplateNotFound]). Package controller/storetest holds every
-// implementation to this.
+// Store keeps the data that must survive the controller. Its methods may be called concurrently, each is atomic and
+// durable against the death of the process, and times come back in UTC with nanoseconds. A store that cannot be
+// reached now is a [yurt.CodeUnavailable] error. A missing record is a coded error ([yurt.CodeSessionNotFound],
+// [yurt.CodeExecutionNotFound], [yurt.CodeTemplateNotFound]). Package controller/storetest holds every implementation
+// to this.
 type Store interface {
 	SessionStore
 	ExpiryStore
@@ -25,17 +23,16 @@ type Store interface {
 	Ping(ctx context.Context) error
 }
 
-// NewerSchema is the error of a store whose schema a newer version of Yurt made: what that version keeps in it, this
-// one would not keep true.
+// NewerSchema is the error of a store whose schema a newer version of Yurt made: this version would not maintain the
+// new version's data correctly.
 func NewerSchema(there, known int64) error {
 	return yurt.Errorf(yurt.CodeUnavailable, "the store has schema version %d, which a newer Yurt made; this one knows versions up to %d. Nothing was touched. Start the newer Yurt again, or give a store of its own to this one", there, known)
 }
 
-// SessionChange decides a step of a session's life. It runs inside the store's
-// transaction, sees the session as it is then and how many of its executions have
-// not ended, and changes it in place. What it returns is appended to the session's
-// story; an error rolls everything back and is returned as it is. It must be quick
-// and must not call the store. It may run more than once.
+// SessionChange decides a step of a session's life. It runs inside the store's transaction, sees the current session
+// and how many of its executions have not ended, and changes the session in place. The returned transitions are
+// appended to the session's story; an error rolls everything back and is returned unchanged. It must be quick and must
+// not call the store. It may run more than once.
 type SessionChange func(s *yurt.Session, running int) ([]yurt.Transition, error)
 
 // IdempotencyKey ties a client's key to the session that its first use made.
@@ -59,10 +56,10 @@ type SessionStore interface {
 	// not nil is kept as long as the session, and is unique. A reuse key that is not empty
 	// is unique among live sessions.
 	CreateSession(ctx context.Context, s yurt.Session, first yurt.Transition, key *IdempotencyKey) error
-	// SessionByKey returns what key was used for; ok is false when it was not.
+	// SessionByKey returns the session that key made; ok is false if key was not used.
 	SessionByKey(ctx context.Context, key string) (found IdempotencyKey, ok bool, err error)
 	Session(ctx context.Context, id string) (yurt.Session, error)
-	// Sessions returns what query asks for, newest first.
+	// Sessions returns the sessions that match query, newest first.
 	Sessions(ctx context.Context, query SessionQuery) ([]yurt.Session, error)
 	// ChangeSession applies change and returns the session after it.
 	ChangeSession(ctx context.Context, id string, change SessionChange) (yurt.Session, error)
@@ -95,7 +92,7 @@ type Position struct {
 // IsZero reports whether p is the start of the list.
 func (p Position) IsZero() bool { return p.ID == "" }
 
-// ExpiryStore finds what has run out.
+// ExpiryStore finds sessions and results that have run out.
 type ExpiryStore interface {
 	// ExpiredSessions returns sessions that have a sandbox (neither being created
 	// nor ended) and whose [yurt.Session.Expiry] is not after now, soonest first.
@@ -114,9 +111,8 @@ type ExecutionStore interface {
 	// BeginExecution adds e, which has not ended, to its session, which change has
 	// to allow; change sees e counted as running.
 	BeginExecution(ctx context.Context, e yurt.Execution, change SessionChange) (yurt.Session, error)
-	// EndExecution stores the result of an execution and applies change to its
-	// session; change sees the execution no longer counted. The first result
-	// stays: ended is false, and nothing is done, when there is one already.
+	// EndExecution stores the result of an execution and applies change to its session; change sees the execution no
+	// longer counted. The first result stays: for a second one, ended is false and the store does not change.
 	EndExecution(ctx context.Context, id string, result *yurt.Result, change SessionChange) (s yurt.Session, ended bool, err error)
 	// Execution returns an execution of a session with its result.
 	Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error)
@@ -134,8 +130,8 @@ type ExecutionStore interface {
 
 // TemplateStore keeps the templates that users made.
 type TemplateStore interface {
-	// PutTemplates adds the templates, all of them or none. A name that is taken is a
-	// [yurt.CodeTemplateExists] error; with replace the template that has it is replaced.
+	// PutTemplates adds the templates, all of them or not one. A name that is taken is a [yurt.CodeTemplateExists]
+	// error; with replace the template that has it is replaced.
 	PutTemplates(ctx context.Context, templates []yurt.Template, replace bool) error
 	// DeleteTemplate removes a template, and the size that its warm pool was given. One that
 	// others extend is a [yurt.CodeTemplateInUse] error that names them.

@@ -34,7 +34,7 @@ type humaContext = huma.Context
 // transformation of an error can set: huma decides on the status before that.
 type operationContext struct {
 	humaContext
-	status int // 0: what huma says
+	status int // 0: huma's own status
 }
 
 // Unwrap lets humago find the request.

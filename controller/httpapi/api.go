@@ -21,7 +21,7 @@ const (
 	defaultHeartbeat = 15 * time.Second
 )
 
-// Config is what an [API] is made of. Controller is needed.
+// Config holds the settings and parts of an [API]. Controller is required.
 type Config struct {
 	Controller *controller.Controller
 
@@ -33,8 +33,8 @@ type Config struct {
 
 	Version string               // of the program, for /version and the OpenAPI document
 	Commit  string               // it was built from; may be empty
-	Logger  *slog.Logger         // nil: nothing is logged
-	Metrics *prometheus.Registry // what /metrics shows; nil: one of its own
+	Logger  *slog.Logger         // nil: no log
+	Metrics *prometheus.Registry // the source of /metrics; nil: a registry of its own
 
 	// Beside serves other protocols at the same address, by pattern: a method and a path, such as
 	// "POST /mcp". Requests for them are guarded, logged and counted as those of the API are.
@@ -107,8 +107,7 @@ func New(config Config) (*API, error) {
 	return a, a.handlePages()
 }
 
-// handlePages adds what is no operation of the API: the documents about it, the
-// metrics, and the answer to everything unknown.
+// handlePages adds the routes beside the API's operations: its documents, the metrics, and the answer to unknown routes.
 func (a *API) handlePages() error {
 	if err := a.handleDocument(); err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkExecute is what REST, controller and store add to an execution: the node
-// does nothing.
+// BenchmarkExecute measures the part of REST, controller and store in an execution: the node does no work.
 func BenchmarkExecute(b *testing.B) {
 	s := newServer(b)
 	path := "/api/v1/sessions/" + s.session(b, "python-basic") + "/execute"
@@ -30,7 +29,7 @@ func BenchmarkExecute(b *testing.B) {
 	})
 }
 
-// BenchmarkSession is a session's whole life on a node that does nothing.
+// BenchmarkSession is a session's whole life on a node that does no work.
 func BenchmarkSession(b *testing.B) {
 	s := newServer(b)
 	for b.Loop() {

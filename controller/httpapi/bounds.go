@@ -27,11 +27,11 @@ const (
 	maxHostPaths = 64
 )
 
-// bound completes the schema of one member of a body with what is enforced of it.
+// bound completes the schema of one member of a body with its enforced bounds.
 type bound func(*huma.Schema)
 
-// declareBounds says in the document what is enforced of the members of bodies. It changes no
-// request: huma does not validate bodies, see register.
+// declareBounds documents the enforced bounds of the members of bodies. It changes no request: huma does not validate
+// bodies, see register.
 func (a *API) declareBounds() {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	narrow(schemas, schemaOf[createSessionBody](a, "CreateSession"), map[string]bound{

@@ -21,7 +21,7 @@ func formatCursor(p controller.Position) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.CreatedAt.UnixNano(), 10) + "/" + p.ID))
 }
 
-// parseCursor reads what formatCursor wrote; the empty cursor is the start.
+// parseCursor reverses formatCursor; the empty cursor is the start.
 func parseCursor(cursor string) (controller.Position, error) {
 	if cursor == "" {
 		return controller.Position{}, nil

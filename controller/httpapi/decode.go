@@ -30,8 +30,8 @@ func readBody(ctx huma.Context, types ...string) ([]byte, error) {
 		return nil, err
 	}
 	r, w := humago.Unwrap(ctx)
-	// The deadline is taken back: left in force it would end a long request later.
-	// Where none can be set, as in a test without a connection, none is needed.
+	// The deadline is taken back: left in force it would end a long request later. A test without a connection has no
+	// deadlines, and needs none.
 	_ = ctx.SetReadDeadline(time.Now().Add(bodyReadLimit))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	_ = ctx.SetReadDeadline(time.Time{})
@@ -47,8 +47,8 @@ func readBody(ctx huma.Context, types ...string) ([]byte, error) {
 	return data, nil
 }
 
-// checkType refuses a body of another type. None at all is taken for the first. What
-// a form on another site's page can send without being asked is thus refused too.
+// checkType refuses a body of another type. A missing type is taken for the first. So it refuses, too, a form that
+// another site's page sends without asking.
 func checkType(header string, types []string) error {
 	if header == "" {
 		return nil

@@ -5,10 +5,10 @@
 // caller's. The package translates and adds no rule: bodies and parameters become
 // calls of a controller.Controller, its answers become JSON, its errors become
 // application/problem+json (RFC 9457) with a stable code. Bodies are decoded
-// strictly, bounded, and never echoed: neither in an answer nor in a log does a
-// value appear that a client sent and that was refused. Files and event streams are
+// strictly, bounded, and never echoed: neither an answer nor a log contains
+// a client's value that was refused. Files and event streams are
 // passed on as they come and never held whole.
 //
-// A request that is cut off ends nothing but itself: executions go on.
+// Cutting off a request ends that request alone: executions go on.
 // [API.Drain] ends event streams politely, for a server that shuts down.
 package httpapi

@@ -15,8 +15,8 @@ import (
 //go:embed page
 var page embed.FS
 
-// docsPolicy lets the page load nothing but what this server has. Scalar styles
-// elements in place, so inline styles are allowed; inline scripts are not.
+// docsPolicy lets the page load files from this server only. Scalar styles elements in place, so inline styles are
+// allowed; inline scripts are not.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestDocsAreOffline: the page loads nothing from elsewhere, and the one script that
-// is not ours is the one that its licence file names.
+// TestDocsAreOffline: the page loads no file from elsewhere, and its one foreign script is the one in the licence file.
 func TestDocsAreOffline(t *testing.T) {
 	script, err := os.ReadFile("page/scalar.js")
 	if err != nil {

@@ -40,7 +40,7 @@ func writeDocument(w http.ResponseWriter, r *http.Request, document map[string]j
 	}
 	whole["servers"] = []*huma.Server{{URL: originOf(r)}}
 	w.Header().Set("Content-Type", "application/openapi+json")
-	_ = writeJSON(w, whole) // a client that left misses nothing
+	_ = writeJSON(w, whole) // a client that left needs no error
 }
 
 // originOf returns the address that a request was sent to. A proxy in front that speaks TLS says so

@@ -59,7 +59,7 @@ func (r *rawJSON) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// TestAnswerBeforeLog: who asked has the whole answer before the request is logged.
+// TestAnswerBeforeLog: the client has the whole answer before the request is logged.
 func TestAnswerBeforeLog(t *testing.T) {
 	answered := make(chan struct{})
 	waits := waitingLog{Handler: slog.DiscardHandler, of: new(atomic.Bool), until: answered, late: make(chan struct{}, 1)}

@@ -88,8 +88,8 @@ func (a *API) registerFiles() {
 		Description: "Replaces the file with the body, at once and whole or not at all, or adds the body to it. Directories are made. At most 16Gi.",
 	}, a.putFile)
 	a.documentBody(a.registered(http.MethodPut, path), binaryContent(typeOctetStream))
-	a.registered(http.MethodPut, path).RequestBody.Required = false // a directory has none
-	// Without this, the mux would send who writes to the list itself to a file without a name.
+	a.registered(http.MethodPut, path).RequestBody.Required = false // a directory has no body
+	// Without this, the mux would redirect a write to the list itself to a file without a name.
 	a.mux.HandleFunc(prefix+"/sessions/{id}/files", a.unknownRoute)
 	register(a, huma.Operation{
 		OperationID: "get-file", Method: http.MethodGet, Path: path,
@@ -149,7 +149,7 @@ type uploadReader struct {
 }
 
 func (r *uploadReader) Read(p []byte) (int, error) {
-	// Where no deadline can be set, as in a test without a connection, none is needed.
+	// A test without a connection has no deadlines, and needs none.
 	_ = r.conn.SetReadDeadline(time.Now().Add(uploadStall))
 	n, err := r.from.Read(p)
 	r.failed = r.failed || (err != nil && err != io.EOF)
@@ -205,8 +205,7 @@ func (a *API) getFile(ctx context.Context, in *getFileInput) (*huma.StreamRespon
 	}}, nil
 }
 
-// parseRange reads a Range header of one range. Whatever else it says is to be passed
-// over, says RFC 9110, and the whole is sent.
+// parseRange parses a Range header of one range. RFC 9110 has a server ignore all other ranges, and send the whole file.
 func parseRange(header string) yurt.Span {
 	text, ok := strings.CutPrefix(header, "bytes=")
 	from, to, found := strings.Cut(text, "-")
@@ -217,7 +216,7 @@ func parseRange(header string) yurt.Span {
 	last, lastErr := strconv.ParseInt(to, 10, 64)
 	switch {
 	case from == "" && lastErr == nil && last == 0:
-		return yurt.Span{Offset: math.MaxInt64} // nothing, which no file has
+		return yurt.Span{Offset: math.MaxInt64} // an empty part, past the end of every file
 	case from == "" && lastErr == nil && last > 0:
 		return yurt.Span{Offset: -last}
 	case firstErr != nil || first < 0:

@@ -29,7 +29,7 @@ func TestRanges(t *testing.T) {
 		"bytes=-30":                   {206, "0123456789", "bytes 0-9/10"},
 		"bytes=8-300":                 {206, "89", "bytes 8-9/10"},
 		"bytes=0-9223372036854775807": {206, "0123456789", "bytes 0-9/10"},
-		// What is not one range is passed over.
+		// A header that is not one range is ignored.
 		"bytes=3-1":                   {200, "0123456789", ""},
 		"bytes=0-1,4-5":               {200, "0123456789", ""},
 		"lines=0-1":                   {200, "0123456789", ""},

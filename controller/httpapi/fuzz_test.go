@@ -20,7 +20,7 @@ func fuzzBody(f *testing.F, s *server, path string) {
 		w := httptest.NewRecorder()
 		s.api.ServeHTTP(w, r)
 		switch {
-		case w.Code == http.StatusNotImplemented: // asks for what is not there yet
+		case w.Code == http.StatusNotImplemented: // asks for a feature that does not exist yet
 		case w.Code >= http.StatusInternalServerError:
 			t.Fatalf("body %q is answered %d %s", body, w.Code, w.Body)
 		case w.Code >= http.StatusBadRequest && w.Header().Get("Content-Type") != "application/problem+json":

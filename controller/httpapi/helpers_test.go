@@ -36,7 +36,7 @@ type server struct {
 	logs *logBuffer
 }
 
-// logBuffer collects what is logged.
+// logBuffer collects the log.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"github.com/yurtrun/yurt/test/contract"
 )
 
-// TestLogs: what executions wrote comes by execution, the newest last, that of one which
-// runs included, and the oldest goes first where there is no room.
+// TestLogs: the output comes by execution, the newest last, that of a running one included, and the oldest is dropped
+// first when the limit is reached.
 func TestLogs(t *testing.T) {
 	s := newServer(t)
 	id := s.session(t, "shell-basic")
@@ -60,8 +60,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestFollowLogs: a follower gets what was written, what runs, and what begins later,
-// until the session has ended.
+// TestFollowLogs: a follower gets the output of ended, running and later executions, until the session has ended.
 func TestFollowLogs(t *testing.T) {
 	s := newServer(t)
 	id := s.session(t, "shell-basic")

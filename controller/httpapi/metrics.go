@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics is what the API measures of its requests.
+// metrics are the API's metrics of its requests.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec

@@ -59,8 +59,8 @@ func (a *API) answered(r *http.Request, answer *response, begin time.Time) {
 		"status", answer.status, "bytes", answer.bytes, "duration_ms", float64(took)/float64(time.Millisecond), "remote", r.RemoteAddr)
 }
 
-// requestLevel returns the level that a request is logged at: a server that works as it should logs none above
-// debug. waited is the time until the answer began, so that a stream or a download that lasts is not slow.
+// requestLevel returns the level that a request is logged at: a healthy server logs no request above debug. waited is
+// the time until the answer began, so that a stream or a download that lasts is not slow.
 func requestLevel(route string, status int, waited time.Duration) slog.Level {
 	switch {
 	case status >= http.StatusInternalServerError && status != http.StatusNotImplemented: // 501 is about the request
@@ -83,7 +83,7 @@ func (a *API) recoverPanic(answer *response, r *http.Request) {
 	if fault == nil {
 		return
 	}
-	if fault == http.ErrAbortHandler { //nolint:errorlint // the value itself is what net/http knows
+	if fault == http.ErrAbortHandler { //nolint:errorlint // net/http compares the value itself
 		panic(fault)
 	}
 	a.log.ErrorContext(r.Context(), "request panicked", "request_id", requestID(r.Context()), "panic", fault, "stack", string(debug.Stack()))
@@ -93,9 +93,9 @@ func (a *API) recoverPanic(answer *response, r *http.Request) {
 	writeProblem(answer, newProblem(r.Context(), yurt.CodeInternal, "", "the server failed; its log says more under the request id"))
 }
 
-// guard refuses what a server without keys must not answer. A web page can make its
-// reader's browser send requests to this machine: those carry the page's origin, or,
-// when the page's own name was made to resolve to this machine, a foreign Host.
+// guard refuses requests that a server without keys must not answer. A web page can make its reader's browser send
+// requests to this machine: those carry the page's origin, or, when the page's own name was made to resolve to this
+// machine, a foreign Host.
 func (a *API) guard(r *http.Request) error {
 	if !a.config.LoopbackOnly {
 		return nil
@@ -161,7 +161,7 @@ func notIDRune(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:", r)
 }
 
-// response notes what was answered.
+// response notes the status and the size of an answer.
 type response struct {
 	http.ResponseWriter
 	status int

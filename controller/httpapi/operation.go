@@ -18,8 +18,7 @@ const (
 	typeEventStream = "text/event-stream"
 )
 
-// humaConfig describes the API. Nothing of huma's defaults that reaches out to
-// other hosts or adds fields to answers is used.
+// humaConfig describes the API. It disables huma's defaults that reach out to other hosts or add fields to answers.
 func (a *API) humaConfig() huma.Config {
 	registry := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
 	aliasDomainTypes(registry)
@@ -53,7 +52,7 @@ func (a *API) humaConfig() huma.Config {
 	}
 }
 
-// writeJSON writes v. Text that is not UTF-8 gets U+FFFD for what is not.
+// writeJSON writes v. It replaces bytes that are not UTF-8 by U+FFFD.
 func writeJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
@@ -165,12 +164,12 @@ func respond(status int, v any, headers ...string) *huma.StreamResponse {
 			ctx.SetHeader(headers[i], headers[i+1])
 		}
 		ctx.SetHeader("Content-Type", typeJSON)
-		_ = writeJSON(&wholeAnswer{ctx, status}, v) // a client that left misses nothing
+		_ = writeJSON(&wholeAnswer{ctx, status}, v) // a client that left needs no error
 	}}
 }
 
-// wholeAnswer writes the body of an answer that comes in one piece, as an encoder of JSON gives
-// it. It is sent at once: who asked does not wait until the request is logged.
+// wholeAnswer writes the body of an answer that comes in one piece, as an encoder of JSON gives it. It is sent at
+// once: the client does not wait until the request is logged.
 type wholeAnswer struct {
 	ctx    huma.Context
 	status int

@@ -57,8 +57,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// TestPoolsChangeInPart: what a request leaves out stays as it is, and a minimum takes the
-// maximum along.
+// TestPoolsChangeInPart: values that a request leaves out stay, and a minimum raises the maximum with it.
 func TestPoolsChangeInPart(t *testing.T) {
 	s := newServer(t)
 	for _, step := range []struct {

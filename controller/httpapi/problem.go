@@ -16,8 +16,7 @@ import (
 	"github.com/yurtrun/yurt/internal/httpcode"
 )
 
-// retryAfter is what an overloaded or starting server asks its clients to wait, where
-// nothing knows better.
+// retryAfter is the wait that an overloaded or starting server asks of its clients, if the error does not name one.
 const retryAfter = time.Second
 
 // problem is an error as a client sees it (RFC 9457).
@@ -67,8 +66,8 @@ func newProblem(ctx context.Context, code yurt.Code, field, detail string) *prob
 	}
 }
 
-// problemOf turns an error of the controller into a problem. What has no code is a
-// fault of ours: it is logged, and the client is told no more than that.
+// problemOf turns an error of the controller into a problem. An error without a code is our own fault: it is logged,
+// and the client learns only that the server failed.
 func (a *API) problemOf(ctx context.Context, err error) *problem {
 	var (
 		coded *yurt.Error
@@ -96,8 +95,8 @@ func (a *API) problemOf(ctx context.Context, err error) *problem {
 	}
 }
 
-// transformError turns the errors that huma itself makes, about parameters, into
-// problems. Huma's hold the refused values; none of those gets through.
+// transformError turns huma's own errors, about parameters, into problems. Huma's contain the refused values, which
+// must not get through.
 func transformError(ctx huma.Context, _ string, v any) (any, error) {
 	model, ok := v.(*huma.ErrorModel)
 	if !ok {
@@ -163,11 +162,10 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 	}
 	w.Header().Set("Content-Type", typeProblem)
 	w.WriteHeader(p.Status)
-	_ = writeJSON(w, p) // a client that left misses nothing
+	_ = writeJSON(w, p) // a client that left needs no error
 }
 
-// unknownRoute answers what no route matches: with the verbs that the path has, if
-// it has any.
+// unknownRoute answers requests without a route: with the methods that the path has, if it has any.
 func (a *API) unknownRoute(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete} {

@@ -19,7 +19,7 @@ const (
 	hangUpLimit        = 5 * time.Second
 )
 
-// hangUp is what a terminal's programs get when its user closes it.
+// hangUp is the signal to a terminal's programs when its user closes it.
 const hangUp yurt.Signal = 1
 
 type terminalInput struct {
@@ -76,7 +76,7 @@ func (a *API) openTerminal(ctx context.Context, in *terminalInput) (*huma.Stream
 	}), nil
 }
 
-// terminalExecution starts what is asked for, or finds it.
+// terminalExecution starts the execution of the request, or finds it.
 func (a *API) terminalExecution(ctx context.Context, in *terminalInput) (yurt.Execution, uint64, error) {
 	if in.ExecutionID != "" {
 		e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
@@ -86,7 +86,7 @@ func (a *API) terminalExecution(ctx context.Context, in *terminalInput) (yurt.Ex
 	if in.Command == "" {
 		command = controller.ShellCommand("command -v bash >/dev/null && exec bash || exec sh")
 	}
-	// Whoever sits at a terminal takes time, and looks at what is there now.
+	// A person at a terminal takes time, and looks only at the latest output.
 	timeout, limit := yurt.Duration(yurt.MaxExecutionTimeout), yurt.Size(yurt.MaxOutputLimit)
 	e, err := a.ctl.Execute(ctx, in.ID, controller.ExecuteRequest{
 		Command: command, Cwd: in.Cwd, Timeout: &timeout, OutputLimit: &limit,
@@ -108,7 +108,7 @@ func (t *terminalStream) serve(ctx context.Context, after uint64) {
 	defer cancel()
 	var reading sync.WaitGroup
 	defer reading.Wait()
-	defer func() { _ = t.conn.CloseNow() }() // which ends the reading, if nothing has yet
+	defer func() { _ = t.conn.CloseNow() }() // ends the reading, if it has not ended yet
 	if t.sendText(ctx, terminalMessage{Type: "started", ExecutionID: t.execution.ID}) != nil {
 		return
 	}
@@ -143,10 +143,10 @@ func (t *terminalStream) sendText(ctx context.Context, message terminalMessage) 
 	return sendSocket(ctx, t.conn, websocket.MessageText, data)
 }
 
-// takeInput hands on what the client sends, until it leaves.
+// takeInput passes on the client's input, until the client leaves.
 func (t *terminalStream) takeInput(ctx context.Context) {
 	for {
-		kind, data, err := t.conn.Read(context.WithoutCancel(ctx)) // whoever cancels closes the connection, with a word
+		kind, data, err := t.conn.Read(context.WithoutCancel(ctx)) // a canceller closes the connection, with a reason
 		if websocket.CloseStatus(err) == websocket.StatusNormalClosure {
 			t.hangUp(ctx)
 		}
@@ -171,14 +171,14 @@ func (t *terminalStream) takeInput(ctx context.Context) {
 	}
 }
 
-// hangUp tells what runs that its user has gone for good.
+// hangUp tells the running programs that their user has gone for good.
 func (t *terminalStream) hangUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hangUpLimit)
 	defer cancel()
 	_ = t.api.ctl.SignalExecution(ctx, t.execution.SessionID, t.execution.ID, hangUp) // it may have ended
 }
 
-// obey does what a text message says.
+// obey carries out a text message.
 func (t *terminalStream) obey(ctx context.Context, data []byte) error {
 	var message terminalMessage
 	if json.Unmarshal(data, &message) != nil {

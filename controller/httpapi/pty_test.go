@@ -82,8 +82,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// TestTerminalIsLeft closes a terminal in two ways: what runs in it goes on when the
-// connection broke, and is told when its user hung up.
+// TestTerminalIsLeft closes a terminal in two ways: its program goes on when the connection broke, and gets a signal
+// when its user hung up.
 func TestTerminalIsLeft(t *testing.T) {
 	s := newServer(t)
 	session := s.session(t, "shell-basic")

@@ -93,7 +93,7 @@ func sourceSchema(schemas huma.Registry, whole *huma.Schema) *huma.Schema {
 	return &source
 }
 
-// orNull returns a schema that allows null beside what s allows.
+// orNull returns a schema that allows null beside the values of s.
 func orNull(s *huma.Schema) *huma.Schema {
 	null := &huma.Schema{Type: typeNull}
 	switch {
@@ -110,8 +110,8 @@ func orNull(s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// eventSchema describes one of the server-sent events of a stream, whose data is JSON. It is the
-// form that later versions of OpenAPI give events; 3.1 has none, and readers take it for that.
+// eventSchema describes one of the server-sent events of a stream, whose data is JSON. It has the form that later
+// versions of OpenAPI give events; 3.1 has no form of its own, and readers accept this one.
 func eventSchema(data *huma.Schema) *huma.Schema {
 	return &huma.Schema{
 		Type:        huma.TypeObject,

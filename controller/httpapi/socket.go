@@ -20,8 +20,8 @@ func asksForSocket(ctx huma.Context) bool {
 	return strings.EqualFold(ctx.Header("Upgrade"), "websocket")
 }
 
-// checkOrigin refuses WebSockets to pages of other origins, for which a browser opens
-// them all the same. what is what they would get.
+// checkOrigin refuses WebSockets to pages of other origins, for which a browser opens them all the same. The argument
+// what names the resource in the error.
 func checkOrigin(ctx huma.Context, what string) []error {
 	origin := ctx.Header("Origin")
 	if origin == "" {
@@ -59,8 +59,8 @@ func sendSocket(ctx context.Context, conn *websocket.Conn, kind websocket.Messag
 	return conn.Write(ctx, kind, data)
 }
 
-// closeSocket says why nothing more comes: err is what ended the watch of an execution.
-// Whose stream broke off is told to do again.
+// closeSocket closes the connection with a reason: err is the error that ended the watch of an execution. The argument
+// again tells a client whose stream broke off how to go on.
 func closeSocket(ctx context.Context, conn *websocket.Conn, err error, again string) {
 	status, reason := websocket.StatusNormalClosure, ""
 	switch {
@@ -75,7 +75,7 @@ func closeSocket(ctx context.Context, conn *websocket.Conn, err error, again str
 // socketEvents answers with the events of an execution after a number, each a message.
 func (a *API) socketEvents(e yurt.Execution, after uint64) *huma.StreamResponse {
 	return a.serveSocket(func(ctx context.Context, conn *websocket.Conn) {
-		// A watcher has nothing to say, and may leave. Its connection outlives a drain, of which it is told.
+		// A watcher sends no messages, and may leave. Its connection outlives a drain, of which it is told.
 		left := conn.CloseRead(context.WithoutCancel(ctx))
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -92,8 +92,7 @@ func (a *API) socketEvents(e yurt.Execution, after uint64) *huma.StreamResponse 
 	})
 }
 
-// pingSocket keeps a connection open on which nothing happens, until the function that it
-// returns is called.
+// pingSocket keeps an idle connection open, until the function that it returns is called.
 func (a *API) pingSocket(ctx context.Context, conn *websocket.Conn) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

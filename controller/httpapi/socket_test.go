@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi"
 )
 
-// restOfSocket returns what is left of events by WebSocket, short, and the status that ended them.
+// restOfSocket returns the remaining events of a WebSocket, short, and the status that ended them.
 func restOfSocket(t *testing.T, s *server, path string) ([]string, websocket.StatusCode) {
 	t.Helper()
 	conn, ctx := s.dialPath(t, path)
@@ -52,7 +52,7 @@ func TestStreamBySocket(t *testing.T) {
 	if err := conn.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	conn.CloseNow() // and leaves; what it watched goes on
+	conn.CloseNow() // and leaves; the watched execution goes on
 	<-reading.Done()
 	s.node.Release()
 	want := []string{"started", "stdout a", "stdout b", "ended"}
@@ -67,7 +67,7 @@ func TestStreamBySocket(t *testing.T) {
 	}
 }
 
-// TestSocketOfAServerThatDrains says so to whoever watches, or sits at a terminal.
+// TestSocketOfAServerThatDrains: watchers and users of terminals learn of the drain.
 func TestSocketOfAServerThatDrains(t *testing.T) {
 	s := newServer(t, func(c *httpapi.Config) { c.Heartbeat = time.Millisecond })
 	session := s.session(t, "python-basic")

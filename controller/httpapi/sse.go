@@ -18,7 +18,7 @@ import (
 
 const (
 	maxPending       = 1 << 20          // bytes that wait for a slow watcher before its source waits too
-	streamWriteLimit = 30 * time.Second // for a watcher to take what is there
+	streamWriteLimit = 30 * time.Second // for a watcher to take the data
 )
 
 // eventBody is the data of one event on a stream.
@@ -118,8 +118,8 @@ func farewell(ctx context.Context, err error, again string) string {
 	}
 }
 
-// eventStream writes events to one watcher. What comes while a write is under way
-// goes out with the next: a quick source costs few writes, a slow one no delay.
+// eventStream writes events to one watcher. Events that come during a write go out with the next one: a quick source
+// costs few writes, a slow one has no delay.
 type eventStream struct {
 	w    http.ResponseWriter
 	conn *http.ResponseController
@@ -221,7 +221,7 @@ func (s *eventStream) take() (data []byte, closed bool) {
 }
 
 func (s *eventStream) put(data []byte) error {
-	// Where no deadline can be set, as in a test without a connection, none is needed.
+	// A test without a connection has no deadlines, and needs none.
 	_ = s.conn.SetWriteDeadline(time.Now().Add(streamWriteLimit))
 	if _, err := s.w.Write(data); err != nil {
 		return err

@@ -99,7 +99,7 @@ func (s *stream) next() (e sseEvent, ok bool) {
 	return sseEvent{}, false
 }
 
-// rest returns what is left of the stream, short.
+// rest returns the remaining events of the stream, short.
 func (s *stream) rest() []string {
 	s.t.Helper()
 	var list []string

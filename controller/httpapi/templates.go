@@ -14,7 +14,7 @@ import (
 const (
 	typeHCL  = "application/hcl"
 	typeText = "text/plain"
-	// hclName is what errors in an HCL body call it.
+	// hclName is the file name in errors about an HCL body.
 	hclName = "template.hcl"
 )
 
@@ -206,7 +206,7 @@ func (a *API) deleteTemplate(ctx context.Context, in *templateInput) (*struct{},
 	return nil, a.ctl.DeleteTemplate(ctx, in.ID)
 }
 
-// maxPushed is how many templates come at once at most, which is what HCL files may define together.
+// maxPushed is how many templates may come at once: as many as HCL files may define together.
 const maxPushed = 256
 
 func (a *API) pushTemplates(ctx context.Context, in *pushInput) (*huma.StreamResponse, error) {

@@ -54,7 +54,7 @@ func (a *API) registerTrees() {
 	a.documentBody(a.registered(http.MethodPost, path), map[string]*huma.MediaType{
 		typeJSON: {Schema: schemaOf[archiveRequest](a, "ArchiveRequest")}, typeTar: tar[typeTar],
 	})
-	a.registered(http.MethodPost, path).RequestBody.Required = false // an archive of nothing is empty
+	a.registered(http.MethodPost, path).RequestBody.Required = false // an empty body is an empty archive
 	register(a, huma.Operation{
 		OperationID: "watch-files", Method: http.MethodGet, Path: "/sessions/{id}/watch",
 		Summary: "Watch a directory", Tags: []string{tagFiles},
@@ -94,7 +94,7 @@ func (a *API) unpackFiles(ctx context.Context, in *archiveInput) (*huma.StreamRe
 	return respond(http.StatusOK, done), nil
 }
 
-// packFiles answers with an archive, or with a problem if there is nothing to pack.
+// packFiles answers with an archive, or with a problem if the directory does not exist.
 func (a *API) packFiles(session, path string) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		_, w := humago.Unwrap(ctx)
@@ -124,7 +124,7 @@ func (w *archiveAnswer) Write(data []byte) (int, error) {
 		w.ctx.SetHeader("Content-Type", typeTar)
 		w.ctx.SetHeader("Content-Disposition", "attachment")
 		w.ctx.SetStatus(http.StatusOK)
-		_ = w.conn.Flush() // whoever waits for a slow archive knows that there is one
+		_ = w.conn.Flush() // tells a client that waits for a slow archive that it comes
 	}
 	return w.ctx.BodyWriter().Write(data)
 }

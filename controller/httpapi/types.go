@@ -174,7 +174,7 @@ type contextParam struct {
 	fields json.RawMessage
 }
 
-// UnmarshalJSON implements json.Unmarshaler. What is wrong with the fields the domain says.
+// UnmarshalJSON implements json.Unmarshaler. The domain reports errors in the fields.
 func (c *contextParam) UnmarshalJSON(data []byte) error {
 	var name string
 	switch {

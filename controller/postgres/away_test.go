@@ -51,7 +51,7 @@ func counted(t *testing.T, store *postgres.Store, id string) int {
 	return int(s.IdleTimeout)
 }
 
-// tally is what the clients of a store were told.
+// tally counts the answers to the clients of a store.
 type tally struct{ stored, refused, unknown atomic.Int64 }
 
 func (c *tally) add(t *testing.T, err error) {
@@ -76,8 +76,7 @@ func asUnavailable(err error, coded **yurt.Error) bool {
 	return ok && e.Code == yurt.CodeUnavailable && e.RetryAfter > 0
 }
 
-// TestServerIsKilled kills the server again and again under load. What was stored is what
-// the clients were told.
+// TestServerIsKilled kills the server again and again under load. The stored data matches the clients' answers.
 func TestServerIsKilled(t *testing.T) {
 	server := pgserver.Start(t)
 	store := open(t, server.Database())

@@ -5,9 +5,9 @@
 // carries them out. A session is locked while a step of its life is decided, so that the
 // steps of all controllers come one after the other.
 //
-// What fails for no fault of the request is tried again for a moment: deadlocks, and a
-// server that is away. Of a commit whose answer was lost, the server is asked whether it
-// took place, so that no step is lost or taken twice. A store that stays away is a
+// Failures that are no fault of the request are retried for a moment: deadlocks, and a
+// server that is away. If the answer to a commit was lost, the store asks the server whether
+// the commit took place, so that no step is lost or taken twice. A store that stays away is a
 // yurt.CodeUnavailable error with a time to wait; from then on requests fail at once,
 // until one succeeds.
 //

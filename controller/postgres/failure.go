@@ -25,7 +25,7 @@ const (
 	retryAfter   = time.Second     // for a client to wait at least; up to twice as long
 )
 
-// errLost marks what failed because its connection broke.
+// errLost marks operations that failed because their connection broke.
 var errLost = errors.New("the connection was lost")
 
 // refusal is the error of a caller's own decision, which is returned as it is.
@@ -33,7 +33,7 @@ type refusal struct{ error }
 
 func (r *refusal) Unwrap() error { return r.error }
 
-// verdict says what to do about an error.
+// verdict is the treatment of an error.
 type verdict int
 
 const (
@@ -44,7 +44,7 @@ const (
 
 func (v verdict) String() string { return [...]string{"final", "conflict", "away"}[v] }
 
-// judge tells what an error is. The codes are those of PostgreSQL's appendix A.
+// judge classifies an error. The codes are those of PostgreSQL's appendix A.
 func judge(err error) verdict {
 	var (
 		answer  *pgconn.PgError
@@ -96,8 +96,7 @@ func diskFull(err error) error {
 	return full
 }
 
-// retry tries until something final comes of it, for as long as there is patience: for
-// none at all while the server is known to be away.
+// retry repeats try until its outcome is final, or the patience ends. While the server is known to be away, it tries once.
 func (s *Store) retry(ctx context.Context, what string, try func(ctx context.Context) error) error {
 	deadline := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
@@ -133,8 +132,8 @@ func (s *Store) attempt(ctx context.Context, try func(ctx context.Context) error
 	return try(ctx)
 }
 
-// describe says in a plain error what failed. One that has a code is for a user to read
-// as it is.
+// describe adds the name of the failed operation to a plain error. An error with a code is for users to read, and
+// stays unchanged.
 func describe(what string, err error) error {
 	var refused *refusal
 	if errors.As(err, &refused) {

@@ -17,7 +17,7 @@ import (
 // onSmallDisk opens a store whose tables are on a disk that can be filled, and the server's log of transactions not.
 func onSmallDisk(t *testing.T) (*postgres.Store, *smalldisk.Disk) {
 	t.Helper()
-	disk := smalldisk.InMemory(t, 16<<20, ",uid=65534") // as which the server runs, who has to own it
+	disk := smalldisk.InMemory(t, 16<<20, ",uid=65534") // the user that the server runs as has to own the disk
 	url := pgserver.Start(t).Database()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -30,7 +30,7 @@ func onSmallDisk(t *testing.T) (*postgres.Store, *smalldisk.Disk) {
 	return open(t, url+"&default_tablespace=small"), disk
 }
 
-// TestFullDisk: the server's own error becomes one that says what is wrong, at once, and goes with its cause.
+// TestFullDisk: the server's own error becomes, at once, one that explains the full disk, and ends when the disk has room.
 func TestFullDisk(t *testing.T) {
 	store, disk := onSmallDisk(t)
 	add := func() error {

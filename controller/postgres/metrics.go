@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics is what a store measures.
+// metrics are the metrics of a store.
 type metrics struct {
 	retries  *prometheus.CounterVec // by reason
 	outages  prometheus.Counter
@@ -72,7 +72,7 @@ func (s *Store) collectSize(samples chan<- prometheus.Metric) {
 	defer cancel()
 	var size int64
 	if err := s.pool.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&size); err != nil {
-		return // what goes wrong with the database, requests say
+		return // requests report errors of the database
 	}
 	samples <- prometheus.MustNewConstMetric(s.metrics.bytes, prometheus.GaugeValue, float64(size), "database")
 }

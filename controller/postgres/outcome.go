@@ -13,9 +13,9 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// mark is what a transaction leaves when it commits, to be found when the answer is lost:
-// its number in the row of its connection. The number of the transaction itself says
-// less: a server that crashed gives those again that it had not written down.
+// mark is the trace of a committed transaction, for the case that its answer is lost: its number in the row of its
+// connection. PostgreSQL's own transaction number is not enough: after a crash the server reuses numbers that it had
+// not written down.
 type mark struct{ connection, number int64 }
 
 // markKey is where a connection keeps its last mark.
@@ -36,15 +36,13 @@ func nextMark(ctx context.Context, conn *pgxpool.Conn) (mark, error) {
 	return last, nil
 }
 
-// forgetConnections removes the rows of connections that are closed: none is open for as
-// long as a day.
+// forgetConnections removes the rows of closed connections: no connection stays open for as long as a day.
 func (s *Store) forgetConnections(ctx context.Context) error {
 	_, err := s.exec(ctx, "forgetting old connections", "DELETE FROM connections WHERE made_at < now() - interval '1 day'")
 	return err
 }
 
-// outcome asks what became of a commit whose answer was lost: nil when it took place,
-// [errAborted] when it did not.
+// outcome asks the server about a commit whose answer was lost: nil when it took place, [errAborted] when it did not.
 func (s *Store) outcome(ctx context.Context, lost *lostCommit) error {
 	deadline := time.Now().Add(patience)
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {

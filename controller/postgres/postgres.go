@@ -86,8 +86,7 @@ func Open(ctx context.Context, url string, options ...Option) (*Store, error) {
 	return s, nil
 }
 
-// parse reads a URL. What is wrong with it is said without it, since it may hold a
-// password.
+// parse parses a URL. Its errors do not contain the URL, which may hold a password.
 func parse(url string) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if !IsURL(url) || err != nil {

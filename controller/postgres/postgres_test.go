@@ -69,7 +69,7 @@ func TestSecretsOfTheURLAreNotTold(t *testing.T) {
 	}
 }
 
-// TestOddText has a store keep what PostgreSQL has no text for.
+// TestOddText stores text that PostgreSQL cannot represent.
 func TestOddText(t *testing.T) {
 	store := open(t, pgserver.Start(t).Database())
 	at := time.Unix(1, 2).UTC()
@@ -87,7 +87,7 @@ func TestOddText(t *testing.T) {
 	}
 }
 
-// TestNewerSchemaIsRefused: what a newer version keeps in the store, this one would not keep true.
+// TestNewerSchemaIsRefused: this version would not maintain a newer version's data correctly.
 func TestNewerSchemaIsRefused(t *testing.T) {
 	url := pgserver.Start(t).Database()
 	first, err := postgres.Open(t.Context(), url)

@@ -41,7 +41,7 @@ func startProxy(t *testing.T, url string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Statements have to be in what is sent, and so none is prepared.
+	// The proxy has to see each statement's text, so statements are not prepared.
 	p := &proxy{url: base + "&host=" + own + "&default_query_exec_mode=exec", server: filepath.Join(dir, ".s.PGSQL.5432")}
 	listener, err := net.Listen("unix", filepath.Join(own, ".s.PGSQL.5432"))
 	if err != nil {

@@ -23,11 +23,10 @@ type transaction struct {
 	writes pgx.Batch
 }
 
-// transact runs a transaction in two round trips: what read asks for, and then, once
-// decide knows the answers, its writes with the commit. Each reads with a snapshot of
-// its own, so what comes after a lock sees what those did who had it before. Both
-// functions may be called more than once. What is stored when transact returns nil is
-// what the last call of decide wrote.
+// transact runs a transaction in two round trips: the statements of read, and then, once decide knows the answers, its
+// writes with the commit. Each statement reads with a snapshot of its own, so statements after a lock see the changes
+// of the lock's previous holders. Both functions may be called more than once. When transact returns nil, the writes
+// of the last call of decide are stored.
 func (s *Store) transact(ctx context.Context, what string, read func(*pgx.Batch), decide func(*pgx.Batch) error) error {
 	return s.retry(ctx, what, func(ctx context.Context) error {
 		var tx transaction
@@ -85,7 +84,7 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) {
 	}
 }
 
-// list collects what a statement reads, whose arguments are question marks.
+// list collects the rows of a statement, whose arguments are question marks.
 func list[T any](ctx context.Context, s *Store, what, text string, args []any, scan func(row record.Row) (T, error)) ([]T, error) {
 	var found []T
 	err := s.retry(ctx, what, func(ctx context.Context) error {
@@ -151,8 +150,8 @@ func numbered(text string) string {
 	}
 }
 
-// plain returns values that PostgreSQL takes: it has no NUL in a text, and nothing that is
-// not UTF-8. Both can only come from what a program wrote.
+// plain returns values that PostgreSQL accepts: its text has neither NUL nor invalid UTF-8. Both can only come from a
+// program's output.
 func plain(values []any) []any {
 	for i, value := range values {
 		if text, ok := value.(string); ok && (!utf8.ValidString(text) || strings.ContainsRune(text, 0)) {

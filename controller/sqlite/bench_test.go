@@ -20,8 +20,7 @@ func processor(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkExecution is what the store adds to an execution: the read of its session, its
-// begin and its end.
+// BenchmarkExecution measures the store's part of an execution: the read of its session, its begin and its end.
 func BenchmarkExecution(b *testing.B) {
 	store := open(b, filepath.Join(b.TempDir(), "yurt.db"))
 	s := someSession()

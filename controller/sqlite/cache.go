@@ -18,13 +18,13 @@ const (
 type kept struct {
 	session yurt.Session
 	running int             // executions without a result
-	due     sql.Null[int64] // what is in the column expires_at, see [kept.step]
+	due     sql.Null[int64] // the value of the column expires_at, see [kept.step]
 }
 
-// cache keeps the live sessions that were written last, so that a step of a session's
-// life reads nothing. It is right because this process alone writes the file, and because
-// only who writes changes it, between a commit and the next begin. What reads while a
-// transaction commits sees the session as it was, or as it is: as from the file.
+// cache keeps the live sessions that were written last, so that a step of a session's life needs no read. The cache is
+// right because this process alone writes the file, and because only the writer changes the cache, between a commit
+// and the next begin. A reader that runs while a transaction commits sees the session before or after it, as it would
+// in the file.
 type cache struct {
 	mu       sync.RWMutex
 	sessions map[string]kept
@@ -32,7 +32,7 @@ type cache struct {
 
 func newCache() *cache { return &cache{sessions: map[string]kept{}} }
 
-// get returns what is kept of a session, for its caller to change.
+// get returns a copy of a cached session, which its caller may change.
 func (c *cache) get(id string) (kept, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -67,7 +67,7 @@ func (c *cache) drop(id string) {
 	delete(c.sessions, id)
 }
 
-// clone returns a session that shares nothing which can be changed with s.
+// clone returns a copy that shares no mutable data with s.
 func clone(s yurt.Session) yurt.Session {
 	s.Metadata, s.Env, s.Placement.Phases = maps.Clone(s.Metadata), maps.Clone(s.Env), maps.Clone(s.Placement.Phases)
 	s.EndsBy, s.EndedAt = cloneTime(s.EndsBy), cloneTime(s.EndedAt)

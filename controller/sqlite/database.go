@@ -47,9 +47,9 @@ func openDatabase(name string, n int) (*sql.DB, error) {
 	return db, nil
 }
 
-// dsn names the file, and how it is opened. Only a checkpoint waits for the disk, and whoever
-// commits then with it: it is made every 16 MiB of log, in place of SQLite's 4. A log that one large
-// transaction made longer is cut when the next one begins. Pages that are free can be given back, see [Store.Shrink].
+// dsn names the file, and how it is opened. Only a checkpoint waits for the disk, and the commit that triggers it:
+// every 16 MiB of log, in place of SQLite's 4. A log that one large transaction made longer is cut when the next one
+// begins. Free pages can be returned to the disk, see [Store.Shrink].
 func dsn(path string) string {
 	location := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
 	return location.String() +

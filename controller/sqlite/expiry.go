@@ -67,7 +67,7 @@ func (s *Store) refreshExpiry(ctx context.Context, id string) error {
 	return err
 }
 
-// NextExpiry implements controller.ExpiryStore. It is what the column says.
+// NextExpiry implements controller.ExpiryStore. It reads the column.
 func (s *Store) NextExpiry(ctx context.Context) (time.Time, error) {
 	var at int64
 	err := s.read.QueryRowContext(ctx, "SELECT expires_at FROM sessions WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1").Scan(&at)
@@ -86,6 +86,6 @@ func (s *Store) PurgeSessions(ctx context.Context, endedBefore time.Time) (int, 
 	if err != nil {
 		return 0, fmt.Errorf("purging sessions: %w", err)
 	}
-	purged, err := result.RowsAffected() // none of which is kept in memory
+	purged, err := result.RowsAffected() // ended sessions, which the cache does not hold
 	return int(purged), err
 }

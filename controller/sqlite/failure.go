@@ -55,7 +55,7 @@ func diskFull(err error) error {
 	return full
 }
 
-// retryFull is what a client is asked to wait while the disk is full: someone has to make room.
+// retryFull is the wait that a client is asked for while the disk is full: a person has to make room.
 const retryFull = 5 * time.Second
 
 // isDamage reports whether SQLite cannot read the file.

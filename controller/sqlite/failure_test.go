@@ -58,7 +58,7 @@ func made(t *testing.T) string {
 	return path
 }
 
-// TestNewerSchemaIsRefused: what a newer version keeps in the store, this one would not keep true.
+// TestNewerSchemaIsRefused: this version would not maintain a newer version's data correctly.
 func TestNewerSchemaIsRefused(t *testing.T) {
 	path := made(t)
 	db, err := sql.Open("sqlite", path)
@@ -94,14 +94,14 @@ func TestDamagedStoreIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const page = 4096 // of SQLite; the first says what tables there are
+	const page = 4096 // of SQLite; the first page describes the tables
 	if _, err := file.WriteAt(make([]byte, info.Size()-page), page); err != nil {
 		t.Fatal(err)
 	}
 	wantRefused(t, path, path+" is damaged", "malformed", "Restore it")
 }
 
-// TestDamageOfAnOpenStore: those who ask are told so, and of no file of the host.
+// TestDamageOfAnOpenStore: requests get an error about the damage, without the name of a file of the host.
 func TestDamageOfAnOpenStore(t *testing.T) {
 	path := made(t)
 	store := open(t, path)

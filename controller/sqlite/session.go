@@ -68,7 +68,7 @@ func insertSession(tx *transaction, s yurt.Session) error {
 	return nil
 }
 
-// updateSession writes what a step of a session's life can change.
+// updateSession writes the values that a step of a session's life can change.
 func updateSession(tx *transaction, s yurt.Session) error {
 	values, err := record.SessionChanges(s)
 	if err != nil {
@@ -89,7 +89,7 @@ func updateActivity(tx *transaction, s yurt.Session) error {
 	return nil
 }
 
-// usedOnly reports whether a session differs in nothing but what [updateActivity] writes.
+// usedOnly reports whether a session differs only in the values that [updateActivity] writes.
 func usedOnly(before, after yurt.Session) bool {
 	before.State, before.Reason, before.UpdatedAt, before.ActiveAt = after.State, after.Reason, after.UpdatedAt, after.ActiveAt
 	return reflect.DeepEqual(before, after)
@@ -199,13 +199,13 @@ func (s *Store) load(tx *transaction, id string) (found kept, cached bool, err e
 	return found, false, foundSession(id, err)
 }
 
-// keep returns what keeps a session once it is committed.
+// keep returns the function that caches a session once it is committed.
 func (s *Store) keep(k *kept) (ended func(committed bool)) {
 	return func(committed bool) {
 		switch {
 		case !committed:
 			s.cache.drop(k.session.ID)
-		case k.session.ID != "": // else nothing was changed
+		case k.session.ID != "": // otherwise the session did not change
 			s.cache.put(*k)
 		}
 	}

@@ -87,7 +87,7 @@ func (w *writer) cut(ctx context.Context, pages int) error {
 	return explain(errors.Join(rows.Err(), rows.Close()))
 }
 
-// sizes describes the metric of what the store takes on disk.
+// sizes describes the metric of the store's size on disk.
 func sizes() *prometheus.Desc {
 	return prometheus.NewDesc("yurt_store_bytes", "What the store takes on disk.", []string{"part"}, nil)
 }

@@ -46,7 +46,7 @@ func onDisk(t *testing.T, path string) (bytes int64) {
 	return bytes
 }
 
-// TestShrink: what a purge removes, the disk has again.
+// TestShrink: a purge returns space to the disk.
 func TestShrink(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "yurt.db")
 	store := open(t, path)

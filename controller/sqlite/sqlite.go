@@ -44,9 +44,8 @@ var (
 	_ controller.ShrinkStore = (*Store)(nil)
 )
 
-// Open opens the file at path, makes it when it is not there, and brings its
-// schema up to date. The caller closes the store. It fails when another process has the
-// file open, since what one keeps in memory the other would change.
+// Open opens the file at path, makes it if it does not exist, and brings its schema up to date. The caller closes the
+// store. It fails when another process has the file open, since each would miss the other's changes in its cache.
 func Open(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{path: path, cache: newCache()}
 	defer func() {
@@ -63,7 +62,7 @@ func Open(ctx context.Context, path string) (_ *Store, err error) {
 	if s.lock, err = lock(path); err != nil {
 		return nil, err
 	}
-	roomFor(path).Give() // the disk may be full, and what is opened now takes room again
+	roomFor(path).Give() // the disk may be full, and opening the file takes room
 	db, err := openDatabase(dsn(path)+"&_txlock=immediate", 1)
 	if err != nil {
 		return nil, err

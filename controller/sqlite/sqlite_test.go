@@ -43,7 +43,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) controller.Store { return open(t, filepath.Join(t.TempDir(), "yurt.db")) })
 }
 
-// TestReopen opens a copy of the files that a store has open: what a kill leaves.
+// TestReopen opens a copy of an open store's files, as a kill leaves them.
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?#% name.db")
 	first := open(t, path)
@@ -75,8 +75,7 @@ func TestOneProcess(t *testing.T) {
 	open(t, path)
 }
 
-// TestCallerLeaves is about a caller who leaves while it waits for its turn, and one who
-// does while its transaction is carried out.
+// TestCallerLeaves: one caller leaves while it waits for its turn, another while its transaction is carried out.
 func TestCallerLeaves(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
 	s := someSession()
@@ -100,7 +99,7 @@ func TestCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestWhatIsHandedOutIsACopy changes what the store handed out, and what it was given.
+// TestWhatIsHandedOutIsACopy changes sessions that the store returned, and sessions that it was given.
 func TestWhatIsHandedOutIsACopy(t *testing.T) {
 	store := open(t, filepath.Join(t.TempDir(), "yurt.db"))
 	s := someSession()

@@ -45,7 +45,7 @@ func (s *Store) DeleteTemplate(ctx context.Context, name string) error {
 	defer s.pools.mu.Unlock()
 	s.pools.known = nil
 	return s.write.transact(ctx, func(tx *transaction) error {
-		all, err := s.Templates(tx.ctx) // nobody else writes meanwhile
+		all, err := s.Templates(tx.ctx) // this transaction alone writes meanwhile
 		if err != nil {
 			return err
 		}

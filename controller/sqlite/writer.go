@@ -11,17 +11,16 @@ import (
 	"github.com/yurtrun/yurt/executor/headroom"
 )
 
-// writer is the one connection that writes: SQLite has one writer. It has neither the
-// transactions of database/sql nor contexts that can end, since both start goroutines,
-// one for each transaction and one for each statement, which take longer than what they
-// wait for. A transaction here takes a fraction of a millisecond and waits for nobody.
+// writer is the one connection that writes: SQLite has one writer. It uses neither the transactions of database/sql
+// nor contexts that can end: both start a goroutine for each transaction or statement, which takes longer than the
+// statement. A transaction here takes a fraction of a millisecond and does not wait for other connections.
 type writer struct {
 	db         *sql.DB
 	conn       *sql.Conn
-	turn       chan struct{}        // has a token while nobody writes
+	turn       chan struct{}        // has a token while no transaction runs
 	dir        string               // that the file is in
-	room       *headroom.Room       // for what ends something
-	statements map[string]*sql.Stmt // by text; of whoever has the turn
+	room       *headroom.Room       // for transactions that end sessions or executions
+	statements map[string]*sql.Stmt // by text; owned by the transaction that has the turn
 }
 
 // newWriter takes the only connection of db.
@@ -38,10 +37,9 @@ func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 	return w, nil
 }
 
-// transact runs work in a transaction. The lock is taken at its begin, so that what it
-// reads stays true until it commits. It waits for its turn no longer than ctx lasts, and
-// is then carried out. Once it is committed ended is called, before another begins; when the
-// commit fails, so that nobody knows, it is called too.
+// transact runs work in a transaction. It takes the lock at its begin, so that values that it reads stay true until it
+// commits. It waits for its turn no longer than ctx lasts, and then runs to its end. It calls ended before another
+// transaction begins: after the commit, and also when the commit fails, so that its outcome is unknown.
 func (w *writer) transact(ctx context.Context, work func(tx *transaction) error, ended func(committed bool)) error {
 	done, err := w.take(ctx)
 	if err != nil {
@@ -62,7 +60,7 @@ func (w *writer) carryOut(ctx context.Context, work func(tx *transaction) error,
 	}
 	if tx.ends {
 		err = w.room.Use(func() error {
-			_, _ = tx.exec("PRAGMA wal_checkpoint(PASSIVE)") // of what it copies, the next transaction takes the place
+			_, _ = tx.exec("PRAGMA wal_checkpoint(PASSIVE)") // the next transaction reuses the space in the log
 			return w.try(tx, work, ended)
 		})
 	}
@@ -137,7 +135,7 @@ func (w *writer) statement(ctx context.Context, text string) (*sql.Stmt, error) 
 	return statement, nil
 }
 
-// Close closes the connection once nobody writes.
+// Close closes the connection after the running transaction.
 func (w *writer) Close() error {
 	<-w.turn
 	var errs []error
@@ -147,8 +145,7 @@ func (w *writer) Close() error {
 	return errors.Join(append(errs, w.conn.Close(), w.db.Close(), w.room.Close())...)
 }
 
-// transaction is what runs statements while it is the one that writes. Their texts are
-// few, and never made of values.
+// transaction runs statements while it has the turn to write. Their texts are few, and never contain values.
 type transaction struct {
 	w    *writer
 	ctx  context.Context //nolint:containedctx // of all that the transaction does; it never ends
@@ -163,7 +160,7 @@ func (t *transaction) exec(text string, args ...any) (sql.Result, error) {
 	return statement.ExecContext(t.ctx, args...)
 }
 
-// row runs a statement that gives one row; it is [sql.ErrNoRows] to scan when there is none.
+// row runs a statement with one row; scanning a missing row returns [sql.ErrNoRows].
 func (t *transaction) row(text string, args ...any) record.Row {
 	statement, err := t.w.statement(t.ctx, text)
 	if err != nil {
@@ -177,6 +174,6 @@ type failedRow struct{ err error }
 
 func (r failedRow) Scan(...any) error { return r.err }
 
-// rollback leaves the transaction. What SQLite says to it does not matter: it rolls back
-// itself when the disk is full, and is asked again at the next begin if it did not now.
+// rollback leaves the transaction. SQLite's answer does not matter: it rolls back by itself when the disk is full, and
+// the next begin rolls back again if necessary.
 func (t *transaction) rollback() { _, _ = t.exec("ROLLBACK") }

@@ -29,8 +29,8 @@ const Name = "fake"
 //	raise       ends with an error of the user's
 //	block       waits for Release, or for the end of the sandbox
 //	loop N      waits N milliseconds, for real, at most a second
-//	read        writes what comes on stdin, once, to stdout
 //	read        writes the data on stdin, once, to stdout
+//	trap        waits for a signal and writes its name
 //
 // A handler's result is its event. Unknown words are written as they are.
 type Node struct {
