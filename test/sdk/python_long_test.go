@@ -17,6 +17,18 @@ func TestPythonScenariosLong(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, interpreter, runner) })
 }
 
+// TestPythonShows has the packages of the SDK's extras in the environment: pandas and LangChain.
+func TestPythonShows(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	interpreter := installed(t)
+	run(t, t.TempDir(), interpreter, "-m", "pip", "install", "--quiet", "yurt-sandbox[dataframe,langchain]")
+	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	script := filepath.Join(python(t), "tests", "shows.py")
+	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_URL="+url); out != "all shown\n" {
+		t.Errorf("the program printed %q, expected all to be shown", out)
+	}
+}
+
 // Every snippet of the quick start runs as it is written: the shell's install the wheel into an empty
 // environment, and those of Python run in it, each in a process of its own.
 func TestPythonQuickStart(t *testing.T) {

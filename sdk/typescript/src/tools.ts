@@ -61,6 +61,7 @@ export function aiSdk<T>(sandbox: Sandbox, ai: { tool: (definition: any) => T; j
 
 /** Calls the tool of that name and returns the text for the model. */
 export async function call(sandbox: Sandbox, name: string, input: Record<string, string>): Promise<string> {
+  check(name, input);
   switch (name) {
     case "run_code":
       return told(await sandbox.runCode(input["code"], { language: input["language"] ?? "python" }));
@@ -70,11 +71,26 @@ export async function call(sandbox: Sandbox, name: string, input: Record<string,
       return `${(await sandbox.files.write(input["path"]!, input["text"]!)).size} bytes written`;
     case "read_file":
       return sandbox.files.read(input["path"]!);
-    case "list_files":
+    default: // list_files
       return (await sandbox.files.list(input["path"] ?? "")).map((file) => file.path).join("\n");
   }
-  const names = jsonSchema().map((each) => each.name).join(", ");
-  throw new InvalidArgumentError(`${JSON.stringify(name)} is no tool; the tools are ${names}`, { code: "invalid_argument", field: "name" });
+}
+
+/** Refuses calls that a model made up. */
+function check(name: string, input: Record<string, string>): void {
+  const refuse = (field: string, message: string, code = "invalid_argument") => {
+    throw new InvalidArgumentError(message, { code, field });
+  };
+  const all = jsonSchema();
+  const parameters = all.find((each) => each.name === name)?.parameters;
+  if (!parameters) return refuse("name", `${JSON.stringify(name)} is no tool; the tools are ${all.map((each) => each.name).join(", ")}`);
+  const allowed = Object.keys(parameters.properties);
+  for (const missing of parameters.required) {
+    if (!Object.hasOwn(input, missing)) refuse(missing, `${name} needs ${missing}; its arguments are ${allowed.join(", ")}`);
+  }
+  for (const given of Object.keys(input)) {
+    if (!allowed.includes(given)) refuse(given, `${name} has no argument ${JSON.stringify(given)}; it has ${allowed.join(", ")}`, "unknown_field");
+  }
 }
 
 /** Returns all of a result that a model can read. */

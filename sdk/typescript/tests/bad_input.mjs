@@ -45,6 +45,8 @@ async function wrongValues(box) {
   await refused(InvalidArgumentError, "source", () => box.files.upload(5, "x"));
   await refused(InvalidArgumentError, "cwd", () => box.pty(undefined, { cwd: "/nope" }));
   await refused(InvalidArgumentError, "name", () => tools.call(box, "nope", {}));
+  await refused(InvalidArgumentError, "text", () => tools.call(box, "write_file", { path: "x" }));
+  await refused(InvalidArgumentError, "cod", () => tools.call(box, "run_code", { code: "1", cod: "1" }));
   await refused(InvalidArgumentError, "id", () => Sandbox.connect(".."));
   await refused(NotFoundError, undefined, () => box.contexts.restart("nope"));
   await refused(NotFoundError, undefined, () => box.execution("exe_nope").result());

@@ -58,7 +58,11 @@ class Display:
         import pandas  # type: ignore[import-untyped,import-not-found,unused-ignore]  # pyright: ignore[reportMissingImports]
 
         frame = pandas.DataFrame(table.get("data", []))
-        keys = table.get("schema", {}).get("primaryKey")
+        schema = table.get("schema", {})
+        for field in schema.get("fields", ()):  # JSON has no type for these
+            if field.get("type") == "datetime" and field.get("name") in frame:
+                frame[field["name"]] = pandas.to_datetime(frame[field["name"]], format="ISO8601")
+        keys = schema.get("primaryKey")
         return frame.set_index(keys) if keys else frame
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def langchain(sandbox: Sandbox) -> list[Any]:
 
 def call(sandbox: Sandbox, name: str, arguments: dict[str, Any]) -> str:
     """Calls the tool of that name and returns the text for the model."""
+    _check(name, arguments)
     if name == "run_code":
         return _told(sandbox.run_code(arguments["code"], language=arguments.get("language", "python")))
     if name == "run_command":
@@ -66,10 +67,21 @@ def call(sandbox: Sandbox, name: str, arguments: dict[str, Any]) -> str:
         return f"{sandbox.files.write(arguments['path'], arguments['text']).size} bytes written"
     if name == "read_file":
         return sandbox.files.read(arguments["path"])
-    if name == "list_files":
-        return "\n".join(file.path for file in sandbox.files.list(arguments.get("path", "")))
-    names = ", ".join(tool["name"] for tool in json_schema())
-    raise InvalidArgumentError(f"{name!r} is no tool; the tools are {names}", code="invalid_argument", field="name")
+    return "\n".join(file.path for file in sandbox.files.list(arguments.get("path", "")))
+
+
+def _check(name: str, arguments: dict[str, Any]) -> None:
+    """Refuses calls that a model made up."""
+    schemas = {tool["name"]: tool["parameters"] for tool in json_schema()}
+    if name not in schemas:
+        raise InvalidArgumentError(f"{name!r} is no tool; the tools are {', '.join(schemas)}", code="invalid_argument", field="name")
+    allowed = ", ".join(schemas[name]["properties"])
+    for missing in schemas[name]["required"]:
+        if missing not in arguments:
+            raise InvalidArgumentError(f"{name} needs {missing}; its arguments are {allowed}", code="invalid_argument", field=missing)
+    for given in arguments:
+        if given not in schemas[name]["properties"]:
+            raise InvalidArgumentError(f"{name} has no argument {given!r}; it has {allowed}", code="unknown_field", field=given)
 
 
 def _told(result: Result) -> str:
