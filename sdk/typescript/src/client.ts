@@ -70,7 +70,8 @@ export class Yurt {
     const headers = request.json ? { "content-type": "application/json", ...request.headers } : request.headers;
     const once: RequestInit & { duplex?: string } = { method, body: body ?? null, headers: headers ?? {}, signal: request.signal ?? null };
     const streams = body instanceof ReadableStream;
-    if (streams) once.duplex = "half";
+    // Where a redirect could be followed, Node keeps all of the body to send it again.
+    if (streams) Object.assign(once, { duplex: "half", redirect: "error" });
     let end = 0;
     for (let pause = 50; ; pause = Math.min(2 * pause, slowest)) {
       try {
