@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
+import resource
 import tempfile
+import time
 from typing import Any, Callable
 
 from yurt import AsyncSandbox, InvalidArgumentError, NotFoundError, Sandbox, UnavailableError, Yurt, YurtError
@@ -61,6 +64,45 @@ def leaving(box: Sandbox) -> None:
         assert os.listdir(directory) == [], f"a failed download left {os.listdir(directory)}; expected no file"
 
 
+class Broken(io.RawIOBase):
+    """A source that breaks after its first MiB."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+
+    def read(self, size: int = -1) -> bytes:
+        self.reads += 1
+        if self.reads > 4:
+            raise RuntimeError("of the source")
+        return bytes(1 << 18)
+
+
+def broken_off(box: Sandbox) -> None:
+    try:
+        box.files.upload(Broken(), "half")  # type: ignore[arg-type]
+        raise AssertionError("the source's error is lost; expected it from upload")
+    except RuntimeError:
+        pass
+    deadline = time.monotonic() + 5
+    while "half" in [file.path for file in box.files.list()]:
+        assert time.monotonic() < deadline, "an upload that broke off left a file; expected none"
+        time.sleep(0.05)
+
+
+def unread(box: Sandbox) -> None:
+    """A terminal whose output is not read holds little of it, and goes on when it is."""
+    with box.pty("head -c 40000000 /dev/zero; echo; echo end") as terminal:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        time.sleep(1.5)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        assert grown < 32 << 10, f"{grown} KiB were held while the terminal was not read; expected little"
+        size, last = 0, b""
+        while (shown := terminal.read()) is not None:
+            size += len(shown)
+            last = (last + shown)[-5:]
+    assert size >= 40_000_000 and last == b"end\r\n", f"{size} bytes were shown, and last {last!r}"
+
+
 async def cancelled() -> None:
     async with await AsyncSandbox.create() as box:
         try:
@@ -77,6 +119,8 @@ async def cancelled() -> None:
 with Sandbox.create() as sandbox:
     wrong_values(sandbox)
     leaving(sandbox)
+    broken_off(sandbox)
+    unread(sandbox)
 asyncio.run(cancelled())
 assert not Sandbox.list(), "sandboxes are left; expected none"
 print("all refused")

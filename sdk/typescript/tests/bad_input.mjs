@@ -81,6 +81,26 @@ async function leaving(box) {
   await rm(directory, { recursive: true });
 }
 
+/** An upload whose source breaks, or that is aborted, leaves no file. */
+async function brokenOff(box) {
+  async function* source(end) {
+    for (let i = 0; i < 4; i++) yield new Uint8Array(1 << 18);
+    await end();
+  }
+  const breaks = () => Promise.reject(new RangeError("of the source"));
+  await assert.rejects(() => box.files.upload(source(breaks), "half"));
+  const control = new AbortController();
+  const aborts = () => {
+    control.abort(new RangeError("enough"));
+    return sleep(100);
+  };
+  await assert.rejects(() => box.files.upload(source(aborts), "half", { signal: control.signal }), RangeError);
+  for (let round = 0; (await box.files.list()).some((file) => file.path === "half"); round++) {
+    assert.ok(round < 50, "an upload that broke off left a file");
+    await sleep(100);
+  }
+}
+
 async function cancelled(box) {
   const reason = new RangeError("enough");
   for (const wait of [0, 300]) {
@@ -121,7 +141,7 @@ async function unread(box) {
 }
 
 const box = await Sandbox.create();
-for (const part of [wrongValues, leaving, cancelled, unread]) await part(box);
+for (const part of [wrongValues, leaving, brokenOff, cancelled, unread]) await part(box);
 await box.kill();
 assert.deepEqual(await Sandbox.list(), []);
 console.log("all refused");
