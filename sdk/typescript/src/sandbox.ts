@@ -191,9 +191,9 @@ export class Sandbox {
   }
 
   /** Opens a terminal on the shell, or on a line for it. */
-  pty(command?: string, options: { cwd?: string; rows?: number; cols?: number } = {}): Promise<Terminal> {
-    const { cwd, rows = 24, cols = 80 } = options;
-    return Terminal.open(this.client, `${this.#path}/pty${queryOf({ command, cwd, rows, cols })}`);
+  pty(command?: string, options: CallOptions & { cwd?: string; rows?: number; cols?: number } = {}): Promise<Terminal> {
+    const { cwd, rows = 24, cols = 80, signal } = options;
+    return Terminal.open(this.client, `${this.#path}/pty${queryOf({ command, cwd, rows, cols })}`, signal);
   }
 
   /** Returns the last bytes of the output of executions, the newest last. */

@@ -1,6 +1,6 @@
 // Terminals of a sandbox.
 
-import type { Yurt } from "./client.js";
+import { unless, type Yurt } from "./client.js";
 import { UnavailableError, YurtError, problemError } from "./errors.js";
 import { platform, Refused, type Socket } from "./platform/platform.js";
 
@@ -24,15 +24,29 @@ export class Terminal implements AsyncIterable<Uint8Array> {
   #paused = false;
   #closed = false;
   #wake: () => void = () => undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #abort = (): void => {
+    this.close();
+    this.#wake();
+  };
 
-  private constructor() {}
+  private constructor(signal: AbortSignal | undefined) {
+    this.#signal = signal;
+  }
 
-  static async open(client: Yurt, path: string): Promise<Terminal> {
+  static async open(client: Yurt, path: string, signal?: AbortSignal): Promise<Terminal> {
+    signal?.throwIfAborted();
     const url = "ws" + (client.url + path).slice("http".length);
-    const terminal = new Terminal();
+    const terminal = new Terminal(signal);
+    const opening = platform().openSocket(url, (data) => terminal.#receive(data));
     try {
-      terminal.#socket = await platform().openSocket(url, (data) => terminal.#receive(data));
+      terminal.#socket = await unless(signal, opening);
+      signal?.addEventListener("abort", terminal.#abort);
     } catch (error) {
+      if (signal?.aborted) {
+        opening.then((socket) => socket.close(), () => undefined);
+        throw signal.reason;
+      }
       if (error instanceof Refused) throw problemError(error.status, error.body);
       throw new UnavailableError(`no terminal could be opened at ${client.url}: ${String(error)}`, { code: "unavailable", cause: error });
     }
@@ -44,6 +58,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
   #receive(data: string | Uint8Array | undefined): void {
     if (data === undefined) {
       this.#closed = true;
+      this.#signal?.removeEventListener("abort", this.#abort);
     } else if (typeof data === "string") {
       this.#queue.push(JSON.parse(data) as Message);
     } else {
@@ -59,7 +74,9 @@ export class Terminal implements AsyncIterable<Uint8Array> {
   }
 
   async #next(): Promise<Uint8Array | Message | undefined> {
-    while (this.#queue.length === 0) {
+    for (;;) {
+      this.#signal?.throwIfAborted();
+      if (this.#queue.length > 0) break;
       if (this.#closed) return undefined;
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
@@ -72,7 +89,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     return item;
   }
 
-  /** Returns the next output to show. */
+  /** Returns the next output to show. Once the signal of the terminal is aborted it has hung up, and this throws the reason. */
   async read(): Promise<Uint8Array | undefined> {
     while (this.exitCode === undefined) {
       const item = await this.#next();

@@ -140,8 +140,25 @@ async function unread(box) {
   assert.ok(before < 250 << 20, `${before >> 20} MiB were held while the terminal was not read`);
 }
 
+/** An aborted terminal hangs up: its program ends. */
+async function abortedTerminal(box) {
+  const reason = new RangeError("enough");
+  await assert.rejects(async () => box.pty("sleep 60", { signal: AbortSignal.abort(reason) }), reason);
+  for (const wait of [0, 300]) {
+    const control = new AbortController();
+    setTimeout(() => control.abort(reason), wait);
+    await assert.rejects(async () => {
+      for await (const _ of await box.pty("echo hello; sleep 60", { signal: control.signal }));
+    }, reason);
+  }
+  for (let round = 0; (await sleepers(box)) > 0; round++) {
+    assert.ok(round < 50, "a sleep runs on after its terminal was aborted");
+    await sleep(100);
+  }
+}
+
 const box = await Sandbox.create();
-for (const part of [wrongValues, leaving, brokenOff, cancelled, unread]) await part(box);
+for (const part of [wrongValues, leaving, brokenOff, cancelled, unread, abortedTerminal]) await part(box);
 await box.kill();
 assert.deepEqual(await Sandbox.list(), []);
 console.log("all refused");
