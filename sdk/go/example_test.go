@@ -91,6 +91,26 @@ func ExampleSandbox_Stream() {
 	// Prints: 42
 }
 
+// A result has all that code showed, in as many types as the code gave it.
+func ExampleText() {
+	ctx := context.Background()
+	client, err := yurtclient.New("http://127.0.0.1:8700")
+	if err != nil {
+		log.Panic(err)
+	}
+	sandbox, err := client.Create(ctx, yurtclient.CreateSessionRequest{})
+	if err != nil {
+		log.Panic(err)
+	}
+	defer func() { _, _ = sandbox.Kill(ctx) }()
+	result, err := sandbox.RunCode(ctx, "python", "{'a': 1}")
+	if err != nil {
+		log.Panic(err)
+	}
+	fmt.Println(yurtclient.Text(result), yurtclient.PNG(result) == nil)
+	// Prints: {'a': 1} true
+}
+
 // A handler is called with an event, as AWS Lambda calls it.
 func ExampleSandbox_Invoke() {
 	ctx := context.Background()
