@@ -17,6 +17,32 @@ func TestPythonScenariosLong(t *testing.T) {
 	t.Run("cluster", func(t *testing.T) { ClusterScenarios(t, interpreter, runner) })
 }
 
+// TestPythonVersions runs the scenarios with every other Python of the machine that the SDK is for, those of pyenv among them.
+func TestPythonVersions(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, place := range []string{"/usr/bin", "/usr/local/bin", filepath.Join(home, ".pyenv", "versions", "3.*", "bin")} {
+		some, err := filepath.Glob(filepath.Join(place, "python3.1[0-9]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, some...)
+	}
+	if len(found) == 0 {
+		t.Fatal("this machine has no Python that the SDK is for")
+	}
+	wheel := wheel(t)
+	for _, program := range found {
+		t.Run(filepath.Base(program), func(t *testing.T) {
+			Scenarios(t, false, environment(t, program, wheel), filepath.Join(python(t), "tests", "scenarios.py"))
+		})
+	}
+}
+
 // TestPythonShows has the packages of the SDK's extras in the environment: pandas and LangChain.
 func TestPythonShows(t *testing.T) {
 	rig.NeedsSandboxes(t)

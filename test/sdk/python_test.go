@@ -61,6 +61,12 @@ func pythonTools(t testing.TB) string {
 // installed builds the wheel, installs it into an empty environment, and returns its interpreter.
 func installed(t testing.TB) string {
 	t.Helper()
+	return environment(t, "python3", wheel(t))
+}
+
+// wheel builds the wheel.
+func wheel(t testing.TB) string {
+	t.Helper()
 	dir := t.TempDir()
 	copied := filepath.Join(dir, "source") // building leaves products beside the source
 	if err := os.CopyFS(copied, os.DirFS(python(t))); err != nil {
@@ -71,9 +77,16 @@ func installed(t testing.TB) string {
 	if err != nil || len(wheels) != 1 {
 		t.Fatalf("the build made the wheels %q, expected one (%v)", wheels, err)
 	}
-	run(t, dir, "python3", "-m", "venv", "env")
+	return wheels[0]
+}
+
+// environment makes an environment of a Python with the wheel alone, and returns its interpreter.
+func environment(t testing.TB, program, wheel string) string {
+	t.Helper()
+	dir := t.TempDir()
+	run(t, dir, program, "-m", "venv", "env")
 	interpreter := filepath.Join(dir, "env", "bin", "python3")
-	run(t, dir, interpreter, "-m", "pip", "install", "--quiet", wheels[0])
+	run(t, dir, interpreter, "-m", "pip", "install", "--quiet", wheel)
 	return interpreter
 }
 
