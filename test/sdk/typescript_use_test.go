@@ -19,8 +19,9 @@ func TestTypescript(t *testing.T) {
 			t.Run("scenarios", func(t *testing.T) {
 				Scenarios(t, false, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
 			})
-			t.Run("bad input", func(t *testing.T) {
+			t.Run("results and bad input", func(t *testing.T) {
 				url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+				program(t, project, "shows.mjs", "all shown\n", "YURT_URL="+url, "YURT_FORM="+form)
 				program(t, project, "bad_input.mjs", "all refused\n", "YURT_URL="+url, "YURT_FORM="+form)
 			})
 		})

@@ -1,4 +1,4 @@
-"""What results show in notebooks, tables as DataFrames, and the tools as each framework calls them."""
+"""What results show in notebooks, callbacks, tables as DataFrames, and the tools as each framework calls them."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ def results(sandbox: Sandbox) -> None:
     refused(None, plot.dataframe)
 
 
+def callbacks(sandbox: Sandbox) -> None:
+    told: dict[str, list[Any]] = {"stdout": [], "stderr": [], "results": [], "types": []}
+    sandbox.run_code(
+        "import sys\nprint('out')\nprint('err', file=sys.stderr)\ndisplay('shown')\n6 * 7", language="python",
+        on_stdout=told["stdout"].append, on_stderr=told["stderr"].append,
+        on_result=lambda display: told["results"].append((display.text, display.main)), on_event=lambda event: told["types"].append(event.type),
+    )
+    assert "".join(told["stdout"]) == "out\n" and "".join(told["stderr"]) == "err\n", told
+    assert told["results"] == [("'shown'", False), ("42", True)], told["results"]
+    assert told["types"][0] == "started" and told["types"][-1] == "ended", told["types"]
+
+
 def frameworks(sandbox: Sandbox) -> None:
     assert [tool["name"] for tool in tools.json_schema()] == NAMES
     assert [tool["function"]["name"] for tool in tools.openai()] == NAMES
@@ -66,6 +78,7 @@ def frameworks(sandbox: Sandbox) -> None:
 
 
 with Sandbox.create() as box:
+    callbacks(box)
     frameworks(box)
     results(box)
 print("all shown")
