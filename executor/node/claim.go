@@ -157,6 +157,7 @@ func (c *claims) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec,
 	defer c.node.processors.Hold()()
 	c.node.changes.Notify(s.slotID())
 	phases.Mark("take")
+	had := s.Record.Spec.Env
 	if err = s.bind(spec, phases); err == nil {
 		err = s.WriteInitialFiles(spec.Files, phases)
 	}
@@ -169,10 +170,20 @@ func (c *claims) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec,
 		}
 		return yurt.Sandbox{}, err
 	}
-	if len(spec.Env) > 0 {
+	if brings(spec.Env, had) {
 		c.node.kernels.RemoveKernels(s.Sandbox)
 	}
 	return s.View(c.node.config.Name), nil
+}
+
+// brings reports whether the environment has anything that the other lacks.
+func brings(env, other map[string]string) bool {
+	for name, value := range env {
+		if had, ok := other[name]; !ok || had != value {
+			return true
+		}
+	}
+	return false
 }
 
 // bind gives a sandbox of the reserve what its owner asks for. It is claimed on disk
@@ -219,7 +230,7 @@ func (n *Node) ReserveSandbox(ctx context.Context, template yurt.Template) (yurt
 	if err := n.provisioner.prefetch(ctx, template); err != nil {
 		return yurt.Sandbox{}, err
 	}
-	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources())}
+	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: template.Resources.Or(yurt.DefaultResources()), Env: template.Env}
 	return n.make(ctx, spec, createOptions{warm: true})
 }
 

@@ -28,7 +28,8 @@ func (n slotNode) Make(ctx context.Context, sl *slot) error {
 			return err
 		}
 	}
-	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: sl.Spec.Template, Resources: sl.Spec.Resources, Labels: sl.Spec.Labels}
+	template := sl.Spec.Template
+	spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: template, Resources: sl.Spec.Resources, Labels: sl.Spec.Labels, Env: template.Env}
 	_, err := n.make(ctx, spec, createOptions{warm: true, slot: sl})
 	return err
 }

@@ -1,6 +1,8 @@
 package node_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +18,13 @@ import (
 // claimAhead claims a sandbox that waited with its interpreter.
 func claimAhead(t *testing.T, e *executor.Executor, change ...func(*yurt.SandboxSpec)) yurt.Sandbox {
 	t.Helper()
+	return claimAheadOf(t, e, warmTemplate(t), change...)
+}
+
+// claimAheadOf claims a sandbox of the template, which waited.
+func claimAheadOf(t *testing.T, e *executor.Executor, template yurt.Template, change ...func(*yurt.SandboxSpec)) yurt.Sandbox {
+	t.Helper()
 	node.GrantZygotes(e.Node, patience(t))
-	template := warmTemplate(t)
 	if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
 		t.Fatal(err)
 	}
@@ -80,6 +87,28 @@ func TestInterpreterIsThereAtTheClaim(t *testing.T) {
 	}
 	if contexts, err := e.Contexts(t.Context(), s.ID); err != nil || len(contexts) != 1 || contexts[0].Executions != 3 {
 		t.Errorf("contexts %+v, %v", contexts, err)
+	}
+}
+
+// TestInterpreterOutlivesTheTemplatesEnvironment: a claim that repeats the template's environment, as that of a session does,
+// keeps the interpreter and its zygote.
+func TestInterpreterOutlivesTheTemplatesEnvironment(t *testing.T) {
+	e := rig.Executor(t)
+	template := warmTemplate(t)
+	template.Env = map[string]string{"OF_TEMPLATE": "yes", "PYTHONPATH": "/usr/lib/python3"} // in the files of the host
+	s := claimAheadOf(t, e, template, func(s *yurt.SandboxSpec) { s.Env = maps.Clone(template.Env) })
+	kernels := kernelsOf(t, e, s.ID)
+	if len(kernels) != 1 {
+		t.Fatalf("kernels %q, want one", kernels)
+	}
+	if r := execute(t, e, s.ID, cell("print("+isFork+")")); r.Stdout != "1\n" {
+		t.Errorf("a cell: %q, want a fork; stderr %q", r.Stdout, r.Stderr)
+	}
+	if r := execute(t, e, s.ID, python("print("+isFork+")")); r.Stdout != "1\n" {
+		t.Errorf("a run: %q, want a fork; stderr %q", r.Stdout, r.Stderr)
+	}
+	if now := kernelsOf(t, e, s.ID); !slices.Equal(now, kernels) {
+		t.Errorf("kernels %q, before %q", now, kernels)
 	}
 }
 

@@ -30,14 +30,15 @@ const (
 func (e *Engine) Forks(s *Sandbox, info yurt.RuntimeInfo) bool {
 	template := s.Record.Spec.Template
 	return slices.Contains(info.Abilities, plugins.AbilityZygote) && len(s.InstalledLayers(info.Name)) == 0 && !template.Isolation.PerExecution &&
-		!changesLoading(s.TemplateEnv(), template.RootFS.HostPaths) && !changesLoading(s.Record.Spec.Env, nil)
+		!changesLoading(s.TemplateEnv(), nil, template.RootFS.HostPaths) && !changesLoading(s.Record.Spec.Env, template.Env, nil)
 }
 
 // changesLoading reports whether the environment could make a program that starts load
-// files that are not on the paths, which user code cannot write.
-func changesLoading(env map[string]string, paths []string) bool {
+// files that are not on the paths, which user code cannot write. It passes over all that is in known.
+func changesLoading(env, known map[string]string, paths []string) bool {
 	for name, value := range env {
-		switch {
+		switch had, ok := known[name]; {
+		case ok && had == value:
 		case name == "PYTHONPATH" && allBelow(filepath.SplitList(value), paths):
 		case strings.HasPrefix(name, "PYTHON"), strings.HasPrefix(name, "LD_"):
 			return true
