@@ -64,7 +64,19 @@ type Isolation struct {
 	// PerExecution gives each execution a pid, mount and ipc namespace of its own inside the
 	// sandbox, with its own /proc, /tmp and /dev/shm. Its background processes end with it.
 	PerExecution bool `json:"per_execution,omitempty"`
+	// SystemCalls names groups of system calls that code may make beside those of every
+	// sandbox; see [SystemCallGroups].
+	SystemCalls []string `json:"system_calls,omitempty"`
 }
+
+// Groups of system calls that a template may add; docs/SECURITY.md explains what each adds to the reach of code.
+const (
+	CallsPtrace   = "ptrace"    // debuggers: to look into other processes of the sandbox
+	CallsPerfSelf = "perf-self" // profilers: to count events of the own process
+)
+
+// SystemCallGroups returns the names that [Isolation.SystemCalls] may have.
+func SystemCallGroups() []string { return []string{CallsPtrace, CallsPerfSelf} }
 
 // NetworkMode names the destinations that a sandbox can reach.
 type NetworkMode string

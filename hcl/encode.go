@@ -58,6 +58,7 @@ func Encode(t yurt.Template) []byte {
 	encodeSettings(body, "isolation", []setting{
 		{"level", text(string(t.Isolation.Level))},
 		{"per_execution", onlyTrue(t.Isolation.PerExecution)},
+		{"system_calls", listOf(t.Isolation.SystemCalls)},
 	})
 	encodeSettings(body, "network", []setting{
 		{"mode", text(string(t.Network.Mode))},
@@ -163,6 +164,14 @@ func text(s string) cty.Value {
 		return cty.NullVal(cty.String)
 	}
 	return cty.StringVal(s)
+}
+
+// listOf writes a list that has elements.
+func listOf(list []string) cty.Value {
+	if len(list) == 0 {
+		return cty.NullVal(cty.List(cty.String))
+	}
+	return texts(list)
 }
 
 func onlyTrue(b bool) cty.Value {

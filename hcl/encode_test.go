@@ -88,8 +88,11 @@ func validTemplate(t *rapid.T) yurt.Template {
 			Disk:   resource("disk", yurt.MinDisk, yurt.MaxDisk),
 			PIDs:   orZeroValue(rapid.IntRange(yurt.MinPIDs, yurt.MaxPIDs)).Draw(t, "pids"),
 		},
-		Isolation: yurt.Isolation{Level: rapid.SampledFrom([]yurt.IsolationLevel{"", yurt.IsolationNamespaces}).Draw(t, "level")},
-		Network:   yurt.Network{Mode: rapid.SampledFrom([]yurt.NetworkMode{"", yurt.NetworkNone}).Draw(t, "mode")},
+		Isolation: yurt.Isolation{
+			Level:       rapid.SampledFrom([]yurt.IsolationLevel{"", yurt.IsolationNamespaces}).Draw(t, "level"),
+			SystemCalls: rapid.SliceOfNDistinct(rapid.SampledFrom(yurt.SystemCallGroups()), 0, 2, rapid.ID).Draw(t, "calls"),
+		},
+		Network: yurt.Network{Mode: rapid.SampledFrom([]yurt.NetworkMode{"", yurt.NetworkNone}).Draw(t, "mode")},
 		Session: yurt.SessionLimits{
 			Timeout:          duration("timeout", yurt.MinSessionTimeout, yurt.MaxSessionTimeout),
 			IdleTimeout:      duration("idle_timeout", yurt.MinSessionTimeout, yurt.MaxSessionTimeout),

@@ -58,7 +58,7 @@ func templateFields(t *yurt.Template) jsonFields {
 			"disk_kind": &t.Resources.DiskKind, "io_weight": &t.Resources.IOWeight,
 			"ulimits": jsonFields{"nofile": &t.Resources.Ulimits.NoFile, "fsize": &t.Resources.Ulimits.FSize, "stack": &t.Resources.Ulimits.Stack},
 		},
-		"isolation": jsonFields{"level": &t.Isolation.Level, "per_execution": &t.Isolation.PerExecution},
+		"isolation": jsonFields{"level": &t.Isolation.Level, "per_execution": &t.Isolation.PerExecution, "system_calls": &t.Isolation.SystemCalls},
 		"network":   jsonFields{"mode": &t.Network.Mode, "packages": &t.Network.Packages},
 		"session": jsonFields{
 			"timeout": &t.Session.Timeout, "idle_timeout": &t.Session.IdleTimeout,

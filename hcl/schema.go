@@ -113,6 +113,7 @@ func isolationSchema() *block {
 			"level": scalar("isolation.level", toWord[yurt.IsolationLevel], func(t *yurt.Template) *yurt.IsolationLevel { return &t.Isolation.Level }),
 
 			"per_execution": scalar("isolation.per_execution", toBool, func(t *yurt.Template) *bool { return &t.Isolation.PerExecution }),
+			"system_calls":  scalar("isolation.system_calls", toTexts, func(t *yurt.Template) *[]string { return &t.Isolation.SystemCalls }),
 		},
 		later: map[string]string{
 			"strict": "gVisor", "gvisor": "gVisor",

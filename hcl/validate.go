@@ -29,6 +29,11 @@ func WithDefaults(t yurt.Template) yurt.Template {
 	if len(t.Preload) == 0 {
 		t.Preload = nil
 	}
+	t.Isolation.SystemCalls = slices.Clone(t.Isolation.SystemCalls)
+	if len(t.Isolation.SystemCalls) == 0 {
+		t.Isolation.SystemCalls = nil
+	}
+	slices.Sort(t.Isolation.SystemCalls)
 	t.Env = maps.Clone(t.Env)
 	if len(t.Env) == 0 {
 		t.Env = nil
@@ -90,6 +95,7 @@ func faults(t yurt.Template) []*yurt.Error {
 	f.preload(t.Preload, t.Runtimes)
 	f.resources(t.Resources)
 	f.isolation(t.Isolation.Level)
+	f.systemCalls(t.Isolation.SystemCalls)
 	f.network(t.Network)
 	f.session(t.Session)
 	f.warmPool(t.WarmPool.Or())
@@ -247,6 +253,18 @@ func (f *faultList) isolation(level yurt.IsolationLevel) {
 		f.notYet("isolation.level", string(level), string(yurt.IsolationNamespaces))
 	default:
 		f.add(yurt.CodeInvalidArgument, "isolation.level", "%q is not an isolation level; give %q", level, yurt.IsolationNamespaces)
+	}
+}
+
+func (f *faultList) systemCalls(groups []string) {
+	for i, name := range groups {
+		field := "isolation.system_calls" + index(i)
+		switch {
+		case !slices.Contains(yurt.SystemCallGroups(), name):
+			f.add(yurt.CodeInvalidArgument, field, "%q is no group of system calls; give %s", name, strings.Join(yurt.SystemCallGroups(), " or "))
+		case slices.Contains(groups[:i], name):
+			f.add(yurt.CodeInvalidArgument, field, "%q is named twice", name)
+		}
 	}
 }
 

@@ -77,8 +77,10 @@ func templateBounds() map[string]bound {
 		"kernels":           entries(0, text(1, 0, templateName), text(1, 0, templateName)),
 		"preload":           list(maxNames, text(1, 128, moduleName)),
 		"isolation.level":   oneOf("", string(yurt.IsolationNamespaces)),
-		"network.mode":      oneOf("", string(yurt.NetworkNone)),
-		"session.timeout":   lifetime, "session.idle_timeout": lifetime,
+
+		"isolation.system_calls": list(len(yurt.SystemCallGroups()), oneOf(yurt.SystemCallGroups()...)),
+		"network.mode":           oneOf("", string(yurt.NetworkNone)),
+		"session.timeout":        lifetime, "session.idle_timeout": lifetime,
 		"session.execution_timeout": numberOrZero(yurt.MinExecutionTimeout.Seconds(), yurt.MaxExecutionTimeout.Seconds()),
 		"session.output_limit":      outputLimit(numberOrZero),
 		"warm_pool.min":             number(0, yurt.MaxPool), "warm_pool.max": number(0, yurt.MaxPool),

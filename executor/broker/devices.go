@@ -3,12 +3,14 @@ package broker
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
+	"github.com/yurtrun/yurt/executor/seccomp"
 )
 
 // DevicesOf looks for the devices on the node. A sandbox gets device nodes of its own, by number: a later change of
@@ -48,4 +50,13 @@ func deviceTargets(host *yurt.HostAccess) (paths []string) {
 		paths = append(paths, d.Target)
 	}
 	return paths
+}
+
+// filterGroups are the groups of system calls that a sandbox has beside the base list.
+func filterGroups(spec yurt.SandboxSpec) []string {
+	groups := slices.Clone(spec.Template.Isolation.SystemCalls)
+	if len(deviceTargets(spec.Host)) > 0 {
+		groups = append(groups, seccomp.Devices)
+	}
+	return groups
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/oci"
-	"github.com/yurtrun/yurt/internal/linux/descriptor"
 	"github.com/yurtrun/yurt/internal/linux/netns"
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
@@ -45,20 +44,18 @@ type Dirs interface {
 type Local struct {
 	Config
 
-	filter *os.File // the compiled seccomp filter
+	filters *launch.Filters
 }
 
 // NewLocal returns a broker. Prepare comes next. Close closes the launcher too.
-func NewLocal(config Config) *Local { return &Local{Config: config} }
+func NewLocal(config Config) *Local {
+	return &Local{Config: config, filters: launch.NewFilters(config.Launcher)}
+}
 
-// Prepare compiles the seccomp filter.
+// Prepare compiles the seccomp filter of most sandboxes.
 func (l *Local) Prepare(ctx context.Context) error {
-	program, err := l.Launcher.Filter(ctx)
-	if err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "compiling the seccomp filter: %w", err)
-	}
-	if l.filter, err = descriptor.Sealed("yurt-seccomp", program); err != nil {
-		return yurt.Errorf(yurt.CodeSandboxFailed, "keeping the seccomp filter: %w", err)
+	if _, err := l.filters.Of(ctx, nil); err != nil {
+		return yurt.Errorf(yurt.CodeSandboxFailed, "%w", err)
 	}
 	return nil
 }
@@ -66,9 +63,7 @@ func (l *Local) Prepare(ctx context.Context) error {
 // Close ends the launcher and removes the node's cgroup if it is empty. Sandboxes go on.
 func (l *Local) Close() error {
 	err := l.Launcher.Close()
-	if l.filter != nil {
-		err = errors.Join(err, l.filter.Close())
-	}
+	l.filters.Close()
 	l.Cgroups.RemoveParent()
 	return err
 }

@@ -35,9 +35,13 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 	if err != nil {
 		return Started{}, err
 	}
+	filter, err := l.filters.Of(ctx, filterGroups(r.Spec))
+	if err != nil {
+		return Started{}, err
+	}
 	reply, err := l.Launcher.Create(ctx, launch.CreateRequest{
 		ID: r.Spec.ID, Spec: spec, Layout: r.Layout, Binds: bindsOf(r.Spec.Host), Network: networkOf(r.Spec.Host),
-	}, []*os.File{r.Listener, l.filter, r.Words}, setup.take)
+	}, []*os.File{r.Listener, filter, r.Words}, setup.take)
 	setup.finish()
 	if err != nil {
 		return Started{}, err

@@ -71,9 +71,9 @@ func (l *Launcher) Create(ctx context.Context, req CreateRequest, files []*os.Fi
 	})
 }
 
-// Filter returns the compiled seccomp filter of the default profile.
-func (l *Launcher) Filter(ctx context.Context) ([]byte, error) {
-	reply, err := l.call(ctx, Request{Filter: &FilterRequest{}}, nil, func(*process, uint64) error { return nil })
+// Filter returns the compiled seccomp filter with the groups of calls of those names.
+func (l *Launcher) Filter(ctx context.Context, groups []string) ([]byte, error) {
+	reply, err := l.call(ctx, Request{Filter: &FilterRequest{Groups: groups}}, nil, func(*process, uint64) error { return nil })
 	return reply.Filter, err
 }
 

@@ -61,8 +61,10 @@ const (
 	InitHomesFD  = 5
 )
 
-// FilterRequest asks for the compiled seccomp filter of the default profile.
-type FilterRequest struct{}
+// FilterRequest asks for the compiled seccomp filter with the named groups of calls.
+type FilterRequest struct {
+	Groups []string `json:"groups,omitempty"`
+}
 
 // Reply answers the request of the same ID.
 type Reply struct {

@@ -51,9 +51,11 @@ func compare(t *testing.T, one, other *bpf.VM, arch, call uint32, values []uint3
 	}
 }
 
-func compiled(t *testing.T, lookup int) []bpf.RawInstruction {
+func compiled(t *testing.T, lookup int) []bpf.RawInstruction { return instructions(t, lookup, nil) }
+
+func instructions(t *testing.T, lookup int, groups []string) []bpf.RawInstruction {
 	t.Helper()
-	program, err := compileFilterAs(lookup)
+	program, err := compileFilterAs(lookup, groups)
 	if err != nil {
 		t.Fatal(err)
 	}

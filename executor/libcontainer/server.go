@@ -226,7 +226,7 @@ func (s *server) answer(req launch.Request, files []*os.File, born <-chan birth)
 	case req.Create != nil:
 		return s.create(req.Create, files, born)
 	case req.Filter != nil:
-		reply.Filter, err = compileFilter()
+		reply.Filter, err = compileFilter(req.Filter.Groups)
 		return reply, err
 	default:
 		return reply, errors.New("unknown request")

@@ -50,6 +50,7 @@ template "full" {
   isolation {
     level         = "namespaces"
     per_execution = true
+    system_calls  = ["ptrace", "perf-self"]
   }
 
   network {

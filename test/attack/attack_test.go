@@ -55,6 +55,7 @@ func (a *arena) create(t *testing.T, change func(*yurt.SandboxSpec)) string {
 	t.Helper()
 	spec := rig.Spec()
 	spec.Resources = yurt.Resources{CPU: 1, Memory: 128 << 20, Disk: 32 << 20, PIDs: 64}
+	spec.Template.Isolation.SystemCalls = []string{yurt.CallsPtrace} // so that the layers behind the filter are tried
 	change(&spec)
 	s, err := a.CreateSandbox(t.Context(), spec)
 	if err != nil {

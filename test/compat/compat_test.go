@@ -25,7 +25,7 @@ type workshop struct {
 	env     map[string]string
 }
 
-func newWorkshop(t *testing.T) *workshop {
+func newWorkshop(t *testing.T, groups ...string) *workshop {
 	t.Helper()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
@@ -43,6 +43,7 @@ func newWorkshop(t *testing.T) *workshop {
 	}}
 	spec := rig.Spec()
 	spec.Template.RootFS.HostPaths = below(config.HostPaths)
+	spec.Template.Isolation.SystemCalls = groups
 	spec.Resources = yurt.Resources{CPU: 2, Memory: 3 << 30, Disk: 1 << 30, PIDs: 1024}
 	s, err := w.CreateSandbox(t.Context(), spec)
 	if err != nil {
@@ -102,4 +103,21 @@ func TestTools(t *testing.T) {
 	t.Run("node", func(t *testing.T) { w.do(t, nodeWorks()) })
 	t.Run("compilers", func(t *testing.T) { w.do(t, compilerWorks()) })
 	t.Run("system", func(t *testing.T) { w.do(t, systemWorks()) })
+}
+
+// TestDebuggers: with the group ptrace debuggers work; without it they are refused, and say so.
+func TestDebuggers(t *testing.T) {
+	newWorkshop(t, yurt.CallsPtrace).do(t, debuggerWorks())
+	newWorkshop(t).do(t, []work{{
+		name: "no tracing",
+		script: `
+cat > work.py <<'END'
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.ptrace(0, 0, None, None) == -1
+print(errno.errorcode[ctypes.get_errno()])
+END
+/usr/bin/python3 work.py
+`, want: "EPERM\n",
+	}})
 }

@@ -277,6 +277,11 @@ flock lock true; install -m 755 /bin/true t; ./t; truncate -s 1M t; dd if=/dev/z
 cat counts
 `, want: "51\n1275\n49\nthrough\nbash\nuser\n",
 		},
+	}
+}
+
+func debuggerWorks() []work {
+	return []work{
 		{
 			name: "debugging",
 			script: `

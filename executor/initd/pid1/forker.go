@@ -237,7 +237,7 @@ func (b *birth) addCommand(path string, start initd.StartRequest) error {
 func (f *forker) needs() []uint32 {
 	switch {
 	case f.setting.layered:
-		return []uint32{unix.SYS_CLONE3, unix.SYS_MOUNT}
+		return []uint32{unix.SYS_CLONE3, unix.SYS_MOUNT, unix.SYS_SECCOMP} // the keeper of a layer loads the filter for its command
 	case f.clones():
 		return []uint32{unix.SYS_CLONE3}
 	default:

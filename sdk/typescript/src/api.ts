@@ -382,6 +382,7 @@ export interface components {
         Isolation: {
             level: string;
             per_execution?: boolean;
+            system_calls?: string[];
         };
         LogBody: {
             /** Format: date-time */
@@ -571,6 +572,7 @@ export interface components {
                     /** @enum {string} */
                     level?: "" | "namespaces";
                     per_execution?: boolean;
+                    system_calls?: ("ptrace" | "perf-self")[];
                 };
                 kernels?: {
                     [key: string]: string;

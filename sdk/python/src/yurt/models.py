@@ -164,6 +164,7 @@ class Inspection(msgspec.Struct, kw_only=True):
 class Isolation(msgspec.Struct, kw_only=True):
     level: str
     per_execution: bool | None = None
+    system_calls: list[str] | None = None
 
 
 class LogBody(msgspec.Struct, kw_only=True):
