@@ -139,7 +139,7 @@ func (g *groupV1) Limit(limits Limits) error {
 	return errors.Join(
 		limitMemoryV1(memory, limits.Memory+initMemory),
 		limitMemoryV1(runs, limits.Memory),
-		accountTCP(runs, limits.Memory), // init makes no connections
+		accountTCP(runs, min(limits.Memory, maxTCP)), // init makes no connections
 		writeInt(g.dir["cpu"], "cpu.shares", shares(limits.weight())),
 		// The quota holds for init too: the output it handles is the runs' doing.
 		writeInt(g.dir["cpu"], "cpu.cfs_quota_us", int64(limits.CPU*cpuPeriod)),
@@ -173,6 +173,10 @@ func checkHierarchyV1(dir string) error {
 	}
 	return nil
 }
+
+// maxTCP is the most bytes that the buffers of TCP and UDP may hold. The kernel counts them beside the
+// memory of the cgroup, so that a sandbox could take as much again; with less, connections are slower.
+const maxTCP = 8 << 20
 
 // accountTCP bounds the TCP buffers of the cgroup's sockets. The kernel accounts for them apart, and only in a cgroup
 // that has such a limit. -1 leaves the limits of the cgroups above.

@@ -17,6 +17,7 @@ func TestEveryLayerHasAFinding(t *testing.T) {
 		"`/proc`, `/dev`":                 {"root file system"},
 		"capabilities":                    {"capabilities"},
 		"seccomp":                         {"seccomp"},
+		"memory of the kernel":            {"seccomp", "cgroup limits"},
 		"landlock":                        {"landlock"},
 		"cgroups":                         {"cgroup limits", "swap limit"},
 		"workspace":                       {"disk limit in memory", "disk limit by image", "project quota"},

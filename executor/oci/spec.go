@@ -78,7 +78,8 @@ func Spec(o Options) *specs.Spec {
 // initProcess is yurt-init: root of the user namespace, with just the capabilities to start processes as another user
 // and to take every capability from them.
 func initProcess(o Options) *specs.Process {
-	capabilities := []string{"CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL"}
+	// The last is to take sockets of code, see executor/initd/sockets.
+	capabilities := []string{"CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", "CAP_KILL", "CAP_SYS_PTRACE"}
 	if o.Layered { // to mount each process's own file systems
 		capabilities = append(capabilities, "CAP_SYS_ADMIN")
 	}

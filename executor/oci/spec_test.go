@@ -82,7 +82,7 @@ func TestInitHasNoMoreThanItNeeds(t *testing.T) {
 		t.Errorf("it runs %q in %s, no-new-privileges %t, terminal %t", p.Args, p.Cwd, p.NoNewPrivileges, p.Terminal)
 	}
 	c := p.Capabilities
-	want := []string{"CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID"}
+	want := []string{"CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID", "CAP_SYS_PTRACE"}
 	for name, set := range map[string][]string{"bounding": c.Bounding, "effective": c.Effective, "permitted": c.Permitted} {
 		if got := slices.Sorted(slices.Values(set)); !slices.Equal(got, want) {
 			t.Errorf("its %s set is %q, want %q", name, got, want)

@@ -69,6 +69,52 @@ END
 `, want: "done\n",
 		},
 		{
+			name: "connections",
+			script: `
+cat > work.py <<'END'
+import asyncio, os
+async def serve(reader, writer):
+    try:
+        while line := await reader.readline(): writer.write(line * 20); await writer.drain()
+    finally: writer.close()
+async def ask(address, times):
+    reader, writer = await asyncio.open_connection(*address)
+    for n in range(times):
+        writer.write(b'%d ' % n + b'x' * 1000 + b'\n')
+        for _ in range(20): assert (await reader.readline()).startswith(b'%d ' % n)
+    writer.close(); await writer.wait_closed()
+async def bulk(address, size):
+    reader, writer = await asyncio.open_connection(*address)
+    for _ in range(size >> 20): writer.write(bytes(1 << 20)); await writer.drain()
+    writer.close(); await writer.wait_closed()
+async def swallow(reader, writer):
+    while await reader.read(1 << 20): pass
+    writer.close()
+async def main():
+    async with await asyncio.start_server(serve, '127.0.0.1', 0, backlog=100) as server, await asyncio.start_server(swallow, '127.0.0.1', 0) as sink:
+        at, to = server.sockets[0].getsockname(), sink.sockets[0].getsockname()
+        await asyncio.gather(*(ask(at, 20) for _ in range(200)))
+        for _ in range(500): await ask(at, 1)
+        await bulk(to, 256 << 20)
+        print('served')
+asyncio.run(main())
+END
+/usr/bin/python3 work.py
+`, want: "served\n",
+		},
+		{
+			name: "postgresql",
+			script: `
+bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
+$bin/initdb -D data -U me -A trust >/dev/null
+$bin/pg_ctl -D data -w -l log -o '-k /tmp -p 5455 -c fsync=off' start >/dev/null
+trap "$bin/pg_ctl -D data -m immediate stop >/dev/null" EXIT
+$bin/pgbench -h 127.0.0.1 -p 5455 -U me -i -q postgres >/dev/null 2>&1
+$bin/pgbench -h 127.0.0.1 -p 5455 -U me -n -c 40 -j 2 -t 10 postgres | sed -n 's/number of transactions actually processed: //p'
+$bin/psql -h /tmp -p 5455 -U me -Atc 'select count(*) from pgbench_history' postgres
+`, want: "400/400\n400\n",
+		},
+		{
 			name: "sqlite",
 			script: `
 cat > work.py <<'END'

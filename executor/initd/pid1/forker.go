@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/initd/sockets"
 )
 
 // forker starts processes from one thread of its own. That thread has no capability
@@ -21,6 +22,13 @@ type forker struct {
 	homes    []*os.File // v1: where the thread is between forks; those of leaves first
 	setting  setting
 	requests chan forkRequest
+	handed   chan chan<- handedCalls // asks for it, once
+}
+
+// handedCalls is the descriptor by which calls of children come, or why there is none.
+type handedCalls struct {
+	fd  int
+	err error
 }
 
 // setting holds the settings that all processes of the sandbox share.
@@ -49,7 +57,7 @@ type forkReply struct {
 // newForker starts the thread, which enters its homes and gives up its
 // capabilities, or says why it could not.
 func newForker(homes []*os.File, s setting) (*forker, error) {
-	f := &forker{homes: homes, setting: s, requests: make(chan forkRequest)}
+	f := &forker{homes: homes, setting: s, requests: make(chan forkRequest), handed: make(chan chan<- handedCalls)}
 	ready := make(chan error)
 	go offMainThread(func() { f.run(ready) })
 	if err := <-ready; err != nil {
@@ -95,10 +103,22 @@ func (f *forker) run(ready chan<- error) {
 		return
 	}
 	ready <- nil
+	reply := <-f.handed // nothing is forked before calls are handed over
+	fd, err := sockets.Load(sockets.Setting{Loads: f.setting.filter != nil, BoundsTCP: !f.clones()})
+	reply <- handedCalls{fd, err}
 	for req := range f.requests {
 		c, err := f.forkInto(req)
 		req.reply <- forkReply{c, err}
 	}
+}
+
+// handOver has the kernel hand over calls of children from then on, see [sockets]. The whole
+// process must be under the filter by then, as it could not follow the thread.
+func (f *forker) handOver() (int, error) {
+	reply := make(chan handedCalls, 1)
+	f.handed <- reply
+	h := <-reply
+	return h.fd, h.err
 }
 
 // fork starts the process, inside the cgroups that leaves stand for. Whether it
@@ -237,11 +257,11 @@ func (b *birth) addCommand(path string, start initd.StartRequest) error {
 func (f *forker) needs() []uint32 {
 	switch {
 	case f.setting.layered:
-		return []uint32{unix.SYS_CLONE3, unix.SYS_MOUNT, unix.SYS_SECCOMP} // the keeper of a layer loads the filter for its command
+		return append(sockets.Calls(), unix.SYS_CLONE3, unix.SYS_MOUNT)
 	case f.clones():
-		return []uint32{unix.SYS_CLONE3}
+		return append(sockets.Calls(), unix.SYS_CLONE3)
 	default:
-		return nil
+		return sockets.Calls()
 	}
 }
 

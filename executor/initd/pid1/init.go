@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/initd/sockets"
 )
 
 // options are the descriptors that the host hands over, as flags.
@@ -105,14 +107,33 @@ func Run(ctx context.Context, args []string) error {
 	if err := harden(allowing(program, forker.needs()...)); err != nil {
 		return err
 	}
+	keeper, err := keepSockets(forker)
+	if err != nil {
+		return err
+	}
 	listener, err := net.FileListener(os.NewFile(uintptr(o.listen), "listen"))
 	if err != nil {
 		return fmt.Errorf("taking over the socket: %w", err)
 	}
 	defer listener.Close()
+	go func() {
+		if err := keeper.Serve(); err != nil { // without it code would wait for its calls
+			fmt.Fprintln(os.Stderr, "yurt-init:", err)
+			listener.Close()
+		}
+	}()
 	table := newTable(forker)
 	go reap(ctx, table)
 	return serve(listener, table)
+}
+
+// keepSockets has calls of code handed over that its list does not let it make alone.
+func keepSockets(f *forker) (*sockets.Keeper, error) {
+	calls, err := f.handOver()
+	if err != nil {
+		return nil, err
+	}
+	return sockets.New(calls)
 }
 
 // newForker makes the forker, in the setting that the options and this kernel make.

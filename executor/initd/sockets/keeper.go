@@ -1,0 +1,195 @@
+package sockets
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxNetlink is how many sockets of netlink a sandbox may have. Each can hold some 250 KiB
+// that no cgroup is charged for.
+const MaxNetlink = 16
+
+// MaxTCP is how many sockets of TCP a sandbox may have made where they are counted, and so how many
+// connections. Each can hold some 70 KiB beyond the bound of all.
+const MaxTCP = 256
+
+// patience is how long a caller waits for another socket to be closed, when there are as many as
+// there may be: programs need one of netlink for a moment, to ask for addresses.
+const (
+	patience = 200 * time.Millisecond
+	pause    = 2 * time.Millisecond
+)
+
+// Keeper makes the calls that are handed over.
+type Keeper struct {
+	calls   *os.File
+	fd      uintptr // of calls
+	netlink *register
+	tcp     *register
+	listens *register
+}
+
+// New returns a keeper of the calls that come by the descriptor, which is its own from then on.
+func New(fd int) (*Keeper, error) {
+	netlink, err := newRegister()
+	if err != nil {
+		return nil, err
+	}
+	tcp, err := newRegister()
+	if err != nil {
+		return nil, err
+	}
+	listens, err := newRegister()
+	if err != nil {
+		return nil, err
+	}
+	// Not blocking, so that Go's own poller waits, and no thread does.
+	return &Keeper{calls: os.NewFile(uintptr(fd), "calls"), fd: uintptr(fd), netlink: netlink, tcp: tcp, listens: listens}, nil
+}
+
+// call is struct seccomp_notif.
+type call struct {
+	id     uint64
+	thread uint32
+	_      uint32
+	number int32
+	_      uint32
+	_      uint64
+	args   [6]uint64
+}
+
+// reply is struct seccomp_notif_resp.
+type reply struct {
+	id    uint64
+	value int64
+	errno int32
+	_     uint32
+}
+
+// handed is struct seccomp_notif_addfd.
+type handed struct {
+	id       uint64
+	flags    uint32
+	source   uint32
+	_        uint32
+	newFlags uint32
+}
+
+// Requests of ioctl(2) of the file of calls, which [seccomp] allows.
+const (
+	receiveCall = 0xc0502100
+	sendReply   = 0xc0182101
+	isCallValid = 0x40082102
+	handFile    = 0x40182103
+	handAndSend = 1 << 1 // of handFile: the number of the descriptor is the reply; of Linux 5.14
+)
+
+// Serve makes the calls, one at a time, until no process is left that could make one.
+func (k *Keeper) Serve() error {
+	raw, err := k.calls.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("waiting for calls: %w", err)
+	}
+	for {
+		var c call
+		var failed error
+		err := raw.Read(func(fd uintptr) bool {
+			poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+			if n, err := unix.Poll(poll, 0); n == 0 && err == nil {
+				return false
+			}
+			failed = ask(fd, receiveCall, unsafe.Pointer(&c))
+			return true
+		})
+		switch {
+		case err != nil:
+			return fmt.Errorf("waiting for calls: %w", err)
+		case errors.Is(failed, unix.ENOENT), errors.Is(failed, unix.EINTR):
+			continue // the caller died meanwhile
+		case failed != nil:
+			return fmt.Errorf("receiving a call: %w", failed)
+		}
+		k.make(&c)
+	}
+}
+
+// make makes the call. A reply to a caller that died fails, which does no harm.
+func (k *Keeper) make(c *call) {
+	switch c.number {
+	case unix.SYS_SOCKET:
+		if uint32(c.args[0]) == unix.AF_NETLINK {
+			k.makeSocket(c, k.netlink, MaxNetlink)
+		} else {
+			k.makeSocket(c, k.tcp, MaxTCP)
+		}
+	case unix.SYS_LISTEN:
+		k.answer(c, k.listen(c))
+	default:
+		k.answer(c, unix.ENOSYS)
+	}
+}
+
+func (k *Keeper) answer(c *call, err error) {
+	r := reply{id: c.id}
+	if err != nil {
+		errno := syscall.EIO
+		errors.As(err, &errno)
+		r.errno = -int32(errno)
+	}
+	_ = ask(k.fd, sendReply, unsafe.Pointer(&r))
+}
+
+// makeSocket makes a socket of which the register may hold so many, and hands it to the caller.
+func (k *Keeper) makeSocket(c *call, r *register, most int) {
+	if err := r.awaitRoom(most); err != nil {
+		k.answer(c, err)
+		return
+	}
+	kind := int(uint32(c.args[1]))
+	fd, err := unix.Socket(int(uint32(c.args[0])), kind|unix.SOCK_CLOEXEC, int(uint32(c.args[2])))
+	if err != nil {
+		k.answer(c, err)
+		return
+	}
+	defer unix.Close(fd)
+	if err := r.add(fd, 1); err != nil {
+		k.answer(c, err)
+		return
+	}
+	h := handed{id: c.id, flags: handAndSend, source: uint32(fd), newFlags: uint32(kind & unix.SOCK_CLOEXEC)}
+	if err := ask(k.fd, handFile, unsafe.Pointer(&h)); err != nil {
+		k.answer(c, err) // it is not there in the caller, or cannot be, as with EMFILE
+	}
+}
+
+// awaitRoom returns when there may be one more socket in the register.
+func (r *register) awaitRoom(most int) error {
+	for waited := time.Duration(0); ; waited += pause {
+		list, err := r.list()
+		if err != nil {
+			return err
+		}
+		if len(list) < most {
+			return nil
+		}
+		if waited >= patience {
+			return unix.ENOBUFS
+		}
+		time.Sleep(pause)
+	}
+}
+
+// ask makes a request of the file of calls.
+func ask(fd uintptr, request uintptr, argument unsafe.Pointer) error {
+	_, _, errno := syscall.Syscall(unix.SYS_IOCTL, fd, request, uintptr(argument))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
