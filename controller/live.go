@@ -153,10 +153,14 @@ func (l *liveExecution) wait() (*yurt.Result, error) {
 	node, sandbox, begun := l.node, l.sandbox, l.begun
 	l.begun = nil
 	l.mu.Unlock()
-	if begun != nil {
-		return begun(l.ctx)
+	if begun == nil {
+		begun = func(ctx context.Context) (*yurt.Result, error) { return node.AwaitExecution(ctx, sandbox, l.record.ID) }
 	}
-	return node.WaitExecution(l.ctx, sandbox, l.record.ID)
+	result, err := begun(l.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return result.Whole(l.ctx)
 }
 
 // leave ends the following of one that goes on at its node.

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +38,7 @@ func (c *Controller) Logs(ctx context.Context, sessionID string, limit int) ([]y
 	}
 	tail := logTail{left: limit, cut: more}
 	for _, e := range list {
-		entries, err := c.logOf(ctx, session, e)
+		entries, err := c.logOf(ctx, session, e, tail.left)
 		if err != nil {
 			return nil, false, err
 		}
@@ -72,8 +73,9 @@ func (c *Controller) logged(ctx context.Context, sessionID string, limit int) (y
 	return session, list, true, nil
 }
 
-// logOf returns what an execution wrote.
-func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Execution) ([]yurt.LogEntry, error) {
+// logOf returns what an execution wrote: of one that has ended the end of each stream, with more than
+// limit bytes where there is more.
+func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Execution, limit int) ([]yurt.LogEntry, error) {
 	if !e.State.Ended() {
 		return c.logSoFar(ctx, session, e.ID)
 	}
@@ -82,15 +84,26 @@ func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Exe
 		return nil, err
 	}
 	var entries []yurt.LogEntry
-	for _, stream := range []struct {
-		kind yurt.EventType
-		text string
-	}{{yurt.EventStdout, e.Result.Stdout}, {yurt.EventStderr, e.Result.Stderr}} {
-		if stream.text != "" {
-			entries = append(entries, yurt.LogEntry{ExecutionID: e.ID, Type: stream.kind, At: e.Result.EndedAt, Data: []byte(stream.text)})
+	for _, stream := range []yurt.EventType{yurt.EventStdout, yurt.EventStderr} {
+		text, err := lastOf(ctx, e.Result, stream, int64(limit)+utf8.UTFMax)
+		if err != nil {
+			return nil, err
+		}
+		if len(text) > 0 {
+			entries = append(entries, yurt.LogEntry{ExecutionID: e.ID, Type: stream, At: e.Result.EndedAt, Data: text})
 		}
 	}
 	return entries, nil
+}
+
+// lastOf returns the end of a stream, at most so many bytes of it.
+func lastOf(ctx context.Context, result *yurt.Result, stream yurt.EventType, limit int64) ([]byte, error) {
+	source, err := result.OpenOutput(ctx, stream, max(0, result.OutputBytes(stream)-limit))
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	return io.ReadAll(source)
 }
 
 // logSoFar returns what an execution that runs has written.
@@ -164,7 +177,7 @@ func (c *Controller) FollowLogs(ctx context.Context, sessionID string, limit int
 		if f.seen[e.ID] = e.State.Ended(); !f.seen[e.ID] || !room {
 			continue
 		}
-		entries, err := c.logOf(ctx, session, e)
+		entries, err := c.logOf(ctx, session, e, tail.left)
 		if err != nil {
 			return err
 		}

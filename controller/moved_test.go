@@ -60,13 +60,13 @@ func (c *connection) call(ctx context.Context, do func(ctx context.Context) erro
 
 // RunExecution implements controller.RunNode: its answer comes by the connection too.
 func (c *connection) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (func(context.Context) (*yurt.Result, error), error) {
-	return func(ctx context.Context) (*yurt.Result, error) { return c.WaitExecution(ctx, sandboxID, spec.ID) },
+	return func(ctx context.Context) (*yurt.Result, error) { return c.AwaitExecution(ctx, sandboxID, spec.ID) },
 		c.StartExecution(ctx, sandboxID, spec)
 }
 
-func (c *connection) WaitExecution(ctx context.Context, sandboxID, id string) (result *yurt.Result, _ error) {
+func (c *connection) AwaitExecution(ctx context.Context, sandboxID, id string) (result *yurt.Result, _ error) {
 	return result, c.call(ctx, func(ctx context.Context) (err error) {
-		result, err = c.Node.WaitExecution(ctx, sandboxID, id)
+		result, err = c.Node.AwaitExecution(ctx, sandboxID, id)
 		return err
 	})
 }

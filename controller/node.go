@@ -31,8 +31,9 @@ type ExecutionNode interface {
 	// WatchExecution calls each with every event after seq, in order, until the
 	// ended event, ctx is done or each returns an error. Any number may watch.
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
-	// WaitExecution returns the result once the execution has ended.
-	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
+	// AwaitExecution returns the result once the execution has ended. Large output is apart from it: the caller reads it
+	// before it forgets the execution.
+	AwaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
 	// ForgetExecution releases the node's record of an ended execution.
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
 }
@@ -40,7 +41,7 @@ type ExecutionNode interface {
 // RunNode is a [Node] that starts an execution and waits for it in one call.
 type RunNode interface {
 	// RunExecution returns once the node has recorded the execution, as StartExecution does. Result is called once, also to
-	// leave, and does the work of WaitExecution; when its connection fails the execution can be waited for again.
+	// leave, and does the work of AwaitExecution; when its connection fails the execution can be waited for again.
 	RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(ctx context.Context) (*yurt.Result, error), err error)
 }
 

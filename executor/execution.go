@@ -100,8 +100,18 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 	return e.runs.Watch(ctx, r, after, each)
 }
 
-// WaitExecution returns the result once the execution has ended.
+// WaitExecution returns the result once the execution has ended, with all of its output in it.
 func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
+	result, err := e.AwaitExecution(ctx, sandboxID, executionID)
+	if err != nil {
+		return nil, err
+	}
+	return result.Whole(ctx)
+}
+
+// AwaitExecution returns the result once the execution has ended. Large output is apart from it, and stays
+// readable for a while when the sandbox is destroyed.
+func (e *Executor) AwaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
 	defer e.processors.Hold()()
 	_, r, err := e.findRun(ctx, sandboxID, executionID)
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/notify"
+	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/reserve"
@@ -105,6 +106,7 @@ type Executor struct {
 	room      *headroom.Room // for what ends something while the disk is full
 	filter    *os.File       // the compiled seccomp filter
 	memory    *runlog.Memory // for the logs of executions
+	results   *output.Budget // for results that are assembled
 	ids       *idrange.Ranges
 	layers    *layers.Store
 	images    *images.Store
@@ -184,7 +186,7 @@ func New(config Config) (*Executor, error) {
 	}
 	e := &Executor{
 		layers: store, images: containerImages, room: newRoom(config),
-		config: config, logger: config.Logger, cgroups: groups, lock: lock, runDir: runDir, memory: runlog.NewMemory(maxLogMemory), ids: idrange.New(),
+		config: config, logger: config.Logger, cgroups: groups, lock: lock, runDir: runDir, memory: runlog.NewMemory(maxLogMemory), results: output.NewBudget(output.DefaultBudget), ids: idrange.New(),
 		launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(state, "launcher.lock"), config.Transient, config.Logger),
 		runtimes: host.New(config.PluginDir, config.Logger, host.WithChecksums(config.RuntimeChecksums), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
 			host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),

@@ -29,7 +29,7 @@ func (e *Executor) newHandle(record sandbox.Record, group cgroup.Group, in *slot
 	id := record.Spec.ID
 	s := &handle{
 		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, group, e.dirOf(id), e.storeOf(id)), e.cgroups.Version()), run.Node{
-			Memory: e.memory, Executions: &e.executions, MaxExecutions: int64(e.config.MaxExecutions), Messages: kernel.NewMessages,
+			Memory: e.memory, Executions: &e.executions, MaxExecutions: int64(e.config.MaxExecutions), Results: e.results, Messages: kernel.NewMessages,
 		})),
 		slot: in, removed: make(chan struct{}),
 	}

@@ -359,9 +359,9 @@ func (n *Node) WatchExecution(ctx context.Context, sandboxID, id string, after u
 	}
 }
 
-// WaitExecution implements controller.Node.
-func (n *Node) WaitExecution(ctx context.Context, sandboxID, id string) (*yurt.Result, error) {
-	if err := n.failure("WaitExecution"); err != nil {
+// AwaitExecution implements controller.Node.
+func (n *Node) AwaitExecution(ctx context.Context, sandboxID, id string) (*yurt.Result, error) {
+	if err := n.failure("AwaitExecution"); err != nil {
 		return nil, err
 	}
 	r, err := n.findRun(sandboxID, id)
