@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -297,4 +298,40 @@ func testTemplatesGo(t *testing.T, store controller.Store, b yurt.Template) {
 	}
 	b.RootFS.HostPaths = []string{"/usr"}
 	wantEqual(t, "templates", list, []yurt.Template{b, c})
+}
+
+// testLargeOutput stores output in several pieces, and reads it from any offset on.
+func testLargeOutput(t *testing.T, store controller.Store) {
+	s := mustCreate(t, store, session(1))
+	e := execution(s.ID, 1)
+	mustBegin(t, store, e)
+	want := result()
+	want.Stdout, want.Stderr = strings.Repeat("0123456789", 70_000), strings.Repeat("\x00", 3)
+	if _, ended, err := store.EndExecution(t.Context(), e.ID, want, stay); err != nil || !ended {
+		t.Fatal("ending it:", ended, err)
+	}
+	got, err := store.Execution(t.Context(), s.ID, e.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Result.Stdout != "" || got.Result.OutputBytes(yurt.EventStdout) != 700_000 || got.Result.OutputBytes(yurt.EventStderr) != 3 {
+		t.Fatalf("the result has %d bytes in it, and says that %d and %d are apart", len(got.Result.Stdout), got.Result.OutputBytes(yurt.EventStdout), got.Result.OutputBytes(yurt.EventStderr))
+	}
+	for _, from := range []int64{0, 1, 262_144, 699_999, 700_000} {
+		source, err := got.Result.OpenOutput(t.Context(), yurt.EventStdout, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(source); err != nil || string(text) != want.Stdout[from:] {
+			t.Errorf("from %d come %d bytes, %v", from, len(text), err)
+		}
+	}
+	whole, err := got.Result.Whole(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, "result", whole, want)
+	if _, err := store.PurgeSessions(t.Context(), epoch().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 }

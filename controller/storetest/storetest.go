@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) controller.Store) {
 		{"an idempotency key is used once", testIdempotencyKey},
 		{"of a reuse key there is one live session", testReuseKey},
 		{"an execution moves its session on", testExecution},
+		{"large output is stored in pieces", testLargeOutput},
 		{"the first result stays", testFirstResult},
 		{"executions are listed newest first", testExecutions},
 		{"what runs out is found in order", testExpiry},
