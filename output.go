@@ -50,6 +50,16 @@ func (r *Result) OpenOutput(ctx context.Context, stream EventType, from int64) (
 	return io.NopCloser(strings.NewReader(text[min(from, int64(len(text))):])), nil
 }
 
+// TextAt returns so many bytes of a stream from an offset on, as far as there are as many. An offset below 0 is the beginning.
+func (r *Result) TextAt(ctx context.Context, stream EventType, from, size int64) (string, error) {
+	source, err := r.OpenOutput(ctx, stream, max(0, from))
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(source, size))
+	return string(text), errors.Join(err, source.Close())
+}
+
 // Whole returns the result with all of its output in it, for callers that have the memory for it.
 func (r *Result) Whole(ctx context.Context) (*Result, error) {
 	if r.Output == nil {

@@ -319,22 +319,12 @@ func (c *Controller) Execution(ctx context.Context, sessionID, id string) (yurt.
 		return yurt.Execution{}, err
 	}
 	if id == "" {
-		return whole(ctx)(c.store.LatestExecution(ctx, sessionID))
+		return c.store.LatestExecution(ctx, sessionID)
 	}
 	if !yurt.ValidID(yurt.ExecutionIDPrefix, id) {
 		return yurt.Execution{}, yurt.Errorf(yurt.CodeExecutionNotFound, "there is no such execution; ids look like %sab12…", yurt.ExecutionIDPrefix)
 	}
-	return whole(ctx)(c.store.Execution(ctx, sessionID, id))
-}
-
-// whole returns what puts the output that is apart into a result, for transports that answer with it.
-func whole(ctx context.Context) func(yurt.Execution, error) (yurt.Execution, error) {
-	return func(e yurt.Execution, err error) (yurt.Execution, error) {
-		if err == nil && e.Result != nil {
-			e.Result, err = e.Result.Whole(ctx)
-		}
-		return e, err
-	}
+	return c.store.Execution(ctx, sessionID, id)
 }
 
 // Executions lists a session's executions, newest first, without their results: at

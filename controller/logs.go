@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"io"
 	"slices"
 	"sync"
 	"time"
@@ -85,25 +84,16 @@ func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Exe
 	}
 	var entries []yurt.LogEntry
 	for _, stream := range []yurt.EventType{yurt.EventStdout, yurt.EventStderr} {
-		text, err := lastOf(ctx, e.Result, stream, int64(limit)+utf8.UTFMax)
+		size := int64(limit) + utf8.UTFMax
+		text, err := e.Result.TextAt(ctx, stream, e.Result.OutputBytes(stream)-size, size)
 		if err != nil {
 			return nil, err
 		}
 		if len(text) > 0 {
-			entries = append(entries, yurt.LogEntry{ExecutionID: e.ID, Type: stream, At: e.Result.EndedAt, Data: text})
+			entries = append(entries, yurt.LogEntry{ExecutionID: e.ID, Type: stream, At: e.Result.EndedAt, Data: []byte(text)})
 		}
 	}
 	return entries, nil
-}
-
-// lastOf returns the end of a stream, at most so many bytes of it.
-func lastOf(ctx context.Context, result *yurt.Result, stream yurt.EventType, limit int64) ([]byte, error) {
-	source, err := result.OpenOutput(ctx, stream, max(0, result.OutputBytes(stream)-limit))
-	if err != nil {
-		return nil, err
-	}
-	defer source.Close()
-	return io.ReadAll(source)
 }
 
 // logSoFar returns what an execution that runs has written.

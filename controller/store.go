@@ -25,6 +25,15 @@ type Store interface {
 	Ping(ctx context.Context) error
 }
 
+// OutputError says that a result was not stored since its output could not be read at its node.
+type OutputError struct{ Err error }
+
+// Error implements error.
+func (e *OutputError) Error() string { return "reading the output of an execution: " + e.Err.Error() }
+
+// Unwrap returns the node's error.
+func (e *OutputError) Unwrap() error { return e.Err }
+
 // NewerSchema is the error of a store whose schema a newer version of Yurt made: what that version keeps in it, this
 // one would not keep true.
 func NewerSchema(there, known int64) error {

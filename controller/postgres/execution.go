@@ -83,7 +83,7 @@ func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result
 
 // Execution implements controller.ExecutionStore.
 func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE id = ? AND session_id = ?", []any{id, sessionID}, s.scanWithResult)
+	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE id = ? AND session_id = ?", []any{id, sessionID}, withResult(s))
 	if err == nil && !ok {
 		err = record.ExecutionNotFound(id)
 	}
@@ -92,7 +92,7 @@ func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execu
 
 // LatestExecution implements controller.ExecutionStore.
 func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
-	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", []any{sessionID}, s.scanWithResult)
+	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", []any{sessionID}, withResult(s))
 	if err == nil && !ok {
 		err = record.NothingExecuted(sessionID)
 	}

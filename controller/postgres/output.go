@@ -37,7 +37,7 @@ func (t outputTable) DropOutput(ctx context.Context, id string) error {
 	return err
 }
 
-// scanWithResult reads an execution with its result.
-func (s *Store) scanWithResult(row record.Row) (e yurt.Execution, err error) {
-	return record.ScanWithResult(row, outputTable{s})
+// withResult returns what reads an execution with its result.
+func withResult(s *Store) func(row record.Row) (yurt.Execution, error) {
+	return func(row record.Row) (yurt.Execution, error) { return record.ScanWithResult(row, outputTable{s}) }
 }

@@ -69,14 +69,9 @@ func (s *stream) Write(text []byte) (int, error) {
 
 // Last returns the end of a stream of a result, at most so many bytes of it.
 func Last(ctx context.Context, result *yurt.Result, stream yurt.EventType, limit int64) string {
-	source, err := result.OpenOutput(ctx, stream, max(0, result.OutputBytes(stream)-limit))
+	text, err := result.TextAt(ctx, stream, result.OutputBytes(stream)-limit, limit)
 	if err != nil {
 		return ""
 	}
-	defer source.Close()
-	text, err := io.ReadAll(io.LimitReader(source, limit))
-	if err != nil {
-		return ""
-	}
-	return string(text)
+	return text
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
 )
 
 // OutputPiece is how many bytes of output a row has. The last one of a stream has fewer.
@@ -22,13 +23,6 @@ type OutputTable interface {
 	// DropOutput removes all rows of an id.
 	DropOutput(ctx context.Context, id string) error
 }
-
-// SourceError says that output could not be read where it comes from.
-type SourceError struct{ Err error }
-
-func (e *SourceError) Error() string { return "reading the output of an execution: " + e.Err.Error() }
-
-func (e *SourceError) Unwrap() error { return e.Err }
 
 // streams are the streams of output by their number in a table.
 func streams() []yurt.EventType { return []yurt.EventType{yurt.EventStdout, yurt.EventStderr} }
@@ -52,14 +46,14 @@ func storeStream(ctx context.Context, table OutputTable, id, executionID string,
 	left := result.OutputBytes(stream)
 	source, err := result.OpenOutput(ctx, stream, 0)
 	if err != nil {
-		return &SourceError{err}
+		return &controller.OutputError{Err: err}
 	}
 	defer source.Close()
 	piece := make([]byte, min(left, OutputPiece))
 	for n := 0; left > 0; n++ {
 		piece = piece[:min(left, OutputPiece)]
 		if _, err := io.ReadFull(source, piece); err != nil {
-			return &SourceError{err}
+			return &controller.OutputError{Err: err}
 		}
 		if err := table.PutOutput(ctx, id, executionID, number, n, piece); err != nil {
 			return fmt.Errorf("storing output: %w", err)
