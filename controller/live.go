@@ -343,6 +343,9 @@ func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afte
 		return
 	}
 	c.metrics.executionEnded(record)
+	if result.OutputBytes(yurt.EventStdout)+result.OutputBytes(yurt.EventStderr) > yurt.InlineOutput {
+		trimResults(context.WithoutCancel(live.ctx), c, record.SessionID, c.quota)
+	}
 	if result.Output != nil { // from now on it is read from the store: the node forgets it
 		if stored, err := c.store.Execution(context.WithoutCancel(live.ctx), record.SessionID, record.ID); err == nil {
 			record.Result = stored.Result

@@ -64,3 +64,31 @@ func TestLargeOutput(t *testing.T) {
 	}
 	check("the last message", message)
 }
+
+// TestResultsGoWithTheirSession: results outlive their session, unless its end asks for them to be deleted.
+func TestResultsGoWithTheirSession(t *testing.T) {
+	s := newServer(t)
+	for _, test := range []struct {
+		query string
+		want  int // status of the result afterwards
+	}{{"", http.StatusOK}, {"?results=keep", http.StatusOK}, {"?results=delete", http.StatusNotFound}} {
+		path := "/api/v1/sessions/" + s.session(t, "python-basic")
+		s.do(t, http.MethodPost, path+"/execute", `{"command": "echo one"}`)
+		s.do(t, http.MethodPost, path+"/execute", `{"command": "block", "async": true}`)
+		if a := s.do(t, http.MethodDelete, path+test.query, ""); a.status != http.StatusOK {
+			t.Fatalf("DELETE with %q: %d %s", test.query, a.status, a.body)
+		}
+		if a := s.do(t, http.MethodGet, path+"/result", ""); a.status != test.want && a.status != http.StatusConflict {
+			t.Errorf("after DELETE with %q the result is %d %s, want %d", test.query, a.status, a.body, test.want)
+		}
+		if a := s.do(t, http.MethodDelete, path+"?results=delete", ""); a.status != http.StatusOK {
+			t.Errorf("deleting the results of a session that has ended: %d %s", a.status, a.body)
+		}
+		if a := s.do(t, http.MethodGet, path+"/result", ""); a.status != http.StatusNotFound {
+			t.Errorf("after that the result is %d %s", a.status, a.body)
+		}
+	}
+	if a := s.do(t, http.MethodDelete, "/api/v1/sessions/"+s.session(t, "python-basic")+"?results=never", ""); a.status != http.StatusBadRequest {
+		t.Errorf("results=never is %d %s", a.status, a.body)
+	}
+}

@@ -72,7 +72,7 @@ func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result
 		if ended {
 			return nil
 		}
-		queue(writes, "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ? WHERE id = ?", append(values, id)...)
+		queue(writes, "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ?, kept_bytes = ? WHERE id = ?", append(values, id)...)
 		return step.decide(writes)
 	})
 	if err != nil || ended {

@@ -8,6 +8,18 @@ import (
 	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
+// Exec implements [record.ResultTable].
+func (t outputTable) Exec(ctx context.Context, text string, args ...any) error {
+	_, err := t.s.exec(ctx, "bounding results", text, args...)
+	return err
+}
+
+// Each implements [record.ResultTable].
+func (t outputTable) Each(ctx context.Context, scan func(record.Row) error, text string, args ...any) error {
+	_, err := list(ctx, t.s, "bounding results", text, args, func(row record.Row) (struct{}, error) { return struct{}{}, scan(row) })
+	return err
+}
+
 // outputTable keeps large output. Each row is its own transaction. One whose answer was lost is as it should be when it is
 // written again.
 type outputTable struct{ s *Store }

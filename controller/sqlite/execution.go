@@ -13,7 +13,7 @@ import (
 
 const (
 	insertExecutionText = "INSERT INTO executions (" + record.ExecutionColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?)"
-	endExecutionText    = "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ? WHERE id = ? AND result IS NULL RETURNING session_id"
+	endExecutionText    = "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ?, kept_bytes = ? WHERE id = ? AND result IS NULL RETURNING session_id"
 	selectExecution     = "SELECT " + record.ExecutionColumns + ", " + record.ResultColumns + " FROM executions WHERE id = ? AND session_id = ?"
 )
 

@@ -8,6 +8,27 @@ import (
 
 const selectOutput = "SELECT data FROM outputs WHERE id = ? AND stream = ? AND number = ?"
 
+// Exec implements [record.ResultTable].
+func (t outputTable) Exec(ctx context.Context, text string, args ...any) error {
+	_, err := t.s.write.exec(ctx, text, args...)
+	return err
+}
+
+// Each implements [record.ResultTable].
+func (t outputTable) Each(ctx context.Context, scan func(record.Row) error, text string, args ...any) error {
+	rows, err := t.s.read.QueryContext(ctx, text, args...)
+	if err != nil {
+		return explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return explain(err)
+		}
+	}
+	return explain(rows.Err())
+}
+
 // outputTable keeps large output. Each row is its own transaction, so that others write between two.
 type outputTable struct{ s *Store }
 

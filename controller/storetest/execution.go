@@ -335,3 +335,49 @@ func testLargeOutput(t *testing.T, store controller.Store) {
 		t.Fatal(err)
 	}
 }
+
+// testTrimResults keeps the newest results, says of the older ones that they were trimmed, and deletes all of a session.
+func testTrimResults(t *testing.T, store controller.Store) {
+	sizes := []int{10_000, 500_000, 300_000} // the oldest first
+	s := mustCreate(t, store, session(1))
+	var ids []string
+	for i, size := range sizes {
+		e := execution(s.ID, i+1)
+		mustBegin(t, store, e)
+		r := result()
+		r.Stdout, r.Metrics.StdoutBytes = strings.Repeat("x", size), int64(size)
+		if _, _, err := store.EndExecution(t.Context(), e.ID, r, stay); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, e.ID)
+	}
+	if n, err := store.TrimResults(t.Context(), s.ID, 1<<20); err != nil || n != 0 {
+		t.Fatalf("within the quota %d results were trimmed, error %v", n, err)
+	}
+	if n, err := store.TrimResults(t.Context(), "", 700_000); err != nil || n != 2 {
+		t.Fatalf("%d results were trimmed, error %v; want 2", n, err)
+	}
+	for i, id := range ids {
+		e, err := store.Execution(t.Context(), s.ID, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := e.Result.Whole(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := i == len(ids)-1
+		if (len(whole.Stdout) == sizes[i]) != kept || whole.Truncated.Stdout == kept || whole.ExitCode != result().ExitCode {
+			t.Errorf("result %d: %d bytes, truncated %+v, exit code %d", i, len(whole.Stdout), whole.Truncated, whole.ExitCode)
+		}
+	}
+	if n, err := store.TrimResults(t.Context(), s.ID, 700_000); err != nil || n != 0 {
+		t.Errorf("%d results were trimmed again, error %v", n, err)
+	}
+	if err := store.DeleteResults(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := store.Executions(t.Context(), s.ID, controller.Position{}, 0); err != nil || len(list) != 0 {
+		t.Errorf("%d executions are left, error %v", len(list), err)
+	}
+}

@@ -22,7 +22,7 @@ func ExecutionValues(e yurt.Execution) []any {
 }
 
 // ResultValues returns what is stored of a result: the state, and then the values of
-// [ResultColumns]. outputID names the rows that [StoreOutput] wrote; with none the output is
+// [ResultColumns], and how many bytes all of it has. outputID names the rows that [StoreOutput] wrote; with none the output is
 // in the values.
 func ResultValues(result *yurt.Result, outputID string) ([]any, error) {
 	rest := *result
@@ -36,10 +36,11 @@ func ResultValues(result *yurt.Result, outputID string) ([]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding a result: %w", err)
 	}
+	size := int64(len(body)) + result.OutputBytes(yurt.EventStdout) + result.OutputBytes(yurt.EventStderr)
 	if outputID != "" {
-		return []any{string(result.State()), string(body), nil, nil}, nil
+		return []any{string(result.State()), string(body), nil, nil, size}, nil
 	}
-	return []any{string(result.State()), string(body), []byte(result.Stdout), []byte(result.Stderr)}, nil
+	return []any{string(result.State()), string(body), []byte(result.Stdout), []byte(result.Stderr), size}, nil
 }
 
 // ScanExecution reads the columns of an execution and then the more that are asked
