@@ -381,3 +381,20 @@ func testTrimResults(t *testing.T, store controller.Store) {
 		t.Errorf("%d executions are left, error %v", len(list), err)
 	}
 }
+
+// testEnvironmentGoes: the environment of a session, which may have secrets, is not kept once it has ended.
+func testEnvironmentGoes(t *testing.T, store controller.Store) {
+	s := session(1)
+	s.Env = map[string]string{"TOKEN": "secret"}
+	s = mustCreate(t, store, s)
+	_, err := store.ChangeSession(t.Context(), s.ID, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
+		change, err := s.Transition(yurt.SessionTerminated, "test", epoch().Add(time.Second))
+		return []yurt.Transition{change}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Session(t.Context(), s.ID); err != nil || len(got.Env) != 0 {
+		t.Errorf("the session that has ended has the environment %q, error %v", got.Env, err)
+	}
+}

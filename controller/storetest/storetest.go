@@ -30,6 +30,7 @@ func Run(t *testing.T, open func(t *testing.T) controller.Store) {
 		{"of a reuse key there is one live session", testReuseKey},
 		{"an execution moves its session on", testExecution},
 		{"large output is stored in pieces", testLargeOutput},
+		{"the environment goes with its session", testEnvironmentGoes},
 		{"the oldest results lose their output to a quota", testTrimResults},
 		{"the first result stays", testFirstResult},
 		{"executions are listed newest first", testExecutions},
