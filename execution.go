@@ -114,7 +114,7 @@ type Execution struct {
 // Result is the outcome of an execution.
 type Result struct {
 	ExitCode int    `json:"exit_code"`
-	Stdout   string `json:"stdout"`
+	Stdout   string `json:"stdout"` // empty where Output is not nil
 	Stderr   string `json:"stderr"`
 	// Result is the handler's return value, or the value of the last expression of code where JSON
 	// can say the same. It is null otherwise, and where Truncated says so.
@@ -143,6 +143,8 @@ type Result struct {
 	EndedAt   time.Time `json:"ended_at"`
 	// Outline says which events there were; nil where that is not known. See [KeptResult].
 	Outline Outline `json:"-"`
+	// Output has the text of both streams where it is too large to be in Stdout and Stderr.
+	Output *Output `json:"-"`
 }
 
 // Types of [ExecutionError] that Yurt itself gives. Anything else is the name of

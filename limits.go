@@ -17,6 +17,9 @@ const (
 	MinSessionTimeout  = time.Second
 	MaxSessionTimeout  = 7 * 24 * time.Hour
 
+	// ResultQuota is how many bytes of results are kept of a session, and ResultSpace of all sessions.
+	ResultQuota = 256 << 20
+	ResultSpace = 4 << 30
 	// ResultRetention is how long results outlive their session.
 	ResultRetention = 24 * time.Hour
 

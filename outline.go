@@ -1,7 +1,6 @@
 package yurt
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"slices"
@@ -54,13 +53,13 @@ type OutlineBuilder struct {
 	steps     []byte
 	full      bool // there is no room for more steps
 	began     time.Time
-	offset    int64     // of the last event, in milliseconds
-	text      [2]int    // bytes of stdout and stderr as results have them
-	binary    [2][]byte // the last pieces of them that are not UTF-8
-	displays  int       // in the outline
-	updates   bool      // a display may have taken the place of another
-	rest      uint64    // events for which there was no room
-	restBytes [2]uint64 // of stdout and stderr, in these
+	offset    int64         // of the last event, in milliseconds
+	text      [2]int        // bytes of stdout and stderr as results have them
+	binary    [2]TextWriter // counts the last pieces of them that are not UTF-8
+	displays  int           // in the outline
+	updates   bool          // a display may have taken the place of another
+	rest      uint64        // events for which there was no room
+	restBytes [2]uint64     // of stdout and stderr, in these
 }
 
 // Add takes the next event of an execution. That of its end is left out.
@@ -80,7 +79,7 @@ func (b *OutlineBuilder) Add(e Event) {
 		}
 		b.text[stream] += len(e.Data)
 	case stream >= 0:
-		b.binary[stream] = append(b.binary[stream], e.Data...)
+		_, _ = b.binary[stream].Write(e.Data)
 		kind += outlineLost
 	case e.Type == EventDisplay:
 		b.updates = b.updates || e.Display.Update || e.Display.ID != "" || e.Display.Clear
@@ -102,8 +101,9 @@ func (b *OutlineBuilder) Add(e Event) {
 
 // endBinary returns how many bytes the text of a result has for the last pieces that are not UTF-8.
 func (b *OutlineBuilder) endBinary(stream int) int {
-	size := len(bytes.ToValidUTF8(b.binary[stream], []byte(string(utf8.RuneError))))
-	b.text[stream], b.binary[stream] = b.text[stream]+size, nil
+	_ = b.binary[stream].Close()
+	size := int(b.binary[stream].Size)
+	b.text[stream], b.binary[stream] = b.text[stream]+size, TextWriter{}
 	return size
 }
 
@@ -122,8 +122,8 @@ func (b *OutlineBuilder) append(kind byte, offset int64, size int, inline []byte
 // Outline returns the outline of the events so far, for the result that the execution ended with.
 func (b *OutlineBuilder) Outline(result *Result) Outline {
 	flags := byte(outlineBase)
-	for stream, text := range []string{result.Stdout, result.Stderr} {
-		if b.endBinary(stream); b.text[stream] == len(text) {
+	for stream, kind := range []EventType{EventStdout, EventStderr} {
+		if b.endBinary(stream); int64(b.text[stream]) == result.OutputBytes(kind) {
 			flags |= outlineStdout << stream
 		}
 	}
@@ -145,17 +145,31 @@ type KeptResult struct {
 	*Result
 
 	Outline Outline `json:"outline,omitempty"`
+	// Apart says how many bytes of text stdout and stderr have, where they are kept apart; nil where they are in the result.
+	Apart *[2]int64 `json:"output_apart,omitempty"`
+	// OutputID names the pieces in which a store keeps them.
+	OutputID string `json:"output_id,omitempty"`
 }
 
 // Kept returns the result with its outline, to be encoded.
-func (r *Result) Kept() KeptResult { return KeptResult{r, r.Outline} }
+func (r *Result) Kept() KeptResult {
+	kept := KeptResult{Result: r, Outline: r.Outline}
+	if r.Output != nil {
+		kept.Apart = &[2]int64{r.Output.Stdout, r.Output.Stderr}
+	}
+	return kept
+}
 
-// Take returns the result that was decoded, with its outline.
+// Take returns the result that was decoded, with its outline. Where its output is apart, who keeps that
+// says how to open it.
 func (k KeptResult) Take() *Result {
 	if k.Result == nil {
 		k.Result = new(Result)
 	}
 	k.Result.Outline = k.Outline
+	if k.Apart != nil {
+		k.Result.Output = &Output{Stdout: k.Apart[0], Stderr: k.Apart[1]}
+	}
 	return k.Result
 }
 

@@ -1,7 +1,11 @@
 package yurt
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 	"time"
 )
 
@@ -25,11 +29,12 @@ type ByteRange struct {
 // order and with their numbers. Neighbouring events that are no longer kept become one gap, which
 // has the number of the last of them. The event of the end comes in any case. The result must have
 // an outline.
-func (r *Result) Replay(after uint64, each func(Event) error) error {
+func (r *Result) Replay(ctx context.Context, after uint64, each func(Event) error) (err error) {
 	if len(r.Outline) == 0 {
 		return errBadOutline
 	}
-	p := &replay{result: r, after: after, each: each, flags: r.Outline[0], at: r.StartedAt}
+	p := &replay{ctx: ctx, result: r, after: after, each: each, flags: r.Outline[0], at: r.StartedAt}
+	defer func() { err = errors.Join(err, p.close()) }()
 	for rest := []byte(r.Outline[1:]); len(rest) > 0; {
 		var err error
 		if rest, err = p.step(rest); err != nil {
@@ -44,6 +49,7 @@ func (r *Result) Replay(after uint64, each func(Event) error) error {
 
 // replay is where the telling of a result's events is.
 type replay struct {
+	ctx      context.Context //nolint:containedctx // of the one call that tells
 	result   *Result
 	after    uint64
 	each     func(Event) error
@@ -54,6 +60,8 @@ type replay struct {
 	text     [2]int   // the same, as the result has them
 	displays int
 	gap      *Gap
+	source   [2]io.ReadCloser // of stdout and stderr, where it was read last
+	read     [2]int           // how far
 }
 
 // step takes the next event off the outline, and returns the rest.
@@ -119,15 +127,49 @@ func (p *replay) show(e Event, size int64, lost bool) error {
 // output tells a piece of stdout or stderr, if the result has it.
 func (p *replay) output(e Event, size int64, lost bool) error {
 	stream := streamIndex(e.Type)
-	text, begin := []string{p.result.Stdout, p.result.Stderr}[stream], p.text[stream]
-	if lost || p.flags&(outlineStdout<<stream) == 0 || begin+int(size) > len(text) {
+	begin := p.text[stream]
+	if lost || p.flags&(outlineStdout<<stream) == 0 || int64(begin)+size > p.result.OutputBytes(e.Type) {
 		var bytes [2]int64
 		bytes[stream] = size
 		return p.lose(1, bytes)
 	}
 	p.text[stream], p.told[stream] = begin+int(size), p.told[stream]+size
-	e.Data = []byte(text[begin:p.text[stream]])
+	if e.Seq <= p.after {
+		return nil
+	}
+	var err error
+	if e.Data, err = p.take(e.Type, stream, begin, int(size)); err != nil {
+		return err
+	}
 	return p.tell(e)
+}
+
+// take reads so many bytes of a stream from an offset on.
+func (p *replay) take(kind EventType, stream, begin, size int) (_ []byte, err error) {
+	if p.source[stream] == nil || p.read[stream] != begin {
+		if p.source[stream] != nil {
+			_ = p.source[stream].Close()
+		}
+		if p.source[stream], err = p.result.OpenOutput(p.ctx, kind, int64(begin)); err != nil {
+			return nil, err
+		}
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(p.source[stream], data); err != nil {
+		return nil, fmt.Errorf("reading output to tell it again: %w", err)
+	}
+	p.read[stream] = begin + size
+	return data, nil
+}
+
+// close closes what output was read from.
+func (p *replay) close() (err error) {
+	for _, source := range p.source {
+		if source != nil {
+			err = errors.Join(err, source.Close())
+		}
+	}
+	return err
 }
 
 // skipRest takes the events off that the outline had no room for.

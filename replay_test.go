@@ -57,7 +57,7 @@ func output(kind yurt.EventType, text string) yurt.Event {
 
 func replay(t *testing.T, result *yurt.Result, after uint64) (events []yurt.Event) {
 	t.Helper()
-	err := result.Replay(after, func(e yurt.Event) error {
+	err := result.Replay(t.Context(), after, func(e yurt.Event) error {
 		events = append(events, e)
 		return nil
 	})
@@ -200,7 +200,7 @@ func FuzzReplay(f *testing.F) {
 		result.Outline = outline
 		enough := errors.New("enough")
 		told := 0
-		err := result.Replay(after, func(yurt.Event) error {
+		err := result.Replay(t.Context(), after, func(yurt.Event) error {
 			if told++; told > len(outline)+2 {
 				t.Fatalf("an outline of %d bytes tells of %d events", len(outline), told)
 			}

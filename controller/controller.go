@@ -32,6 +32,9 @@ type Config struct {
 	// ResultRetention is how long a session that has ended is remembered, with its results; 0 is
 	// [yurt.ResultRetention].
 	ResultRetention time.Duration
+	// ResultQuota and ResultSpace bound the bytes of results that are kept of a session and of all; 0 is [yurt.ResultQuota] and
+	// [yurt.ResultSpace].
+	ResultQuota, ResultSpace yurt.Size
 	// Orphans decides about sandboxes whose session the store does not know.
 	Orphans OrphanPolicy
 }
@@ -55,6 +58,8 @@ type Controller struct {
 
 	cancelGrace time.Duration // see CancelExecution
 	retention   time.Duration // of ended sessions
+	quota       yurt.Size     // of results of a session
+	space       yurt.Size     // likewise of all
 
 	ctx       context.Context // of everything that outlives a request
 	stop      context.CancelFunc
@@ -90,6 +95,7 @@ func New(config Config) (*Controller, error) {
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
 		cancelGrace: defaultCancelGrace, retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
+		quota: cmp.Or(config.ResultQuota, yurt.ResultQuota), space: cmp.Or(config.ResultSpace, yurt.ResultSpace),
 		ctx: ctx, stop: stop, recovered: make(chan struct{}),
 		live: map[string]*liveExecution{}, placing: map[string]chan struct{}{},
 		reaper: newReaper(), guard: newNodeGuard(), orphans: orphans{policy: config.Orphans}, id: yurt.NewControllerID(),

@@ -149,10 +149,10 @@ func (l *liveExecution) wait() (*yurt.Result, error) {
 	node, sandbox, begun := l.node, l.sandbox, l.begun
 	l.begun = nil
 	l.mu.Unlock()
-	if begun != nil {
-		return begun(l.ctx)
+	if begun == nil {
+		begun = func(ctx context.Context) (*yurt.Result, error) { return node.AwaitExecution(ctx, sandbox, l.record.ID) }
 	}
-	return node.WaitExecution(l.ctx, sandbox, l.record.ID)
+	return begun(l.ctx)
 }
 
 // leave ends the following of one that goes on at its node.
@@ -338,6 +338,14 @@ func (c *Controller) finish(live *liveExecution, result *yurt.Result, after afte
 		return
 	}
 	c.metrics.executionEnded(record)
+	if result.OutputBytes(yurt.EventStdout)+result.OutputBytes(yurt.EventStderr) > yurt.InlineOutput {
+		trimResults(context.WithoutCancel(live.ctx), c, record.SessionID, c.quota)
+	}
+	if result.Output != nil { // from now on it is read from the store: the node forgets it
+		if stored, err := c.store.Execution(context.WithoutCancel(live.ctx), record.SessionID, record.ID); err == nil {
+			record.Result = stored.Result
+		}
+	}
 	live.tell(record)
 	c.log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
 		"exit_code", result.ExitCode, "error_type", errorTypeOf(result), "duration_ms", result.Metrics.DurationMS)
@@ -386,12 +394,25 @@ func (c *Controller) storeResult(live *liveExecution, result *yurt.Result, chang
 			return session, ended
 		}
 		c.log.Error("storing a result", "session", live.record.SessionID, "execution", live.record.ID, "try", try, "error", err)
+		if lost := (*OutputError)(nil); errors.As(err, &lost) && !unanswered(lost.Err) {
+			result = withoutOutput(result)
+			continue
+		}
 		passes := slices.Contains([]yurt.Code{yurt.CodeUnavailable, yurt.CodeDiskFull}, yurt.CodeOf(err))
 		if try >= finishTries && !passes || c.ctx.Err() != nil {
 			return yurt.Session{}, false
 		}
 		sleep(c.ctx, finishRetry)
 	}
+}
+
+// withoutOutput returns a result whose node has lost the output, which it says of each stream that had some.
+func withoutOutput(result *yurt.Result) *yurt.Result {
+	rest := *result
+	rest.Stdout, rest.Stderr, rest.Output, rest.Outline = "", "", nil, nil
+	rest.Truncated.Stdout = rest.Truncated.Stdout || result.OutputBytes(yurt.EventStdout) > 0
+	rest.Truncated.Stderr = rest.Truncated.Stderr || result.OutputBytes(yurt.EventStderr) > 0
+	return &rest
 }
 
 func (c *Controller) storeOnce(live *liveExecution, result *yurt.Result, change SessionChange) (yurt.Session, bool, error) {

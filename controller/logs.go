@@ -35,7 +35,7 @@ func (c *Controller) Logs(ctx context.Context, sessionID string, limit int) ([]y
 	}
 	tail := logTail{left: limit, cut: more}
 	for _, e := range list {
-		entries, err := c.logOf(ctx, session, e)
+		entries, err := c.logOf(ctx, session, e, tail.left)
 		if err != nil {
 			return nil, false, err
 		}
@@ -70,8 +70,9 @@ func (c *Controller) logged(ctx context.Context, sessionID string, limit int) (y
 	return session, list, true, nil
 }
 
-// logOf returns the output of an execution.
-func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Execution) ([]yurt.LogEntry, error) {
+// logOf returns the output of an execution: of one that has ended the end of each stream, with more than limit bytes where there
+// is more.
+func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Execution, limit int) ([]yurt.LogEntry, error) {
 	if !e.State.Ended() {
 		return c.logSoFar(ctx, session, e.ID)
 	}
@@ -80,12 +81,14 @@ func (c *Controller) logOf(ctx context.Context, session yurt.Session, e yurt.Exe
 		return nil, err
 	}
 	var entries []yurt.LogEntry
-	for _, stream := range []struct {
-		kind yurt.EventType
-		text string
-	}{{yurt.EventStdout, e.Result.Stdout}, {yurt.EventStderr, e.Result.Stderr}} {
-		if stream.text != "" {
-			entries = append(entries, yurt.LogEntry{ExecutionID: e.ID, Type: stream.kind, At: e.Result.EndedAt, Data: []byte(stream.text)})
+	for _, stream := range []yurt.EventType{yurt.EventStdout, yurt.EventStderr} {
+		size := int64(limit) + utf8.UTFMax
+		text, err := e.Result.TextAt(ctx, stream, e.Result.OutputBytes(stream)-size, size)
+		if err != nil {
+			return nil, err
+		}
+		if len(text) > 0 {
+			entries = append(entries, yurt.LogEntry{ExecutionID: e.ID, Type: stream, At: e.Result.EndedAt, Data: []byte(text)})
 		}
 	}
 	return entries, nil
@@ -161,7 +164,7 @@ func (c *Controller) FollowLogs(ctx context.Context, sessionID string, limit int
 		if f.seen[e.ID] = e.State.Ended(); !f.seen[e.ID] || !room {
 			continue
 		}
-		entries, err := c.logOf(ctx, session, e)
+		entries, err := c.logOf(ctx, session, e, tail.left)
 		if err != nil {
 			return err
 		}

@@ -61,12 +61,12 @@ func (c *connection) call(ctx context.Context, do func(ctx context.Context) erro
 // RunExecution implements controller.Node: its answer comes by the connection too.
 func (c *connection) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (func(context.Context) (*yurt.Result, error), error) {
 	_, err := c.Node.RunExecution(ctx, sandboxID, spec)
-	return func(ctx context.Context) (*yurt.Result, error) { return c.WaitExecution(ctx, sandboxID, spec.ID) }, err
+	return func(ctx context.Context) (*yurt.Result, error) { return c.AwaitExecution(ctx, sandboxID, spec.ID) }, err
 }
 
-func (c *connection) WaitExecution(ctx context.Context, sandboxID, id string) (result *yurt.Result, _ error) {
+func (c *connection) AwaitExecution(ctx context.Context, sandboxID, id string) (result *yurt.Result, _ error) {
 	return result, c.call(ctx, func(ctx context.Context) (err error) {
-		result, err = c.Node.WaitExecution(ctx, sandboxID, id)
+		result, err = c.Node.AwaitExecution(ctx, sandboxID, id)
 		return err
 	})
 }

@@ -26,14 +26,15 @@ type Node interface {
 // ExecutionNode runs things in sandboxes.
 type ExecutionNode interface {
 	// RunExecution begins an execution and returns once the node has recorded it. The execution goes on when the caller
-	// leaves. The caller calls result once, also to leave; it does the work of WaitExecution. When its connection fails, the
+	// leaves. The caller calls result once, also to leave; it does the work of AwaitExecution. When its connection fails, the
 	// execution can be waited for again.
 	RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(ctx context.Context) (*yurt.Result, error), err error)
 	// WatchExecution calls each with every event after seq, in order, until the
 	// ended event, ctx is done or each returns an error. Any number may watch.
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
-	// WaitExecution returns the result once the execution has ended.
-	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
+	// AwaitExecution returns the result once the execution has ended. Large output is apart from it: the caller reads it
+	// before it forgets the execution.
+	AwaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
 	// ForgetExecution releases the node's record of an ended execution.
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
 }

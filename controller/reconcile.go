@@ -24,7 +24,18 @@ func (c *Controller) sweep(ctx context.Context, now time.Time) {
 		c.log.Error("purging ended sessions", "error", err)
 	} else if purged > 0 {
 		c.log.Info("purged ended sessions", "count", purged)
-		c.shrinkStore(ctx)
+	}
+	trimResults(ctx, c, "", c.space)
+	c.shrinkStore(ctx) // also after results that were deleted
+}
+
+// trimResults drops what old results have beyond a quota, of a session or of all.
+func trimResults(ctx context.Context, c *Controller, sessionID string, most yurt.Size) {
+	trimmed, err := c.store.TrimResults(ctx, sessionID, int64(most))
+	if err != nil {
+		c.log.Error("bounding results", "session", sessionID, "error", err)
+	} else if trimmed > 0 {
+		c.log.Info("dropped the output of old results", "session", sessionID, "count", trimmed)
 	}
 }
 

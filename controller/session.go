@@ -473,6 +473,27 @@ func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, e
 	return c.endSession(ctx, id, "ended by its user")
 }
 
+// DeleteResults ends the session, if it has not ended, waits until its executions have, and removes these with their results.
+func (c *Controller) DeleteResults(ctx context.Context, id string) (yurt.Session, error) {
+	session, err := c.EndSession(ctx, id)
+	if yurt.CodeOf(err) == yurt.CodeSessionEnded {
+		session, err = c.Session(ctx, id)
+	}
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	running, err := c.store.UnfinishedExecutions(ctx, id)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	for _, e := range running {
+		if _, err := c.WaitExecution(ctx, id, e.ID); err != nil {
+			return yurt.Session{}, err
+		}
+	}
+	return session, c.store.DeleteResults(ctx, id)
+}
+
 func (c *Controller) endSession(ctx context.Context, id, reason string) (yurt.Session, error) {
 	session, err := c.store.ChangeSession(ctx, id, func(s *yurt.Session, _ int) ([]yurt.Transition, error) {
 		change, err := s.Transition(yurt.SessionTerminated, reason, c.now())

@@ -154,7 +154,7 @@ func TestSandboxDies(t *testing.T) {
 func TestNodeLosesExecution(t *testing.T) {
 	w := testWorld(t)
 	s := w.create(yurt.ModePersistent)
-	w.node.Fail("WaitExecution", yurt.Errorf(yurt.CodeExecutionNotFound, "never heard of it"))
+	w.node.Fail("AwaitExecution", yurt.Errorf(yurt.CodeExecutionNotFound, "never heard of it"))
 	if got := w.wait(w.execute(s.ID, "block")); got.Result.Error.Type != yurt.ErrorTypeSandboxLost {
 		t.Errorf("error %+v", got.Result.Error)
 	}

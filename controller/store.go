@@ -17,11 +17,21 @@ type Store interface {
 	SessionStore
 	ExpiryStore
 	ExecutionStore
+	ResultStore
 	TemplateStore
 	PoolStore
 	// Ping returns nil when the store can serve.
 	Ping(ctx context.Context) error
 }
+
+// OutputError says that a result was not stored since its output could not be read at its node.
+type OutputError struct{ Err error }
+
+// Error implements error.
+func (e *OutputError) Error() string { return "reading the output of an execution: " + e.Err.Error() }
+
+// Unwrap returns the node's error.
+func (e *OutputError) Unwrap() error { return e.Err }
 
 // NewerSchema is the error of a store whose schema a newer version of Yurt made: this version would not maintain the
 // new version's data correctly.
@@ -126,6 +136,16 @@ type ExecutionStore interface {
 	// OwnExecution gives an execution that has not ended from one owner to another. It
 	// reports false when it has another owner, or has ended.
 	OwnExecution(ctx context.Context, id, from, to string) (bool, error)
+}
+
+// ResultStore bounds what is kept of results.
+type ResultStore interface {
+	// TrimResults keeps the newest results that have at most so many bytes together, of a session or, where sessionID is empty,
+	// of all. Of each other one it drops the output, the value and the displays, and says so in its Truncated; how the execution
+	// ended stays. It returns how many it trimmed.
+	TrimResults(ctx context.Context, sessionID string, most int64) (int, error)
+	// DeleteResults removes the executions of a session that have ended.
+	DeleteResults(ctx context.Context, sessionID string) error
 }
 
 // TemplateStore keeps the templates that users made.

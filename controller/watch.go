@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
+	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
 )
@@ -42,7 +44,7 @@ func (c *Controller) WatchExecution(ctx context.Context, sessionID, id string, a
 			return err
 		}
 		if !again {
-			return w.replay(ended.Result)
+			return w.replay(ctx, ended.Result)
 		}
 		if session, err = c.Session(ctx, sessionID); err != nil { // it may be elsewhere meanwhile
 			return err
@@ -93,7 +95,7 @@ type watcher struct {
 	each   func(yurt.Event) error
 	last   uint64 // sequence number of the last event delivered
 	whole  bool   // it watches from the start, so that sent counts everything
-	sent   struct{ stdout, stderr int }
+	sent   struct{ stdout, stderr int64 }
 	ended  bool
 	failed error // the error that each returned
 }
@@ -108,9 +110,9 @@ func (w *watcher) deliver(e yurt.Event) error {
 	w.last = e.Seq
 	switch e.Type {
 	case yurt.EventStdout:
-		w.sent.stdout += len(e.Data)
+		w.sent.stdout += int64(len(e.Data))
 	case yurt.EventStderr:
-		w.sent.stderr += len(e.Data)
+		w.sent.stderr += int64(len(e.Data))
 	case yurt.EventEnded:
 		w.ended = true
 	}
@@ -118,39 +120,84 @@ func (w *watcher) deliver(e yurt.Event) error {
 }
 
 // replay delivers the events that the watcher has not had yet, from the stored result.
-func (w *watcher) replay(result *yurt.Result) error {
+func (w *watcher) replay(ctx context.Context, result *yurt.Result) error {
 	if result == nil {
 		return errors.New("replaying an execution: it ended without a result")
 	}
 	if result.Outline != nil {
-		return result.Replay(w.last, w.deliver)
+		return result.Replay(ctx, w.last, w.deliver)
 	}
-	return w.replayUnnumbered(result)
+	return w.replayUnnumbered(ctx, result)
 }
 
 // replayUnnumbered is replay for a result of which it is not known which events there were: one of an
 // older version, or of a node that was lost. A watcher from the start has the output once.
-func (w *watcher) replayUnnumbered(result *yurt.Result) error {
-	var events []yurt.Event
+func (w *watcher) replayUnnumbered(ctx context.Context, result *yurt.Result) error {
 	if w.last == 0 {
-		events = append(events, yurt.Event{Type: yurt.EventStarted, At: result.StartedAt})
-	}
-	if w.whole {
-		if rest := result.Stdout[min(w.sent.stdout, len(result.Stdout)):]; rest != "" {
-			events = append(events, yurt.Event{Type: yurt.EventStdout, At: result.EndedAt, Data: []byte(rest)})
-		}
-		if rest := result.Stderr[min(w.sent.stderr, len(result.Stderr)):]; rest != "" {
-			events = append(events, yurt.Event{Type: yurt.EventStderr, At: result.EndedAt, Data: []byte(rest)})
-		}
-	} else {
-		events = append(events, yurt.Event{Type: yurt.EventGap, At: result.EndedAt, Gap: &yurt.Gap{From: w.last + 1}})
-	}
-	events = append(events, yurt.Event{Type: yurt.EventEnded, At: result.EndedAt, Result: result})
-	for _, e := range events {
-		e.Seq = w.last + 1
-		if err := w.deliver(e); err != nil {
+		if err := w.append(yurt.Event{Type: yurt.EventStarted, At: result.StartedAt}); err != nil {
 			return err
 		}
 	}
-	return nil
+	if w.whole {
+		sent := w.sent
+		err := w.replayRest(ctx, result, yurt.EventStdout, sent.stdout)
+		if err == nil {
+			err = w.replayRest(ctx, result, yurt.EventStderr, sent.stderr)
+		}
+		if err != nil {
+			return err
+		}
+	} else if err := w.append(yurt.Event{Type: yurt.EventGap, At: result.EndedAt, Gap: &yurt.Gap{From: w.last + 1}}); err != nil {
+		return err
+	}
+	return w.append(yurt.Event{Type: yurt.EventEnded, At: result.EndedAt, Result: result})
+}
+
+// append delivers an event after the last one.
+func (w *watcher) append(e yurt.Event) error {
+	e.Seq = w.last + 1
+	return w.deliver(e)
+}
+
+// replayPiece is how many bytes of output an event has that is made of a result.
+const replayPiece = 256 << 10
+
+// replayRest delivers the output of a stream from an offset on.
+func (w *watcher) replayRest(ctx context.Context, result *yurt.Result, stream yurt.EventType, from int64) error {
+	source, err := result.OpenOutput(ctx, stream, from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	var rest []byte // a character that was cut
+	for {
+		piece := make([]byte, len(rest)+replayPiece)
+		n, err := io.ReadFull(source, piece[copy(piece, rest):])
+		text := wholeRunes(piece[:len(rest)+n])
+		rest = piece[len(text) : len(rest)+n]
+		if len(text) > 0 {
+			if err := w.append(yurt.Event{Type: stream, At: result.EndedAt, Data: text}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF): //nolint:errorlint // the value itself is the end
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// wholeRunes returns text without the character that it ends in the middle of.
+func wholeRunes(text []byte) []byte {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return text[:i]
+			}
+			break
+		}
+	}
+	return text
 }

@@ -27,7 +27,9 @@ func (s *driverServer) ExecTask(ctx context.Context, req *drivers.ExecTaskReques
 	}
 	var result *yurt.Result
 	err = t.execute(ctx, spec, func(c *api.Client) (err error) {
-		result, err = c.WaitExecution(ctx, t.handle.Sandbox, spec.ID)
+		if result, err = c.AwaitExecution(ctx, t.handle.Sandbox, spec.ID); err == nil {
+			result, err = result.Whole(ctx)
+		}
 		return err
 	})
 	if err != nil {
@@ -83,7 +85,7 @@ func (t *task) forget(ctx context.Context, id string) {
 		return
 	}
 	_ = client.SignalExecution(ctx, t.handle.Sandbox, id, yurt.SignalKill)
-	if _, err := client.WaitExecution(ctx, t.handle.Sandbox, id); err == nil {
+	if _, err := client.AwaitExecution(ctx, t.handle.Sandbox, id); err == nil {
 		_ = client.ForgetExecution(ctx, t.handle.Sandbox, id)
 	}
 }

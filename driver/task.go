@@ -102,7 +102,7 @@ func (t *task) waitForEnd(ctx context.Context) (e exit, err error) {
 		return exit{result: result, at: time.Now()}, err
 	}
 	err = t.node.call(ctx, func(c *api.Client) error {
-		result, err := c.WaitExecution(ctx, t.handle.Sandbox, t.handle.Execution)
+		result, err := c.AwaitExecution(ctx, t.handle.Sandbox, t.handle.Execution)
 		if err == nil {
 			e = exit{exitOf(result), messageOf(result), result.EndedAt}
 		}

@@ -20,7 +20,7 @@ func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yu
 
 // RunExecution is StartExecution that returns the call which waits for the result.
 func (e *Executor) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(context.Context) (*yurt.Result, error), err error) {
-	return func(ctx context.Context) (*yurt.Result, error) { return e.WaitExecution(ctx, sandboxID, spec.ID) },
+	return func(ctx context.Context) (*yurt.Result, error) { return e.AwaitExecution(ctx, sandboxID, spec.ID) },
 		e.StartExecution(ctx, sandboxID, spec)
 }
 
@@ -46,8 +46,18 @@ func (e *Executor) WatchExecution(ctx context.Context, sandboxID, executionID st
 	return e.Runs().Watch(ctx, r, after, each)
 }
 
-// WaitExecution returns the result once the execution has ended.
+// WaitExecution returns the result once the execution has ended, with all of its output in it.
 func (e *Executor) WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
+	result, err := e.AwaitExecution(ctx, sandboxID, executionID)
+	if err != nil {
+		return nil, err
+	}
+	return result.Whole(ctx)
+}
+
+// AwaitExecution returns the result once the execution has ended. Large output is apart from it, and stays
+// readable for a while when the sandbox is destroyed.
+func (e *Executor) AwaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
 	defer e.processors.Hold()()
 	_, r, err := e.findRun(ctx, sandboxID, executionID)
 	if err != nil {

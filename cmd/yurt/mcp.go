@@ -117,7 +117,7 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 		placer.Run(ctx, s.controller.PooledTemplates)
 		return nil
 	})
-	results := resultFlags{retention: yurt.ResultRetention}
+	results := resultFlags{retention: yurt.ResultRetention, quota: yurt.Size(yurt.ResultQuota).String(), space: yurt.Size(yurt.ResultSpace).String()}
 	return s, s.join(ctx, store, placer, orphanFlag(controller.OrphansRefuse), results, true)
 }
 

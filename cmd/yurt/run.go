@@ -196,7 +196,7 @@ func (s *shower) runJoined(ctx context.Context, node runNode, sandboxID string, 
 	if result == nil {
 		return nil, yurt.Errorf(yurt.CodeInternal, "the execution ended and left no result")
 	}
-	return result, nil
+	return result.Whole(ctx)
 }
 
 // initError is an error that kept a sandbox from being made. For every code, its exit code says

@@ -94,6 +94,7 @@ func (a *API) registerControl() {
 		Description: "Interrupts it (`SIGINT`), and kills all of its processes if it has not ended 5 seconds later. One that waits, for its turn in a context or for packages, ends at once. " +
 			"In a context the interrupt keeps the variables, the kill does not. Answers with the record and its result once it has ended; what was printed until then is kept. " +
 			"To cancel an execution again while it ends is no error. One that has ended before is the error `execution_ended`.",
+		Responses: answersWith[executionBody](a, "ExecutionRecord"),
 	}, a.cancelExecution)
 	register(a, huma.Operation{
 		OperationID: "resize-execution", Method: http.MethodPost, Path: executionPath + "/resize", DefaultStatus: http.StatusNoContent,
@@ -121,9 +122,9 @@ func (a *API) signalExecution(ctx context.Context, in *signalInput) (*struct{}, 
 	return nil, a.ctl.SignalExecution(ctx, in.ID, in.ExecutionID, yurt.Signal(in.value.Signal))
 }
 
-func (a *API) cancelExecution(ctx context.Context, in *ExecutionParams) (*executionOutput, error) {
+func (a *API) cancelExecution(ctx context.Context, in *ExecutionParams) (*huma.StreamResponse, error) {
 	e, err := a.ctl.CancelExecution(ctx, in.ID, in.ExecutionID)
-	return &executionOutput{Body: newExecutionBody(e)}, err
+	return respondExecution(a.log, e), err
 }
 
 func (a *API) resizeExecution(ctx context.Context, in *resizeInput) (*struct{}, error) {

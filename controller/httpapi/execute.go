@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -81,14 +82,17 @@ type resultBody struct {
 	yurt.Result
 }
 
-func newResultBody(e yurt.Execution) (resultBody, error) {
+// respondResult answers with the result of an execution that has ended.
+func respondResult(log *slog.Logger, e yurt.Execution, headers ...string) (*huma.StreamResponse, error) {
 	if e.Result == nil {
-		return resultBody{}, errors.New("answering with a result: the execution ended without one")
+		return nil, errors.New("answering with a result: the execution ended without one")
 	}
-	return resultBody{
-		ExecutionID: e.ID, SessionID: e.SessionID, Kind: e.Kind, Language: e.Language,
-		State: e.State, CreatedAt: e.CreatedAt, Result: *e.Result,
-	}, nil
+	return respondOutput(log, e.Result, func(result *yurt.Result) any {
+		return resultBody{
+			ExecutionID: e.ID, SessionID: e.SessionID, Kind: e.Kind, Language: e.Language,
+			State: e.State, CreatedAt: e.CreatedAt, Result: *result,
+		}
+	}, headers...), nil
 }
 
 type executeInput struct {
@@ -149,11 +153,7 @@ func (a *API) execute(ctx context.Context, in *executeInput) (*huma.StreamRespon
 	if err != nil {
 		return nil, err
 	}
-	result, err := newResultBody(ended)
-	if err != nil {
-		return nil, err
-	}
-	return respond(http.StatusOK, result, "Location", location), nil
+	return respondResult(a.log, ended, "Location", location)
 }
 
 // wait returns the execution once it has ended. A server that shuts down does not

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -32,8 +33,6 @@ type (
 		SessionParams
 		PageParams
 	}
-	executionOutput      struct{ Body executionBody }
-	resultOutput         struct{ Body resultBody }
 	listExecutionsOutput struct{ Body executionList }
 	executionList        struct {
 		Executions []yurt.Execution `json:"executions" doc:"Newest first, without their results."`
@@ -45,11 +44,13 @@ func (a *API) registerExecutions() {
 	register(a, huma.Operation{
 		OperationID: "get-status", Method: http.MethodGet, Path: "/sessions/{id}/status",
 		Summary: "Show the latest execution of a session", Tags: []string{tagExecutions},
+		Responses: answersWith[executionBody](a, "ExecutionRecord"),
 	}, a.getStatus)
 	register(a, huma.Operation{
 		OperationID: "get-result", Method: http.MethodGet, Path: "/sessions/{id}/result",
 		Summary: "Show the result of the latest execution", Tags: []string{tagExecutions},
 		Description: "While it runs the answer is 409 with the code `execution_running`. Results outlive their session by a day, or as long as the operator has set.",
+		Responses:   answersWith[resultBody](a, "ExecutionResult"),
 	}, a.getResult)
 	register(a, huma.Operation{
 		OperationID: "list-executions", Method: http.MethodGet, Path: "/sessions/{id}/executions",
@@ -58,6 +59,7 @@ func (a *API) registerExecutions() {
 	register(a, huma.Operation{
 		OperationID: "get-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}",
 		Summary: "Show an execution", Tags: []string{tagExecutions},
+		Responses: answersWith[executionBody](a, "ExecutionRecord"),
 	}, a.getExecution)
 	register(a, huma.Operation{
 		OperationID: "watch-execution", Method: http.MethodGet, Path: "/sessions/{id}/executions/{execution_id}/events",
@@ -72,12 +74,20 @@ func (a *API) registerExecutions() {
 	}, a.watchExecution)
 }
 
-func (a *API) getStatus(ctx context.Context, in *latestInput) (*executionOutput, error) {
+func (a *API) getStatus(ctx context.Context, in *latestInput) (*huma.StreamResponse, error) {
 	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
-	return &executionOutput{Body: newExecutionBody(e)}, err
+	return respondExecution(a.log, e), err
 }
 
-func (a *API) getResult(ctx context.Context, in *latestInput) (*resultOutput, error) {
+// respondExecution answers with the record of an execution, with its result once it has ended.
+func respondExecution(log *slog.Logger, e yurt.Execution) *huma.StreamResponse {
+	return respondOutput(log, e.Result, func(result *yurt.Result) any {
+		e.Result = result
+		return newExecutionBody(e)
+	})
+}
+
+func (a *API) getResult(ctx context.Context, in *latestInput) (*huma.StreamResponse, error) {
 	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
 	if err != nil {
 		return nil, err
@@ -85,8 +95,7 @@ func (a *API) getResult(ctx context.Context, in *latestInput) (*resultOutput, er
 	if !e.State.Ended() {
 		return nil, yurt.Errorf(yurt.CodeExecutionRunning, "execution %s is still running; ask again later, or watch its events", e.ID)
 	}
-	body, err := newResultBody(e)
-	return &resultOutput{Body: body}, err
+	return respondResult(a.log, e)
 }
 
 func (a *API) listExecutions(ctx context.Context, in *listExecutionsInput) (*listExecutionsOutput, error) {
@@ -104,9 +113,9 @@ func (a *API) listExecutions(ctx context.Context, in *listExecutionsInput) (*lis
 	return &listExecutionsOutput{Body: executionList{Executions: list, NextCursor: next}}, nil
 }
 
-func (a *API) getExecution(ctx context.Context, in *ExecutionParams) (*executionOutput, error) {
+func (a *API) getExecution(ctx context.Context, in *ExecutionParams) (*huma.StreamResponse, error) {
 	e, err := a.ctl.Execution(ctx, in.ID, in.ExecutionID)
-	return &executionOutput{Body: newExecutionBody(e)}, err
+	return respondExecution(a.log, e), err
 }
 
 // Resolve implements huma.Resolver.

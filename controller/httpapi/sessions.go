@@ -86,6 +86,10 @@ type (
 	SessionParams struct {
 		ID string `path:"id" doc:"Of the session." example:"ses_4tqzplnr3mzsyzsylstojxrtb4"`
 	}
+	endSessionInput struct {
+		SessionParams
+		Results string `query:"results" enum:"keep,delete" default:"keep" doc:"delete removes the session's executions and their results; keep leaves them for the time that the operator has set."`
+	}
 	sessionOutput     struct{ Body yurt.Session }
 	listSessionsInput struct {
 		PageParams
@@ -126,7 +130,7 @@ func (a *API) registerSessions() {
 	register(a, huma.Operation{
 		OperationID: "end-session", Method: http.MethodDelete, Path: "/sessions/{id}",
 		Summary: "End a session", Tags: []string{tagSessions},
-		Description: "What runs in it ends and keeps its output so far. Results stay for a day.",
+		Description: "What runs in it ends and keeps its output so far. Its results stay for a day, or as long as the operator has set; with `results=delete` they and its executions are removed at once, also those of a session that has ended before.",
 	}, a.endSession)
 }
 
@@ -165,7 +169,11 @@ func (a *API) getSession(ctx context.Context, in *SessionParams) (*sessionOutput
 	return &sessionOutput{Body: session}, err
 }
 
-func (a *API) endSession(ctx context.Context, in *SessionParams) (*sessionOutput, error) {
-	session, err := a.ctl.EndSession(ctx, in.ID)
+func (a *API) endSession(ctx context.Context, in *endSessionInput) (*sessionOutput, error) {
+	end := a.ctl.EndSession
+	if in.Results == "delete" {
+		end = a.ctl.DeleteResults
+	}
+	session, err := end(ctx, in.ID)
 	return &sessionOutput{Body: session}, err
 }

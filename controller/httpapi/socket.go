@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/outputjson"
 )
 
 // asksForSocket reports whether a request asks for a WebSocket.
@@ -59,6 +60,25 @@ func sendSocket(ctx context.Context, conn *websocket.Conn, kind websocket.Messag
 	return conn.Write(ctx, kind, data)
 }
 
+// sendEvent sends an event as a message, large output piece by piece.
+func sendEvent(ctx context.Context, conn *websocket.Conn, event yurt.Event, of yurt.Execution) error {
+	body := newEventBody(event, of)
+	marked, output := outputjson.Mark(event.Result)
+	body.Result = marked
+	var encoded bytes.Buffer
+	if err := writeJSON(&encoded, body); err != nil {
+		return err
+	}
+	if marked == event.Result {
+		return sendSocket(ctx, conn, websocket.MessageText, encoded.Bytes())
+	}
+	writer, err := conn.Writer(ctx, websocket.MessageText)
+	if err != nil {
+		return err
+	}
+	return errors.Join(output.Write(ctx, writer, encoded.Bytes()), writer.Close())
+}
+
 // closeSocket closes the connection with a reason: err is the error that ended the watch of an execution. The argument
 // again tells a client whose stream broke off how to go on.
 func closeSocket(ctx context.Context, conn *websocket.Conn, err error, again string) {
@@ -82,11 +102,7 @@ func (a *API) socketEvents(e yurt.Execution, after uint64) *huma.StreamResponse 
 		defer context.AfterFunc(left, cancel)()
 		defer a.pingSocket(ctx, conn)()
 		err := a.ctl.WatchExecution(ctx, e.SessionID, e.ID, after, func(event yurt.Event) error {
-			var message bytes.Buffer
-			if err := writeJSON(&message, newEventBody(event, e)); err != nil {
-				return err
-			}
-			return sendSocket(ctx, conn, websocket.MessageText, message.Bytes())
+			return sendEvent(ctx, conn, event, e)
 		})
 		closeSocket(ctx, conn, err, "connect again with after")
 	})

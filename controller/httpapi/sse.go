@@ -66,7 +66,7 @@ func (a *API) streamEvents(e yurt.Execution, s streaming, headers ...string) *hu
 		}
 		left := a.stream(ctx, "connect again with Last-Event-ID", func(watching context.Context, stream *eventStream) error {
 			return a.ctl.WatchExecution(watching, e.SessionID, e.ID, s.after, func(event yurt.Event) error {
-				return stream.send(event.Seq, string(event.Type), newEventBody(event, e))
+				return stream.sendOutput(watching, event, e)
 			})
 		})
 		if left && s.interrupts {
@@ -129,6 +129,7 @@ type eventStream struct {
 	room    *sync.Cond // told when pending was taken or the stream failed
 	pending bytes.Buffer
 	closed  bool
+	torn    bool // an event is begun and not ended
 	failed  error
 }
 
@@ -142,18 +143,27 @@ func newEventStream(w http.ResponseWriter) *eventStream {
 func (s *eventStream) send(seq uint64, kind string, body any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.await(); err != nil {
+		return err
+	}
+	s.notify()
+	return writeEvent(&s.pending, seq, kind, body)
+}
+
+// await waits for room in the queue. The lock is held.
+func (s *eventStream) await() error {
 	for s.pending.Len() > maxPending && s.failed == nil {
 		s.room.Wait()
 	}
-	if s.failed != nil {
-		return s.failed
-	}
-	fmt.Fprintf(&s.pending, "id: %d\nevent: %s\ndata: ", seq, kind)
-	if err := writeJSON(&s.pending, body); err != nil { // ends the line
+	return s.failed
+}
+
+func writeEvent(to *bytes.Buffer, seq uint64, kind string, body any) error {
+	fmt.Fprintf(to, "id: %d\nevent: %s\ndata: ", seq, kind)
+	if err := writeJSON(to, body); err != nil { // ends the line
 		return fmt.Errorf("encoding an event: %w", err)
 	}
-	s.pending.WriteByte('\n')
-	s.notify()
+	to.WriteByte('\n')
 	return nil
 }
 
@@ -161,7 +171,7 @@ func (s *eventStream) send(seq uint64, kind string, body any) error {
 func (s *eventStream) close(comment string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if comment != "" {
+	if comment != "" && !s.torn {
 		fmt.Fprintf(&s.pending, ": %s\nretry: 1000\n\n", comment)
 	}
 	s.closed = true
@@ -205,7 +215,9 @@ func (s *eventStream) write(heartbeat time.Duration) bool {
 func (s *eventStream) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pending.WriteString(": still running\n\n")
+	if !s.torn {
+		s.pending.WriteString(": still running\n\n")
+	}
 }
 
 // take empties the queue.
@@ -214,7 +226,7 @@ func (s *eventStream) take() (data []byte, closed bool) {
 	defer s.mu.Unlock()
 	data = bytes.Clone(s.pending.Bytes())
 	if s.pending.Reset(); s.pending.Cap() > 4*maxPending {
-		s.pending = bytes.Buffer{} // an ended event can be large, and is the last
+		s.pending = bytes.Buffer{} // what an ended event returned or shows can be large
 	}
 	s.room.Broadcast()
 	return data, s.closed

@@ -38,7 +38,7 @@ func (s *Server) addResources() {
 	}, s.readResource)
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "execution-output", Title: "Output of an execution", URITemplate: "yurt://execution/{sandbox_id}/{execution_id}/{part}",
-		Description: "The whole output of an execution: part is stdout, stderr or result. It outlives the sandbox.",
+		Description: "The output of an execution, of at most 16 MiB: part is stdout, stderr or result. It outlives the sandbox.",
 	}, s.readResource)
 }
 
@@ -123,14 +123,23 @@ func (s *Server) executionPart(ctx context.Context, sandboxID, executionID, part
 	}
 	switch part {
 	case partStdout:
-		return []byte(execution.Result.Stdout), textPlain, nil
+		return outputOf(ctx, execution.Result, yurt.EventStdout)
 	case partStderr:
-		return []byte(execution.Result.Stderr), textPlain, nil
+		return outputOf(ctx, execution.Result, yurt.EventStderr)
 	case partResult:
 		return execution.Result.Result, typeJSON, nil
 	default:
 		return nil, "", yurt.FieldErrorf(yurt.CodeNotFound, "part", "an execution has no part of this name; give stdout, stderr or result")
 	}
+}
+
+// outputOf returns a stream that has at most as many bytes as an answer holds.
+func outputOf(ctx context.Context, result *yurt.Result, stream yurt.EventType) ([]byte, string, error) {
+	if size := result.OutputBytes(stream); size > maxResource {
+		return nil, "", yurt.FieldErrorf(yurt.CodeFileTooLarge, "part", "%s has %d bytes, and an answer holds %s; GET /api/v1/sessions/{id}/result has all of it, or have the program write to a file", stream, size, yurt.Size(maxResource))
+	}
+	text, err := result.TextAt(ctx, stream, 0, maxResource)
+	return []byte(text), textPlain, err
 }
 
 // resourceError is an error of the protocol: a resource has no result that could hold it.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -54,14 +55,19 @@ func (r resource) link() *sdk.ResourceLink {
 	return &sdk.ResourceLink{URI: r.URI, Name: r.Name, MIMEType: r.MIMEType, Size: &r.Size}
 }
 
-func newRunOutput(e yurt.Execution) runOutput {
+func newRunOutput(ctx context.Context, e yurt.Execution) (runOutput, error) {
 	result := e.Result
 	out := runOutput{
 		SandboxID: e.SessionID, ExecutionID: e.ID, ExitCode: result.ExitCode, StateLost: result.StateLost, KernelRestarted: result.KernelRestarted,
 		DurationMS: result.Metrics.DurationMS,
 	}
-	out.Stdout = out.inline(partStdout, result.Stdout)
-	out.Stderr = out.inline(partStderr, result.Stderr)
+	var err error
+	if out.Stdout, err = out.inline(ctx, partStdout, result, yurt.EventStdout); err != nil {
+		return out, err
+	}
+	if out.Stderr, err = out.inline(ctx, partStderr, result, yurt.EventStderr); err != nil {
+		return out, err
+	}
 	if main := result.MainDisplay; main != nil && *main < len(result.Displays) {
 		out.Text = abridged(textOf(result.Displays[*main]))
 	}
@@ -76,15 +82,19 @@ func newRunOutput(e yurt.Execution) runOutput {
 	for _, artifact := range result.Artifacts {
 		out.Resources = append(out.Resources, resource{URI: fileURI(e.SessionID, artifact.Path), Name: artifact.Path, MIMEType: artifact.MIMEType, Size: artifact.Size})
 	}
-	return out
+	return out, nil
 }
 
 // inline returns a stream as the answer has it, and adds a resource for one that is larger.
-func (o *runOutput) inline(part, text string) string {
-	if len(text) > maxInline {
-		o.Resources = append(o.Resources, o.part(part, "text/plain", len(text)))
+func (o *runOutput) inline(ctx context.Context, part string, result *yurt.Result, stream yurt.EventType) (string, error) {
+	size := result.OutputBytes(stream)
+	head, err := result.TextAt(ctx, stream, 0, maxInline)
+	if err != nil || size <= maxInline {
+		return strings.ToValidUTF8(head, "�"), err
 	}
-	return abridged(text)
+	o.Resources = append(o.Resources, o.part(part, "text/plain", int(size)))
+	tail, err := result.TextAt(ctx, stream, size-maxInline/2, maxInline/2)
+	return abridge(head[:maxInline/2], tail, size), err
 }
 
 func (o *runOutput) part(part, mimeType string, size int) resource {
@@ -97,14 +107,24 @@ func abridged(text string) string {
 	if len(text) <= maxInline {
 		return text
 	}
-	head, tail := maxInline/2, len(text)-maxInline/2
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
+	return abridge(text[:maxInline/2], text[len(text)-maxInline/2:], int64(len(text)))
+}
+
+// abridge joins the head and the tail of a text of so many bytes, without the characters that are cut.
+func abridge(head, tail string, size int64) string {
+	for end := len(head); end > 0 && len(head)-end < utf8.UTFMax; end-- {
+		if utf8.RuneStart(head[end-1]) {
+			if !utf8.FullRuneInString(head[end-1:]) {
+				head = head[:end-1]
+			}
+			break
+		}
 	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
-		tail++
+	for tail != "" && !utf8.RuneStart(tail[0]) {
+		tail = tail[1:]
 	}
-	return text[:head] + fmt.Sprintf("\n[… %d bytes are left out here …]\n", tail-head) + text[tail:]
+	left := size - int64(len(head)+len(tail))
+	return strings.ToValidUTF8(head, "�") + fmt.Sprintf("\n[… %d bytes are left out here …]\n", left) + strings.ToValidUTF8(tail, "�")
 }
 
 // textOf returns the text of a display.

@@ -136,7 +136,10 @@ func (s *Server) run(ctx context.Context, c call, sandboxID string, req controll
 	if err != nil {
 		return runOutput{}, nil, err
 	}
-	out := newRunOutput(ended)
+	out, err := newRunOutput(ctx, ended)
+	if err != nil {
+		return runOutput{}, nil, err
+	}
 	return out, out.content(ended.Result), nil
 }
 

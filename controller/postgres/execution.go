@@ -29,10 +29,22 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 	return step.session, err
 }
 
-// EndExecution implements controller.ExecutionStore. It locks the session before the
+// EndExecution implements controller.ExecutionStore. Large output is stored first. It locks the session before the
 // execution, as all do.
 func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
-	values, err := record.ResultValues(result)
+	outputID, err := record.StoreOutput(ctx, outputTable{s}, id, result)
+	if err != nil {
+		return yurt.Session{}, false, err
+	}
+	session, ended, err := s.endExecution(ctx, id, result, outputID, change)
+	if outputID != "" && (err != nil || !ended) {
+		_ = outputTable{s}.DropOutput(context.WithoutCancel(ctx), outputID) // what stays goes with the session
+	}
+	return session, ended, err
+}
+
+func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result, outputID string, change controller.SessionChange) (yurt.Session, bool, error) {
+	values, err := record.ResultValues(result, outputID)
 	if err != nil {
 		return yurt.Session{}, false, err
 	}
@@ -60,7 +72,7 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 		if ended {
 			return nil
 		}
-		queue(writes, "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ? WHERE id = ?", append(values, id)...)
+		queue(writes, "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ?, kept_bytes = ? WHERE id = ?", append(values, id)...)
 		return step.decide(writes)
 	})
 	if err != nil || ended {
@@ -71,7 +83,7 @@ func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result
 
 // Execution implements controller.ExecutionStore.
 func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE id = ? AND session_id = ?", []any{id, sessionID}, record.ScanWithResult)
+	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE id = ? AND session_id = ?", []any{id, sessionID}, withResult(s))
 	if err == nil && !ok {
 		err = record.ExecutionNotFound(id)
 	}
@@ -80,7 +92,7 @@ func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execu
 
 // LatestExecution implements controller.ExecutionStore.
 func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
-	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", []any{sessionID}, record.ScanWithResult)
+	e, ok, err := first(ctx, s, "reading an execution", selectWithResult+" WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", []any{sessionID}, withResult(s))
 	if err == nil && !ok {
 		err = record.NothingExecuted(sessionID)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/controller/lease"
 )
 
@@ -36,6 +37,8 @@ var migrations embed.FS
 // Store is a controller.Store in a PostgreSQL database. It is safe for concurrent use,
 // also by several processes. It is a collector of the metrics of its own.
 type Store struct {
+	record.Results
+
 	pool    *pgxpool.Pool
 	log     *slog.Logger
 	away    atomic.Bool  // the last try found the server away
@@ -73,6 +76,7 @@ func Open(ctx context.Context, url string, options ...Option) (*Store, error) {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	s := &Store{pool: pool, log: slog.New(slog.DiscardHandler), metrics: newMetrics()}
+	s.Results.Table = outputTable{s}
 	for _, option := range options {
 		option(s)
 	}

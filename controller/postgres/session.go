@@ -17,7 +17,8 @@ import (
 const (
 	selectSessions = "SELECT " + record.SessionColumns + " FROM sessions"
 	updateSession  = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
-		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, extras = ?, expires_at = ? WHERE id = ?`
+		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, extras = ?, expires_at = ?,
+		env = CASE WHEN CAST(? AS bigint) IS NULL THEN env ELSE '{}' END WHERE id = ?`
 	countRunning = "SELECT count(*) FROM executions WHERE session_id = ? AND result IS NULL"
 )
 

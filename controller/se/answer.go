@@ -1,6 +1,7 @@
 package se
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -55,9 +56,18 @@ func (a *API) write(w http.ResponseWriter, r *http.Request, data any, err error)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
+	var encoded bytes.Buffer
+	encoder := json.NewEncoder(&encoded)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(body) //nolint:errchkjson // a client that left needs no answer, and its data came from JSON
+	err = encoder.Encode(body)
+	if data, has := body.Data.(runData); has && data.output != nil && err == nil {
+		err = data.output.Write(r.Context(), w, encoded.Bytes())
+	} else if err == nil {
+		_, err = w.Write(encoded.Bytes())
+	}
+	if err != nil {
+		panic(http.ErrAbortHandler) // a client must not take a part for the whole
+	}
 }
 
 // codeOf returns the older API's name of a code; those that it had no name for are in its way of writing.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/outputjson"
 )
 
 type codeBody struct {
@@ -80,6 +81,8 @@ type runData struct {
 	Stderr        string          `json:"stderr"`
 	Result        json.RawMessage `json:"result,omitempty"`
 	ExecutionTime float64         `json:"execution_time"` // seconds
+
+	output *outputjson.Output // what is kept apart of stdout and stderr
 }
 
 // run runs something in the session of a request and answers with its outcome.
@@ -103,7 +106,7 @@ func (a *API) run(r *http.Request, timeout *duration, req controller.ExecuteRequ
 	if err != nil {
 		return nil, err
 	}
-	return outcome(ended.Result)
+	return outcome(r.Context(), ended.Result)
 }
 
 // timeout is that of the request, else that of the session, else the operator's.
@@ -123,9 +126,11 @@ func (a *API) timeout(session yurt.Session, given *duration) *yurt.Duration {
 
 // outcome is the data of an execution. The older runtime has an error for those that it ended itself; of
 // code that failed it has an exit code, and the error is at the end of the output.
-func outcome(result *yurt.Result) (any, error) {
+func outcome(ctx context.Context, result *yurt.Result) (any, error) {
+	marked, output := outputjson.Mark(result)
 	data := runData{
-		ExitCode: result.ExitCode, Stdout: result.Stdout, Stderr: result.Stderr, Result: result.Result, ExecutionTime: result.Metrics.DurationMS / 1000,
+		ExitCode: result.ExitCode, Stdout: marked.Stdout, Stderr: marked.Stderr, Result: result.Result, ExecutionTime: result.Metrics.DurationMS / 1000,
+		output: output,
 	}
 	if string(data.Result) == "null" {
 		data.Result = nil
@@ -134,7 +139,11 @@ func outcome(result *yurt.Result) (any, error) {
 	if failed == nil {
 		return data, nil
 	}
-	if !strings.Contains(data.Stderr, failed.Type) { // a traceback names the type
+	stderr, err := result.TextAt(ctx, yurt.EventStderr, result.OutputBytes(yurt.EventStderr)-yurt.InlineOutput, yurt.InlineOutput)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(stderr, failed.Type) { // a traceback names the type
 		data.Stderr += strings.Join(append(failed.Stacktrace, failed.Type+": "+failed.Message), "\n") + "\n"
 	}
 	switch failed.Type {

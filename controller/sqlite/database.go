@@ -12,7 +12,9 @@ import (
 
 // readTexts are the statements that reads of one row need often. Parsing them each time
 // would take longer than they do.
-func readTexts() []string { return []string{selectSession, selectExecution, selectTemplate} }
+func readTexts() []string {
+	return []string{selectSession, selectExecution, selectTemplate, selectOutput}
+}
 
 // reader is a pool of connections that read, with statements that are prepared once.
 type reader struct {

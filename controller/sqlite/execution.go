@@ -13,7 +13,7 @@ import (
 
 const (
 	insertExecutionText = "INSERT INTO executions (" + record.ExecutionColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?)"
-	endExecutionText    = "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ? WHERE id = ? AND result IS NULL RETURNING session_id"
+	endExecutionText    = "UPDATE executions SET state = ?, result = ?, stdout = ?, stderr = ?, kept_bytes = ? WHERE id = ? AND result IS NULL RETURNING session_id"
 	selectExecution     = "SELECT " + record.ExecutionColumns + ", " + record.ResultColumns + " FROM executions WHERE id = ? AND session_id = ?"
 )
 
@@ -39,9 +39,30 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 	return after.session, nil
 }
 
-// EndExecution implements controller.ExecutionStore.
+// EndExecution implements controller.ExecutionStore. Large output is stored first.
 func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
-	values, err := record.ResultValues(result)
+	outputID, err := record.StoreOutput(ctx, outputTable{s}, id, result)
+	if err != nil {
+		return yurt.Session{}, false, s.unlessUnknown(ctx, id, err)
+	}
+	session, ended, err := s.endExecution(ctx, id, result, outputID, change)
+	if outputID != "" && (err != nil || !ended) {
+		_ = outputTable{s}.DropOutput(context.WithoutCancel(ctx), outputID) // what stays goes with the session
+	}
+	return session, ended, err
+}
+
+// unlessUnknown returns the error, or that there is no such execution.
+func (s *Store) unlessUnknown(ctx context.Context, id string, err error) error {
+	var there bool
+	if failure := s.read.QueryRowContext(ctx, "SELECT count(*) > 0 FROM executions WHERE id = ?", id).Scan(&there); failure == nil && !there {
+		return record.ExecutionNotFound(id)
+	}
+	return err
+}
+
+func (s *Store) endExecution(ctx context.Context, id string, result *yurt.Result, outputID string, change controller.SessionChange) (yurt.Session, bool, error) {
+	values, err := record.ResultValues(result, outputID)
 	if err != nil {
 		return yurt.Session{}, false, err
 	}
@@ -101,7 +122,7 @@ func storeResult(tx *transaction, id string, values []any) (sessionID string, er
 
 // Execution implements controller.ExecutionStore.
 func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
-	e, err := record.ScanWithResult(s.read.QueryRowContext(ctx, selectExecution, id, sessionID))
+	e, err := record.ScanWithResult(s.read.QueryRowContext(ctx, selectExecution, id, sessionID), outputTable{s})
 	if errors.Is(err, sql.ErrNoRows) {
 		return yurt.Execution{}, record.ExecutionNotFound(id)
 	}
@@ -112,7 +133,7 @@ func (s *Store) Execution(ctx context.Context, sessionID, id string) (yurt.Execu
 func (s *Store) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
 	row := s.read.QueryRowContext(ctx, "SELECT "+record.ExecutionColumns+", "+record.ResultColumns+
 		" FROM executions WHERE session_id = ?"+record.NewestFirst+" LIMIT 1", sessionID)
-	e, err := record.ScanWithResult(row)
+	e, err := record.ScanWithResult(row, outputTable{s})
 	if errors.Is(err, sql.ErrNoRows) {
 		return yurt.Execution{}, record.NothingExecuted(sessionID)
 	}

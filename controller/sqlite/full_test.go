@@ -12,7 +12,13 @@ import (
 
 func add(t *testing.T, store *sqlite.Store) (yurt.Session, error) {
 	t.Helper()
+	return addWith(t, store, nil)
+}
+
+func addWith(t *testing.T, store *sqlite.Store, env map[string]string) (yurt.Session, error) {
+	t.Helper()
 	session := someSession()
+	session.Env = env
 	return session, store.CreateSession(t.Context(), session, yurt.Transition{To: session.State, At: session.CreatedAt}, nil)
 }
 

@@ -17,7 +17,8 @@ const (
 	selectSession           = "SELECT " + record.SessionColumns + " FROM sessions WHERE id = ?"
 	selectSessionAndRunning = "SELECT " + record.SessionColumns + ", expires_at, (SELECT count(*) FROM executions WHERE session_id = sessions.id AND result IS NULL) FROM sessions WHERE id = ?"
 	updateSessionText       = `UPDATE sessions SET state = ?, reason = ?, timeout = ?, idle_timeout = ?, placement = ?, sandbox_id = ?,
-		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, extras = ?, expires_at = ? WHERE id = ?`
+		updated_at = ?, active_at = ?, ended_at = ?, owner = ?, ends_by = ?, reuse_key = ?, extras = ?, expires_at = ?,
+		env = CASE WHEN CAST(? AS bigint) IS NULL THEN env ELSE '{}' END WHERE id = ?`
 	updateActivityText   = "UPDATE sessions SET state = ?, reason = ?, updated_at = ?, active_at = ? WHERE id = ?"
 	insertTransitionText = `INSERT INTO transitions (session_id, number, from_state, to_state, reason, at)
 		VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM transitions WHERE session_id = ?1), ?2, ?3, ?4, ?5)`
@@ -74,7 +75,16 @@ func updateSession(tx *transaction, s yurt.Session) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec(updateSessionText, append(values, s.ID)...); err != nil {
+	update := func() error {
+		_, err := tx.exec(updateSessionText, append(values, s.ID)...)
+		return err
+	}
+	if s.State.Ended() && len(s.Env) > 0 {
+		err = tx.erasing(update)
+	} else {
+		err = update()
+	}
+	if err != nil {
 		return fmt.Errorf("changing a session: %w", err)
 	}
 	return nil

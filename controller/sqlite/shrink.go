@@ -45,8 +45,8 @@ func makeShrinkable(ctx context.Context, db *sql.DB, dir string) error {
 	return nil
 }
 
-// Shrink gives the free pages of the file back to the disk, but for a few. It lets others write
-// between two steps.
+// Shrink gives the free pages of the file back to the disk, but for a few, and empties the log where that may have the environment
+// of a session that has ended. It lets others write between two steps.
 func (s *Store) Shrink(ctx context.Context) error {
 	shrunk := false
 	for {
@@ -62,13 +62,18 @@ func (s *Store) Shrink(ctx context.Context) error {
 		}
 		shrunk = true
 	}
-	if !shrunk {
+	erased := s.write.erased.Swap(false)
+	if !shrunk && !erased {
 		return nil
 	}
-	if _, err := s.write.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil { // which cuts the file
-		return fmt.Errorf("writing the log of the store back: %w", err)
+	emptied, err := s.write.emptyLog(ctx) // which cuts the file
+	if err != nil {
+		err = fmt.Errorf("writing the log of the store back: %w", err)
 	}
-	return nil
+	if erased && !emptied {
+		s.write.erased.Store(true)
+	}
+	return err
 }
 
 // cut takes pages off the end of the file. SQLite does it step by step as its rows are read.

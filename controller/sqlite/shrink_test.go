@@ -68,3 +68,46 @@ func TestShrink(t *testing.T) {
 		t.Error("after it has shrunk:", err)
 	}
 }
+
+// TestEnvironmentLeavesTheDisk: no file of the store has a value of an environment once its session has ended and the store was swept.
+func TestEnvironmentLeavesTheDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "yurt.db")
+	store := open(t, path)
+	secrets := []string{"small-secret-5f3a", strings.Repeat("large-secret-77c1 ", 3000)} // the second has pages of its own
+	var ids []string
+	for _, secret := range secrets {
+		s, err := addWith(t, store, map[string]string{"TOKEN": secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, s.ID)
+	}
+	holding := func() (found []string) {
+		for _, name := range []string{path, path + "-wal"} {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, secret := range secrets {
+				if strings.Contains(string(data), secret[:17]) {
+					found = append(found, filepath.Base(name)+" has "+secret[:17])
+				}
+			}
+		}
+		return found
+	}
+	if len(holding()) == 0 {
+		t.Fatal("the store has no environment of a session that lives")
+	}
+	for _, id := range ids {
+		if err := end(t, store, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Shrink(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := holding(); len(found) > 0 {
+		t.Errorf("after the end of their sessions %q", found)
+	}
+}

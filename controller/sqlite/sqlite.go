@@ -18,6 +18,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/internal/linux/flock"
 )
@@ -31,6 +32,8 @@ const lockPatience = time.Second
 
 // Store is a controller.Store in a SQLite file. It is safe for concurrent use.
 type Store struct {
+	record.Results
+
 	path  string
 	lock  *os.File
 	write *writer
@@ -48,6 +51,7 @@ var (
 // store. It fails when another process has the file open, since each would miss the other's changes in its cache.
 func Open(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{path: path, cache: newCache()}
+	s.Results.Table = outputTable{s}
 	defer func() {
 		switch {
 		case isDamage(err):

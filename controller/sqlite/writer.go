@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/executor/headroom"
@@ -21,6 +22,7 @@ type writer struct {
 	dir        string               // that the file is in
 	room       *headroom.Room       // for transactions that end sessions or executions
 	statements map[string]*sql.Stmt // by text; owned by the transaction that has the turn
+	erased     atomic.Bool          // a secret was removed since the log was emptied, which may still have it
 }
 
 // newWriter takes the only connection of db.
@@ -158,6 +160,31 @@ func (t *transaction) exec(text string, args ...any) (sql.Result, error) {
 		return nil, err
 	}
 	return statement.ExecContext(t.ctx, args...)
+}
+
+// erasing has a change overwrite in the file what it removes, and the log emptied soon. Both cost writes, so that only secrets are
+// removed like this.
+func (t *transaction) erasing(change func() error) error {
+	if _, err := t.exec("PRAGMA secure_delete = ON"); err != nil {
+		return err
+	}
+	t.w.erased.Store(true)
+	err := change()
+	_, off := t.exec("PRAGMA secure_delete = OFF")
+	return errors.Join(err, off)
+}
+
+// emptyLog writes the log back to the file and cuts it to nothing. It reports false while a reader still needs it.
+func (w *writer) emptyLog(ctx context.Context) (bool, error) {
+	done, err := w.take(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	tx := transaction{w: w, ctx: context.WithoutCancel(ctx)}
+	var busy, pages, written int
+	err = tx.row("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &pages, &written)
+	return busy == 0, explain(err)
 }
 
 // row runs a statement with one row; scanning a missing row returns [sql.ErrNoRows].

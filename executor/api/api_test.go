@@ -26,7 +26,7 @@ func TestLifeOfASandbox(t *testing.T) {
 	if err := client.StartExecution(t.Context(), sandbox.ID, spec); err != nil {
 		t.Fatal(err)
 	}
-	result, err := client.WaitExecution(t.Context(), sandbox.ID, spec.ID)
+	result, err := client.AwaitExecution(t.Context(), sandbox.ID, spec.ID)
 	if err != nil || result.Stdout != "out\n" || result.Stderr != "err\n" || result.ExitCode != 3 {
 		t.Errorf("the result is %+v, %v", result, err)
 	}
@@ -44,7 +44,7 @@ func TestLifeOfASandbox(t *testing.T) {
 	if err := client.ForgetExecution(t.Context(), sandbox.ID, spec.ID); err != nil {
 		t.Error(err)
 	}
-	if _, err := client.WaitExecution(t.Context(), sandbox.ID, spec.ID); yurt.CodeOf(err) != yurt.CodeExecutionNotFound {
+	if _, err := client.AwaitExecution(t.Context(), sandbox.ID, spec.ID); yurt.CodeOf(err) != yurt.CodeExecutionNotFound {
 		t.Errorf("it is forgotten, and the answer is %v", err)
 	}
 	if runtimes, err := client.Runtimes(t.Context()); err != nil || len(runtimes) == 0 {
@@ -100,7 +100,7 @@ func TestWatcherThatWantsNoMore(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := client.WaitExecution(ctx, sandbox.ID, spec.ID); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := client.AwaitExecution(ctx, sandbox.ID, spec.ID); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the caller's deadline came as %v", err)
 	}
 }

@@ -30,11 +30,11 @@ func startRequest(sandboxID string, spec yurt.ExecutionSpec) (*proto.StartExecut
 	if len(data) > maxMessage-maxPart {
 		return nil, yurt.Errorf(yurt.CodeBodyTooLarge, "the execution has %s of arguments, source text and input; put what is large into files", yurt.Size(len(data)))
 	}
-	return &proto.StartExecutionRequest{SandboxId: sandboxID, Spec: data}, nil
+	return &proto.StartExecutionRequest{SandboxId: sandboxID, Spec: data, OutputApart: true}, nil
 }
 
-// RunExecution is [Client.StartExecution] and [Client.WaitExecution] in one call. It returns once the execution is
-// recorded; result is called once, and then behaves like WaitExecution. A lost connection does not end the execution,
+// RunExecution is [Client.StartExecution] and [Client.AwaitExecution] in one call. It returns once the execution is
+// recorded; result is called once, and then behaves like AwaitExecution. A lost connection does not end the execution,
 // and the caller can wait for it again. With an executor that does not know the call, the client makes the two calls.
 func (c *Client) RunExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) (result func(context.Context) (*yurt.Result, error), err error) {
 	req, err := startRequest(sandboxID, spec)
@@ -45,7 +45,7 @@ func (c *Client) RunExecution(ctx context.Context, sandboxID string, spec yurt.E
 	stream, err := c.run(ctx, life, leave, req)
 	if unknown := new(unknownCall); errors.As(err, &unknown) {
 		leave()
-		return func(ctx context.Context) (*yurt.Result, error) { return c.WaitExecution(ctx, sandboxID, spec.ID) },
+		return func(ctx context.Context) (*yurt.Result, error) { return c.AwaitExecution(ctx, sandboxID, spec.ID) },
 			c.StartExecution(ctx, sandboxID, spec)
 	}
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Client) RunExecution(ctx context.Context, sandboxID string, spec yurt.E
 	return func(ctx context.Context) (*yurt.Result, error) {
 		defer leave()
 		defer context.AfterFunc(ctx, leave)()
-		result, err := receiveResult(stream)
+		result, err := c.receiveResult(stream, sandboxID, spec.ID)
 		if err != nil && ctx.Err() != nil {
 			err = ctx.Err() // which is why
 		}
@@ -101,7 +101,7 @@ func (c *Client) WatchExecution(ctx context.Context, sandboxID, executionID stri
 	}
 	for lost := time.Now(); ; {
 		heard := false
-		req := &proto.WatchExecutionRequest{SandboxId: sandboxID, ExecutionId: executionID, After: after}
+		req := &proto.WatchExecutionRequest{SandboxId: sandboxID, ExecutionId: executionID, After: after, OutputApart: true}
 		err := c.watch(ctx, req, func() { heard = true }, deliver)
 		stop := new(stopped)
 		if heard {
@@ -161,25 +161,29 @@ func (a *eventAssembler) add(res *proto.WatchExecutionResponse, each func(yurt.E
 	return each(e)
 }
 
-// WaitExecution implements [Node].
-func (c *Client) WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
+// AwaitExecution implements [Node].
+func (c *Client) AwaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := c.executions.Wait(ctx, &proto.WaitExecutionRequest{SandboxId: sandboxID, ExecutionId: executionID})
+	stream, err := c.executions.Wait(ctx, &proto.WaitExecutionRequest{SandboxId: sandboxID, ExecutionId: executionID, OutputApart: true})
 	if err != nil {
 		return nil, err
 	}
-	return receiveResult(stream)
+	return c.receiveResult(stream, sandboxID, executionID)
 }
 
-func receiveResult(stream grpc.ServerStreamingClient[proto.WaitExecutionResponse]) (*yurt.Result, error) {
+func (c *Client) receiveResult(stream grpc.ServerStreamingClient[proto.WaitExecutionResponse], sandboxID, executionID string) (*yurt.Result, error) {
 	var whole document
 	if err := receive(stream.Recv, func(res *proto.WaitExecutionResponse) error { return whole.add(res.GetResult()) }); err != nil {
 		return nil, err
 	}
 	var kept yurt.KeptResult
 	err := decodeAnswer(whole.Bytes(), &kept)
-	return kept.Take(), err
+	result := kept.Take()
+	if result.Output != nil {
+		result.Output.Open = outputOf(c.executions, sandboxID, executionID)
+	}
+	return result, err
 }
 
 // ForgetExecution implements [Node].
@@ -207,3 +211,43 @@ func receive[M any](next func() (M, error), each func(M) error) error {
 // isEnd reports whether a stream came to its orderly end, which gRPC says with the
 // value itself.
 func isEnd(err error) bool { return err == io.EOF } //nolint:errorlint // an error that wraps it is another
+
+// outputOf returns what opens the output of an execution at its node.
+func outputOf(executions proto.ExecutionsClient, sandboxID, executionID string) func(context.Context, yurt.EventType, int64) (io.ReadCloser, error) {
+	return func(ctx context.Context, stream yurt.EventType, from int64) (io.ReadCloser, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		parts, err := executions.Output(ctx, &proto.OutputRequest{SandboxId: sandboxID, ExecutionId: executionID, Stream: string(stream), From: from})
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		return &outputReader{parts: parts, cancel: cancel}, nil
+	}
+}
+
+// outputReader reads the messages of a call as one text.
+type outputReader struct {
+	parts  grpc.ServerStreamingClient[proto.OutputResponse]
+	cancel context.CancelFunc
+	rest   []byte
+}
+
+// Read implements [io.Reader].
+func (r *outputReader) Read(buf []byte) (int, error) {
+	for len(r.rest) == 0 {
+		part, err := r.parts.Recv()
+		if err != nil {
+			return 0, err // io.EOF at the end, as a reader's
+		}
+		r.rest = part.GetData()
+	}
+	n := copy(buf, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// Close implements [io.Closer].
+func (r *outputReader) Close() error {
+	r.cancel()
+	return nil
+}

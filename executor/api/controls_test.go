@@ -49,7 +49,7 @@ func TestControlOfAnExecution(t *testing.T) {
 	if err := client.SignalProcess(t.Context(), sandbox.ID, sleeper, 15); err != nil {
 		t.Error(err)
 	}
-	result, err := client.WaitExecution(t.Context(), sandbox.ID, spec.ID)
+	result, err := client.AwaitExecution(t.Context(), sandbox.ID, spec.ID)
 	if err != nil || result.ExitCode != 128+15 {
 		t.Errorf("it ended with %+v, %v", result, err)
 	}

@@ -99,7 +99,10 @@ func run(t testing.TB, client *api.Client, sandbox, line string) *yurt.Result {
 	if err := client.StartExecution(t.Context(), sandbox, spec); err != nil {
 		t.Fatal(err)
 	}
-	result, err := client.WaitExecution(t.Context(), sandbox, spec.ID)
+	result, err := client.AwaitExecution(t.Context(), sandbox, spec.ID)
+	if err == nil {
+		result, err = result.Whole(t.Context())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ type Contexts interface {
 type Executions interface {
 	StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error
 	WatchExecution(ctx context.Context, sandboxID, executionID string, after uint64, each func(yurt.Event) error) error
-	WaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
+	AwaitExecution(ctx context.Context, sandboxID, executionID string) (*yurt.Result, error)
 	ForgetExecution(ctx context.Context, sandboxID, executionID string) error
 }
 

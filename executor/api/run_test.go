@@ -3,7 +3,9 @@ package api_test
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +27,7 @@ func TestRunExecution(t *testing.T) {
 	if err != nil || result.Stdout != "out\n" || result.ExitCode != 3 {
 		t.Errorf("the result is %+v, %v", result, err)
 	}
-	if again, err := client.WaitExecution(t.Context(), sandbox.ID, spec.ID); err != nil || !cmp.Equal(again, result) {
+	if again, err := client.AwaitExecution(t.Context(), sandbox.ID, spec.ID); err != nil || !cmp.Equal(again, result) {
 		t.Errorf("waited for, it is %+v, %v", again, err)
 	}
 	for what, refused := range map[string]struct {
@@ -56,7 +58,7 @@ func TestRunExecutionOfOneWhoLeaves(t *testing.T) {
 	if _, err := wait(waiting); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("who left was told %v", err)
 	}
-	if result, err := client.WaitExecution(t.Context(), sandbox.ID, spec.ID); err != nil || result.Stdout != "done\n" {
+	if result, err := client.AwaitExecution(t.Context(), sandbox.ID, spec.ID); err != nil || result.Stdout != "done\n" {
 		t.Errorf("the result is %+v, %v", result, err)
 	}
 }
@@ -84,7 +86,39 @@ func TestRunExecutionOutlivesItsConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	serveAt(t, rig.Start(t, config), socket)
-	if result, err := client.WaitExecution(t.Context(), sandbox.ID, spec.ID); err != nil || result.Stdout != "ran\n" {
+	if result, err := client.AwaitExecution(t.Context(), sandbox.ID, spec.ID); err != nil || result.Stdout != "ran\n" {
 		t.Errorf("the result is %+v, %v", result, err)
+	}
+}
+
+// TestLargeOutput: output that is large does not come with the result, but when it is read, and all of it.
+func TestLargeOutput(t *testing.T) {
+	client, _ := node(t)
+	sandbox := create(t, client)
+	spec := command("head -c 3000000 /dev/zero; head -c 100000 /dev/zero | tr '\\0' e >&2")
+	wait, err := client.RunExecution(t.Context(), sandbox.ID, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := wait(t.Context())
+	if err != nil || result.Stdout != "" || result.OutputBytes(yurt.EventStdout) != 3_000_000 || result.OutputBytes(yurt.EventStderr) != 100_000 {
+		t.Fatalf("the result has %d bytes in it and says %d and %d, %v", len(result.Stdout), result.OutputBytes(yurt.EventStdout), result.OutputBytes(yurt.EventStderr), err)
+	}
+	if whole, err := result.Whole(t.Context()); err != nil || whole.Stdout != strings.Repeat("\x00", 3_000_000) || whole.Stderr != strings.Repeat("e", 100_000) {
+		t.Errorf("as a whole it has %d and %d bytes, %v", len(whole.Stdout), len(whole.Stderr), err)
+	}
+	source, err := result.OpenOutput(t.Context(), yurt.EventStdout, 2_999_990)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	if end, err := io.ReadAll(source); err != nil || len(end) != 10 {
+		t.Errorf("its end has %d bytes, %v; want 10", len(end), err)
+	}
+	if source, err = result.OpenOutput(t.Context(), yurt.EventStarted, 0); err == nil {
+		_, err = io.ReadAll(source)
+	}
+	if yurt.CodeOf(err) != yurt.CodeInvalidArgument {
+		t.Errorf("a stream that is none: %v", err)
 	}
 }

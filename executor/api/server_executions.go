@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"errors"
+	"io"
 
 	"google.golang.org/grpc"
 
@@ -47,7 +49,7 @@ func (s *executionServer) Run(req *proto.StartExecutionRequest, stream grpc.Serv
 	if err := stream.Send(&proto.WaitExecutionResponse{}); err != nil {
 		return err
 	}
-	return s.sendResult(req.GetSandboxId(), id, stream)
+	return s.sendResult(req.GetSandboxId(), id, req.GetOutputApart(), stream)
 }
 
 func (s *executionServer) Watch(req *proto.WatchExecutionRequest, stream grpc.ServerStreamingServer[proto.WatchExecutionResponse]) error {
@@ -55,6 +57,12 @@ func (s *executionServer) Watch(req *proto.WatchExecutionRequest, stream grpc.Se
 		return err
 	}
 	return s.node.WatchExecution(stream.Context(), req.GetSandboxId(), req.GetExecutionId(), req.GetAfter(), func(e yurt.Event) error {
+		if e.Result != nil && !req.GetOutputApart() {
+			var err error
+			if e.Result, err = e.Result.Whole(stream.Context()); err != nil {
+				return err
+			}
+		}
 		return sendEvent(e, stream.Send)
 	})
 }
@@ -80,14 +88,19 @@ func sendEvent(e yurt.Event, send func(*proto.WatchExecutionResponse) error) err
 }
 
 func (s *executionServer) Wait(req *proto.WaitExecutionRequest, stream grpc.ServerStreamingServer[proto.WaitExecutionResponse]) error {
-	return s.sendResult(req.GetSandboxId(), req.GetExecutionId(), stream)
+	return s.sendResult(req.GetSandboxId(), req.GetExecutionId(), req.GetOutputApart(), stream)
 }
 
-// sendResult sends the result of an execution once it has ended.
-func (s *executionServer) sendResult(sandboxID, executionID string, stream grpc.ServerStreamingServer[proto.WaitExecutionResponse]) error {
-	result, err := s.node.WaitExecution(stream.Context(), sandboxID, executionID)
+// sendResult sends the result of an execution once it has ended. A caller of an earlier version takes all of its output in it.
+func (s *executionServer) sendResult(sandboxID, executionID string, apart bool, stream grpc.ServerStreamingServer[proto.WaitExecutionResponse]) error {
+	result, err := s.node.AwaitExecution(stream.Context(), sandboxID, executionID)
 	if err != nil {
 		return err
+	}
+	if !apart {
+		if result, err = result.Whole(stream.Context()); err != nil {
+			return err
+		}
 	}
 	data, err := encode(result.Kept())
 	if err != nil {
@@ -121,3 +134,41 @@ func (s *executionServer) Resize(ctx context.Context, req *proto.ResizeExecution
 	}
 	return &proto.ResizeExecutionResponse{}, s.node.ResizeExecution(ctx, req.GetSandboxId(), req.GetExecutionId(), size)
 }
+
+// Output sends the text of a stream of an execution that has ended.
+func (s *executionServer) Output(req *proto.OutputRequest, stream grpc.ServerStreamingServer[proto.OutputResponse]) error {
+	kind := yurt.EventType(req.GetStream())
+	if kind != yurt.EventStdout && kind != yurt.EventStderr {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "stream", "%.40q is no stream of output; give %q or %q", req.GetStream(), yurt.EventStdout, yurt.EventStderr)
+	}
+	if req.GetFrom() < 0 {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "from", "%d is no offset; give 0 or more", req.GetFrom())
+	}
+	result, err := s.node.AwaitExecution(stream.Context(), req.GetSandboxId(), req.GetExecutionId())
+	if err != nil {
+		return err
+	}
+	text, err := result.OpenOutput(stream.Context(), kind, req.GetFrom())
+	if err != nil {
+		return err
+	}
+	defer text.Close()
+	buf := make([]byte, outputPart)
+	for {
+		n, err := io.ReadFull(text, buf)
+		if n > 0 {
+			if err := stream.Send(&proto.OutputResponse{Data: buf[:n]}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF), isEnd(err):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// outputPart is how many bytes of output a message has.
+const outputPart = 128 << 10

@@ -110,6 +110,8 @@ func fill(v reflect.Value, n int) {
 	case v.Type().String() == "json.RawMessage":
 		v.SetBytes([]byte(`{"<&>":1}`))
 		return
+	case v.Type() == reflect.TypeFor[*yurt.Output]():
+		return // its sizes go, with a KeptResult
 	}
 	if v.Type() == reflect.TypeFor[yurt.FileMode]() {
 		v.SetUint(0o751) // no others have text
@@ -123,6 +125,10 @@ func fill(v reflect.Value, n int) {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem(), n)
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i), n+i)
+		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		for i := range 2 {

@@ -192,8 +192,8 @@ func (s *Sandbox) adoptCell(r *run.Run, trace cellTrace) *cell {
 	c := newCell(r)
 	c.kernel, c.seq, c.begunAt, c.adopted = trace.kernel, trace.seq, trace.begunAt, !trace.begunAt.IsZero()
 	result, control := r.ReadOutput()
-	for i, size := range []int{len(result.Stdout), len(result.Stderr), len(control)} {
-		c.left[i] = max(c.left[i]-int64(size), 0)
+	for i, size := range []int64{result.OutputBytes(yurt.EventStdout), result.OutputBytes(yurt.EventStderr), int64(len(control))} {
+		c.left[i] = max(c.left[i]-size, 0)
 	}
 	s.Adopt(r)
 	return c

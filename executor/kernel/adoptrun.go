@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/yurtrun/yurt"
@@ -61,6 +62,12 @@ func (h *runHistory) note(entry runlog.Entry) {
 
 // adoptRun goes on with one execution where its log ends.
 func (e *Engine) adoptRun(s *Sandbox, id string, kernels *kernelTraces, by run.Adoption) error {
+	read, err := s.ReadLog(e.ctx)
+	if err != nil {
+		return err
+	}
+	read = sync.OnceFunc(read)
+	defer read()
 	var history runHistory
 	log, err := runlog.Open(s.LogPlace(id), history.note)
 	if err != nil {
@@ -72,9 +79,11 @@ func (e *Engine) adoptRun(s *Sandbox, id string, kernels *kernelTraces, by run.A
 	}
 	r := run.Open(s.ForRun(), record, log, history.first.At)
 	kernels.note(history.trace.kernel, history.trace.seq)
-	switch {
-	case history.last.Kind == runlog.Ended:
+	if history.last.Kind == runlog.Ended {
 		return s.AdoptEnded(r, history.last)
+	}
+	read()
+	switch {
 	case record.Layer != "" && history.began.IsZero():
 		return s.endUninstalled(r)
 	case record.Cell != nil:

@@ -171,7 +171,9 @@ func wholeRunes(data []byte) []byte {
 
 // End implements protocol.Cell.
 func (c *cell) End(outcome protocol.Outcome) {
+	done := c.run.Assembling()
 	c.run.End(c.assemble(outcome))
+	done()
 	if c.process != nil && !c.adopted { // a kernel that was asked twice may have answered before it read this again
 		c.process.answered()
 	}

@@ -25,7 +25,7 @@ type Handle struct {
 func (n *Node) newHandle(record sandbox.Record, group cgroup.Group, in *slot) *Handle {
 	s := &Handle{
 		Sandbox: kernel.NewSandbox(run.NewSandbox(start.NewSandbox(sandbox.New(record, group, n.broker, n.config.Dirs), n.cgroups.Version()), run.Node{
-			Memory: n.memory, Executions: &n.executions, MaxExecutions: int64(n.config.MaxExecutions), Messages: kernel.NewMessages,
+			Memory: n.memory, Executions: &n.executions, MaxExecutions: int64(n.config.MaxExecutions), Results: n.results, Messages: kernel.NewMessages,
 		})),
 		slot: in, removed: make(chan struct{}),
 	}

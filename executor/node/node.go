@@ -18,6 +18,7 @@ import (
 	"github.com/yurtrun/yurt/executor/kernel"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/notify"
+	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/reserve"
 	"github.com/yurtrun/yurt/executor/run"
@@ -78,6 +79,7 @@ type Node struct {
 	broker     broker.Broker
 	cgroups    Cgroups
 	memory     *runlog.Memory // for the logs of executions
+	results    *output.Budget // for results that are assembled
 	ids        *idrange.Ranges
 	layers     *layers.Store
 	images     *images.Store
@@ -116,7 +118,7 @@ func New(config Config, p Parts) *Node {
 	n := &Node{
 		config: config, logger: p.Logger, runtimes: p.Runtimes, room: p.Room, disks: p.Disks, broker: p.Broker, cgroups: p.Cgroups,
 		layers: p.Layers, images: p.Images, processors: p.Processors,
-		memory: runlog.NewMemory(maxLogMemory), ids: idrange.New(), begun: time.Now(),
+		memory: runlog.NewMemory(maxLogMemory), results: output.NewBudget(output.DefaultBudget), ids: idrange.New(), begun: time.Now(),
 		creates: admission.NewQueue(config.MaxCreates), teardowns: make(chan struct{}, teardowns),
 		reserves: reserve.New[*Handle](), changes: notify.NewHub(), demand: demand.NewCounters(),
 		table:    newTable(config),

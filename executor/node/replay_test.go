@@ -40,7 +40,7 @@ func TestResultTellsItsEvents(t *testing.T) {
 			if err := e.WatchExecution(t.Context(), s.ID, tt.spec.ID, 0, watch(&live)); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Replay(0, watch(&told)); err != nil {
+			if err := r.Replay(t.Context(), 0, watch(&told)); err != nil {
 				t.Fatal(err)
 			}
 			gaps := 0

@@ -98,11 +98,13 @@ func Open(s *Sandbox, record Record, log *runlog.Log, startedAt time.Time) *Run 
 
 // AdoptEnded takes over an execution that has its result.
 func (s *Sandbox) AdoptEnded(r *Run, last runlog.Entry) error {
-	result, err := decodeResult(last.Data)
+	result, err := decodeResult(r.Log, last.Data)
 	if err != nil {
 		return errors.Join(err, r.Log.Close())
 	}
-	r.result = result
+	if len(last.Data) <= resultInMemory {
+		r.result = result
+	}
 	close(r.done)
 	s.Lock()
 	s.runs[r.Record.ID] = r

@@ -10,6 +10,7 @@ type eventReader struct {
 	ahead    []yurt.Phase // of the execution
 	seq      uint64       // of the last event
 	messages Messages     // of an execution in a context; nil for another kind
+	log      *runlog.Log
 }
 
 // Messages reads what an execution in a context shows and responds out of its log.
@@ -19,7 +20,7 @@ type Messages interface {
 }
 
 func (r *Run) eventReader() *eventReader {
-	d := &eventReader{ahead: r.phasesAhead()}
+	d := &eventReader{ahead: r.phasesAhead(), log: r.Log}
 	if r.Record.Cell != nil {
 		d.messages = r.Sandbox.node.Messages(r.Record.ID, *r.Record.Cell)
 	}
@@ -47,7 +48,7 @@ func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) erro
 	case runlog.Stderr:
 		event.Type = yurt.EventStderr
 	case runlog.Ended:
-		result, err := decodeResult(entry.Data)
+		result, err := decodeResult(d.log, entry.Data)
 		if err != nil {
 			return err
 		}

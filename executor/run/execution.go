@@ -107,11 +107,11 @@ func (r *Run) phasesAhead() (ahead []yurt.Phase) {
 	return ahead
 }
 
-// Wait returns the result once the execution has ended.
+// Wait returns the result once the execution has ended. Large output is apart from it.
 func (e *Engine) Wait(ctx context.Context, r *Run) (*yurt.Result, error) {
 	select {
 	case <-r.done:
-		return r.result, nil
+		return r.outcome()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-e.ctx.Done():

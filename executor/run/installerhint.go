@@ -1,12 +1,14 @@
 package run
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
@@ -57,11 +59,15 @@ func (r *Run) hintInstaller(result *yurt.Result) {
 	if r.Sandbox.Record.Spec.Template.Network.Packages == yurt.PackagesNone {
 		hint = "yurt: the template of this session lets its sessions install no packages; name them in \"dependencies\" of the template\n"
 	}
-	if result.Stderr != "" && !strings.HasSuffix(result.Stderr, "\n") {
+	if last := output.Last(context.Background(), result, yurt.EventStderr, 1); last != "" && last != "\n" {
 		hint = "\n" + hint
 	}
 	if r.Log.Append(runlog.Entry{Kind: runlog.Stderr, At: time.Now(), Data: []byte(hint)}) == nil {
-		result.Stderr += hint
+		if result.Output != nil {
+			result.Output.Stderr += int64(len(hint))
+		} else {
+			result.Stderr += hint
+		}
 		result.Metrics.StderrBytes += int64(len(hint))
 	}
 }

@@ -1,12 +1,14 @@
 package run
 
 import (
+	"context"
 	"path"
 	"unicode/utf8"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/initd/steps"
+	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
@@ -56,7 +58,8 @@ func (r *Run) noteFailure(result *yurt.Result, exit *initd.Exit) {
 	if !r.Record.Interpret || r.failure != nil || result.Error != nil && result.Error.Type != yurt.ErrorTypeSignaled {
 		return
 	}
-	r.failure = r.Record.newFailure(r.Record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, r.Record.rewrite(lastBytes(result.Stderr, plugins.MaxInterpretedBytes)))
+	end := output.Last(context.Background(), result, yurt.EventStderr, plugins.MaxInterpretedBytes)
+	r.failure = r.Record.newFailure(r.Record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, r.Record.rewrite(lastBytes(end, plugins.MaxInterpretedBytes)))
 }
 
 // rewrite corrects, in what a program wrote to standard error, places in lines with an insertion.

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
+	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/sandbox"
 	"github.com/yurtrun/yurt/plugins"
@@ -36,23 +36,59 @@ func (r *Run) End(result *yurt.Result) {
 	result.Outline = r.outline(result)
 	// The log lacks the entry only if it was closed: those who wait get the result all the same, watchers end with
 	// an error.
-	if data, err := json.Marshal(result.Kept()); err == nil {
-		if r.Log.Append(runlog.Entry{Kind: runlog.Ended, At: result.EndedAt, Data: data}) != nil {
+	r.result = result
+	if data, err := json.Marshal(outputApart(result)); err == nil {
+		switch {
+		case r.Log.Append(runlog.Entry{Kind: runlog.Ended, At: result.EndedAt, Data: data}) != nil:
 			r.Log.Close()
+		case len(data) > resultInMemory:
+			r.result = nil // it is read again from the log
 		}
 	}
-	r.result = result
 	r.Sandbox.node.Executions.Add(-1)
 	close(r.done)
 }
 
+// resultInMemory is how large a result may be, as JSON without its output, that is held in memory once it is in its log.
+const resultInMemory = 32 << 10
+
+// outputApart returns what the log keeps of a result: its output is in other entries.
+func outputApart(result *yurt.Result) yurt.KeptResult {
+	apart := result.Kept()
+	rest := *result
+	rest.Stdout, rest.Stderr = "", ""
+	apart.Result = &rest
+	apart.Apart = &[2]int64{result.OutputBytes(yurt.EventStdout), result.OutputBytes(yurt.EventStderr)}
+	return apart
+}
+
+// outcome returns the result of a run that has ended.
+func (r *Run) outcome() (*yurt.Result, error) {
+	if r.result != nil {
+		return r.result, nil
+	}
+	last, err := r.Log.End()
+	if err != nil {
+		return nil, err
+	}
+	return decodeResult(r.Log, last.Data)
+}
+
 // decodeResult reads the data of an ended entry.
-func decodeResult(data []byte) (*yurt.Result, error) {
+func decodeResult(log *runlog.Log, data []byte) (*yurt.Result, error) {
 	var kept yurt.KeptResult
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return nil, fmt.Errorf("reading a result: %w", err)
 	}
-	return kept.Take(), nil
+	result := kept.Take()
+	if result.Output == nil { // as earlier versions kept all results
+		return result, nil
+	}
+	result.Output.Open = output.Opener(log)
+	if result.Output.Stdout+result.Output.Stderr > yurt.InlineOutput {
+		return result, nil
+	}
+	return result.Whole(context.Background())
 }
 
 // assemble makes the result of a run that ended, or whose sandbox was lost.
@@ -92,26 +128,21 @@ func (r *Run) NoteCut(result *yurt.Result) {
 	result.Truncated.Stderr = result.Truncated.Stderr || r.Log.Cut(runlog.Stderr)
 }
 
-// ReadOutput returns a result with the output in it, and what was written to the
-// control descriptor.
-func (r *Run) ReadOutput() (*yurt.Result, []byte) {
-	var stdout, stderr, control strings.Builder
-	_ = r.readLog(func(e runlog.Entry) error {
-		switch e.Kind {
-		case runlog.Stdout:
-			stdout.Write(e.Data)
-		case runlog.Stderr:
-			stderr.Write(e.Data)
-		case runlog.Control:
-			control.Write(e.Data)
-		}
-		return nil
-	})
-	return &yurt.Result{
-		Stdout: strings.ToValidUTF8(stdout.String(), "�"),
-		Stderr: strings.ToValidUTF8(stderr.String(), "�"),
-	}, []byte(control.String())
+// ReadOutput returns a result with the output that the log has, and the bytes that were written to the control descriptor.
+func (r *Run) ReadOutput() (*yurt.Result, []byte) { return output.Gather(r.readLog, r.Log) }
+
+// Assembling waits until there is memory for the result that is made of the log. The caller holds that memory until it calls done.
+func (r *Run) Assembling() (done func()) {
+	done, err := r.Sandbox.node.Results.Take(context.Background(), resultCopies*r.Log.Beside())
+	if err != nil {
+		return func() {}
+	}
+	return done
 }
+
+// resultCopies is how often what a program or a kernel said of its result is in memory while that is assembled: as it was
+// written, decoded, and encoded again.
+const resultCopies = 4
 
 // readLog calls each with all that is in the log by now.
 func (r *Run) readLog(each func(runlog.Entry) error) error {

@@ -41,8 +41,8 @@ type Run struct {
 	// CancelInstall ends the wait for packages; nil before and after that.
 	CancelInstall atomic.Pointer[context.CancelFunc]
 
-	done   chan struct{} // closed when result is set
-	result *yurt.Result
+	done   chan struct{} // closed when it has ended
+	result *yurt.Result  // nil where it is only in the log, see outcome
 }
 
 func newRun(s *Sandbox, record Record) *Run {
@@ -242,6 +242,7 @@ func (e *Engine) follow(r *Run, out *initd.Output) {
 	}
 	// Of a run that is being killed the first process may have ended while others go on, which the
 	// next run would find in its way.
+	assembled := r.Assembling()
 	r.killing.Lock()
 	result := r.assemble(exit, err)
 	r.killing.Unlock()
@@ -250,6 +251,7 @@ func (e *Engine) follow(r *Run, out *initd.Output) {
 		e.keepTail(r)
 	}
 	r.End(result)
+	assembled()
 	if err != nil {
 		e.tidy(r, nil)
 		return

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/output"
 	"github.com/yurtrun/yurt/executor/runlog"
 	"github.com/yurtrun/yurt/executor/start"
 )
@@ -22,6 +23,7 @@ type Node struct {
 	Memory        *runlog.Memory // for logs
 	Executions    *atomic.Int64  // that have not ended
 	MaxExecutions int64
+	Results       *output.Budget // for results that are assembled
 	// Messages returns the reader of the messages in the log of an execution in a context.
 	Messages func(id string, cell yurt.ExecutionSpec) Messages
 }
@@ -36,6 +38,12 @@ func (s *Sandbox) ForRun() *Sandbox { return s }
 
 // SetLogMemory has the logs of executions to come kept in another part of the node's memory.
 func (s *Sandbox) SetLogMemory(memory *runlog.Memory) { s.node.Memory = memory }
+
+// ReadLog waits until no other log of the node is read as a whole, until the caller calls done: logs of earlier versions
+// have whole results in one entry.
+func (s *Sandbox) ReadLog(ctx context.Context) (done func(), err error) {
+	return s.node.Results.Take(ctx, output.DefaultBudget)
+}
 
 // WaitAll waits until every execution has its result.
 func (s *Sandbox) WaitAll(ctx context.Context) {

@@ -142,7 +142,7 @@ func (e *Engine) watchStream(ctx context.Context, r *Run, after uint64, each fun
 				return err
 			}
 		case <-r.done:
-			return each(yurt.Event{Seq: after + 1, Type: yurt.EventEnded, At: r.result.EndedAt, Result: r.result})
+			return tellEnd(r, after, each)
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-e.ctx.Done():

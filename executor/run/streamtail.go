@@ -91,5 +91,14 @@ func (r *Run) watchTail(after uint64, each func(yurt.Event) error) error {
 	if err != nil {
 		return err
 	}
-	return each(yurt.Event{Seq: after + 1, Type: yurt.EventEnded, At: r.result.EndedAt, Result: r.result})
+	return tellEnd(r, after, each)
+}
+
+// tellEnd tells of the end of a run, after the last event.
+func tellEnd(r *Run, after uint64, each func(yurt.Event) error) error {
+	result, err := r.outcome()
+	if err != nil {
+		return err
+	}
+	return each(yurt.Event{Seq: after + 1, Type: yurt.EventEnded, At: result.EndedAt, Result: result})
 }

@@ -47,6 +47,7 @@ func (l *Log) put(e Entry, encoded []byte) error {
 		return nil
 	}
 	e.Data = bytes.Clone(e.Data) // which is its owner's again once this returns
+	l.count(e.Kind, l.size, int64(len(e.Data)))
 	l.tail.entries = append(l.tail.entries, e)
 	l.tail.size += len(e.Data)
 	l.tell(e)
@@ -74,6 +75,7 @@ func (l *Log) grow(e Entry, n int64) error {
 	if l.gone { // meanwhile
 		return ErrClosed
 	}
+	l.count(e.Kind, l.size, int64(len(e.Data)))
 	l.size += n
 	l.tell(e)
 	return nil

@@ -53,16 +53,19 @@ const (
 type Log struct {
 	place Place
 
-	mu    sync.Mutex
-	held  int64    // bytes of the place's memory
-	file  *os.File // at place.Path
-	rest  *os.File // at place.Overflow; nil while all of it is in file
-	split int64    // where rest begins
-	size  int64    // bytes that readers may read
-	tail  tail
-	ended bool          // the last entry is there
-	more  chan struct{} // closed, and replaced, when there is more or it is closed
-	gone  bool
+	mu     sync.Mutex
+	held   int64    // bytes of the place's memory
+	file   *os.File // at place.Path
+	rest   *os.File // at place.Overflow; nil while all of it is in file
+	split  int64    // where rest begins
+	size   int64    // bytes that readers may read
+	tail   tail
+	ended  bool          // the last entry is there
+	endAt  int64         // where it is
+	large  bool          // the output may be too large to be in the result
+	beside int64         // bytes of data that are not output
+	more   chan struct{} // closed, and replaced, when there is more or it is closed
+	gone   bool
 }
 
 // Create makes the log at the place, where there must be none.
@@ -79,7 +82,7 @@ func Create(place Place) (*Log, error) {
 }
 
 // Open opens the log at the place again and cuts off an entry that was not written whole.
-// It calls each with every entry that is there.
+// It calls each with every entry that is there; the output in them is not read.
 func Open(place Place, each func(Entry)) (*Log, error) {
 	l := &Log{place: place, more: make(chan struct{})}
 	if err := l.open(each); err != nil {
@@ -126,13 +129,14 @@ func (l *Log) open(each func(Entry)) (err error) {
 func (l *Log) mend(file *os.File, each func(Entry)) error {
 	begin := l.size
 	for {
-		entry, next, err := l.read(l.readAt, l.size, -1)
+		entry, next, err := l.readUnlessOutput(l.size)
 		if errors.Is(err, errNotWhole) {
 			break
 		}
 		if err != nil {
 			return err // it may be whole all the same
 		}
+		l.count(entry.Kind, l.size, int64(len(entry.Data)))
 		l.size, l.ended = next, entry.Kind == Ended
 		each(entry)
 	}
@@ -169,6 +173,14 @@ func (l *Log) Close() error {
 	l.gone = true
 	close(l.more)
 	l.place.Memory.give(l.held)
+	if l.large && l.ended {
+		time.AfterFunc(linger, func() { _ = l.closeFiles() })
+		return nil
+	}
+	return l.closeFiles()
+}
+
+func (l *Log) closeFiles() error {
 	var errs []error
 	for _, file := range []*os.File{l.file, l.rest} {
 		if file != nil {
@@ -234,31 +246,48 @@ func (l *Log) Follow(ctx context.Context, each func(Entry) error) error {
 // read returns the entry at the offset and the offset of the next. An entry that
 // goes beyond size, if that is not negative, is not whole.
 func (l *Log) read(readAt func(buf []byte, at int64) error, at, size int64) (Entry, int64, error) {
-	var header [entryHeader]byte
-	if err := readAt(header[:], at); err != nil {
+	e, length, next, err := l.readHeader(readAt, at, size)
+	if err != nil {
 		return Entry{}, 0, err
 	}
-	length := int64(binary.BigEndian.Uint32(header[9:]))
-	next := at + entryHeader + length
-	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Skipped) {
-		return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
-	}
-	if size < 0 { // the length is not known to be true yet, and costs memory
-		file, begin, _ := l.fileAt(at)
-		info, err := file.Stat()
-		if err != nil {
-			return Entry{}, 0, fmt.Errorf("reading a log: %w", err)
-		}
-		if next-begin > info.Size() {
-			return Entry{}, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
-		}
-	}
-	e := Entry{Kind: Kind(header[0]), At: time.Unix(0, int64(binary.BigEndian.Uint64(header[1:])))}
 	e.Data = make([]byte, length)
 	if err := readAt(e.Data, at+entryHeader); err != nil {
 		return Entry{}, 0, err
 	}
 	return e, next, nil
+}
+
+// readUnlessOutput is read for an entry of which is not known whether it is whole, without the data of output.
+func (l *Log) readUnlessOutput(at int64) (Entry, int64, error) {
+	e, _, next, err := l.readHeader(l.readAt, at, -1)
+	if err != nil || e.Kind == Stdout || e.Kind == Stderr {
+		return e, next, err
+	}
+	return l.read(l.readAt, at, -1)
+}
+
+// readHeader returns the entry at the offset without its data, the length of that, and the offset of the next.
+func (l *Log) readHeader(readAt func(buf []byte, at int64) error, at, size int64) (_ Entry, length, next int64, _ error) {
+	var header [entryHeader]byte
+	if err := readAt(header[:], at); err != nil {
+		return Entry{}, 0, 0, err
+	}
+	length = int64(binary.BigEndian.Uint32(header[9:]))
+	next = at + entryHeader + length
+	if length > maxEntry || (size >= 0 && next > size) || header[0] < byte(Started) || header[0] > byte(Skipped) {
+		return Entry{}, 0, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
+	}
+	if size < 0 { // the length is not known to be true yet, and costs memory
+		file, begin, _ := l.fileAt(at)
+		info, err := file.Stat()
+		if err != nil {
+			return Entry{}, 0, 0, fmt.Errorf("reading a log: %w", err)
+		}
+		if next-begin > info.Size() {
+			return Entry{}, 0, 0, fmt.Errorf("reading a log at %d: %w", at, errNotWhole)
+		}
+	}
+	return Entry{Kind: Kind(header[0]), At: time.Unix(0, int64(binary.BigEndian.Uint64(header[1:])))}, length, next, nil
 }
 
 // readAt fills buf from the offset.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -60,6 +61,17 @@ func follow(ctx context.Context, l *Log) (seen []Entry, err error) {
 	return seen, err
 }
 
+// withoutOutput returns entries as [Open] tells them.
+func withoutOutput(entries []Entry) []Entry {
+	told := slices.Clone(entries)
+	for i := range told {
+		if told[i].Kind == Stdout || told[i].Kind == Stderr {
+			told[i].Data = nil
+		}
+	}
+	return told
+}
+
 // done is a context that has ended: a Follow with it reads what is there.
 func done() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -92,7 +104,7 @@ func TestEntriesComeBackAsTheyWereWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	if d := diff(story(), opened); d != "" {
+	if d := diff(withoutOutput(story()), opened); d != "" {
 		t.Errorf("opened:\n%s", d)
 	}
 	if seen, err := follow(t.Context(), again); err != nil || diff(story(), seen) != "" {
@@ -151,7 +163,7 @@ func TestTornTail(t *testing.T) {
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
-		if d := diff(want, got); d != "" {
+		if d := diff(withoutOutput(want), got); d != "" {
 			t.Fatalf("cut at %d:\n%s", cut, d)
 		}
 		add(t, log, more)

@@ -240,7 +240,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		seen, err := follow(t.Context(), l)
-		if d := diff(append(entries, more), seen); err != nil || d != "" {
+		if d := diff(append(entries, more), withoutOutput(seen)); err != nil || d != "" {
 			t.Fatalf("%v\n%s", err, d)
 		}
 	})

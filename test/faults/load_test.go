@@ -127,7 +127,9 @@ func (l *load) run(sandbox, line string) (stdout string, ok bool) {
 // result waits for the result of an execution, and has it forgotten.
 func (l *load) result(sandbox, execution string) (result *yurt.Result, ok bool) {
 	ok = l.again("waiting", func(ctx context.Context) (err error) {
-		result, err = l.node.WaitExecution(ctx, sandbox, execution)
+		if result, err = l.node.AwaitExecution(ctx, sandbox, execution); err == nil {
+			result, err = result.Whole(ctx)
+		}
 		return err
 	})
 	if ok {

@@ -104,7 +104,7 @@ func TestKilledAsAStreamEnds(t *testing.T) {
 		}
 		way.loses.Store(true)
 		written := d.WriteStdin(t.Context(), s.ID, spec.ID, []byte("\n"), true)
-		_, ended := d.WaitExecution(t.Context(), s.ID, spec.ID)
+		_, ended := d.AwaitExecution(t.Context(), s.ID, spec.ID)
 		d.stop(syscall.SIGKILL)
 		way.loses.Store(false)
 		d.start()

@@ -221,7 +221,7 @@ func (n *Node) RunExecution(_ context.Context, sandboxID string, spec yurt.Execu
 	release := n.release
 	n.mu.Unlock()
 	go r.execute(s, spec, release)
-	return func(ctx context.Context) (*yurt.Result, error) { return n.WaitExecution(ctx, sandboxID, spec.ID) }, nil
+	return func(ctx context.Context) (*yurt.Result, error) { return n.AwaitExecution(ctx, sandboxID, spec.ID) }, nil
 }
 
 func (r *run) emit(e yurt.Event) {
@@ -358,9 +358,9 @@ func (n *Node) WatchExecution(ctx context.Context, sandboxID, id string, after u
 	}
 }
 
-// WaitExecution implements controller.Node.
-func (n *Node) WaitExecution(ctx context.Context, sandboxID, id string) (*yurt.Result, error) {
-	if err := n.failure("WaitExecution"); err != nil {
+// AwaitExecution implements controller.Node.
+func (n *Node) AwaitExecution(ctx context.Context, sandboxID, id string) (*yurt.Result, error) {
+	if err := n.failure("AwaitExecution"); err != nil {
 		return nil, err
 	}
 	r, err := n.findRun(sandboxID, id)

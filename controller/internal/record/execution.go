@@ -21,15 +21,25 @@ func ExecutionValues(e yurt.Execution) []any {
 	return []any{e.ID, e.SessionID, string(e.Kind), e.Language, string(e.State), e.CreatedAt.UnixNano(), e.Owner}
 }
 
-// ResultValues returns the stored values of a result: the state, and then the values of [ResultColumns].
-func ResultValues(result *yurt.Result) ([]any, error) {
+// ResultValues returns the stored values of a result: the state, and then the values of [ResultColumns]; and the number of bytes
+// of all of it. outputID names the rows that [StoreOutput] wrote; with none the output is in the values.
+func ResultValues(result *yurt.Result, outputID string) ([]any, error) {
 	rest := *result
 	rest.Stdout, rest.Stderr = "", ""
-	body, err := json.Marshal(rest.Kept())
+	kept := rest.Kept()
+	kept.Apart = nil
+	if kept.OutputID = outputID; outputID != "" {
+		kept.Apart = &[2]int64{result.OutputBytes(yurt.EventStdout), result.OutputBytes(yurt.EventStderr)}
+	}
+	body, err := json.Marshal(kept)
 	if err != nil {
 		return nil, fmt.Errorf("encoding a result: %w", err)
 	}
-	return []any{string(result.State()), string(body), []byte(result.Stdout), []byte(result.Stderr)}, nil
+	size := int64(len(body)) + result.OutputBytes(yurt.EventStdout) + result.OutputBytes(yurt.EventStderr)
+	if outputID != "" {
+		return []any{string(result.State()), string(body), nil, nil, size}, nil
+	}
+	return []any{string(result.State()), string(body), []byte(result.Stdout), []byte(result.Stderr), size}, nil
 }
 
 // ScanExecution reads the columns of an execution and then the more that are asked
@@ -47,8 +57,9 @@ func ScanExecution(row Row, more ...any) (yurt.Execution, error) {
 	return e, nil
 }
 
-// ScanWithResult reads the columns of an execution and those of its result.
-func ScanWithResult(row Row) (yurt.Execution, error) {
+// ScanWithResult reads the columns of an execution and those of its result. Large output is read from the table when it
+// is asked for.
+func ScanWithResult(row Row, table OutputTable) (yurt.Execution, error) {
 	var body, stdout, stderr []byte
 	e, err := ScanExecution(row, &body, &stdout, &stderr)
 	if err != nil || body == nil {
@@ -59,6 +70,10 @@ func ScanWithResult(row Row) (yurt.Execution, error) {
 		return yurt.Execution{}, fmt.Errorf("decoding a result: %w", err)
 	}
 	e.Result = kept.Take()
+	if kept.OutputID != "" && kept.Apart != nil {
+		e.Result.Output = outputOf(table, kept.OutputID, *kept.Apart)
+		return e, nil
+	}
 	e.Result.Stdout, e.Result.Stderr = string(stdout), string(stderr)
 	return e, nil
 }

@@ -53,7 +53,8 @@ func extrasOf(s yurt.Session) extras {
 }
 
 // SessionChanges returns the values that a step of a session's life can change: state, reason, timeout, idle_timeout,
-// placement, sandbox_id, updated_at, active_at, ended_at, owner, ends_by, reuse_key, extras, expires_at.
+// placement, sandbox_id, updated_at, active_at, ended_at, owner, ends_by, reuse_key, extras, expires_at, and ended_at once more,
+// by which the environment is cleared.
 func SessionChanges(s yurt.Session) ([]any, error) {
 	placement, placementErr := json.Marshal(s.Placement)
 	extras, extrasErr := json.Marshal(extrasOf(s))
@@ -62,7 +63,7 @@ func SessionChanges(s yurt.Session) ([]any, error) {
 	}
 	return []any{
 		string(s.State), s.Reason, int64(s.Timeout), int64(s.IdleTimeout), string(placement), s.SandboxID,
-		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, string(extras), ExpiresAt(s),
+		s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, string(extras), ExpiresAt(s), nanos(s.EndedAt),
 	}, nil
 }
 

@@ -2663,7 +2663,8 @@ func (x *AskContextResponse) GetAnswer() []byte {
 type StartExecutionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
-	Spec          []byte                 `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"` // ExecutionSpec
+	Spec          []byte                 `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`                                   // ExecutionSpec
+	OutputApart   bool                   `protobuf:"varint,3,opt,name=output_apart,json=outputApart,proto3" json:"output_apart,omitempty"` // as of WaitExecutionRequest, for Run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2712,6 +2713,13 @@ func (x *StartExecutionRequest) GetSpec() []byte {
 	return nil
 }
 
+func (x *StartExecutionRequest) GetOutputApart() bool {
+	if x != nil {
+		return x.OutputApart
+	}
+	return false
+}
+
 type StartExecutionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2752,7 +2760,8 @@ type WatchExecutionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
 	ExecutionId   string                 `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
-	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"` // the number of the last event that the caller has had
+	After         uint64                 `protobuf:"varint,3,opt,name=after,proto3" json:"after,omitempty"`                                // the number of the last event that the caller has had
+	OutputApart   bool                   `protobuf:"varint,4,opt,name=output_apart,json=outputApart,proto3" json:"output_apart,omitempty"` // the result in the ended event lacks large output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2806,6 +2815,13 @@ func (x *WatchExecutionRequest) GetAfter() uint64 {
 		return x.After
 	}
 	return 0
+}
+
+func (x *WatchExecutionRequest) GetOutputApart() bool {
+	if x != nil {
+		return x.OutputApart
+	}
+	return false
 }
 
 // WatchExecutionResponse is an event, or a part of one.
@@ -2873,6 +2889,7 @@ type WaitExecutionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
 	ExecutionId   string                 `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	OutputApart   bool                   `protobuf:"varint,3,opt,name=output_apart,json=outputApart,proto3" json:"output_apart,omitempty"` // large output is left out, and asked for by Output
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2921,6 +2938,125 @@ func (x *WaitExecutionRequest) GetExecutionId() string {
 	return ""
 }
 
+func (x *WaitExecutionRequest) GetOutputApart() bool {
+	if x != nil {
+		return x.OutputApart
+	}
+	return false
+}
+
+type OutputRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SandboxId     string                 `protobuf:"bytes,1,opt,name=sandbox_id,json=sandboxId,proto3" json:"sandbox_id,omitempty"`
+	ExecutionId   string                 `protobuf:"bytes,2,opt,name=execution_id,json=executionId,proto3" json:"execution_id,omitempty"`
+	Stream        string                 `protobuf:"bytes,3,opt,name=stream,proto3" json:"stream,omitempty"` // stdout or stderr
+	From          int64                  `protobuf:"varint,4,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutputRequest) Reset() {
+	*x = OutputRequest{}
+	mi := &file_executor_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutputRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutputRequest) ProtoMessage() {}
+
+func (x *OutputRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutputRequest.ProtoReflect.Descriptor instead.
+func (*OutputRequest) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *OutputRequest) GetSandboxId() string {
+	if x != nil {
+		return x.SandboxId
+	}
+	return ""
+}
+
+func (x *OutputRequest) GetExecutionId() string {
+	if x != nil {
+		return x.ExecutionId
+	}
+	return ""
+}
+
+func (x *OutputRequest) GetStream() string {
+	if x != nil {
+		return x.Stream
+	}
+	return ""
+}
+
+func (x *OutputRequest) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+type OutputResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OutputResponse) Reset() {
+	*x = OutputResponse{}
+	mi := &file_executor_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OutputResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OutputResponse) ProtoMessage() {}
+
+func (x *OutputResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_executor_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OutputResponse.ProtoReflect.Descriptor instead.
+func (*OutputResponse) Descriptor() ([]byte, []int) {
+	return file_executor_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *OutputResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 // WaitExecutionResponse is a part of the answer, which is complete when the call is.
 type WaitExecutionResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2931,7 +3067,7 @@ type WaitExecutionResponse struct {
 
 func (x *WaitExecutionResponse) Reset() {
 	*x = WaitExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3079,7 @@ func (x *WaitExecutionResponse) String() string {
 func (*WaitExecutionResponse) ProtoMessage() {}
 
 func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[65]
+	mi := &file_executor_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2956,7 +3092,7 @@ func (x *WaitExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitExecutionResponse.ProtoReflect.Descriptor instead.
 func (*WaitExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{65}
+	return file_executor_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *WaitExecutionResponse) GetResult() []byte {
@@ -2976,7 +3112,7 @@ type ForgetExecutionRequest struct {
 
 func (x *ForgetExecutionRequest) Reset() {
 	*x = ForgetExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2988,7 +3124,7 @@ func (x *ForgetExecutionRequest) String() string {
 func (*ForgetExecutionRequest) ProtoMessage() {}
 
 func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[66]
+	mi := &file_executor_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3001,7 +3137,7 @@ func (x *ForgetExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{66}
+	return file_executor_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ForgetExecutionRequest) GetSandboxId() string {
@@ -3026,7 +3162,7 @@ type ForgetExecutionResponse struct {
 
 func (x *ForgetExecutionResponse) Reset() {
 	*x = ForgetExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3038,7 +3174,7 @@ func (x *ForgetExecutionResponse) String() string {
 func (*ForgetExecutionResponse) ProtoMessage() {}
 
 func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[67]
+	mi := &file_executor_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3051,7 +3187,7 @@ func (x *ForgetExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ForgetExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{67}
+	return file_executor_proto_rawDescGZIP(), []int{69}
 }
 
 type WriteStdinRequest struct {
@@ -3066,7 +3202,7 @@ type WriteStdinRequest struct {
 
 func (x *WriteStdinRequest) Reset() {
 	*x = WriteStdinRequest{}
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3214,7 @@ func (x *WriteStdinRequest) String() string {
 func (*WriteStdinRequest) ProtoMessage() {}
 
 func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[68]
+	mi := &file_executor_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3227,7 @@ func (x *WriteStdinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinRequest.ProtoReflect.Descriptor instead.
 func (*WriteStdinRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{68}
+	return file_executor_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *WriteStdinRequest) GetSandboxId() string {
@@ -3130,7 +3266,7 @@ type WriteStdinResponse struct {
 
 func (x *WriteStdinResponse) Reset() {
 	*x = WriteStdinResponse{}
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3142,7 +3278,7 @@ func (x *WriteStdinResponse) String() string {
 func (*WriteStdinResponse) ProtoMessage() {}
 
 func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[69]
+	mi := &file_executor_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3155,7 +3291,7 @@ func (x *WriteStdinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteStdinResponse.ProtoReflect.Descriptor instead.
 func (*WriteStdinResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{69}
+	return file_executor_proto_rawDescGZIP(), []int{71}
 }
 
 type SignalExecutionRequest struct {
@@ -3170,7 +3306,7 @@ type SignalExecutionRequest struct {
 
 func (x *SignalExecutionRequest) Reset() {
 	*x = SignalExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3182,7 +3318,7 @@ func (x *SignalExecutionRequest) String() string {
 func (*SignalExecutionRequest) ProtoMessage() {}
 
 func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[70]
+	mi := &file_executor_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3195,7 +3331,7 @@ func (x *SignalExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionRequest.ProtoReflect.Descriptor instead.
 func (*SignalExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{70}
+	return file_executor_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *SignalExecutionRequest) GetSandboxId() string {
@@ -3234,7 +3370,7 @@ type SignalExecutionResponse struct {
 
 func (x *SignalExecutionResponse) Reset() {
 	*x = SignalExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3246,7 +3382,7 @@ func (x *SignalExecutionResponse) String() string {
 func (*SignalExecutionResponse) ProtoMessage() {}
 
 func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[71]
+	mi := &file_executor_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3259,7 +3395,7 @@ func (x *SignalExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalExecutionResponse.ProtoReflect.Descriptor instead.
 func (*SignalExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{71}
+	return file_executor_proto_rawDescGZIP(), []int{73}
 }
 
 type ResizeExecutionRequest struct {
@@ -3273,7 +3409,7 @@ type ResizeExecutionRequest struct {
 
 func (x *ResizeExecutionRequest) Reset() {
 	*x = ResizeExecutionRequest{}
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3285,7 +3421,7 @@ func (x *ResizeExecutionRequest) String() string {
 func (*ResizeExecutionRequest) ProtoMessage() {}
 
 func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[72]
+	mi := &file_executor_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3298,7 +3434,7 @@ func (x *ResizeExecutionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionRequest.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{72}
+	return file_executor_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ResizeExecutionRequest) GetSandboxId() string {
@@ -3330,7 +3466,7 @@ type ResizeExecutionResponse struct {
 
 func (x *ResizeExecutionResponse) Reset() {
 	*x = ResizeExecutionResponse{}
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3342,7 +3478,7 @@ func (x *ResizeExecutionResponse) String() string {
 func (*ResizeExecutionResponse) ProtoMessage() {}
 
 func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[73]
+	mi := &file_executor_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3355,7 +3491,7 @@ func (x *ResizeExecutionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResizeExecutionResponse.ProtoReflect.Descriptor instead.
 func (*ResizeExecutionResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{73}
+	return file_executor_proto_rawDescGZIP(), []int{75}
 }
 
 type FileResponse struct {
@@ -3367,7 +3503,7 @@ type FileResponse struct {
 
 func (x *FileResponse) Reset() {
 	*x = FileResponse{}
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3515,7 @@ func (x *FileResponse) String() string {
 func (*FileResponse) ProtoMessage() {}
 
 func (x *FileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[74]
+	mi := &file_executor_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3528,7 @@ func (x *FileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileResponse.ProtoReflect.Descriptor instead.
 func (*FileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{74}
+	return file_executor_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FileResponse) GetInfo() []byte {
@@ -3415,7 +3551,7 @@ type WriteFileRequest struct {
 
 func (x *WriteFileRequest) Reset() {
 	*x = WriteFileRequest{}
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3427,7 +3563,7 @@ func (x *WriteFileRequest) String() string {
 func (*WriteFileRequest) ProtoMessage() {}
 
 func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[75]
+	mi := &file_executor_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3440,7 +3576,7 @@ func (x *WriteFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteFileRequest.ProtoReflect.Descriptor instead.
 func (*WriteFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{75}
+	return file_executor_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *WriteFileRequest) GetSandboxId() string {
@@ -3490,7 +3626,7 @@ type ReadFileRequest struct {
 
 func (x *ReadFileRequest) Reset() {
 	*x = ReadFileRequest{}
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3502,7 +3638,7 @@ func (x *ReadFileRequest) String() string {
 func (*ReadFileRequest) ProtoMessage() {}
 
 func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[76]
+	mi := &file_executor_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3515,7 +3651,7 @@ func (x *ReadFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileRequest.ProtoReflect.Descriptor instead.
 func (*ReadFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{76}
+	return file_executor_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReadFileRequest) GetSandboxId() string {
@@ -3556,7 +3692,7 @@ type ReadFileResponse struct {
 
 func (x *ReadFileResponse) Reset() {
 	*x = ReadFileResponse{}
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3568,7 +3704,7 @@ func (x *ReadFileResponse) String() string {
 func (*ReadFileResponse) ProtoMessage() {}
 
 func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[77]
+	mi := &file_executor_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3581,7 +3717,7 @@ func (x *ReadFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadFileResponse.ProtoReflect.Descriptor instead.
 func (*ReadFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{77}
+	return file_executor_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReadFileResponse) GetInfo() []byte {
@@ -3608,7 +3744,7 @@ type StatFileRequest struct {
 
 func (x *StatFileRequest) Reset() {
 	*x = StatFileRequest{}
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3620,7 +3756,7 @@ func (x *StatFileRequest) String() string {
 func (*StatFileRequest) ProtoMessage() {}
 
 func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[78]
+	mi := &file_executor_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3633,7 +3769,7 @@ func (x *StatFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatFileRequest.ProtoReflect.Descriptor instead.
 func (*StatFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{78}
+	return file_executor_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *StatFileRequest) GetSandboxId() string {
@@ -3663,7 +3799,7 @@ type ListFilesRequest struct {
 
 func (x *ListFilesRequest) Reset() {
 	*x = ListFilesRequest{}
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3811,7 @@ func (x *ListFilesRequest) String() string {
 func (*ListFilesRequest) ProtoMessage() {}
 
 func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[79]
+	mi := &file_executor_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +3824,7 @@ func (x *ListFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesRequest.ProtoReflect.Descriptor instead.
 func (*ListFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{79}
+	return file_executor_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ListFilesRequest) GetSandboxId() string {
@@ -3736,7 +3872,7 @@ type ListFilesResponse struct {
 
 func (x *ListFilesResponse) Reset() {
 	*x = ListFilesResponse{}
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3748,7 +3884,7 @@ func (x *ListFilesResponse) String() string {
 func (*ListFilesResponse) ProtoMessage() {}
 
 func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[80]
+	mi := &file_executor_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3761,7 +3897,7 @@ func (x *ListFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListFilesResponse.ProtoReflect.Descriptor instead.
 func (*ListFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{80}
+	return file_executor_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListFilesResponse) GetList() []byte {
@@ -3782,7 +3918,7 @@ type MakeDirRequest struct {
 
 func (x *MakeDirRequest) Reset() {
 	*x = MakeDirRequest{}
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3794,7 +3930,7 @@ func (x *MakeDirRequest) String() string {
 func (*MakeDirRequest) ProtoMessage() {}
 
 func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[81]
+	mi := &file_executor_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,7 +3943,7 @@ func (x *MakeDirRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{81}
+	return file_executor_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *MakeDirRequest) GetSandboxId() string {
@@ -3843,7 +3979,7 @@ type MoveFileRequest struct {
 
 func (x *MoveFileRequest) Reset() {
 	*x = MoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +3991,7 @@ func (x *MoveFileRequest) String() string {
 func (*MoveFileRequest) ProtoMessage() {}
 
 func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[82]
+	mi := &file_executor_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +4004,7 @@ func (x *MoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveFileRequest.ProtoReflect.Descriptor instead.
 func (*MoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{82}
+	return file_executor_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *MoveFileRequest) GetSandboxId() string {
@@ -3910,7 +4046,7 @@ type ChmodFileRequest struct {
 
 func (x *ChmodFileRequest) Reset() {
 	*x = ChmodFileRequest{}
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3922,7 +4058,7 @@ func (x *ChmodFileRequest) String() string {
 func (*ChmodFileRequest) ProtoMessage() {}
 
 func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[83]
+	mi := &file_executor_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3935,7 +4071,7 @@ func (x *ChmodFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChmodFileRequest.ProtoReflect.Descriptor instead.
 func (*ChmodFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{83}
+	return file_executor_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ChmodFileRequest) GetSandboxId() string {
@@ -3970,7 +4106,7 @@ type RemoveFileRequest struct {
 
 func (x *RemoveFileRequest) Reset() {
 	*x = RemoveFileRequest{}
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3982,7 +4118,7 @@ func (x *RemoveFileRequest) String() string {
 func (*RemoveFileRequest) ProtoMessage() {}
 
 func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[84]
+	mi := &file_executor_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3995,7 +4131,7 @@ func (x *RemoveFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileRequest.ProtoReflect.Descriptor instead.
 func (*RemoveFileRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{84}
+	return file_executor_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *RemoveFileRequest) GetSandboxId() string {
@@ -4027,7 +4163,7 @@ type RemoveFileResponse struct {
 
 func (x *RemoveFileResponse) Reset() {
 	*x = RemoveFileResponse{}
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4175,7 @@ func (x *RemoveFileResponse) String() string {
 func (*RemoveFileResponse) ProtoMessage() {}
 
 func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[85]
+	mi := &file_executor_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4188,7 @@ func (x *RemoveFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveFileResponse.ProtoReflect.Descriptor instead.
 func (*RemoveFileResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{85}
+	return file_executor_proto_rawDescGZIP(), []int{87}
 }
 
 type PackFilesRequest struct {
@@ -4065,7 +4201,7 @@ type PackFilesRequest struct {
 
 func (x *PackFilesRequest) Reset() {
 	*x = PackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4077,7 +4213,7 @@ func (x *PackFilesRequest) String() string {
 func (*PackFilesRequest) ProtoMessage() {}
 
 func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[86]
+	mi := &file_executor_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4090,7 +4226,7 @@ func (x *PackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesRequest.ProtoReflect.Descriptor instead.
 func (*PackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{86}
+	return file_executor_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *PackFilesRequest) GetSandboxId() string {
@@ -4116,7 +4252,7 @@ type PackFilesResponse struct {
 
 func (x *PackFilesResponse) Reset() {
 	*x = PackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4128,7 +4264,7 @@ func (x *PackFilesResponse) String() string {
 func (*PackFilesResponse) ProtoMessage() {}
 
 func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[87]
+	mi := &file_executor_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4141,7 +4277,7 @@ func (x *PackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackFilesResponse.ProtoReflect.Descriptor instead.
 func (*PackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{87}
+	return file_executor_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *PackFilesResponse) GetData() []byte {
@@ -4162,7 +4298,7 @@ type UnpackFilesRequest struct {
 
 func (x *UnpackFilesRequest) Reset() {
 	*x = UnpackFilesRequest{}
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4174,7 +4310,7 @@ func (x *UnpackFilesRequest) String() string {
 func (*UnpackFilesRequest) ProtoMessage() {}
 
 func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[88]
+	mi := &file_executor_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4187,7 +4323,7 @@ func (x *UnpackFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesRequest.ProtoReflect.Descriptor instead.
 func (*UnpackFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{88}
+	return file_executor_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *UnpackFilesRequest) GetSandboxId() string {
@@ -4220,7 +4356,7 @@ type UnpackFilesResponse struct {
 
 func (x *UnpackFilesResponse) Reset() {
 	*x = UnpackFilesResponse{}
-	mi := &file_executor_proto_msgTypes[89]
+	mi := &file_executor_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4368,7 @@ func (x *UnpackFilesResponse) String() string {
 func (*UnpackFilesResponse) ProtoMessage() {}
 
 func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[89]
+	mi := &file_executor_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4381,7 @@ func (x *UnpackFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpackFilesResponse.ProtoReflect.Descriptor instead.
 func (*UnpackFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{89}
+	return file_executor_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *UnpackFilesResponse) GetUnpacked() []byte {
@@ -4266,7 +4402,7 @@ type WatchFilesRequest struct {
 
 func (x *WatchFilesRequest) Reset() {
 	*x = WatchFilesRequest{}
-	mi := &file_executor_proto_msgTypes[90]
+	mi := &file_executor_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4278,7 +4414,7 @@ func (x *WatchFilesRequest) String() string {
 func (*WatchFilesRequest) ProtoMessage() {}
 
 func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[90]
+	mi := &file_executor_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4291,7 +4427,7 @@ func (x *WatchFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesRequest.ProtoReflect.Descriptor instead.
 func (*WatchFilesRequest) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{90}
+	return file_executor_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *WatchFilesRequest) GetSandboxId() string {
@@ -4324,7 +4460,7 @@ type WatchFilesResponse struct {
 
 func (x *WatchFilesResponse) Reset() {
 	*x = WatchFilesResponse{}
-	mi := &file_executor_proto_msgTypes[91]
+	mi := &file_executor_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4472,7 @@ func (x *WatchFilesResponse) String() string {
 func (*WatchFilesResponse) ProtoMessage() {}
 
 func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[91]
+	mi := &file_executor_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4349,7 +4485,7 @@ func (x *WatchFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchFilesResponse.ProtoReflect.Descriptor instead.
 func (*WatchFilesResponse) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{91}
+	return file_executor_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *WatchFilesResponse) GetEvent() []byte {
@@ -4372,7 +4508,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_executor_proto_msgTypes[92]
+	mi := &file_executor_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4384,7 +4520,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_executor_proto_msgTypes[92]
+	mi := &file_executor_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4397,7 +4533,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_executor_proto_rawDescGZIP(), []int{92}
+	return file_executor_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Error) GetCode() string {
@@ -4562,25 +4698,36 @@ const file_executor_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bquestion\x18\x03 \x01(\fR\bquestion\",\n" +
 	"\x12AskContextResponse\x12\x16\n" +
-	"\x06answer\x18\x01 \x01(\fR\x06answer\"J\n" +
+	"\x06answer\x18\x01 \x01(\fR\x06answer\"m\n" +
 	"\x15StartExecutionRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12\x12\n" +
-	"\x04spec\x18\x02 \x01(\fR\x04spec\"\x18\n" +
-	"\x16StartExecutionResponse\"o\n" +
+	"\x04spec\x18\x02 \x01(\fR\x04spec\x12!\n" +
+	"\foutput_apart\x18\x03 \x01(\bR\voutputApart\"\x18\n" +
+	"\x16StartExecutionResponse\"\x92\x01\n" +
 	"\x15WatchExecutionRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12!\n" +
 	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\x12\x14\n" +
-	"\x05after\x18\x03 \x01(\x04R\x05after\"V\n" +
+	"\x05after\x18\x03 \x01(\x04R\x05after\x12!\n" +
+	"\foutput_apart\x18\x04 \x01(\bR\voutputApart\"V\n" +
 	"\x16WatchExecutionResponse\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\fR\x05event\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more\"X\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\"{\n" +
 	"\x14WaitExecutionRequest\x12\x1d\n" +
 	"\n" +
 	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12!\n" +
-	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\"/\n" +
+	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\x12!\n" +
+	"\foutput_apart\x18\x03 \x01(\bR\voutputApart\"}\n" +
+	"\rOutputRequest\x12\x1d\n" +
+	"\n" +
+	"sandbox_id\x18\x01 \x01(\tR\tsandboxId\x12!\n" +
+	"\fexecution_id\x18\x02 \x01(\tR\vexecutionId\x12\x16\n" +
+	"\x06stream\x18\x03 \x01(\tR\x06stream\x12\x12\n" +
+	"\x04from\x18\x04 \x01(\x03R\x04from\"$\n" +
+	"\x0eOutputResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"/\n" +
 	"\x15WaitExecutionResponse\x12\x16\n" +
 	"\x06result\x18\x01 \x01(\fR\x06result\"Z\n" +
 	"\x16ForgetExecutionRequest\x12\x1d\n" +
@@ -4720,13 +4867,14 @@ const file_executor_proto_rawDesc = "" +
 	"\x04List\x12%.yurt.executor.v1.ListContextsRequest\x1a&.yurt.executor.v1.ListContextsResponse\x12\\\n" +
 	"\aRestart\x12'.yurt.executor.v1.RestartContextRequest\x1a(.yurt.executor.v1.RestartContextResponse\x12Y\n" +
 	"\x06Remove\x12&.yurt.executor.v1.RemoveContextRequest\x1a'.yurt.executor.v1.RemoveContextResponse\x12P\n" +
-	"\x03Ask\x12#.yurt.executor.v1.AskContextRequest\x1a$.yurt.executor.v1.AskContextResponse2\xf2\x05\n" +
+	"\x03Ask\x12#.yurt.executor.v1.AskContextRequest\x1a$.yurt.executor.v1.AskContextResponse2\xc1\x06\n" +
 	"\n" +
 	"Executions\x12Z\n" +
 	"\x05Start\x12'.yurt.executor.v1.StartExecutionRequest\x1a(.yurt.executor.v1.StartExecutionResponse\x12Y\n" +
 	"\x03Run\x12'.yurt.executor.v1.StartExecutionRequest\x1a'.yurt.executor.v1.WaitExecutionResponse0\x01\x12\\\n" +
 	"\x05Watch\x12'.yurt.executor.v1.WatchExecutionRequest\x1a(.yurt.executor.v1.WatchExecutionResponse0\x01\x12Y\n" +
-	"\x04Wait\x12&.yurt.executor.v1.WaitExecutionRequest\x1a'.yurt.executor.v1.WaitExecutionResponse0\x01\x12]\n" +
+	"\x04Wait\x12&.yurt.executor.v1.WaitExecutionRequest\x1a'.yurt.executor.v1.WaitExecutionResponse0\x01\x12M\n" +
+	"\x06Output\x12\x1f.yurt.executor.v1.OutputRequest\x1a .yurt.executor.v1.OutputResponse0\x01\x12]\n" +
 	"\x06Forget\x12(.yurt.executor.v1.ForgetExecutionRequest\x1a).yurt.executor.v1.ForgetExecutionResponse\x12W\n" +
 	"\n" +
 	"WriteStdin\x12#.yurt.executor.v1.WriteStdinRequest\x1a$.yurt.executor.v1.WriteStdinResponse\x12]\n" +
@@ -4757,7 +4905,7 @@ func file_executor_proto_rawDescGZIP() []byte {
 	return file_executor_proto_rawDescData
 }
 
-var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 93)
+var file_executor_proto_msgTypes = make([]protoimpl.MessageInfo, 95)
 var file_executor_proto_goTypes = []any{
 	(*PrepareImageRequest)(nil),     // 0: yurt.executor.v1.PrepareImageRequest
 	(*PrepareImageResponse)(nil),    // 1: yurt.executor.v1.PrepareImageResponse
@@ -4824,34 +4972,36 @@ var file_executor_proto_goTypes = []any{
 	(*WatchExecutionRequest)(nil),   // 62: yurt.executor.v1.WatchExecutionRequest
 	(*WatchExecutionResponse)(nil),  // 63: yurt.executor.v1.WatchExecutionResponse
 	(*WaitExecutionRequest)(nil),    // 64: yurt.executor.v1.WaitExecutionRequest
-	(*WaitExecutionResponse)(nil),   // 65: yurt.executor.v1.WaitExecutionResponse
-	(*ForgetExecutionRequest)(nil),  // 66: yurt.executor.v1.ForgetExecutionRequest
-	(*ForgetExecutionResponse)(nil), // 67: yurt.executor.v1.ForgetExecutionResponse
-	(*WriteStdinRequest)(nil),       // 68: yurt.executor.v1.WriteStdinRequest
-	(*WriteStdinResponse)(nil),      // 69: yurt.executor.v1.WriteStdinResponse
-	(*SignalExecutionRequest)(nil),  // 70: yurt.executor.v1.SignalExecutionRequest
-	(*SignalExecutionResponse)(nil), // 71: yurt.executor.v1.SignalExecutionResponse
-	(*ResizeExecutionRequest)(nil),  // 72: yurt.executor.v1.ResizeExecutionRequest
-	(*ResizeExecutionResponse)(nil), // 73: yurt.executor.v1.ResizeExecutionResponse
-	(*FileResponse)(nil),            // 74: yurt.executor.v1.FileResponse
-	(*WriteFileRequest)(nil),        // 75: yurt.executor.v1.WriteFileRequest
-	(*ReadFileRequest)(nil),         // 76: yurt.executor.v1.ReadFileRequest
-	(*ReadFileResponse)(nil),        // 77: yurt.executor.v1.ReadFileResponse
-	(*StatFileRequest)(nil),         // 78: yurt.executor.v1.StatFileRequest
-	(*ListFilesRequest)(nil),        // 79: yurt.executor.v1.ListFilesRequest
-	(*ListFilesResponse)(nil),       // 80: yurt.executor.v1.ListFilesResponse
-	(*MakeDirRequest)(nil),          // 81: yurt.executor.v1.MakeDirRequest
-	(*MoveFileRequest)(nil),         // 82: yurt.executor.v1.MoveFileRequest
-	(*ChmodFileRequest)(nil),        // 83: yurt.executor.v1.ChmodFileRequest
-	(*RemoveFileRequest)(nil),       // 84: yurt.executor.v1.RemoveFileRequest
-	(*RemoveFileResponse)(nil),      // 85: yurt.executor.v1.RemoveFileResponse
-	(*PackFilesRequest)(nil),        // 86: yurt.executor.v1.PackFilesRequest
-	(*PackFilesResponse)(nil),       // 87: yurt.executor.v1.PackFilesResponse
-	(*UnpackFilesRequest)(nil),      // 88: yurt.executor.v1.UnpackFilesRequest
-	(*UnpackFilesResponse)(nil),     // 89: yurt.executor.v1.UnpackFilesResponse
-	(*WatchFilesRequest)(nil),       // 90: yurt.executor.v1.WatchFilesRequest
-	(*WatchFilesResponse)(nil),      // 91: yurt.executor.v1.WatchFilesResponse
-	(*Error)(nil),                   // 92: yurt.executor.v1.Error
+	(*OutputRequest)(nil),           // 65: yurt.executor.v1.OutputRequest
+	(*OutputResponse)(nil),          // 66: yurt.executor.v1.OutputResponse
+	(*WaitExecutionResponse)(nil),   // 67: yurt.executor.v1.WaitExecutionResponse
+	(*ForgetExecutionRequest)(nil),  // 68: yurt.executor.v1.ForgetExecutionRequest
+	(*ForgetExecutionResponse)(nil), // 69: yurt.executor.v1.ForgetExecutionResponse
+	(*WriteStdinRequest)(nil),       // 70: yurt.executor.v1.WriteStdinRequest
+	(*WriteStdinResponse)(nil),      // 71: yurt.executor.v1.WriteStdinResponse
+	(*SignalExecutionRequest)(nil),  // 72: yurt.executor.v1.SignalExecutionRequest
+	(*SignalExecutionResponse)(nil), // 73: yurt.executor.v1.SignalExecutionResponse
+	(*ResizeExecutionRequest)(nil),  // 74: yurt.executor.v1.ResizeExecutionRequest
+	(*ResizeExecutionResponse)(nil), // 75: yurt.executor.v1.ResizeExecutionResponse
+	(*FileResponse)(nil),            // 76: yurt.executor.v1.FileResponse
+	(*WriteFileRequest)(nil),        // 77: yurt.executor.v1.WriteFileRequest
+	(*ReadFileRequest)(nil),         // 78: yurt.executor.v1.ReadFileRequest
+	(*ReadFileResponse)(nil),        // 79: yurt.executor.v1.ReadFileResponse
+	(*StatFileRequest)(nil),         // 80: yurt.executor.v1.StatFileRequest
+	(*ListFilesRequest)(nil),        // 81: yurt.executor.v1.ListFilesRequest
+	(*ListFilesResponse)(nil),       // 82: yurt.executor.v1.ListFilesResponse
+	(*MakeDirRequest)(nil),          // 83: yurt.executor.v1.MakeDirRequest
+	(*MoveFileRequest)(nil),         // 84: yurt.executor.v1.MoveFileRequest
+	(*ChmodFileRequest)(nil),        // 85: yurt.executor.v1.ChmodFileRequest
+	(*RemoveFileRequest)(nil),       // 86: yurt.executor.v1.RemoveFileRequest
+	(*RemoveFileResponse)(nil),      // 87: yurt.executor.v1.RemoveFileResponse
+	(*PackFilesRequest)(nil),        // 88: yurt.executor.v1.PackFilesRequest
+	(*PackFilesResponse)(nil),       // 89: yurt.executor.v1.PackFilesResponse
+	(*UnpackFilesRequest)(nil),      // 90: yurt.executor.v1.UnpackFilesRequest
+	(*UnpackFilesResponse)(nil),     // 91: yurt.executor.v1.UnpackFilesResponse
+	(*WatchFilesRequest)(nil),       // 92: yurt.executor.v1.WatchFilesRequest
+	(*WatchFilesResponse)(nil),      // 93: yurt.executor.v1.WatchFilesResponse
+	(*Error)(nil),                   // 94: yurt.executor.v1.Error
 }
 var file_executor_proto_depIdxs = []int32{
 	8,  // 0: yurt.executor.v1.Node.Describe:input_type -> yurt.executor.v1.DescribeRequest
@@ -4888,72 +5038,74 @@ var file_executor_proto_depIdxs = []int32{
 	60, // 31: yurt.executor.v1.Executions.Run:input_type -> yurt.executor.v1.StartExecutionRequest
 	62, // 32: yurt.executor.v1.Executions.Watch:input_type -> yurt.executor.v1.WatchExecutionRequest
 	64, // 33: yurt.executor.v1.Executions.Wait:input_type -> yurt.executor.v1.WaitExecutionRequest
-	66, // 34: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
-	68, // 35: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
-	70, // 36: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
-	72, // 37: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
-	75, // 38: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
-	76, // 39: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
-	78, // 40: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
-	79, // 41: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
-	81, // 42: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
-	82, // 43: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
-	83, // 44: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
-	84, // 45: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
-	86, // 46: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
-	88, // 47: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
-	90, // 48: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
-	9,  // 49: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
-	11, // 50: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
-	5,  // 51: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
-	7,  // 52: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
-	3,  // 53: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
-	1,  // 54: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
-	13, // 55: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
-	15, // 56: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
-	17, // 57: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
-	19, // 58: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
-	21, // 59: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
-	23, // 60: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
-	25, // 61: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
-	27, // 62: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
-	29, // 63: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
-	31, // 64: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
-	33, // 65: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
-	35, // 66: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
-	37, // 67: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
-	39, // 68: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
-	43, // 69: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
-	45, // 70: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
-	47, // 71: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
-	49, // 72: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
-	51, // 73: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
-	41, // 74: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
-	53, // 75: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
-	55, // 76: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
-	57, // 77: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
-	59, // 78: yurt.executor.v1.Contexts.Ask:output_type -> yurt.executor.v1.AskContextResponse
-	61, // 79: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
-	65, // 80: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
-	63, // 81: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
-	65, // 82: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
-	67, // 83: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
-	69, // 84: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
-	71, // 85: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
-	73, // 86: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
-	74, // 87: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
-	77, // 88: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
-	74, // 89: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
-	80, // 90: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
-	74, // 91: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
-	74, // 92: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
-	74, // 93: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
-	85, // 94: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
-	87, // 95: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
-	89, // 96: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
-	91, // 97: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
-	49, // [49:98] is the sub-list for method output_type
-	0,  // [0:49] is the sub-list for method input_type
+	65, // 34: yurt.executor.v1.Executions.Output:input_type -> yurt.executor.v1.OutputRequest
+	68, // 35: yurt.executor.v1.Executions.Forget:input_type -> yurt.executor.v1.ForgetExecutionRequest
+	70, // 36: yurt.executor.v1.Executions.WriteStdin:input_type -> yurt.executor.v1.WriteStdinRequest
+	72, // 37: yurt.executor.v1.Executions.Signal:input_type -> yurt.executor.v1.SignalExecutionRequest
+	74, // 38: yurt.executor.v1.Executions.Resize:input_type -> yurt.executor.v1.ResizeExecutionRequest
+	77, // 39: yurt.executor.v1.Files.Write:input_type -> yurt.executor.v1.WriteFileRequest
+	78, // 40: yurt.executor.v1.Files.Read:input_type -> yurt.executor.v1.ReadFileRequest
+	80, // 41: yurt.executor.v1.Files.Stat:input_type -> yurt.executor.v1.StatFileRequest
+	81, // 42: yurt.executor.v1.Files.List:input_type -> yurt.executor.v1.ListFilesRequest
+	83, // 43: yurt.executor.v1.Files.MakeDir:input_type -> yurt.executor.v1.MakeDirRequest
+	84, // 44: yurt.executor.v1.Files.Move:input_type -> yurt.executor.v1.MoveFileRequest
+	85, // 45: yurt.executor.v1.Files.Chmod:input_type -> yurt.executor.v1.ChmodFileRequest
+	86, // 46: yurt.executor.v1.Files.Remove:input_type -> yurt.executor.v1.RemoveFileRequest
+	88, // 47: yurt.executor.v1.Files.Pack:input_type -> yurt.executor.v1.PackFilesRequest
+	90, // 48: yurt.executor.v1.Files.Unpack:input_type -> yurt.executor.v1.UnpackFilesRequest
+	92, // 49: yurt.executor.v1.Files.Watch:input_type -> yurt.executor.v1.WatchFilesRequest
+	9,  // 50: yurt.executor.v1.Node.Describe:output_type -> yurt.executor.v1.DescribeResponse
+	11, // 51: yurt.executor.v1.Node.ListRuntimes:output_type -> yurt.executor.v1.ListRuntimesResponse
+	5,  // 52: yurt.executor.v1.Node.SetDraining:output_type -> yurt.executor.v1.SetDrainingResponse
+	7,  // 53: yurt.executor.v1.Node.WatchCapacity:output_type -> yurt.executor.v1.WatchCapacityResponse
+	3,  // 54: yurt.executor.v1.Node.PrepareTemplate:output_type -> yurt.executor.v1.PrepareTemplateResponse
+	1,  // 55: yurt.executor.v1.Node.PrepareImage:output_type -> yurt.executor.v1.PrepareImageResponse
+	13, // 56: yurt.executor.v1.Sandboxes.Create:output_type -> yurt.executor.v1.CreateSandboxResponse
+	15, // 57: yurt.executor.v1.Sandboxes.Destroy:output_type -> yurt.executor.v1.DestroySandboxResponse
+	17, // 58: yurt.executor.v1.Sandboxes.List:output_type -> yurt.executor.v1.ListSandboxesResponse
+	19, // 59: yurt.executor.v1.Sandboxes.Watch:output_type -> yurt.executor.v1.WatchSandboxesResponse
+	21, // 60: yurt.executor.v1.Sandboxes.Pause:output_type -> yurt.executor.v1.PauseSandboxResponse
+	23, // 61: yurt.executor.v1.Sandboxes.Resume:output_type -> yurt.executor.v1.ResumeSandboxResponse
+	25, // 62: yurt.executor.v1.Sandboxes.Stats:output_type -> yurt.executor.v1.SandboxStatsResponse
+	27, // 63: yurt.executor.v1.Sandboxes.ListProcesses:output_type -> yurt.executor.v1.ListProcessesResponse
+	29, // 64: yurt.executor.v1.Sandboxes.SignalProcess:output_type -> yurt.executor.v1.SignalProcessResponse
+	31, // 65: yurt.executor.v1.Reserves.Add:output_type -> yurt.executor.v1.AddReserveResponse
+	33, // 66: yurt.executor.v1.Reserves.Claim:output_type -> yurt.executor.v1.ClaimSandboxResponse
+	35, // 67: yurt.executor.v1.Reserves.Await:output_type -> yurt.executor.v1.AwaitSandboxResponse
+	37, // 68: yurt.executor.v1.Reserves.List:output_type -> yurt.executor.v1.ListReservesResponse
+	39, // 69: yurt.executor.v1.Reserves.Release:output_type -> yurt.executor.v1.ReleaseReserveResponse
+	43, // 70: yurt.executor.v1.Slots.Open:output_type -> yurt.executor.v1.OpenSlotResponse
+	45, // 71: yurt.executor.v1.Slots.Close:output_type -> yurt.executor.v1.CloseSlotResponse
+	47, // 72: yurt.executor.v1.Slots.Wait:output_type -> yurt.executor.v1.WaitSlotResponse
+	49, // 73: yurt.executor.v1.Slots.List:output_type -> yurt.executor.v1.ListSlotsResponse
+	51, // 74: yurt.executor.v1.Slots.Watch:output_type -> yurt.executor.v1.WatchSlotsResponse
+	41, // 75: yurt.executor.v1.Slots.Retire:output_type -> yurt.executor.v1.RetireSlotsResponse
+	53, // 76: yurt.executor.v1.Contexts.List:output_type -> yurt.executor.v1.ListContextsResponse
+	55, // 77: yurt.executor.v1.Contexts.Restart:output_type -> yurt.executor.v1.RestartContextResponse
+	57, // 78: yurt.executor.v1.Contexts.Remove:output_type -> yurt.executor.v1.RemoveContextResponse
+	59, // 79: yurt.executor.v1.Contexts.Ask:output_type -> yurt.executor.v1.AskContextResponse
+	61, // 80: yurt.executor.v1.Executions.Start:output_type -> yurt.executor.v1.StartExecutionResponse
+	67, // 81: yurt.executor.v1.Executions.Run:output_type -> yurt.executor.v1.WaitExecutionResponse
+	63, // 82: yurt.executor.v1.Executions.Watch:output_type -> yurt.executor.v1.WatchExecutionResponse
+	67, // 83: yurt.executor.v1.Executions.Wait:output_type -> yurt.executor.v1.WaitExecutionResponse
+	66, // 84: yurt.executor.v1.Executions.Output:output_type -> yurt.executor.v1.OutputResponse
+	69, // 85: yurt.executor.v1.Executions.Forget:output_type -> yurt.executor.v1.ForgetExecutionResponse
+	71, // 86: yurt.executor.v1.Executions.WriteStdin:output_type -> yurt.executor.v1.WriteStdinResponse
+	73, // 87: yurt.executor.v1.Executions.Signal:output_type -> yurt.executor.v1.SignalExecutionResponse
+	75, // 88: yurt.executor.v1.Executions.Resize:output_type -> yurt.executor.v1.ResizeExecutionResponse
+	76, // 89: yurt.executor.v1.Files.Write:output_type -> yurt.executor.v1.FileResponse
+	79, // 90: yurt.executor.v1.Files.Read:output_type -> yurt.executor.v1.ReadFileResponse
+	76, // 91: yurt.executor.v1.Files.Stat:output_type -> yurt.executor.v1.FileResponse
+	82, // 92: yurt.executor.v1.Files.List:output_type -> yurt.executor.v1.ListFilesResponse
+	76, // 93: yurt.executor.v1.Files.MakeDir:output_type -> yurt.executor.v1.FileResponse
+	76, // 94: yurt.executor.v1.Files.Move:output_type -> yurt.executor.v1.FileResponse
+	76, // 95: yurt.executor.v1.Files.Chmod:output_type -> yurt.executor.v1.FileResponse
+	87, // 96: yurt.executor.v1.Files.Remove:output_type -> yurt.executor.v1.RemoveFileResponse
+	89, // 97: yurt.executor.v1.Files.Pack:output_type -> yurt.executor.v1.PackFilesResponse
+	91, // 98: yurt.executor.v1.Files.Unpack:output_type -> yurt.executor.v1.UnpackFilesResponse
+	93, // 99: yurt.executor.v1.Files.Watch:output_type -> yurt.executor.v1.WatchFilesResponse
+	50, // [50:100] is the sub-list for method output_type
+	0,  // [0:50] is the sub-list for method input_type
 	0,  // [0:0] is the sub-list for extension type_name
 	0,  // [0:0] is the sub-list for extension extendee
 	0,  // [0:0] is the sub-list for field type_name
@@ -4971,7 +5123,7 @@ func file_executor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_executor_proto_rawDesc), len(file_executor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   93,
+			NumMessages:   95,
 			NumExtensions: 0,
 			NumServices:   7,
 		},

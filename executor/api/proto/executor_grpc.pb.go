@@ -1592,6 +1592,7 @@ const (
 	Executions_Run_FullMethodName        = "/yurt.executor.v1.Executions/Run"
 	Executions_Watch_FullMethodName      = "/yurt.executor.v1.Executions/Watch"
 	Executions_Wait_FullMethodName       = "/yurt.executor.v1.Executions/Wait"
+	Executions_Output_FullMethodName     = "/yurt.executor.v1.Executions/Output"
 	Executions_Forget_FullMethodName     = "/yurt.executor.v1.Executions/Forget"
 	Executions_WriteStdin_FullMethodName = "/yurt.executor.v1.Executions/WriteStdin"
 	Executions_Signal_FullMethodName     = "/yurt.executor.v1.Executions/Signal"
@@ -1614,6 +1615,8 @@ type ExecutionsClient interface {
 	Watch(ctx context.Context, in *WatchExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchExecutionResponse], error)
 	// Wait answers with the result, once the execution has ended.
 	Wait(ctx context.Context, in *WaitExecutionRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WaitExecutionResponse], error)
+	// Output answers with the text of a stream of an execution that has ended, whose result lacks it.
+	Output(ctx context.Context, in *OutputRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutputResponse], error)
 	// Forget releases what is kept of an ended execution.
 	Forget(ctx context.Context, in *ForgetExecutionRequest, opts ...grpc.CallOption) (*ForgetExecutionResponse, error)
 	// WriteStdin answers when the execution can read the data.
@@ -1697,6 +1700,25 @@ func (c *executionsClient) Wait(ctx context.Context, in *WaitExecutionRequest, o
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Executions_WaitClient = grpc.ServerStreamingClient[WaitExecutionResponse]
 
+func (c *executionsClient) Output(ctx context.Context, in *OutputRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[OutputResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Executions_ServiceDesc.Streams[3], Executions_Output_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[OutputRequest, OutputResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Executions_OutputClient = grpc.ServerStreamingClient[OutputResponse]
+
 func (c *executionsClient) Forget(ctx context.Context, in *ForgetExecutionRequest, opts ...grpc.CallOption) (*ForgetExecutionResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ForgetExecutionResponse)
@@ -1753,6 +1775,8 @@ type ExecutionsServer interface {
 	Watch(*WatchExecutionRequest, grpc.ServerStreamingServer[WatchExecutionResponse]) error
 	// Wait answers with the result, once the execution has ended.
 	Wait(*WaitExecutionRequest, grpc.ServerStreamingServer[WaitExecutionResponse]) error
+	// Output answers with the text of a stream of an execution that has ended, whose result lacks it.
+	Output(*OutputRequest, grpc.ServerStreamingServer[OutputResponse]) error
 	// Forget releases what is kept of an ended execution.
 	Forget(context.Context, *ForgetExecutionRequest) (*ForgetExecutionResponse, error)
 	// WriteStdin answers when the execution can read the data.
@@ -1780,6 +1804,9 @@ func (UnimplementedExecutionsServer) Watch(*WatchExecutionRequest, grpc.ServerSt
 }
 func (UnimplementedExecutionsServer) Wait(*WaitExecutionRequest, grpc.ServerStreamingServer[WaitExecutionResponse]) error {
 	return status.Error(codes.Unimplemented, "method Wait not implemented")
+}
+func (UnimplementedExecutionsServer) Output(*OutputRequest, grpc.ServerStreamingServer[OutputResponse]) error {
+	return status.Error(codes.Unimplemented, "method Output not implemented")
 }
 func (UnimplementedExecutionsServer) Forget(context.Context, *ForgetExecutionRequest) (*ForgetExecutionResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Forget not implemented")
@@ -1864,6 +1891,17 @@ func _Executions_Wait_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Executions_WaitServer = grpc.ServerStreamingServer[WaitExecutionResponse]
+
+func _Executions_Output_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(OutputRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ExecutionsServer).Output(m, &grpc.GenericServerStream[OutputRequest, OutputResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Executions_OutputServer = grpc.ServerStreamingServer[OutputResponse]
 
 func _Executions_Forget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ForgetExecutionRequest)
@@ -1979,6 +2017,11 @@ var Executions_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Wait",
 			Handler:       _Executions_Wait_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Output",
+			Handler:       _Executions_Output_Handler,
 			ServerStreams: true,
 		},
 	},
