@@ -155,6 +155,7 @@ __yurt_after() {
   elif (( __yurt_code == 127 )); then
     __yurt_missing
   fi
+  __yurt_last=$__yurt_code
   for item in "${__yurt_restore[@]}"; do
     builtin eval "${item/#declare /declare -g }"
   done
@@ -164,6 +165,11 @@ __yurt_after() {
   __yurt_reply
   >|"$__yurt_state/running"
   ((1))
+}
+
+# __yurt_status has the status of the execution before.
+__yurt_status() {
+  return "$__yurt_last"
 }
 
 # __yurt_bearable tells whether Bash lives through parsing the code: it crashes where that is
@@ -239,7 +245,8 @@ builtin trap __yurt_interrupted INT
 builtin trap '__yurt_failed "$?"' ERR
 builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
 builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
-  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse
+  __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_status
+__yurt_last=0
 # This condition is false, but for a shell that runs no commands any more (set -n): there all
 # commands count as successful, and the shell comes to the end of this file.
 until ((0)); do
@@ -247,7 +254,10 @@ until ((0)); do
   if { __yurt_bearable; } 2>/dev/null; then
     __yurt_running=1
     for __yurt_code in 0; do # what break and continue outside any loop of the code refer to
-      builtin source "$__yurt_state/cell"
+      case $__yurt_last in # the first command finds the status of the last one in $?
+      0) builtin source "$__yurt_state/cell" ;;
+      *) __yurt_status || builtin source "$__yurt_state/cell" ;;
+      esac
       __yurt_code=$?
     done
     { __yurt_after "$__yurt_code"; } 2>/dev/null || __yurt_broken descriptors
