@@ -93,6 +93,8 @@ def value_envelope(value):
     if value is None:
         return b'{"result":null}'
     try:
+        if type(value).__module__ == "numpy":
+            value = of_numpy(value)
         fits = in_json(value)
         data = write_json(value) if fits else b"null"
     except (TypeError, ValueError, RecursionError):
@@ -100,6 +102,12 @@ def value_envelope(value):
     if fits is None or len(data) > MAX_VALUE:
         return b'{"result":null,"cut":true}'
     return b'{"result":' + data + b"}"
+
+
+def of_numpy(value):
+    """The number, the string or the truth value that a scalar of numpy stands for; any other value as it is."""
+    numpy = sys.modules.get("numpy")
+    return value.item() if isinstance(value, getattr(numpy, "generic", ())) else value
 
 
 def in_json(value):

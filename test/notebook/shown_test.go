@@ -164,6 +164,21 @@ func TestFrames(t *testing.T) {
 	})
 }
 
+// TestScalars: a scalar of numpy is a result as its number, and no other object of numpy is one.
+func TestScalars(t *testing.T) {
+	kernels(t, func(t *testing.T, s session) {
+		s.run(t, "import numpy as np, pandas as pd")
+		for code, want := range map[string]string{
+			"pd.Series([1, 3]).sum()": "4", "np.float64(2.5) * 2": "5.0", "np.bool_(True)": "true", "np.str_('a')": `"a"`,
+			"np.float64('nan')": "null", "np.datetime64('2024-01-01')": "null", "np.complex128(1)": "null", "np.array([1])": "null", "np.int64": "null",
+		} {
+			if r := s.run(t, code); string(r.Result) != want || r.Error != nil {
+				t.Errorf("%s: the result is %s, want %s (error %+v)", code, r.Result, want, r.Error)
+			}
+		}
+	})
+}
+
 // TestWidgets: widgets of ipywidgets show as their fallback, and libraries that ask IPython itself
 // find the shell that runs the code, in each kernel.
 func TestWidgets(t *testing.T) {
