@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx
 import msgspec
@@ -34,10 +35,14 @@ class AsyncYurt:
         self.patience = patience
         """How many seconds a call that may be repeated tries to reach the server."""
         self.loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
-        self._http = http or httpx.AsyncClient(
-            verify=parts.scheme == "https", trust_env=not self.loopback, timeout=httpx.Timeout(None, connect=10.0, write=60.0),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-        )
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+        self._http: httpx.AsyncClient | None = http
+        self._direct: httpx.AsyncHTTPTransport | None = None
+        if http is None and (self.loopback or not getproxies()):
+            # A client's redirects, cookies and hooks, of which Yurt has none, cost a third of a call.
+            self._direct = httpx.AsyncHTTPTransport(verify=parts.scheme == "https", limits=limits)
+        elif http is None:
+            self._http = httpx.AsyncClient(limits=limits)
 
     async def send(
         self, method: str, path: str, *, body: Mapping[str, Any] | None = None, content: bytes | AsyncIterable[bytes] | None = None,
@@ -48,9 +53,9 @@ class AsyncYurt:
         if body is not None:
             content = encode(body)
             sent["content-type"] = "application/json"
-        request = self._http.build_request(
-            method, self.url + path, params=params, content=content, headers=sent, timeout=httpx.Timeout(_QUIET, connect=10.0) if stream else httpx.USE_CLIENT_DEFAULT,
-        )
+        timeout = httpx.Timeout(_QUIET if stream else None, connect=10.0, write=60.0).as_dict()
+        build = self._http.build_request if self._http else httpx.Request
+        request = build(method, self.url + path, params=params, content=content, headers=sent, extensions={"timeout": timeout})
         end, pause = time.monotonic() + self.patience, 0.05
         while True:
             try:
@@ -64,7 +69,7 @@ class AsyncYurt:
 
     async def _once(self, request: httpx.Request, stream: bool) -> httpx.Response:
         try:
-            response = await self._http.send(request, stream=stream)
+            response = await self._answer(request, stream)
             if response.is_success:
                 return response
             await response.aread()
@@ -72,6 +77,16 @@ class AsyncYurt:
             raise UnavailableError(f'no answer from {self.url} ({error}); is "yurt dev" running there?', code="unavailable") from error
         await response.aclose()
         raise error_of(response)
+
+    async def _answer(self, request: httpx.Request, stream: bool) -> httpx.Response:
+        if self._http:
+            return await self._http.send(request, stream=stream)
+        assert self._direct, "a client has a transport or an httpx client"
+        response = await self._direct.handle_async_request(request)
+        response.request = request
+        if not stream:
+            await response.aread()
+        return response
 
     async def call(self, kind: type[T], method: str, path: str, **how: Any) -> T:
         """Sends a request and returns its answer. A GET may be repeated."""
@@ -96,7 +111,9 @@ class AsyncYurt:
 
     async def aclose(self) -> None:
         """Closes the connections, and ends a server that it started."""
-        await self._http.aclose()
+        for part in (self._http, self._direct):
+            if part:
+                await part.aclose()
         if self._local:
             await aio.in_thread(self._local.stop)
 
