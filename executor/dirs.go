@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/headroom"
-	"github.com/yurtrun/yurt/executor/images"
-	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/rundir"
@@ -19,36 +16,36 @@ import (
 	"github.com/yurtrun/yurt/internal/linux/flock"
 )
 
-// takeDirs makes the directories of an executor and makes sure that they are ours alone, and
-// that no version has been there which this one does not know.
-func takeDirs(config Config, runDir string) (*os.File, error) {
-	lock, err := lockState(config.StateDir)
+// takeDirs makes and locks the directories of an executor. It fails if another executor has them, or if a newer version has left its
+// files there.
+func takeDirs(stateDir, runDir, version string, transient bool) (*os.File, error) {
+	lock, err := lockState(stateDir)
 	if err != nil {
 		return nil, err
 	}
-	if err := layOut(config, runDir); err != nil {
+	if err := layOut(stateDir, runDir, version, transient); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
 }
 
-// layOut makes the subdirectories, and writes down the version of their layout.
-func layOut(config Config, runDir string) error {
-	if err := records.CheckFormat(config.StateDir, config.Version); err != nil {
+// layOut makes the directories and records the format of their files.
+func layOut(stateDir, runDir, version string, transient bool) error {
+	if err := records.CheckFormat(stateDir, version); err != nil {
 		return err
 	}
 	for _, name := range []string{rundir.Sandboxes, node.SlotsDir} {
-		if err := os.MkdirAll(filepath.Join(config.StateDir, name), 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(stateDir, name), 0o700); err != nil {
 			return fmt.Errorf("making the state directory: %w", err)
 		}
 	}
-	if err := rundir.Make(runDir, config.StateDir, config.Version); err != nil {
+	if err := rundir.Make(runDir, stateDir, version); err != nil {
 		return err
 	}
-	if config.Transient {
-		return nil // no file is left for others to find
+	if transient {
+		return nil // it leaves no file behind
 	}
-	return errors.Join(records.WriteFormat(config.StateDir, config.Version), records.WriteFormat(runDir, config.Version))
+	return errors.Join(records.WriteFormat(stateDir, version), records.WriteFormat(runDir, version))
 }
 
 // lockState makes the state directory and locks it.
@@ -79,26 +76,13 @@ const (
 	reserveSize = 1 << 20
 )
 
-// newRoom returns the room that an executor keeps in its state directory. A transient executor keeps no room.
-func newRoom(config Config) *headroom.Room {
+// newRoom returns the room that an executor keeps in its state directory. A transient executor keeps none.
+func newRoom(stateDir string, transient bool) *headroom.Room {
 	size := int64(reserveSize)
-	if config.Transient {
+	if transient {
 		size = 0
 	}
-	return headroom.New(filepath.Join(config.StateDir, reserveFile), size)
-}
-
-// openStores opens the stores that sandboxes share: layers of packages, and images.
-func openStores(config Config) (*layers.Store, *images.Store, error) {
-	packages, err := config.Packages.OpenStore()
-	if err != nil {
-		return nil, nil, err
-	}
-	c := config.Images
-	c.Dir = cmp.Or(c.Dir, filepath.Join(config.StateDir, "images"))
-	c.Logger = config.Logger
-	images, err := images.Open(c)
-	return packages, images, err
+	return headroom.New(filepath.Join(stateDir, reserveFile), size)
 }
 
 // sandboxDirs implements [broker.Dirs].

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/run"
 )
 
@@ -77,17 +76,4 @@ func (e *Executor) ForgetExecution(ctx context.Context, sandboxID, executionID s
 		return err
 	}
 	return r.Forget()
-}
-
-// findRun returns an execution that the node knows, and its sandbox.
-func (e *Executor) findRun(ctx context.Context, sandboxID, executionID string) (*node.Handle, *run.Run, error) {
-	s, err := e.Find(ctx, sandboxID)
-	if err != nil {
-		return nil, nil, err
-	}
-	r := s.Find(executionID)
-	if r == nil {
-		return nil, nil, run.NotFound(executionID)
-	}
-	return s, r, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/node"
+	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/plugins/host"
 )
@@ -58,8 +59,8 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	newRoom(config).Give() // the disk may be full; Start takes it again
-	lock, err := takeDirs(config, runDir)
+	newRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
+	lock, err := takeDirs(config.StateDir, runDir, config.Version, config.Transient)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
 	}
-	room := newRoom(config)
+	room := newRoom(config.StateDir, config.Transient)
 	e := &Executor{
 		config: config, logger: config.Logger, lock: lock, runDir: runDir, layers: layers, images: images,
 		room: room, disks: &headroom.Guard{Node: config.Node, Room: room, RunDir: runDir, Logger: config.Logger},
@@ -119,6 +120,19 @@ func (c Config) ofNode(runDir string) node.Config {
 	}
 }
 
+// openStores opens the stores that sandboxes share: layers of packages, and images.
+func openStores(config Config) (*layers.Store, *images.Store, error) {
+	packages, err := config.Packages.OpenStore()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := config.Images
+	c.Dir = cmp.Or(c.Dir, filepath.Join(config.StateDir, "images"))
+	c.Logger = config.Logger
+	images, err := images.Open(c)
+	return packages, images, err
+}
+
 // openProcessors returns nil where processors may sleep, or the kernel cannot keep them awake.
 func openProcessors(config Config) *cpuidle.Processors {
 	if config.StayAwake <= 0 {
@@ -154,4 +168,17 @@ func (e *Executor) Close() error {
 // Runtimes lists the language runtimes that are installed and work.
 func (e *Executor) Runtimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	return e.runtimes.Runtimes(ctx)
+}
+
+// findRun returns an execution that the node knows, and its sandbox.
+func (e *Executor) findRun(ctx context.Context, sandboxID, executionID string) (*node.Handle, *run.Run, error) {
+	s, err := e.Find(ctx, sandboxID)
+	if err != nil {
+		return nil, nil, err
+	}
+	r := s.Find(executionID)
+	if r == nil {
+		return nil, nil, run.NotFound(executionID)
+	}
+	return s, r, nil
 }
