@@ -21,8 +21,8 @@ import (
 // that is being made is not locked yet.
 const abandonedAfter = 10 * time.Second
 
-// RemoveAbandoned ends the sandboxes on the state directory of an executor that was killed, and removes the directory.
-// It leaves a directory alone that is in use or is not a state directory.
+// RemoveAbandoned ends the sandboxes on the state directory of an executor that was
+// killed, and removes the directory. One that is in use, or is none, it leaves alone.
 func RemoveAbandoned(stateDir string) error {
 	dir, err := os.Lstat(stateDir)
 	if err != nil {
@@ -48,7 +48,7 @@ func RemoveAbandoned(stateDir string) error {
 		return nil // in use
 	}
 	if records.CheckFormat(stateDir, "") != nil {
-		return nil // an executor that knows the sandboxes must remove it
+		return nil // a newer version must remove its own files
 	}
 	groups, err := cgroup.Open(CgroupName(stateDir))
 	if err != nil {
@@ -73,7 +73,7 @@ func RemoveAbandoned(stateDir string) error {
 	return nil
 }
 
-// removeStores removes the files on disk of all sandboxes of a state directory.
+// removeStores removes the directories that all sandboxes of a state directory have on disk.
 func removeStores(stateDir string) error {
 	dir := filepath.Join(stateDir, rundir.Sandboxes)
 	entries, err := os.ReadDir(dir)

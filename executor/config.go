@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt/executor/packages"
 )
 
-// Config holds the settings of an [Executor].
+// Config is the settings of an [Executor].
 type Config struct {
 	StateDir     string // one executor at a time; made if it is not there
 	RunDir       string // see [RunDir]; "" for [rundir.Default]
@@ -28,16 +28,18 @@ type Config struct {
 	// RuntimeStart and RuntimeCall are how long a runtime may take to start, and for a
 	// plan; 0 means [host.DefaultStartTimeout] and [host.DefaultCallTimeout].
 	RuntimeStart, RuntimeCall time.Duration
-	// HostPaths are the paths of the host that a template may bind, with all below them; nil means [yurt.OfferedHostPaths].
+	// HostPaths are the paths of the host that a template may bind, with all below them; nil
+	// means [yurt.OfferedHostPaths].
 	HostPaths []string
-	// AppArmorProfile and SELinux confine all processes of every sandbox by the host's policy; the zero values confine
-	// none. The host must know the profile or the type. Each sandbox has its own categories of SELinux, see
-	// [lsm.Labels.For].
+	// AppArmorProfile and SELinux confine all processes of every sandbox, as the
+	// host's policy says; the zero value for neither. The host must have the given profile and labels. Of
+	// SELinux's, each sandbox has categories of its own, see [lsm.Labels.For].
 	AppArmorProfile string
 	SELinux         lsm.Labels
 	// Transient ends every sandbox when the executor is gone, however it went.
 	Transient bool
-	// Bounds of concurrent work; 0 means a default. A request beyond a bound is refused with [yurt.CodeOverloaded].
+	// Bounds of the node at any time; 0 means a default. A request beyond one is
+	// refused with [yurt.CodeOverloaded].
 	MaxSandboxes  int // on the node; 1000, or for how many there are open files
 	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
 	MaxQueue      int // sandboxes that wait to be made; 256
@@ -50,7 +52,7 @@ type Config struct {
 	Logger    *slog.Logger  `json:"-"`
 }
 
-// complete returns the configuration with defaults for its zero values.
+// complete returns the configuration with defaults for the fields that are not set.
 func (c Config) complete() Config {
 	c.MaxSandboxes = cmp.Or(c.MaxSandboxes, defaultMaxSandboxes)
 	c.MaxCreates = cmp.Or(c.MaxCreates, defaultMaxCreates())
@@ -65,7 +67,7 @@ func (c Config) complete() Config {
 	return c
 }
 
-// Defaults of the node's bounds.
+// Default bounds of the work of a node at any time.
 const (
 	defaultMaxSandboxes  = 1000
 	defaultMaxQueue      = 256

@@ -15,8 +15,8 @@ func (e *Executor) Contexts(ctx context.Context, sandboxID string) ([]yurt.Conte
 	return s.Contexts(), nil
 }
 
-// RestartContext ends the interpreters of the contexts of that name, and the executions that run there; waiting
-// executions go on in fresh interpreters. An empty language means each.
+// RestartContext ends the interpreters of the contexts of that name, and with them
+// their running executions. Waiting executions go on in fresh interpreters. An empty language means each.
 func (e *Executor) RestartContext(ctx context.Context, sandboxID, name, language string) error {
 	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {

@@ -19,9 +19,10 @@ func (e *Executor) WriteStdin(ctx context.Context, sandboxID, executionID string
 	return r.WriteStdin(ctx, data, eof)
 }
 
-// SignalExecution sends a signal to the first process of an execution and its process group; [yurt.SignalKill] ends
-// every process of the execution, in any group. In a context the process is the interpreter, which survives an
-// interrupt; an execution that waits for its turn is cancelled.
+// SignalExecution sends a signal to the first process of an execution and its process
+// group; [yurt.SignalKill] ends every process of the execution, whatever its group. In a
+// context the process is the interpreter, which survives an interrupt; an execution that waits for
+// its turn is cancelled.
 func (e *Executor) SignalExecution(ctx context.Context, sandboxID, executionID string, signal yurt.Signal) error {
 	return e.signalExecution(ctx, sandboxID, executionID, signal, false)
 }

@@ -10,9 +10,9 @@ import (
 // Stdio are descriptors that an execution gets as they are; see [run.Stdio] for which ones are safe.
 type Stdio = run.Stdio
 
-// StartExecution begins an execution. It returns once the execution runs, or has failed to, which its result then
-// reports. The execution goes on when the caller leaves. Errors are about the request or the node, never about the
-// user's code.
+// StartExecution begins an execution and returns once it runs, or has failed to,
+// which its result then says. It goes on when the caller leaves. Errors are about
+// the request or the node; a failure of the user's code is never one.
 func (e *Executor) StartExecution(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec) error {
 	return e.Dispatch(ctx, sandboxID, spec, run.Stdio{})
 }
@@ -24,7 +24,7 @@ func (e *Executor) RunExecution(ctx context.Context, sandboxID string, spec yurt
 }
 
 // StartAttached is StartExecution with descriptors of the caller's own, which stay the
-// caller's to close, and may be closed as soon as it returns. What goes through them costs the node nothing: it is neither
+// caller's to close, and may be closed as soon as it returns. Data in them does not pass through the node: it is neither
 // counted, limited nor kept, and is not in the result.
 func (e *Executor) StartAttached(ctx context.Context, sandboxID string, spec yurt.ExecutionSpec, stdio Stdio) error {
 	if err := stdio.Check(spec); err != nil {
@@ -65,7 +65,8 @@ func (e *Executor) AwaitExecution(ctx context.Context, sandboxID, executionID st
 	return e.Runs().Wait(ctx, r)
 }
 
-// ForgetExecution releases the node's record of an ended execution. An unknown execution is no error.
+// ForgetExecution releases the log and the result of an ended execution. One that is
+// not known is no error.
 func (e *Executor) ForgetExecution(ctx context.Context, sandboxID, executionID string) error {
 	_, r, err := e.findRun(ctx, sandboxID, executionID)
 	switch yurt.CodeOf(err) {

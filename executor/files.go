@@ -42,7 +42,7 @@ func (e *Executor) ReadFile(ctx context.Context, sandboxID, path string, span yu
 	return files.Read(path, span)
 }
 
-// StatFile describes the file at path, not following a link.
+// StatFile describes the file, directory or link at path.
 func (e *Executor) StatFile(ctx context.Context, sandboxID, path string) (yurt.FileInfo, error) {
 	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
@@ -71,8 +71,8 @@ func (e *Executor) MakeDir(ctx context.Context, sandboxID, path string, mode yur
 	return info, err
 }
 
-// MoveFile moves the file or directory at from to the path to, making parent directories. It replaces a file only if
-// replace is set, and a directory never.
+// MoveFile moves the file or directory at from to the path to, making parent directories. It replaces
+// a file only where replace says so, and a directory never.
 func (e *Executor) MoveFile(ctx context.Context, sandboxID, from, to string, replace bool) (yurt.FileInfo, error) {
 	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *Executor) MoveFile(ctx context.Context, sandboxID, from, to string, rep
 	return files.Move(from, to, replace)
 }
 
-// ChmodFile sets the permission bits of the file at path.
+// ChmodFile sets the permission bits of the file or directory at path.
 func (e *Executor) ChmodFile(ctx context.Context, sandboxID, path string, mode yurt.FileMode) (yurt.FileInfo, error) {
 	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
@@ -90,7 +90,8 @@ func (e *Executor) ChmodFile(ctx context.Context, sandboxID, path string, mode y
 	return files.Chmod(path, fs.FileMode(mode))
 }
 
-// RemoveFile removes the file or directory at path. A directory must be empty unless all is set.
+// RemoveFile removes the file or directory at path. A directory must be empty unless all of it is
+// to go.
 func (e *Executor) RemoveFile(ctx context.Context, sandboxID, path string, all bool) error {
 	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
@@ -99,7 +100,7 @@ func (e *Executor) RemoveFile(ctx context.Context, sandboxID, path string, all b
 	return files.Remove(ctx, path, all)
 }
 
-// PackFiles writes the tree below the directory at path to a tar archive. It writes no byte if there is no such directory.
+// PackFiles writes the tree below the directory at path to a tar archive. If there is no such directory, it writes no byte.
 func (e *Executor) PackFiles(ctx context.Context, sandboxID, path string, to io.Writer) error {
 	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {
@@ -121,9 +122,9 @@ func (e *Executor) UnpackFiles(ctx context.Context, sandboxID, path string, arch
 // user, and this user is the host's.
 const maxWatches = 64
 
-// WatchFiles calls ready once it watches, and then each with the events in the directory at path, and below it if
-// deep. It ends when ctx is done, when the directory or the sandbox is gone, which is no error, or when each returns
-// an error.
+// WatchFiles calls ready once it watches, and then each with the changes in the
+// directory at path, and below it if deep, until ctx is done, the directory or the
+// sandbox is gone, which is no error, or each returns one.
 func (e *Executor) WatchFiles(ctx context.Context, sandboxID, path string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
 	files, err := e.filesOf(ctx, sandboxID)
 	if err != nil {

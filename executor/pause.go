@@ -7,9 +7,10 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// PauseSandbox stops every process of the sandbox's executions: they keep their memory and get no CPU time. The
-// timeouts of executions stand still. Files can be read and written meanwhile, but no process can be started. A
-// sandbox that is paused stays so, also over a restart of the executor.
+// PauseSandbox stops every process of the sandbox's executions: they keep their memory
+// and get no CPU time. The timeouts of executions stand still. Files can be read and
+// written meanwhile, no process can be started. A sandbox that is paused stays so, also
+// over a restart of the executor.
 func (e *Executor) PauseSandbox(ctx context.Context, id string) (err error) {
 	defer e.disks.Explain(&err)
 	s, err := e.Find(ctx, id)

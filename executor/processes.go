@@ -6,8 +6,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Processes lists the processes in the sandbox except its init, by number: those of executions, and those that
-// outlived their execution.
+// Processes lists the processes of the sandbox without its init, by number: the
+// processes of executions, and those that outlived theirs.
 func (e *Executor) Processes(ctx context.Context, sandboxID string) ([]yurt.Process, error) {
 	s, err := e.FindUsable(ctx, sandboxID)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// SandboxStats returns the sandbox's usage.
+// SandboxStats returns the resource use of the sandbox.
 func (e *Executor) SandboxStats(ctx context.Context, id string) (yurt.SandboxStats, error) {
 	s, err := e.FindUsable(ctx, id)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt/executor/seccomp"
 )
 
-// DevicesOf looks for the devices on the node. A sandbox gets device nodes of its own, by number: a later change of
-// the node's does not affect them.
+// DevicesOf looks for the devices on the node. A sandbox gets nodes of its own for them, by
+// number: a later change of the node's own does not reach the sandbox.
 func DevicesOf(devices []yurt.Device) (list []layout.Device, err error) {
 	for _, d := range devices {
 		var stat unix.Stat_t

@@ -15,10 +15,9 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
-// adoptAll takes over the sandboxes that an earlier executor left, and removes what was half
-// made or is dead. When something is a newer version's it fails, and touches nothing. It returns
-// when all are taken over but those whose init is slow to answer, with which it goes on in the
-// background. When ctx ends it fails too, and has taken nothing for dead that lives.
+// adoptAll adopts the sandboxes that an earlier executor left, and removes those that are half made or dead. If a record is a newer
+// version's, it fails and touches no sandbox. It returns when all are adopted but those whose init is slow to answer, with which it goes
+// on in the background. When ctx ends it fails too, and has removed no sandbox that lives.
 func (a *adopter) adoptAll(ctx context.Context) error {
 	ids, err := a.leftSandboxes()
 	if err != nil {
@@ -125,7 +124,7 @@ func (a *adopter) recognize(id string) (*Handle, error) {
 	return s, nil
 }
 
-// keepAgain keeps a sandbox, whose record was read, and what it uses.
+// keepAgain enters a sandbox, whose record was read, and keeps its layers, its image and its range of ids.
 func (a *adopter) keepAgain(s *Handle) error {
 	switch {
 	case !s.Record.Init.Alive():
@@ -163,17 +162,17 @@ func (n *Node) keep(s *Handle) error {
 	}, goroutines...)
 }
 
-// offer lets a sandbox that is ready be claimed, if it is nobody's.
+// offer lets a sandbox be claimed that is ready and has no owner.
 func (n *Node) offer(s *Handle) {
 	s.Lock()
 	defer s.Unlock()
-	if s.Record.Warm && !s.IsGone() { // what was dropped must not come back
+	if s.Record.Warm && !s.IsGone() { // a sandbox that was dropped must not come back
 		n.reserves.Put(s)
 	}
 	n.changes.Notify(s.slotID())
 }
 
-// removeRemains ends and removes what is left of a sandbox.
+// removeRemains ends the processes of a sandbox that has no handle, and removes its files.
 func (a *adopter) removeRemains(id string) error {
 	if err := sandbox.DestroyGroup(a.node.broker.Group(id)); err != nil {
 		return fmt.Errorf("removing sandbox %s: %w", id, err)
@@ -184,7 +183,7 @@ func (a *adopter) removeRemains(id string) error {
 	return nil
 }
 
-// removeStrayGroups ends what runs in cgroups of ours that no sandbox has.
+// removeStrayGroups ends the processes in cgroups of this node that belong to no sandbox.
 func (a *adopter) removeStrayGroups(known []string) error {
 	names, err := a.node.cgroups.Names()
 	if err != nil {

@@ -118,7 +118,7 @@ func (a asking) Ask(do func(context.Context) error) error { return a.adopter.ask
 // Leaves implements [run.Adoption].
 func (a asking) Leaves() bool { return a.adopter.leaves(a.sandbox) }
 
-// goOnWith goes on with what there is in a sandbox.
+// goOnWith goes on with the pause, the zygotes and the executions of a sandbox.
 func (a *adopter) goOnWith(s *Handle) error {
 	if err := a.ask(s, s.Init.Ping); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/notify"
 )
 
-// Capacity says what the node has to offer.
+// Capacity returns the resources, slots and warm sandboxes that the node has left.
 func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
 	c := yurt.Capacity{
 		Node: n.config.Name, Since: n.begun, Draining: n.drain.isSet(), DiskFull: n.disks.Check() != nil,
@@ -56,7 +56,7 @@ func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
 	return c, nil
 }
 
-// countSlot adds an open slot to what there is of its template.
+// countSlot adds an open slot to the counts of its template.
 func countSlot(of yurt.TemplateCapacity, view yurt.Slot) yurt.TemplateCapacity {
 	of.Template = view.Template
 	of.Slots++
@@ -74,8 +74,8 @@ func countSlot(of yurt.TemplateCapacity, view yurt.Slot) yurt.TemplateCapacity {
 	return of
 }
 
-// WatchCapacity calls each with what the node has to offer, at once and again when that
-// has changed, until ctx is done or each returns an error.
+// WatchCapacity calls each with the node's capacity, at once and again when it has changed, until ctx is done or each returns an
+// error.
 func (n *Node) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error) error {
 	var told *yurt.Capacity
 	return n.watchNode(ctx, notify.Any, func() error {
@@ -93,10 +93,10 @@ func sameCapacity(a, b yurt.Capacity) bool {
 	return templates && a.Draining == b.Draining && a.Free == b.Free && a.Sandboxes == b.Sandboxes
 }
 
-// diskStep is to what the free space of a disk is rounded down, which changes all the time.
+// diskStep is the unit to which the free space of a disk is rounded down, since it changes all the time.
 const diskStep = 1 << 30
 
-// hostRoom returns what the host has.
+// hostRoom returns the resources of the host.
 func (n *Node) hostRoom() (yurt.Resources, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -37,10 +37,10 @@ func (c *claims) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yur
 }
 
 // AwaitSandbox hands out the sandbox of one slot, as [Node.ClaimSandbox] does, once it
-// is ready. The slot need not be open yet; "" is whichever slot of anybody's has the next one
-// of the template, and an error at once if none has any coming that is not another's. When it was refused, has ended, or its sandbox
-// is another's, that is an error. Of a slot that is one session's, who asks again for the
-// same gets the same, as its answer may have been lost.
+// is ready. The slot need not be open yet. "" is the slot without a session of its own that has the next sandbox of the template; it is an
+// error at once if each coming sandbox has a caller that waits. A slot that was refused or has ended, or whose sandbox another
+// session has, is an error too. A session that asks again for the sandbox of its own slot gets the same one, since its first answer may
+// have been lost.
 func (c *claims) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID string) (yurt.Sandbox, error) {
 	if slotID == "" {
 		return c.awaitNext(ctx, spec)
@@ -63,7 +63,7 @@ func (c *claims) AwaitSandbox(ctx context.Context, spec yurt.SandboxSpec, slotID
 			if s, err = c.node.Find(ctx, s.ID()); err != nil {
 				return yurt.Sandbox{}, err
 			}
-			// It has the files, unless what was to write them ended before it had.
+			// It has the files, unless the executor that was to write them ended before.
 			if err := s.WriteInitialFiles(spec.Files, phases); err != nil {
 				return yurt.Sandbox{}, err
 			}
@@ -108,13 +108,13 @@ func (c *claims) takeFrom(slotID string, spec yurt.SandboxSpec) (*Handle, error)
 		if s := sl.Current(); sl.Spec.For != "" && s != nil && s.isOf(spec) {
 			return s, nil
 		}
-		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "slot", "what slot %s has is claimed already", slotID)
+		return nil, yurt.FieldErrorf(yurt.CodeUnavailable, "slot", "the sandbox of slot %s is claimed already", slotID)
 	default:
 		return nil, nil //nolint:nilnil // it is being made
 	}
 }
 
-// isOf reports whether the sandbox has been claimed by who asks for the same.
+// isOf reports whether an equal claim has got the sandbox.
 func (s *Handle) isOf(spec yurt.SandboxSpec) bool {
 	s.Lock()
 	defer s.Unlock()
@@ -129,7 +129,7 @@ func (c *claims) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
 		return err
 	}
 	if spec.Host != nil {
-		return yurt.FieldErrorf(yurt.CodeNotSupported, "host", "a sandbox that is ready has nothing of the host's; have one made")
+		return yurt.FieldErrorf(yurt.CodeNotSupported, "host", "a sandbox that is ready has no mount and no device of the host; have one made")
 	}
 	if c.node.drain.isSet() {
 		return errDraining()
@@ -140,10 +140,10 @@ func (c *claims) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
 	return ctx.Err()
 }
 
-// admits reports why the sandbox, which nobody has, cannot be what is asked for.
+// admits returns the reason why a sandbox without an owner cannot become the one of the specification, or nil.
 func (s *Handle) admits(spec yurt.SandboxSpec) error {
 	if !spec.Rebindable(s.Record.Spec.Resources) {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "what was asked for cannot be given to a sandbox that is ready")
+		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources", "these limits cannot be given to a sandbox that is ready; have one made")
 	}
 	if s.slot == nil {
 		return nil
@@ -151,7 +151,7 @@ func (s *Handle) admits(spec yurt.SandboxSpec) error {
 	return s.slot.Admits(spec)
 }
 
-// handOver gives a sandbox that was taken to whom it is for.
+// handOver gives a sandbox that was taken to its owner.
 func (c *claims) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec, phases *sandbox.Phases) (_ yurt.Sandbox, err error) {
 	defer c.node.disks.Explain(&err)
 	defer c.node.processors.Hold()()
@@ -176,18 +176,8 @@ func (c *claims) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec,
 	return s.View(c.node.config.Name), nil
 }
 
-// brings reports whether the environment has anything that the other lacks.
-func brings(env, other map[string]string) bool {
-	for name, value := range env {
-		if had, ok := other[name]; !ok || had != value {
-			return true
-		}
-	}
-	return false
-}
-
-// bind gives a sandbox of the reserve what its owner asks for. It is claimed on disk
-// before anybody is told, so that no next executor hands it out again.
+// bind gives a sandbox of the reserve the limits, labels and environment of its owner. The claim is on disk before the caller is
+// told, so that no next executor hands the sandbox out again.
 func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 	had := s.Record.Spec.Resources
 	if limits := broker.LimitsOf(spec); limits != broker.LimitsOf(s.Record.Spec) {
@@ -224,7 +214,7 @@ func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 	return nil
 }
 
-// ReserveSandbox makes a sandbox of the template that nobody owns yet, with the limits
+// ReserveSandbox makes a sandbox of the template that has no owner yet, with the limits
 // that the template gives. The next [Node.ClaimSandbox] gets it, once.
 func (n *Node) ReserveSandbox(ctx context.Context, template yurt.Template) (yurt.Sandbox, error) {
 	if err := n.provisioner.prefetch(ctx, template); err != nil {
@@ -234,8 +224,7 @@ func (n *Node) ReserveSandbox(ctx context.Context, template yurt.Template) (yurt
 	return n.make(ctx, spec, createOptions{warm: true})
 }
 
-// Reserves says what can be claimed of what [Node.ReserveSandbox] made; what is in
-// slots, [Node.Slots] says.
+// Reserves counts the sandboxes that [Node.ReserveSandbox] made and that can be claimed. [Node.Slots] has those in slots.
 func (n *Node) Reserves(context.Context) ([]yurt.Reserve, error) {
 	list := []yurt.Reserve{}
 	for _, s := range n.reserves.List() {
@@ -251,7 +240,7 @@ func (n *Node) Reserves(context.Context) ([]yurt.Reserve, error) {
 }
 
 // ReleaseReserve destroys one sandbox of the template with the digest that
-// [Node.ReserveSandbox] made and nobody has claimed, if there is any.
+// [Node.ReserveSandbox] made and no session has claimed, if there is any.
 func (n *Node) ReleaseReserve(ctx context.Context, digest string) error {
 	s := n.reserves.Take(digest, func(s *Handle) bool { return s.slot == nil })
 	if s == nil {

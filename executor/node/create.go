@@ -14,12 +14,12 @@ import (
 )
 
 // CreateSandbox makes a sandbox and returns when it is ready. When it fails or ctx
-// ends, nothing is left behind. The answer says how long each phase took.
+// ends, neither processes nor files are left behind. The answer says how long each phase took.
 func (n *Node) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
 	return n.make(ctx, spec, createOptions{})
 }
 
-// createOptions says for whom a sandbox is made. The zero value is a sandbox that a caller waits for.
+// createOptions says whether a sandbox is for a caller, the reserve or the node itself. The zero value is a sandbox that a caller waits for.
 type createOptions struct {
 	warm     bool  // for the reserve, or for the slot
 	slot     *slot // nil for none

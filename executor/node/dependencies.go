@@ -33,8 +33,8 @@ type planner struct {
 	runs     *run.Engine
 }
 
-// planLayers returns what the execution needs: what is asked for in dependencies, by its
-// template, or by the manifests among the files of a project. Code has one layer with all
+// planLayers returns the layers that the execution needs: for its own dependencies, those of its
+// template, and the manifests among the files of a project. Code has one layer with all
 // of that. A command has those of its template's languages, and so has a function with a
 // process of its own, whose dependencies are in the layer of their language.
 func (p *planner) planLayers(ctx context.Context, s *sandbox.Sandbox, spec yurt.ExecutionSpec) (packages.Layers, error) {
@@ -111,7 +111,7 @@ func (p *planner) Plan(ctx context.Context, s *sandbox.Sandbox) error {
 	return err
 }
 
-// templateLayers returns what every command in the sandbox has.
+// templateLayers returns the layers that every command in the sandbox has.
 func (p *planner) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packages.Layers, error) {
 	template := s.Record.Spec.Template
 	if len(template.Dependencies) == 0 {
@@ -120,7 +120,7 @@ func (p *planner) templateLayers(ctx context.Context, s *sandbox.Sandbox) (packa
 	s.Lock()
 	planned := s.Planned
 	s.Unlock()
-	if planned != nil { // nothing that they are made from changes
+	if planned != nil { // the template and its tools do not change
 		return planned, nil
 	}
 	planned, err := p.layersOf(ctx, s, template)
@@ -151,7 +151,7 @@ func (p *planner) layersOf(ctx context.Context, s *sandbox.Sandbox, template yur
 	return planned, nil
 }
 
-// planLayer has the runtime plan a layer; nil means that nothing is needed.
+// planLayer has the runtime plan a layer; nil means that no package is needed.
 func (p *planner) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, required []string, files []yurt.SourceFile) (*packages.Layer, error) {
 	switch {
 	case !slices.Contains(info.Abilities, plugins.AbilityDependencies):
@@ -176,7 +176,7 @@ func (p *planner) planLayer(ctx context.Context, s *sandbox.Sandbox, info yurt.R
 	return packages.NewLayer(info.Name, digest, plan), nil
 }
 
-// layerDigest names the layer after everything that it is made from: what the plan says,
+// layerDigest names the layer after all that it is made from: the plan,
 // the registries, the template's file system, and the very tools in it.
 func (p *planner) layerDigest(s *sandbox.Sandbox, info yurt.RuntimeInfo, found map[string]string, plan plugins.DependencyPlan) (string, error) {
 	root, err := s.Broker.Open(s.Named(), broker.Root)

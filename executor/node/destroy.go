@@ -40,22 +40,22 @@ func (n *Node) DestroySandbox(ctx context.Context, id string) error {
 	s.Lock()
 	defer s.Unlock()
 	if s.Ending {
-		return nil // somebody else does it
+		return nil // another caller does it
 	}
 	if err := n.table.serve(func() { n.teardown(s) }); err != nil {
 		return err
 	}
 	s.Ending = true
 	n.leave(s, "its sandbox was destroyed")
-	// Without its record, or its init, nobody takes it over again, whatever becomes of
-	// this process. One that has lost them already is none the less removed.
+	// A sandbox without a record or an init is not adopted again, even if this process ends now. Errors do not matter: a sandbox
+	// that has lost both already is removed all the same.
 	_ = os.Remove(s.Path(sandbox.RecordFile))
 	_ = s.Process.Kill()
 	return nil
 }
 
-// teardown removes what is left of a sandbox whose init was killed, and tries until
-// there is nothing or the executor is closed.
+// teardown removes the cgroups and files of a sandbox whose init was killed, and tries again until that succeeds or the executor is
+// closed.
 func (n *Node) teardown(s *Handle) {
 	defer s.Process.Close()
 	select {
@@ -82,7 +82,7 @@ func (n *Node) teardown(s *Handle) {
 	}
 }
 
-// remove removes the sandbox's cgroups, with what may run in them, and files.
+// remove ends the last processes of the sandbox, and removes its cgroups and files.
 func (n *Node) remove(s *Handle) error {
 	if err := sandbox.DestroyGroup(s.Group); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (n *Node) remove(s *Handle) error {
 	return nil
 }
 
-// relinquish lets go of what the sandbox has of this node: descriptors, layers, its image.
+// relinquish releases the descriptors, layers and image of the sandbox.
 func (n *Node) relinquish(s *Handle) {
 	s.Close()
 	n.layers.Release(s.ID())

@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
-// maxProgress bounds what an execution keeps of what is said during an installation.
+// maxProgress bounds the output of installations that an execution keeps, in bytes.
 const maxProgress = 256 << 10
 
 // startWithLayers starts an execution that needs layers: at once when they are there, and
@@ -94,7 +94,7 @@ func (d *dispatcher) startWaiting(ctx context.Context, s *Handle, needs packages
 	return nil
 }
 
-// planWaiting says what is to be done when the packages are there.
+// planWaiting returns the job that starts when the packages are installed.
 func (d *dispatcher) planWaiting(ctx context.Context, s *Handle, st *run.Request) (j run.Job, err error) {
 	switch {
 	case kernel.IsFunction(st.Spec):
@@ -115,7 +115,7 @@ func (d *dispatcher) startInstalled(ctx context.Context, s *Handle, r *run.Run, 
 	defer func() { (*r.CancelInstall.Swap(nil))() }()
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
-	d.node.table.goes(func() { // a sandbox that ends needs nothing any more
+	d.node.table.goes(func() { // a sandbox that ends needs no layers any more
 		select {
 		case <-s.Process.Gone:
 			stop()

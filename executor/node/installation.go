@@ -104,8 +104,8 @@ func (p *provisioner) followInstaller(ctx context.Context, s *Handle, id string,
 	return nil
 }
 
-// installEnv is the environment of an installation: the way out, whom to trust, what the
-// operator and the plan say.
+// installEnv is the environment of an installation: the proxy, the trusted certificates, and the variables of the operator and of
+// the plan.
 func (p *provisioner) installEnv(s *Handle, l *packages.Layer, proxy string) (map[string]string, error) {
 	env := map[string]string{
 		"NO_PROXY": "", "no_proxy": "", "CI": "1", "YURT_PROXY": proxy,
@@ -132,7 +132,7 @@ func (p *provisioner) installEnv(s *Handle, l *packages.Layer, proxy string) (ma
 	return env, nil
 }
 
-// keepLayer makes the layer of what the installation left.
+// keepLayer makes the layer of the files that the installation left.
 func (p *provisioner) keepLayer(ctx context.Context, s *Handle, l *packages.Layer) error {
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
@@ -144,7 +144,7 @@ func (p *provisioner) keepLayer(ctx context.Context, s *Handle, l *packages.Laye
 	err := p.node.layers.Add(ctx, l.Digest, r)
 	r.CloseWithError(err)
 	if err := errors.Join(err, <-packed); err != nil {
-		return fmt.Errorf("keeping what was installed: %w", err)
+		return fmt.Errorf("keeping the installed files: %w", err)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func installResources(of yurt.Resources) yurt.Resources {
 }
 
 // installSpec is the specification of the sandbox that installs packages for a sandbox of
-// the template: the same tools, nothing of its owner's.
+// the template: the same tools, without its owner's settings.
 func installSpec(template yurt.Template) yurt.SandboxSpec {
 	template.Isolation.PerExecution, template.Dependencies = false, nil
 	template.Resources.DiskKind = ""

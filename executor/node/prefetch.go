@@ -27,7 +27,7 @@ func newProvisioner(n *Node) *provisioner {
 	return p
 }
 
-// PrepareTemplate pulls the image of the template, asking anew what it means, and installs
+// PrepareTemplate pulls the image of the template, after asking its registry anew, and installs
 // its packages, so that its sandboxes have them from the beginning. It tells how the pull
 // goes and what the package managers print. A package that cannot be
 // installed is an error of the template.
@@ -67,7 +67,7 @@ func (p *provisioner) PrepareTemplate(ctx context.Context, template yurt.Templat
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.prefetched) >= maxPrefetched {
-		clear(p.prefetched) // what is needed is found again
+		clear(p.prefetched) // layers that are needed are found again
 	}
 	p.prefetched[template.Digest()] = needs
 	return nil
@@ -109,8 +109,7 @@ func (p *provisioner) addLayers(ctx context.Context, s *Handle) {
 	}
 }
 
-// PrepareImage pulls the image, asking anew what its reference means, and returns what it
-// is. It tells how that goes.
+// PrepareImage pulls the image, after asking its registry anew for the reference, and describes it. It tells how that goes.
 func (n *Node) PrepareImage(ctx context.Context, reference string, tell func(string) error) (yurt.ImageInfo, error) {
 	user := "preparing " + yurt.NewSandboxID()
 	image, err := n.images.Get(ctx, reference, user, true, func(text string) error { return tell(text + "\n") })

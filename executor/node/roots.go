@@ -74,7 +74,7 @@ func (r *roots) toolchains(ctx context.Context, runtimes []string) []rootfs.Tool
 		asked.Go(func() {
 			info, err := r.runtimes.RuntimeOf(ctx, name)
 			if err != nil {
-				r.logger.Warn("a sandbox lacks what a language may need", "runtime", name, "error", err)
+				r.logger.Warn("a sandbox may lack files that a language needs", "runtime", name, "error", err)
 				return
 			}
 			answers[i] = rootfs.Toolchain{HostPaths: info.HostPaths, Path: info.Path}
@@ -112,7 +112,7 @@ func (r *roots) giveImage(s *Handle, image *images.Image, undo *rollback) (err e
 	return err
 }
 
-// adoptImage keeps the image of a sandbox that is taken over.
+// adoptImage keeps the image of a sandbox that is adopted.
 func (r *roots) adoptImage(s *Handle) (err error) {
 	if s.Record.Image == "" {
 		return nil

@@ -15,7 +15,7 @@ import (
 // slot is room for one sandbox at a time, which package slots keeps filled.
 type slot = slots.Slot[*Handle]
 
-// slotNode is what slots need of the executor.
+// slotNode implements [slots.Node].
 type slotNode struct{ *Node }
 
 // Make implements [slots.Node].
@@ -75,7 +75,7 @@ type slotBook struct{ node *Node }
 
 // OpenSlot opens a slot: from here on the node keeps one sandbox ready in it, also after
 // it was started again, until the slot is closed or ends. It returns once that is
-// recorded, with the sandbox being made. Opening what is open already changes nothing.
+// recorded, with the sandbox being made. Opening an open slot again changes no state.
 func (b *slotBook) OpenSlot(ctx context.Context, spec yurt.SlotSpec) (yurt.Slot, error) {
 	slot, err := b.openSlot(ctx, spec)
 	if b.node.slots.NoteRefusal(spec.ID, err) {
@@ -119,7 +119,7 @@ func (b *slotBook) admitSlot(spec yurt.SlotSpec) error {
 	return err
 }
 
-// CloseSlot ends a slot and destroys the sandbox that it has, whoever has claimed it. It
+// CloseSlot ends a slot and destroys its sandbox, also a claimed one. It
 // returns when the slot is forgotten. A slot that is not known is no error.
 func (b *slotBook) CloseSlot(ctx context.Context, id string) error {
 	return b.node.slots.Close(ctx, id)
@@ -160,7 +160,7 @@ func (b *slotBook) WatchSlots(ctx context.Context, id string, each func([]yurt.S
 	})
 }
 
-// viewOf is what the node says of one slot, and nothing if it has none of that id.
+// viewOf returns the view of one slot, and an empty list if the node has no slot of that id.
 func (b *slotBook) viewOf(id string) []yurt.Slot {
 	sl := b.node.slots.Get(id)
 	if sl == nil {
@@ -178,7 +178,7 @@ func (n *Node) watchNode(ctx context.Context, id string, look func() error) erro
 		if err := look(); err != nil {
 			return err
 		}
-		if err := n.pause(ctx, watchPause); err != nil { // what changes meanwhile is told in one
+		if err := n.pause(ctx, watchPause); err != nil { // changes meanwhile are told at once
 			return err
 		}
 		select {
@@ -205,8 +205,8 @@ func (n *Node) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// RetireSlots ends up to so many slots of the template with the digest that are anybody's
-// and whose sandbox nobody has claimed, and returns their ids. A claim gets a sandbox or the
+// RetireSlots ends up to so many slots of the template with the digest that belong to no session
+// and whose sandbox no session has claimed, and returns their ids. A claim gets a sandbox or the
 // slot is ended, never both. What a session has, or waits for, is left alone.
 func (b *slotBook) RetireSlots(ctx context.Context, digest string, most int) ([]string, error) {
 	var ids []string
@@ -223,7 +223,7 @@ func (b *slotBook) RetireSlots(ctx context.Context, digest string, most int) ([]
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return ids, fmt.Errorf("ending slots that nobody needs: %w", err)
+		return ids, fmt.Errorf("ending slots that are not needed: %w", err)
 	}
 	return ids, nil
 }

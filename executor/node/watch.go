@@ -42,7 +42,7 @@ func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) erro
 	}
 }
 
-// watchInit notices the end of the sandbox's init, whoever caused it.
+// watchInit notices the end of the sandbox's init.
 func (n *Node) watchInit(s *Handle) {
 	stop := context.AfterFunc(n.table.ctx, s.Detach)
 	defer stop()
@@ -52,9 +52,8 @@ func (n *Node) watchInit(s *Handle) {
 	}
 }
 
-// died marks the sandbox dead and tells the watchers, the first time. What its init leaves
-// behind dies with it; the rest is removed when the sandbox is destroyed, which whoever has it
-// has done, and nobody would of one that nobody has.
+// died marks the sandbox dead and tells the watchers, the first time. Its processes end with its init. Its files are removed when its
+// owner destroys it. A sandbox without an owner is destroyed here.
 func (n *Node) died(s *Handle, why string) {
 	s.Lock()
 	if s.Ending || s.Dead != "" {
@@ -70,7 +69,7 @@ func (n *Node) died(s *Handle, why string) {
 		s.Unlock()
 	}
 	if s.Record.Installs {
-		return // nobody else knows it
+		return // no watcher knows it
 	}
 	view := s.View(n.config.Name)
 	n.logger.Warn("sandbox died", "sandbox", s.ID(), "reason", view.Reason)
