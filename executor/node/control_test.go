@@ -29,17 +29,6 @@ func begin(t testing.TB, e *executor.Executor, sandbox, line string, change ...f
 	return spec.ID
 }
 
-func wait(t testing.TB, e *executor.Executor, sandbox, id string) *yurt.Result {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	result, err := e.WaitExecution(ctx, sandbox, id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
 // awaitOutput returns once the execution has written the text.
 func awaitOutput(t testing.TB, e *executor.Executor, sandbox, id, text string) {
 	t.Helper()

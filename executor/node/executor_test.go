@@ -11,70 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/test/rig"
 )
-
-// command is an execution of a shell line.
-func command(line string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpec {
-	spec := yurt.ExecutionSpec{
-		ID: yurt.NewExecutionID(), Kind: yurt.KindCommand, Command: []string{"/bin/sh", "-c", line},
-		Timeout: yurt.Duration(yurt.DefaultExecutionTimeout), OutputLimit: yurt.DefaultOutputLimit,
-	}
-	for _, c := range change {
-		c(&spec)
-	}
-	return spec
-}
-
-// python is an execution of Python code.
-func python(code string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpec {
-	return command("", append([]func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) {
-		s.Kind, s.Command, s.Language, s.Code = yurt.KindCode, nil, "python", code
-	}}, change...)...)
-}
-
-func timeout(d time.Duration) func(*yurt.ExecutionSpec) {
-	return func(s *yurt.ExecutionSpec) { s.Timeout = yurt.Duration(d) }
-}
-
-// execute runs the execution in the sandbox and returns what came of it.
-func execute(t testing.TB, e *executor.Executor, sandbox string, spec yurt.ExecutionSpec) *yurt.Result {
-	t.Helper()
-	if err := e.StartExecution(t.Context(), sandbox, spec); err != nil {
-		t.Fatalf("starting %v: %v", spec.Command, err)
-	}
-	result, err := e.WaitExecution(t.Context(), sandbox, spec.ID)
-	if err != nil {
-		t.Fatalf("waiting for %v: %v", spec.Command, err)
-	}
-	return result
-}
-
-func run(t testing.TB, e *executor.Executor, sandbox, line string, change ...func(*yurt.ExecutionSpec)) *yurt.Result {
-	t.Helper()
-	return execute(t, e, sandbox, command(line, change...))
-}
-
-func create(t testing.TB, e *executor.Executor, change ...func(*yurt.SandboxSpec)) yurt.Sandbox {
-	t.Helper()
-	spec := rig.Spec()
-	for _, c := range change {
-		c(&spec)
-	}
-	s, err := e.CreateSandbox(t.Context(), spec)
-	if err != nil {
-		t.Fatalf("creating a sandbox: %v", err)
-	}
-	return s
-}
-
-func wantErrorType(t testing.TB, r *yurt.Result, want string) {
-	t.Helper()
-	if r.Error == nil || r.Error.Type != want {
-		t.Fatalf("error is %+v, want type %s (exit code %d, stderr %q)", r.Error, want, r.ExitCode, r.Stderr)
-	}
-}
 
 func TestCommandResult(t *testing.T) {
 	e := rig.Executor(t)

@@ -25,8 +25,9 @@ func TestLongStateDirectory(t *testing.T) {
 		}
 	})
 	e := rig.Start(t, config)
-	n := &notebook{t, e, create(t, e).ID}
-	n.want("2\n", "print(1 + 1)")
+	if r := execute(t, e, create(t, e).ID, cell("print(1 + 1)")); r.Stdout != "2\n" {
+		t.Errorf("a cell printed %q: %+v", r.Stdout, r.Error)
+	}
 	if _, err := os.Stat(filepath.Join(elsewhere, "plugins")); err != nil {
 		t.Errorf("the sockets of the runtimes are not in %s: %v", elsewhere, err)
 	}

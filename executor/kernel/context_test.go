@@ -1,4 +1,4 @@
-package node_test
+package kernel_test
 
 import (
 	"strconv"
@@ -9,15 +9,6 @@ import (
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/test/rig"
 )
-
-// cell is an execution of Python code in a context.
-func cell(code string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpec {
-	return python(code, append([]func(*yurt.ExecutionSpec){func(s *yurt.ExecutionSpec) { s.ContextName = yurt.DefaultContext }}, change...)...)
-}
-
-func in(name string) func(*yurt.ExecutionSpec) {
-	return func(s *yurt.ExecutionSpec) { s.ContextName = name }
-}
 
 // notebook runs cells, one after the other, in one context.
 type notebook struct {
