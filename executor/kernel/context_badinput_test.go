@@ -54,6 +54,7 @@ func badCells() map[string][]badCell {
 // TestBadCells: whatever code is in a context, it has a result that says what came of it, and the
 // next execution works, with the state unless it was said to be lost.
 func TestBadCells(t *testing.T) {
+	t.Parallel()
 	set := map[string]string{"python": "x = 42", "javascript": "let x = 42", "bash": "x=42"}
 	get := map[string]string{"python": "print(x)", "javascript": "console.log(x)", "bash": "echo $x"}
 	for language, cells := range badCells() {
@@ -89,6 +90,7 @@ func TestBadCells(t *testing.T) {
 // TestNameBelongsToOneLanguage: a context that was named is of one language, and the default
 // one is there for each.
 func TestNameBelongsToOneLanguage(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "bash"} })
 	n.want("1\n", "print(1)", in("a"))
 	spec := cell("echo 2", in("a"), bash)

@@ -14,6 +14,7 @@ import (
 func bash(s *yurt.ExecutionSpec) { s.Language = "bash" }
 
 func TestBashCells(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("bash"))
 	n.run("x=42; declare -A names=([a]=1)\nf() { echo \"f $1 $x\"; }\nmkdir sub; cd sub", bash)
 	n.want("f a \"b\"\\ü\t 42\n1 sub\n", "f 'a \"b\"\\ü\t'; echo ${names[a]} ${PWD##*/}", bash)
@@ -33,6 +34,7 @@ func TestBashCells(t *testing.T) {
 // TestBashLargeCells: code of the largest size runs, whatever it is made of: where Bash replaces something
 // in a text, it looks through all that is left once for each.
 func TestBashLargeCells(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("bash"))
 	const line = "\"grüße\"\t'\\\\' \u2028 \x01\x7f\n"
 	lines := (yurt.MaxCodeBytes - 100) / len(line)
@@ -45,6 +47,7 @@ func TestBashLargeCells(t *testing.T) {
 }
 
 func TestBashCellsFail(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("bash"))
 	n.run("x=42", bash)
 	for _, failure := range []struct {
@@ -96,6 +99,7 @@ func TestBashCellsFail(t *testing.T) {
 
 // TestBashIsInterrupted interrupts code wherever it is.
 func TestBashIsInterrupted(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("bash"))
 	n.run("x=42", bash)
 	for _, code := range []string{

@@ -11,6 +11,7 @@ import (
 // TestBrokenKernels has code break what its kernel needs. Each such execution ends at once, and never
 // by its timeout: with an error that says that the state is lost, or, where survives is set, as usual.
 func TestBrokenKernels(t *testing.T) {
+	t.Parallel()
 	for language, kernel := range map[string]struct {
 		state, check string // sets a variable, fails without it
 		breakers     []breaker
@@ -116,6 +117,7 @@ func bashBreakers() []breaker {
 // TestJavaScriptFindsPackages: NODE_PATH, by which an execution has its packages, is heeded in a
 // context whose interpreter runs already.
 func TestJavaScriptFindsPackages(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("javascript"))
 	n.run("require('fs').mkdirSync('lib/node_modules/six', { recursive: true }); require('fs').writeFileSync('lib/node_modules/six/index.js', 'module.exports = 6')", javascript)
 	packages := func(s *yurt.ExecutionSpec) {

@@ -10,6 +10,7 @@ import (
 // TestExecutionCount: executions are counted by their interpreter, in every language that keeps
 // state, failed ones too; a fresh interpreter begins again.
 func TestExecutionCount(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "javascript", "bash"} })
 	for language, codes := range map[string][]string{

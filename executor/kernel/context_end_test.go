@@ -14,6 +14,7 @@ import (
 )
 
 func TestKernelEnds(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	for _, end := range []struct {
 		code, errorType string
@@ -40,6 +41,7 @@ func TestKernelEnds(t *testing.T) {
 
 // TestExitEndsTheCell: sys.exit and the like end a cell and not its interpreter.
 func TestExitEndsTheCell(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import sys; x = 1")
 	for code, want := range map[string]struct {
@@ -64,6 +66,7 @@ func TestExitEndsTheCell(t *testing.T) {
 }
 
 func TestCellTimesOut(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("x = 1")
 	r := n.run("import time\nprint('begun')\nwhile True: time.sleep(0.01)", timeout(300*time.Millisecond))
@@ -94,6 +97,7 @@ func TestCellTimesOut(t *testing.T) {
 // TestTimeoutSparesWhatWasThere: an execution that runs out of time answers for what it started
 // alone, and not for what its kernel has started before, also since the last one ended.
 func TestTimeoutSparesWhatWasThere(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import os, subprocess, threading, time\nx = 1")
 	timesOut := func() {
@@ -119,6 +123,7 @@ threading.Thread(target=late, daemon=True).start()`)
 }
 
 func TestCellsQueue(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import time, os\nseen = []")
 	var ids []string
@@ -144,6 +149,7 @@ func TestCellsQueue(t *testing.T) {
 }
 
 func TestContextsAreBoundedAndRemoved(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("x = 1", in("a"))
 	if err := n.e.RestartContext(t.Context(), n.sandbox, "a", ""); err != nil {
@@ -176,6 +182,7 @@ func TestContextsAreBoundedAndRemoved(t *testing.T) {
 }
 
 func TestKernelOutlivesExecutor(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	first := rig.Open(t, config)
@@ -209,6 +216,7 @@ func TestKernelOutlivesExecutor(t *testing.T) {
 }
 
 func TestKernelDiesWhileNobodyWatches(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	first := rig.Open(t, config)
@@ -243,6 +251,7 @@ func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 // TestLossOfAKernelOutlivesTheExecutor: an interpreter that died between two executions is
 // told of by the next one, whichever executor it comes to, and by no other.
 func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	next := func() *executor.Executor {
@@ -297,6 +306,7 @@ func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 }
 
 func TestInterruptKeepsState(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import time, os\nx = 1")
 	loop := cell("x = 2\nopen('/tmp/begun', 'w').close()\nwhile True: pass")
@@ -359,6 +369,7 @@ func TestInterruptKeepsState(t *testing.T) {
 }
 
 func TestCellOutOfMemory(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
 	n := &notebook{t, e, s.ID}
@@ -374,6 +385,7 @@ func TestCellOutOfMemory(t *testing.T) {
 // TestNothingIsToldTwice: what an execution printed is not the next one's, where its executor ends
 // before it has acknowledged that it kept it.
 func TestNothingIsToldTwice(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	e := rig.Open(t, config)
@@ -401,6 +413,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 // TestContextRemovedAsItStarts: of a context that is removed while its interpreter is being started
 // nothing is left.
 func TestContextRemovedAsItStarts(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	spec := cell("1")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
@@ -420,6 +433,7 @@ func TestContextRemovedAsItStarts(t *testing.T) {
 // TestKernelEndsBeforeItReads: an execution whose interpreter was killed before it had read the request
 // runs in the next one, which is told; neither an idle interpreter's end nor this one fails it.
 func TestKernelEndsBeforeItReads(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import os; x = 1")
 	pid := strings.TrimSpace(n.run("print(os.getpid())").Stdout)
@@ -452,6 +466,7 @@ func TestKernelEndsBeforeItReads(t *testing.T) {
 // TestTimeoutInC: code in C that runs out of time keeps its state if it returns soon, and the result
 // says so.
 func TestTimeoutInC(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import hashlib, time; x = 42; begun = time.time(); hashlib.pbkdf2_hmac('sha256', b'', b'', 300_000); rate = 300_000 / (time.time() - begun)")
 	r := n.run("while True: hashlib.pbkdf2_hmac('sha256', b'', b'', int(2.5 * rate))", func(s *yurt.ExecutionSpec) { s.Timeout = yurt.Duration(300 * time.Millisecond) })

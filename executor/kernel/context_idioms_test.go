@@ -66,6 +66,7 @@ func idioms() []idiom {
 }
 
 func TestIdioms(t *testing.T) {
+	t.Parallel()
 	for _, language := range []string{"javascript", "typescript"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
@@ -88,6 +89,7 @@ func TestIdioms(t *testing.T) {
 
 // TestJavaScriptDisplays shows values by the ways that notebooks of JavaScript have.
 func TestJavaScriptDisplays(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("javascript"))
 	for code, want := range map[string][]yurt.Display{
 		"({ a: [1] })":  {{"text/plain": []byte(`"{ a: [ 1 ] }"`), "application/json": []byte(`{"a":[1]}`)}},

@@ -26,6 +26,7 @@ func (n *notebook) wantValue(value, code string, change ...func(*yurt.ExecutionS
 }
 
 func TestJavaScriptCells(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("javascript"))
 	n.run("const x = 20; let y; class A { static z = 3 }\nfunction double(n) { return 2 * n }", javascript)
 	n.wantValue(`[40,3]`, "[double(x), A.z]")
@@ -49,6 +50,7 @@ func TestJavaScriptCells(t *testing.T) {
 }
 
 func TestJavaScriptCellErrors(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("javascript"))
 	n.run("function fail() {\n  throw new RangeError('boom')\n}", javascript)
 	for _, failure := range []struct{ code, errorType, place string }{
@@ -75,6 +77,7 @@ func TestJavaScriptCellErrors(t *testing.T) {
 
 // TestJavaScriptIsInterrupted interrupts code wherever it is.
 func TestJavaScriptIsInterrupted(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("javascript"))
 	n.run("let x = 1; const begun = () => require('fs').writeFileSync('/tmp/begun', '')", javascript)
 	for _, code := range []string{

@@ -22,6 +22,7 @@ func shown(t *testing.T, d yurt.Display, mime string) string {
 }
 
 func TestDisplays(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	r := n.run(`
 from IPython.display import display, HTML, Markdown, JSON, Latex, SVG, Image
@@ -78,6 +79,7 @@ func jsonEqual(a, b any) bool {
 }
 
 func TestWatchedDisplays(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	spec := cell("print('out', flush=True)\ndisplay('shown')\n6 * 7")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
@@ -111,6 +113,7 @@ func TestWatchedDisplays(t *testing.T) {
 
 // TestClearedDisplays: a watcher is told of a clearing, and the result has the displays after it.
 func TestClearedDisplays(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	spec := cell("from IPython.display import clear_output\ndisplay('one')\nclear_output()\ndisplay('two')\nclear_output(wait=True)\nprint('stays')\ndisplay('three')\nclear_output(wait=True)")
 	if err := n.e.StartExecution(t.Context(), n.sandbox, spec); err != nil {
@@ -133,6 +136,7 @@ func TestClearedDisplays(t *testing.T) {
 }
 
 func TestWhoseOutput(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.want("from a child\nfrom a thread\nétoile\n", "import subprocess, threading, os, sys\nsubprocess.run(['echo', 'from a child'])\n"+
 		"t = threading.Thread(target=print, args=('from a thread',)); t.start(); t.join()\nos.write(1, 'étoile\\n'.encode())\nNone")
@@ -158,6 +162,7 @@ func TestWhoseOutput(t *testing.T) {
 }
 
 func TestOddCells(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.want("4194000\n", "x = '"+strings.Repeat("é", 2097000)+"'\nprint(len(x.encode()))")
 	n.want("1\n", "import asyncio\nawait asyncio.sleep(0)\nasync def one(): return 1\nprint(await one())")
@@ -186,6 +191,7 @@ func TestOddCells(t *testing.T) {
 // TestSimpleValues: a number or a text is shown as text alone, without being asked what else it can
 // be; what only inherits from one is asked.
 func TestSimpleValues(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("class Html(int):\n    def _repr_html_(self): return '<b>%d</b>' % self")
 	for value, want := range map[string]int{"1": 1, "1.5": 1, "'a'": 1, "True": 1, "b'x'": 1, "2j": 1, "Html(3)": 2} {

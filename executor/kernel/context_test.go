@@ -39,6 +39,7 @@ func (n *notebook) want(stdout, code string, change ...func(*yurt.ExecutionSpec)
 }
 
 func TestStateLasts(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import math, os\nx = 20\ndef double(n): return 2 * n\nos.makedirs('sub'); os.chdir('sub')")
 	n.want("42 3 sub\n", "print(double(x) + 2, int(math.pi), os.path.basename(os.getcwd()))")
@@ -57,6 +58,7 @@ func TestStateLasts(t *testing.T) {
 // TestOneLine: a line that may be one expression, which is compiled in a shorter way, means what it
 // means in a longer cell.
 func TestOneLine(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("import asyncio\nx, said = 7, []\nasync def later(v): return v")
 	for _, line := range []string{
@@ -84,6 +86,7 @@ func TestOneLine(t *testing.T) {
 // TestEachHasItsOwnStdin: what an execution leaves of its standard input, or does to it, is not the
 // next one's.
 func TestEachHasItsOwnStdin(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	given := func(s *yurt.ExecutionSpec) { s.Stdin = []byte("one\ntwo\n") }
 	n.want("one\n", "print(input())", given)
@@ -96,6 +99,7 @@ func TestEachHasItsOwnStdin(t *testing.T) {
 // TestKernelsImportLate: a kernel that nobody has asked anything has not loaded what only answers
 // need; it is there before something goes wrong.
 func TestKernelsImportLate(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	const loaded = "import sys; print([name in sys.modules for name in ('json', 'linecache', 'traceback')])"
 	n.want("[False, False, False]\n", loaded)
@@ -106,6 +110,7 @@ func TestKernelsImportLate(t *testing.T) {
 // TestFirstCellFails: an error is explained with the user's lines, also by a kernel that has to
 // import first what it explains with, and whatever files the user has by the names of that.
 func TestFirstCellFails(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	r := n.run(`
 for name in ("token", "traceback", "linecache", "re"):
@@ -127,6 +132,7 @@ fail()`)
 }
 
 func TestCellErrors(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("def fail(): return 1 / 0")
 	r := n.run("x = 1\nfail()")
@@ -147,6 +153,7 @@ func TestCellErrors(t *testing.T) {
 
 // TestLargeCellsLeaveNothing has more code run, cell by cell, than there is room for at once.
 func TestLargeCellsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	n.run("x = 0")
 	large := "#" + strings.Repeat("x", yurt.MaxCodeBytes-100) + "\nx += 1\nprint(x)"

@@ -19,6 +19,7 @@ func (n *notebook) wantTyped(value, code string, change ...func(*yurt.ExecutionS
 }
 
 func TestTypeScriptCells(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("typescript"))
 	n.wantTyped("", "interface Point { x: number }\ntype Name = string\nenum Color { Red, Green }\nnamespace Geometry { export const sides = 4 }")
 	n.wantTyped("", "const p: Point = { x: 1 }; let name: Name = 'é'\nfunction twice<T>(a: T): T[] { return [a, a] }")
@@ -41,6 +42,7 @@ func TestTypeScriptCells(t *testing.T) {
 
 // TestTypeScriptFiles imports files in TypeScript, which may change between cells.
 func TestTypeScriptFiles(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("typescript"))
 	lib := "import { one } from './one.js'\nexport interface I { a: number }\nexport const value: number = 20 + one\nexport function fail(): never {\n  const none: any = null; throw new RangeError('boom')\n}\n"
 	files := func(s *yurt.ExecutionSpec) {
@@ -65,6 +67,7 @@ func TestTypeScriptFiles(t *testing.T) {
 }
 
 func TestTypeScriptCellErrors(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t, runs("typescript"))
 	n.run("interface I {\n  a: number\n}\nfunction fail(): never {\n  const q: any = null;   throw new RangeError('boom')\n}", typescript)
 	for _, failure := range []struct{ code, errorType, place string }{

@@ -14,6 +14,7 @@ import (
 // TestWaitIsTold: an execution that waits for its turn says which other one has it, and what waits
 // in another context, or for a moment only, says so not.
 func TestWaitIsTold(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	busy, waits, elsewhere := cell("import time\ntime.sleep(300)"), cell("1"), cell("2", in("other"))

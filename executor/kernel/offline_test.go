@@ -11,6 +11,7 @@ import (
 // TestInstallersOffline: a package manager that is run in a sandbox without a network fails at once, and
 // standard error says what to do instead; other commands that fail say no more than they do.
 func TestInstallersOffline(t *testing.T) {
+	t.Parallel()
 	config := rig.Config(t, rig.Build(t))
 	config.Packages.Off = true
 	e := rig.Start(t, config)

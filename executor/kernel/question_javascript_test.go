@@ -12,6 +12,7 @@ import (
 // TestCompletionInNode: contexts of JavaScript and TypeScript answer questions before and after
 // executions, which count none of them, and call no getter for it.
 func TestCompletionInNode(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	languages := []string{"javascript", "typescript"}
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = languages })

@@ -32,6 +32,7 @@ func (n *notebook) matches(code string) []string {
 
 // TestCompletion: questions are answered before the first execution and after it, and are none.
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	if got := n.matches("pri"); !slices.Contains(got, "print") {
 		t.Errorf("before the first execution: %q, want print among them", got)
@@ -71,6 +72,7 @@ func TestCompletion(t *testing.T) {
 // TestQuestionsAreBounded: a question that hangs is interrupted and costs no state, one to a busy
 // context is refused, and bad ones are, too.
 func TestQuestionsAreBounded(t *testing.T) {
+	t.Parallel()
 	n := newNotebook(t)
 	quick := func(q *yurt.Question) { q.Timeout = yurt.Duration(500 * time.Millisecond) }
 	n.run("x = 42\nclass Hangs:\n    def __dir__(self):\n        while True: pass\nh = Hangs()\nclass Many:\n    def __dir__(self):\n        return ['a%06d' % i for i in range(100000)]\nmany = Many()")

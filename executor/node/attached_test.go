@@ -14,6 +14,7 @@ import (
 )
 
 func TestAttachedExecution(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	in := filepath.Join(t.TempDir(), "in")
@@ -49,6 +50,7 @@ func TestAttachedExecution(t *testing.T) {
 // TestDescriptorsThatAreNotHandedIn are those through which untrusted code could do
 // more than read its input and write its output.
 func TestDescriptorsThatAreNotHandedIn(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	open := func(name string, flags int) *os.File {

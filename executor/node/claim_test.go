@@ -36,6 +36,7 @@ func reserveOne(t *testing.T, e *executor.Executor) yurt.Sandbox {
 }
 
 func TestClaimBindsWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	warm := reserveOne(t, e)
 	if !warm.Warm {
@@ -69,6 +70,7 @@ func TestClaimBindsWhatWasAskedFor(t *testing.T) {
 }
 
 func TestClaimsOfAnotherTemplateFindNothing(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	reserveOne(t, e)
 	spec := claimable()
@@ -92,6 +94,7 @@ func TestClaimsOfAnotherTemplateFindNothing(t *testing.T) {
 }
 
 func TestManyClaimOneSandbox(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	for range 2 {
 		reserveOne(t, e)
@@ -122,6 +125,7 @@ func TestManyClaimOneSandbox(t *testing.T) {
 
 // TestReserveThatDies is nobody's to claim, or to destroy.
 func TestReserveThatDies(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	e := rig.Start(t, config)
@@ -142,6 +146,7 @@ func TestReserveThatDies(t *testing.T) {
 
 // TestReserveOutlivesItsExecutor: what was claimed stays so, and what was not can be.
 func TestReserveOutlivesItsExecutor(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	first := rig.Open(t, config)

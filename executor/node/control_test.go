@@ -57,6 +57,7 @@ func write(t testing.TB, e *executor.Executor, sandbox, id, text string, eof boo
 
 // TestWriteThatEndsAnExecution is done, and does not come too late.
 func TestWriteThatEndsAnExecution(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Start(t, rig.Config(t, rig.Build(t)))
 	s := create(t, e)
@@ -73,6 +74,7 @@ func TestWriteThatEndsAnExecution(t *testing.T) {
 }
 
 func TestStdinWhileItRuns(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	id := begin(t, e, s.ID, "cat", stdinOpen, func(s *yurt.ExecutionSpec) { s.Stdin = []byte("first\n") })
@@ -114,6 +116,7 @@ func TestStdinWhileItRuns(t *testing.T) {
 }
 
 func TestStdinThatIsNotThere(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	closed := begin(t, e, s.ID, "exec sleep 100")
@@ -138,6 +141,7 @@ func TestStdinThatIsNotThere(t *testing.T) {
 }
 
 func TestSignalAnExecution(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	t.Run("it can be caught", func(t *testing.T) {
@@ -213,6 +217,7 @@ while wait $child; [ $? -gt 128 ] && kill -0 $child 2>/dev/null; do :; done; ech
 }
 
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	t.Run("it is one, of the user's own", func(t *testing.T) {
@@ -262,6 +267,7 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 // TestStdinOutlivesTheExecutor must hold, or an upgrade of the node would end every
 // program that reads what its user types.
 func TestStdinOutlivesTheExecutor(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	first := rig.Open(t, config)
@@ -290,6 +296,7 @@ func TestStdinOutlivesTheExecutor(t *testing.T) {
 // TestInitDoesNotEndWhenAsked: what ends other programs is nothing to the first process of a
 // sandbox, were it sent by the host's root.
 func TestInitDoesNotEndWhenAsked(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s, err := e.CreateSandbox(t.Context(), rig.Spec())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 // TestDestroyIsDoneForItsCaller: from the answer on the sandbox is none of this node's,
 // and who waits for what ran in it is answered, though it is removed in the background.
 func TestDestroyIsDoneForItsCaller(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	spec := command("sleep 300")
@@ -47,6 +48,7 @@ func TestDestroyIsDoneForItsCaller(t *testing.T) {
 // TestSharedMountsAreHarmless: what sandboxes share of the host, and of each other,
 // they can neither write to nor gain anything by.
 func TestSharedMountsAreHarmless(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	r := run(t, e, s.ID, `awk '$5 !~ "^/(proc|tmp|run/yurt|workspace|dev/pts|dev/shm)($|/)" {

@@ -17,6 +17,7 @@ import (
 // A device of the node is where it is asked for, for what it is given for and for nothing
 // else, and no other sandbox has it.
 func TestDevices(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	disk, behind := rig.LoopDevice(t, "of the disk\n")
@@ -55,6 +56,7 @@ func TestDevices(t *testing.T) {
 // The rules of the cgroup say by themselves what a sandbox may use: those of one with a
 // device more, and those of one beside it the usual.
 func TestDeviceRules(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	e := rig.Start(t, config)
@@ -93,6 +95,7 @@ func TestDeviceRules(t *testing.T) {
 }
 
 func TestDevicesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	file := filepath.Join(t.TempDir(), "file")

@@ -33,6 +33,7 @@ func loopsOn(t *testing.T, dir string) int {
 }
 
 func TestDiskImage(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.Transient = true
@@ -61,6 +62,7 @@ func TestDiskImage(t *testing.T) {
 }
 
 func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	first := rig.Open(t, config)
@@ -86,6 +88,7 @@ func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
 }
 
 func TestDisksThatTheNodeHasNotAreRefused(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	for name, disk := range map[string]yurt.Size{"more than there is": 1 << 42, "less than a file system": 4 << 20} {
 		spec := rig.Spec()
@@ -99,6 +102,7 @@ func TestDisksThatTheNodeHasNotAreRefused(t *testing.T) {
 
 // TestReserveKeepsWhatCannotBeResized: who asks for other sizes gets none of it.
 func TestReserveKeepsWhatCannotBeResized(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	template := rig.Template()
 	template.Isolation.PerExecution = true
@@ -119,6 +123,7 @@ func TestReserveKeepsWhatCannotBeResized(t *testing.T) {
 
 // TestReserveKeepsWhatIsForGood: ulimits and an image are there from the start or never.
 func TestReserveKeepsWhatIsForGood(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	warm := reserveOne(t, e)
 	for name, change := range map[string]func(*yurt.Resources){
@@ -139,6 +144,7 @@ func TestReserveKeepsWhatIsForGood(t *testing.T) {
 // TestSessionsHaveADiskOfTheirOwn: what a template says of disks counts for those that say
 // nothing.
 func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	look := func(change func(*yurt.SandboxSpec)) string {
 		s := create(t, e, change)
@@ -154,6 +160,7 @@ func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
 }
 
 func TestIOWeight(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	spec := rig.Spec()
 	spec.Template.Resources.IOWeight = 321

@@ -15,6 +15,7 @@ import (
 )
 
 func TestCommandResult(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"FROM_SANDBOX": "yes"} })
 	tests := []struct {
@@ -56,6 +57,7 @@ func TestCommandResult(t *testing.T) {
 }
 
 func TestBadRequests(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	started := command("sleep 100")
@@ -87,6 +89,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func TestTimeoutEndsTheWholeTree(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	// Processes that try to get away: another session, a double fork, ignored signals.
@@ -105,6 +108,7 @@ func TestTimeoutEndsTheWholeTree(t *testing.T) {
 }
 
 func TestBackgroundProcessOutlivesItsExecution(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	began := time.Now()
@@ -121,6 +125,7 @@ func TestBackgroundProcessOutlivesItsExecution(t *testing.T) {
 }
 
 func TestOutputBeyondTheCapIsCountedAndDropped(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	r := run(t, e, s.ID, "head -c 104857600 /dev/zero | tr '\\0' x; echo done >&2", func(s *yurt.ExecutionSpec) { s.OutputLimit = 1 << 20 })
@@ -133,6 +138,7 @@ func TestOutputBeyondTheCapIsCountedAndDropped(t *testing.T) {
 }
 
 func TestTinyWritesKeepTheirOrder(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	const writes = 1_000_000
@@ -153,6 +159,7 @@ func TestTinyWritesKeepTheirOrder(t *testing.T) {
 }
 
 func TestEventsAreNumberedAndReplayed(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	spec := command("echo one; sleep 0.2; echo two; sleep 0.2; printf 'h\\303\\251' >&2")
@@ -184,6 +191,7 @@ func TestEventsAreNumberedAndReplayed(t *testing.T) {
 }
 
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	shared := create(t, e)
 	var group errgroup.Group
@@ -210,6 +218,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func TestPythonThroughThePlugin(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	handler := python("def handler(event, context):\n    print('hi')\n    return {'got': event['x'] * 2}", func(s *yurt.ExecutionSpec) {
@@ -230,6 +239,7 @@ func TestPythonThroughThePlugin(t *testing.T) {
 }
 
 func TestSandboxThatDiesIsReported(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	died := make(chan yurt.Sandbox, 8)
@@ -274,6 +284,7 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 // in it, and the executor has to acknowledge before that is too much. Crumbs that are read
 // one by one, as those with a pause are, were more than that.
 func TestOutputInCrumbs(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 3*time.Minute))

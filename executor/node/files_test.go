@@ -11,6 +11,7 @@ import (
 )
 
 func TestFiles(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	info, err := e.WriteFile(t.Context(), s.ID, "dir/sub/file.txt", strings.NewReader("content"), yurt.WriteOptions{})
@@ -34,6 +35,7 @@ func TestFiles(t *testing.T) {
 }
 
 func TestFilesNeverLeadOut(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	run(t, e, s.ID, `ln -s /etc/passwd link; ln -s / root; ln -s ../../etc up; ln -s loop loop; ln -s /proc/self/root proc
@@ -94,6 +96,7 @@ func TestFilesNeverLeadOut(t *testing.T) {
 
 // TestFilesWhileLinksMove swaps a directory for a link to / while the host uses it.
 func TestFilesWhileLinksMove(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	game := command(`mkdir a b; while :; do mv a c; ln -s /etc a; echo x > b/passwd; rm a; mv c a; done`, timeout(time.Minute))

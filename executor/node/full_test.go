@@ -22,6 +22,7 @@ func wantFull(t *testing.T, what string, disk *smalldisk.Disk, err error) {
 // TestFullDisk fills the disk of the state directory, with the runtime directory on it or in memory: what runs goes
 // on, with less output; nothing new begins; and sandboxes can be destroyed. Room on the disk is all that it takes then.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	for name, separate := range map[string]bool{"runtime directory on the disk": false, "runtime directory in memory": true} {
 		t.Run(name, func(t *testing.T) {
@@ -87,6 +88,7 @@ func wantCut(t *testing.T, e *executor.Executor, sandbox, id string) {
 
 // TestStartOnAFullDisk: an executor takes over what runs, and ends it.
 func TestStartOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	disk := smalldisk.Ext4(t, 32<<20)
 	config := rig.Config(t, rig.Build(t))

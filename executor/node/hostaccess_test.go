@@ -24,6 +24,7 @@ func withHost(host yurt.HostAccess) func(*yurt.SandboxSpec) {
 // A mount shows the node's files with the ids that they have, those of the sandbox's own
 // being the same numbers, and what is written is the same user's on the node.
 func TestMounts(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	base := t.TempDir()
@@ -94,6 +95,7 @@ func mapsIDs(t *testing.T, dir string) bool {
 
 // What the node has mounted since the executor was started is there too.
 func TestMountsOfMounts(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	create(t, e) // for which the launcher is started
@@ -120,6 +122,7 @@ func TestMountsOfMounts(t *testing.T) {
 
 // What a sandbox may have put where a mount is to come from leads nowhere else.
 func TestMountsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	base := t.TempDir()
@@ -151,6 +154,7 @@ func TestMountsThatAreRefused(t *testing.T) {
 
 // A sandbox joins the namespace that it is given.
 func TestNetworkNamespace(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	path, own := heldNamespace(t)
@@ -170,6 +174,7 @@ func TestNetworkNamespace(t *testing.T) {
 
 // A sandbox that has processors runs on no others.
 func TestProcessors(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	last := runtime.NumCPU() - 1
@@ -199,6 +204,7 @@ func TestProcessors(t *testing.T) {
 // A sandbox that has none of its own runs on any, with its init, which was kept on one while it
 // was started.
 func TestAnyProcessor(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	want := anyProcessor(t)

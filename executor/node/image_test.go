@@ -33,6 +33,7 @@ func shellLayer(t *testing.T) []byte {
 
 // TestImage has a sandbox whose root is an image: what runs in it is of the image.
 func TestImage(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	registry := rig.StartRegistry(t)
 	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{Env: []string{"FROM=image", "BOTH=image", "PATH=/usr/bin:/opt"}, User: "daemon", WorkingDir: "/opt"}, shellLayer(t), rig.Tar(t, []tar.Header{
@@ -88,6 +89,7 @@ func TestImage(t *testing.T) {
 
 // TestImageWithMounts has the node's directories in places that the image has, and has not.
 func TestImageWithMounts(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	registry := rig.StartRegistry(t)
 	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{}, shellLayer(t), rig.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "srv/data/old"}}, nil))
@@ -106,6 +108,7 @@ func TestImageWithMounts(t *testing.T) {
 // TestImageAfterRestart has an executor take over a sandbox of an image, which no room is
 // made for while it lives, and whose registry is away.
 func TestImageAfterRestart(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	registry := rig.StartRegistry(t)
 	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{Env: []string{"FROM=image"}}, shellLayer(t))
@@ -149,6 +152,7 @@ func TestImageAfterRestart(t *testing.T) {
 
 // TestImageThatComesAgain has an image removed for another, and pulled to the same place.
 func TestImageThatComesAgain(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	registry := rig.StartRegistry(t)
 	shell := shellLayer(t)
@@ -180,6 +184,7 @@ func TestImageThatComesAgain(t *testing.T) {
 
 // TestImageRunsCode has the interpreter of a language found in the image, and not the node's.
 func TestImageRunsCode(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	registry := rig.StartRegistry(t)
 	libraries, err := filepath.Glob("/usr/lib/python3.[0-9]*")

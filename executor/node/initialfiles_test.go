@@ -56,6 +56,7 @@ func ways() map[string]func(t *testing.T, e *executor.Executor, spec yurt.Sandbo
 // TestSandboxesBeginWithFiles: however a sandbox comes, it has the files, as its user's, and
 // what the executor keeps of it does not.
 func TestSandboxesBeginWithFiles(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	e := rig.Start(t, config)
@@ -128,6 +129,7 @@ func destroy(t *testing.T, e *executor.Executor, id string) {
 
 // TestFilesThatDoNotFit: who asks is told so, and there is no sandbox with some of them.
 func TestFilesThatDoNotFit(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	for name, get := range ways() {
 		t.Run(name, func(t *testing.T) {
@@ -154,6 +156,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 
 // TestFilesThatAreRefused: what is wrong with files costs no sandbox.
 func TestFilesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	reserveOne(t, e)
 	many := make([]yurt.SourceFile, yurt.MaxFiles+1)
@@ -185,6 +188,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 // TestAskedAgainForFiles: whoever asks again for the sandbox of its slot gets it with all of
 // the files, although the first answer, and what wrote them, may have been cut off.
 func TestAskedAgainForFiles(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	spec := rig.Spec()
 	spec.Files = given()

@@ -16,6 +16,7 @@ import (
 // TestIsolation runs small programs that look for a way out. Each must fail, or see
 // nothing of the host.
 func TestIsolation(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,6 +78,7 @@ func TestIsolation(t *testing.T) {
 }
 
 func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	a, b := create(t, e), create(t, e)
 	if hostRoot(t, a) == hostRoot(t, b) || hostRoot(t, a) == "0" {
@@ -87,6 +89,7 @@ func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 // TestEachHasAKeyring: a sandbox has a session keyring, which belongs to its root and is not that
 // of whoever started the executor.
 func TestEachHasAKeyring(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	users, err := os.ReadFile("/proc/key-users")
@@ -116,6 +119,7 @@ func hostRoot(t *testing.T, s yurt.Sandbox) string {
 // TestHostPathsThatAreNotOffered: a template comes from an API caller, and must not
 // choose what of the host sandboxes see.
 func TestHostPathsThatAreNotOffered(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	outside := t.TempDir()
 	for path, want := range map[string]yurt.Code{

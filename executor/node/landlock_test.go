@@ -30,6 +30,7 @@ func landlockVersion(t *testing.T) int {
 // TestLandlock writes to files that the user owns and no mount protects, outside the
 // places that can be written to.
 func TestLandlock(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	if r := run(t, e, s.ID, "cat /proc/self/oom_score_adj"); r.Stdout != "1000\n" {
@@ -62,6 +63,7 @@ for path in ('/proc/self/comm', '/proc/self/oom_score_adj', '/proc/self/coredump
 // TestLandlockScopes has a process beside the executions, of the same user and namespaces, that is
 // under no rules: they can neither signal it nor connect to its abstract socket.
 func TestLandlockScopes(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	beside := exec.CommandContext(t.Context(), "nsenter", "-t", strconv.Itoa(s.PID), "-U", "-n", "-p", "-S", "1000", "-G", "1000", "/usr/bin/python3", "-c", `
@@ -138,6 +140,7 @@ print('works')`),
 }
 
 func TestProgramsWork(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	for name, spec := range programs() {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 // one to itself, with a loopback interface that works and that its own root, were
 // somebody to become that, could not change.
 func TestNetworksAreNotShared(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	seen := map[string]string{link(t, "/proc/self/ns/net"): "the host"}
 	host := link(t, "/proc/self/ns/user")

@@ -12,6 +12,7 @@ import (
 
 // TestResultTellsItsEvents: the events that a result is told with are those that its watchers had.
 func TestResultTellsItsEvents(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	for _, tt := range []struct {

@@ -17,6 +17,7 @@ import (
 // TestReboot: sandboxes do not outlive the boot, and neither does what is known of them.
 // What they had on disk goes when an executor starts again.
 func TestReboot(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.RunDir = t.TempDir()
@@ -64,6 +65,7 @@ func slicesOf(list []yurt.Sandbox, ids ...string) bool {
 
 // TestStateDirectoryIsLost: what runs is known from the runtime directory.
 func TestStateDirectoryIsLost(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	sandboxID, executionID := killMidway(t, config)
@@ -78,6 +80,7 @@ func TestStateDirectoryIsLost(t *testing.T) {
 
 // TestSandboxOfAVersionWithoutRunDir: it is taken over, and stays where it is.
 func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	base, err := os.MkdirTemp("", "yurt") // short, and one file system: a socket cannot be moved to another
@@ -113,6 +116,7 @@ func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
 // TestLargeLogsAreOnDisk: the host's memory holds the beginning of an execution's log, and
 // of all logs together no more than is meant for them.
 func TestLargeLogsAreOnDisk(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.RunDir = t.TempDir()

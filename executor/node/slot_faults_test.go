@@ -16,6 +16,7 @@ import (
 // TestUserCodeCannotEndItsSlot: whatever it kills or eats up, its sandbox is there until
 // its owner destroys it, and nothing of it is in the next.
 func TestUserCodeCannotEndItsSlot(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	open(t, e, room("a", func(s *yurt.SlotSpec) { s.Resources.Memory, s.Resources.PIDs = 64<<20, 32 }))
 	spec := wanted("ses_1")
@@ -53,6 +54,7 @@ func TestUserCodeCannotEndItsSlot(t *testing.T) {
 // TestFullDiskAtTheExecutor, and a full runtime directory: slots wait for room and say so, what runs goes on, and a
 // claim that cannot be recorded is none.
 func TestFullDiskAtTheExecutor(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.Transient = true
@@ -110,6 +112,7 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 // TestClosingEndsNoSlot: that an executor that is closing makes no sandbox is no fault of
 // the slot, which the next executor goes on with.
 func TestClosingEndsNoSlot(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	open(t, e, room("a"))
 	s, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "a")

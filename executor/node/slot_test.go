@@ -77,6 +77,7 @@ type ended string
 func (e ended) Error() string { return string(e) }
 
 func TestSlotIsFilledAgain(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	if s := open(t, e, room("a")); s.State != yurt.SlotMaking {
 		t.Errorf("at first it is %+v", s)
@@ -129,6 +130,7 @@ func TestSlotIsFilledAgain(t *testing.T) {
 
 // TestSlotsThatNobodyNeeds are ended, and no others.
 func TestSlotsThatNobodyNeeds(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	for _, spec := range []yurt.SlotSpec{room("a"), room("b"), room("c"), room("mine", once, forSession("ses_mine"))} {
 		open(t, e, spec)
@@ -164,6 +166,7 @@ func TestSlotsThatNobodyNeeds(t *testing.T) {
 }
 
 func TestSlotForOneSession(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	type answer struct {
 		sandbox yurt.Sandbox
@@ -206,6 +209,7 @@ func TestSlotForOneSession(t *testing.T) {
 }
 
 func TestSlotHasBounds(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	open(t, e, room("small"))
 	awaitSlot(t, e, "small", yurt.SlotReady)
@@ -247,6 +251,7 @@ func TestSlotHasBounds(t *testing.T) {
 
 // TestSlotMakesAnotherWhenItsSandboxDies, claimed or not.
 func TestSlotMakesAnotherWhenItsSandboxDies(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	open(t, e, room("a"))
 	open(t, e, room("b", once))
@@ -294,6 +299,7 @@ func kill(t *testing.T, e *executor.Executor, id string) {
 
 // TestClosedSlotTellsItsOwner: a session hears of it whose sandbox goes with its slot.
 func TestClosedSlotTellsItsOwner(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	open(t, e, room("a"))
 	s, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "a")
@@ -326,6 +332,7 @@ func TestClosedSlotTellsItsOwner(t *testing.T) {
 
 // TestManyClaimFewSlots: each sandbox is handed out once, whoever asks in whatever way.
 func TestManyClaimFewSlots(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	ids := []string{"a", "b", "c"}
 	for _, id := range ids {
@@ -380,6 +387,7 @@ func TestManyClaimFewSlots(t *testing.T) {
 // TestSlotsOutliveTheirExecutor: the next one goes on with what is there, fills what is
 // not, and has what ended ended.
 func TestSlotsOutliveTheirExecutor(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	first := rig.Open(t, config)
@@ -436,6 +444,7 @@ func TestSlotsOutliveTheirExecutor(t *testing.T) {
 // TestRecordsOfSlotsThatCannotBeRead: what is broken is closed, and what is a newer
 // version's is left as it is.
 func TestRecordsOfSlotsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	e, err := executor.New(config) // makes the directory
@@ -483,6 +492,7 @@ func running(pid int) bool {
 
 // TestSlotThatCannotBeFilledEnds, with the reason.
 func TestSlotThatCannotBeFilledEnds(t *testing.T) {
+	t.Parallel()
 	e := limited(t, func(c *executor.Config) { c.MaxSandboxes = 1 })
 	create(t, e)
 	open(t, e, room("a"))
@@ -496,6 +506,7 @@ func TestSlotThatCannotBeFilledEnds(t *testing.T) {
 
 // TestDrainingNodeTakesNothingNew, also when it is started again; what is there goes on.
 func TestDrainingNodeTakesNothingNew(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	first := rig.Open(t, config)
@@ -547,6 +558,7 @@ func TestDrainingNodeTakesNothingNew(t *testing.T) {
 }
 
 func TestCapacity(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
 	defer cancel()

@@ -15,6 +15,7 @@ import (
 // TestLongStateDirectory: a path beyond what a socket's name may have is no hindrance, and
 // nothing is left elsewhere of it.
 func TestLongStateDirectory(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.StateDir = filepath.Join(config.StateDir, strings.Repeat("x", 100))

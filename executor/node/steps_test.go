@@ -39,6 +39,7 @@ func project(entry string, files map[string]string, args ...string) func(*yurt.E
 }
 
 func TestCompileSteps(t *testing.T) {
+	t.Parallel()
 	e, sandbox := luaSandbox(t)
 	files := map[string]string{"src/main.lua": "local lib = require('lib')\nprint(lib(...))", "src/lib.lua": "return function(...) return #{...}, ... end"}
 	tests := []struct {
@@ -96,6 +97,7 @@ func TestCompileSteps(t *testing.T) {
 // TestStepsTimeOut has an execution end in its timeout after its steps: the whole tree
 // is the same one process to whoever ends it.
 func TestStepsTimeOut(t *testing.T) {
+	t.Parallel()
 	e, sandbox := luaSandbox(t)
 	r := execute(t, e, sandbox, lua("print('begun') io.stdout:flush() while true do end", timeout(rig.Moment(t, time.Second))))
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
@@ -107,6 +109,7 @@ func TestStepsTimeOut(t *testing.T) {
 // TestForgedReports has a program write what init's binary writes when a step fails.
 // It deceives its author alone, and nothing breaks.
 func TestForgedReports(t *testing.T) {
+	t.Parallel()
 	e, sandbox := luaSandbox(t)
 	for name, forged := range map[string]string{
 		"a failed step":   `{"failed_step":{"step":0,"exit_code":1}}`,
@@ -127,6 +130,7 @@ func TestForgedReports(t *testing.T) {
 
 // TestMissingToolchain has a template without the language's programs.
 func TestMissingToolchain(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	binaries := rig.Build(t)
 	binaries.PluginDir = binaries.ExampleDir
@@ -149,6 +153,7 @@ func TestMissingToolchain(t *testing.T) {
 }
 
 func TestProjects(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	files := map[string]string{"app/main.py": "import sys, lib\nprint(lib.name, sys.argv[1:], open('data.txt').read())", "app/lib.py": "name = 'lib'", "data.txt": "data"}
@@ -172,6 +177,7 @@ func TestProjects(t *testing.T) {
 }
 
 func TestBadProjects(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	s := create(t, e)
 	if r := run(t, e, s.ID, "ln -s /etc link; mkdir dir; ln -s /etc/passwd main.py"); r.ExitCode != 0 {

@@ -43,6 +43,7 @@ func never(yurt.Event) bool { return false }
 
 // A watcher gets all of it, however much and however slowly it takes it. The program waits meanwhile.
 func TestStreamedToASlowWatcher(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	s := create(t, e)
@@ -82,6 +83,7 @@ func TestStreamedToASlowWatcher(t *testing.T) {
 
 // A watcher that leaves takes the execution with it, and one that never came likewise.
 func TestStreamedToNobody(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	s := create(t, e)
@@ -118,6 +120,7 @@ func TestStreamedToNobody(t *testing.T) {
 // A watcher that comes back to the next executor goes on where it was, and is told when what
 // it lacks is lost.
 func TestStreamedOutlivesExecutors(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.PluginDir = t.TempDir() // no languages, which take time to start
@@ -154,6 +157,7 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 // A watcher that comes back after the end gets what it lacks of the last of the output, and is told when
 // it lacks more.
 func TestStreamedEndIsKept(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))
 	config.PluginDir = t.TempDir() // no languages, which take time to start
@@ -193,6 +197,7 @@ func TestStreamedEndIsKept(t *testing.T) {
 
 // A terminal is streamed as any other output, and its size follows its watcher's.
 func TestStreamedTerminal(t *testing.T) {
+	t.Parallel()
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)
 	s := create(t, e)

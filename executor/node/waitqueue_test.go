@@ -22,6 +22,7 @@ import (
 // which makes one, is told at once that none is coming when there is no such slot or others
 // wait for all of them, and takes nothing of a session's own.
 func TestClaimOfWhatIsComing(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	next := func(session string) (yurt.Sandbox, error) {
 		return e.AwaitSandbox(t.Context(), wanted(session), "")
@@ -56,6 +57,7 @@ func TestClaimOfWhatIsComing(t *testing.T) {
 // TestNextOnesAreClaimedOnce: while sessions come and go faster than slots are refilled, each
 // of those who wait has a sandbox of its own, and who leaves while waiting keeps none.
 func TestNextOnesAreClaimedOnce(t *testing.T) {
+	t.Parallel()
 	e := rig.Executor(t)
 	const slots, clients, rounds = 3, 5, 6
 	const hurry = 10 * time.Millisecond // which is enough for some sandboxes, and not for others
@@ -106,6 +108,7 @@ func TestNextOnesAreClaimedOnce(t *testing.T) {
 
 // TestWaiterWhoseSlotIsClosed is told so at once, and who waits for the other one has that.
 func TestWaiterWhoseSlotIsClosed(t *testing.T) {
+	t.Parallel()
 	e, template, images := withheld(t)
 	for _, id := range []string{"a", "b"} {
 		open(t, e, room(id, func(s *yurt.SlotSpec) { s.Template = template }))
@@ -124,6 +127,7 @@ func TestWaiterWhoseSlotIsClosed(t *testing.T) {
 
 // TestWaiterWhoseSlotFails is told so at once, and the slot has a sandbox all the same once there can be one.
 func TestWaiterWhoseSlotFails(t *testing.T) {
+	t.Parallel()
 	e, template, images := withheld(t)
 	open(t, e, room("a", func(s *yurt.SlotSpec) { s.Template = template }))
 	answers := await(t, e, template, 2)
