@@ -1,4 +1,4 @@
-package house
+package arch
 
 // Exceptions are the packages, types and interfaces that are larger than the limits. Each may shrink and may not grow.
 func Exceptions() []Exception {
