@@ -176,6 +176,16 @@ func (c *claims) handOver(ctx context.Context, s *Handle, spec yurt.SandboxSpec,
 	return s.View(c.node.config.Name), nil
 }
 
+// brings reports whether the environment has anything that the other lacks.
+func brings(env, other map[string]string) bool {
+	for name, value := range env {
+		if had, ok := other[name]; !ok || had != value {
+			return true
+		}
+	}
+	return false
+}
+
 // bind gives a sandbox of the reserve the limits, labels and environment of its owner. The claim is on disk before the caller is
 // told, so that no next executor hands the sandbox out again.
 func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
