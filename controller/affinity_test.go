@@ -87,7 +87,7 @@ func (h *hinted) Release(_ context.Context, session yurt.Session) error {
 	return nil
 }
 
-// TestHints: an agent's session prefers the agent's last node, and a reservation for a session is released when it has
+// TestHints: an agent's session prefers the agent's last node, and the placer's resources for a session are released when it has
 // ended.
 func TestHints(t *testing.T) {
 	var placer *hinted

@@ -49,7 +49,7 @@ func reuseKey(asked yurt.Session) (string, error) {
 		Env             map[string]string
 	}{asked.AgentID, asked.TemplateID, asked.Resources, asked.Env}) // maps marshal sorted
 	if err != nil {
-		return "", fmt.Errorf("hashing what is to be reused: %w", err)
+		return "", fmt.Errorf("hashing the request for reuse: %w", err)
 	}
 	hash := sha256.Sum256(data)
 	return hex.EncodeToString(hash[:]), nil

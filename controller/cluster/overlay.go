@@ -112,7 +112,7 @@ func (p *Placer) followEngine(ctx context.Context) {
 func (p *Placer) logStatus(before, now map[string]EngineNode) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if status := now[name].Status; status != "" && status != before[name].Status {
-			p.log.Warn("the engine places nothing new on a node", "node", name, "status", status)
+			p.log.Warn("the engine places no new sandbox on a node", "node", name, "status", status)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {

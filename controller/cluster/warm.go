@@ -212,7 +212,7 @@ func (w *warm) awaitReady(ctx context.Context, node, id string) error {
 	}
 	slots, ok := client.(SlotNode)
 	if !ok {
-		return yurt.Errorf(yurt.CodeNotSupported, "node %s tells nothing of its slots", node)
+		return yurt.Errorf(yurt.CodeNotSupported, "node %s does not report its slots", node)
 	}
 	var last yurt.Slot
 	err = retry(ctx, func() error {

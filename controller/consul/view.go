@@ -204,7 +204,7 @@ func (v *View) setKeys(pairs api.KVPairs) {
 func (v *View) setKey(name string, pair *api.KVPair, now time.Time) {
 	state, err := parse(name, pair.Value, now)
 	if err != nil {
-		v.logger.Warn("what a node says of itself", "key", pair.Key, "error", err)
+		v.logger.Warn("decoding a node's announcement", "key", pair.Key, "error", err)
 	}
 	v.keys[name] = &key{index: pair.ModifyIndex, state: state, valid: err == nil}
 }

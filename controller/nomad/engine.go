@@ -94,7 +94,7 @@ func (e *Engine) Start(ctx context.Context, order cluster.Order) (string, error)
 	}
 	leave, err := e.starts.enter(ctx, order.SessionID != "")
 	if err != nil {
-		return "", fmt.Errorf("waiting for those who asked Nomad before: %w", err)
+		return "", fmt.Errorf("waiting for earlier requests to Nomad: %w", err)
 	}
 	defer leave()
 	var spec *jobspec
@@ -107,7 +107,7 @@ func (e *Engine) Start(ctx context.Context, order cluster.Order) (string, error)
 	}
 	mhz, err := e.facts.mhzPerCore(ctx)
 	if err != nil {
-		return "", explain("asking what a core is", err)
+		return "", explain("asking for the speed of a core", err)
 	}
 	job, err := spec.fill(&order, mhz)
 	if err != nil {

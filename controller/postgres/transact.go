@@ -15,7 +15,7 @@ import (
 )
 
 // errAborted says of a commit whose answer was lost that it did not take place.
-var errAborted = fmt.Errorf("%w, and nothing was stored", errLost)
+var errAborted = fmt.Errorf("%w, and no change was stored", errLost)
 
 // transaction is one try of [Store.transact].
 type transaction struct {

@@ -106,7 +106,7 @@ func (a *Announcer) watch(ctx context.Context, node Node) {
 			return nil
 		})
 		if ctx.Err() == nil {
-			a.logger.Warn("asking the node what it has to offer", "error", err)
+			a.logger.Warn("asking the node for its capacity", "error", err)
 			pause(ctx, time.Second)
 		}
 	}

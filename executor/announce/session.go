@@ -86,7 +86,7 @@ func (a *Announcer) evict(ctx context.Context) error {
 	defer cancel()
 	pair, _, err := a.client.KV().Get(a.key(), options)
 	if err != nil {
-		return fmt.Errorf("looking who announces this node: %w", err)
+		return fmt.Errorf("looking up the announcer of this node: %w", err)
 	}
 	if pair == nil || pair.Session == "" || pair.Session == a.session {
 		return nil
@@ -97,7 +97,7 @@ func (a *Announcer) evict(ctx context.Context) error {
 	}
 	ours, _, err := a.client.Session().Info(a.session, options)
 	if err != nil {
-		return fmt.Errorf("looking who announces this node: %w", err)
+		return fmt.Errorf("looking up the announcer of this node: %w", err)
 	}
 	if ours == nil {
 		a.session = ""
@@ -154,6 +154,6 @@ func (a *Announcer) withdraw(ctx context.Context) {
 		failed = errors.Join(failed, a.client.Agent().ServiceDeregisterOpts(a.serviceID(), options))
 	}
 	if failed != nil {
-		a.logger.Warn("what this node announced is left to Consul to forget", "error", failed)
+		a.logger.Warn("the node's announcement could not be withdrawn; it expires in Consul", "error", failed)
 	}
 }

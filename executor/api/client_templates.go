@@ -37,7 +37,7 @@ func (c *Client) PrepareImage(ctx context.Context, reference string, tell func(s
 		return tell(string(res.GetText()))
 	})
 	if err == nil && image.Digest == "" {
-		err = yurt.Errorf(yurt.CodeUnavailable, "the executor did not say what the image is")
+		err = yurt.Errorf(yurt.CodeUnavailable, "the executor's answer does not describe the image")
 	}
 	return image, err
 }

@@ -89,7 +89,7 @@ func peerUID(conn net.Conn) (uint32, error) {
 	}
 	raw, err := local.SyscallConn()
 	if err != nil {
-		return 0, fmt.Errorf("asking who the caller is: %w", err)
+		return 0, fmt.Errorf("reading the caller's credentials: %w", err)
 	}
 	var peer *unix.Ucred
 	var failed error
@@ -97,7 +97,7 @@ func peerUID(conn net.Conn) (uint32, error) {
 		peer, failed = unix.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
 	if err := errors.Join(err, failed); err != nil {
-		return 0, fmt.Errorf("asking who the caller is: %w", err)
+		return 0, fmt.Errorf("reading the caller's credentials: %w", err)
 	}
 	return peer.Uid, nil
 }

@@ -18,7 +18,7 @@ var (
 	// errHeard ends the handshake once the client has said enough.
 	errHeard = errors.New("the name was heard")
 	// errOddName is the error for a name that a client must not use.
-	errOddName = errors.New("what it names is no host")
+	errOddName = errors.New("the name is not a host")
 )
 
 // readHello reads the beginning of a TLS connection, and returns it with the name of the server in it, or "".

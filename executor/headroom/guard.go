@@ -36,7 +36,7 @@ func (g *Guard) Check() error {
 
 // full is the error of a call that finds the disk full. It names no path, since users of sandboxes read it.
 func (g *Guard) full(cause error) error {
-	err := yurt.Errorf(yurt.CodeDiskFull, "the disk of node %s is full: sandboxes can be ended, and nothing new begins there until there is room%w", g.Node, yurt.Hidden(cause))
+	err := yurt.Errorf(yurt.CodeDiskFull, "the disk of node %s is full: sandboxes can be ended, and no sandbox or execution begins there until there is room%w", g.Node, yurt.Hidden(cause))
 	err.RetryAfter = retryFull
 	return err
 }

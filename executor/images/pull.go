@@ -274,7 +274,7 @@ func copyLayer(ctx context.Context, image v1.Image, desc v1.Descriptor, path str
 		return err
 	}
 	if size != desc.Size || hex.EncodeToString(hash.Sum(nil)) != desc.Digest.Hex {
-		return yurt.Errorf(yurt.CodeArchiveInvalid, "the layer %s is not what its digest says", desc.Digest)
+		return yurt.Errorf(yurt.CodeArchiveInvalid, "the layer %s does not match its digest", desc.Digest)
 	}
 	return file.Close()
 }

@@ -234,7 +234,7 @@ func explain(r reference, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return yurt.FieldErrorf(yurt.CodeNotFound, field, "image %s: the layout is not whole: %w", r.text, err)
 	case isMismatch(err):
-		return yurt.FieldErrorf(yurt.CodeArchiveInvalid, field, "image %s: what came is not what its digest says: %w", r.text, err)
+		return yurt.FieldErrorf(yurt.CodeArchiveInvalid, field, "image %s: the content does not match its digest: %w", r.text, err)
 	default:
 		return yurt.FieldErrorf(yurt.CodeUnavailable, field, "image %s could not be had: %w", r.text, err)
 	}

@@ -97,7 +97,7 @@ func Open(config Config) (*Store, error) {
 		err = json.Unmarshal(data, &s.known)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // it is found out again
-		config.Logger.Warn("what references of images mean is not remembered", "error", err)
+		config.Logger.Warn("the meaning of image references could not be stored", "error", err)
 		s.known = make(map[string]meaning)
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -142,7 +142,7 @@ func (s *Store) Use(key, user string) (*Image, error) {
 		err = json.Unmarshal(data, &image.ImageInfo)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what is known of an image: %w", err)
+		return nil, fmt.Errorf("reading the record of an image: %w", err)
 	}
 	return image, nil
 }

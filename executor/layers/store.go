@@ -109,7 +109,7 @@ func (s *Store) removeRemains() error {
 				err = os.RemoveAll(path)
 				lock.Close()
 				if err != nil {
-					return fmt.Errorf("removing what is left of a layer: %w", err)
+					return fmt.Errorf("removing the remains of a layer: %w", err)
 				}
 			}
 		}

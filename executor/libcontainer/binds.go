@@ -57,7 +57,7 @@ func bindAll(req *launch.CreateRequest) (release func() error, err error) {
 	}
 	dir := filepath.Join(skeletonDir, req.ID+".binds")
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("mounting what is the host's: %w", err)
+		return nil, fmt.Errorf("mounting the host's directories: %w", err)
 	}
 	made := 0
 	release = func() (err error) {
@@ -65,7 +65,7 @@ func bindAll(req *launch.CreateRequest) (release func() error, err error) {
 			err = errors.Join(err, unix.Unmount(filepath.Join(dir, strconv.Itoa(i)), unix.MNT_DETACH))
 		}
 		if err != nil { // the files in it would be the host's
-			return fmt.Errorf("unmounting what is the host's: %w", err)
+			return fmt.Errorf("unmounting the host's directories: %w", err)
 		}
 		return os.RemoveAll(dir)
 	}

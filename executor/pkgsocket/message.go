@@ -138,7 +138,7 @@ func ReadRequest(from io.Reader) (Request, error) {
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&r); err != nil {
-		return Request{}, fmt.Errorf("the request is not what it should be: %w", err)
+		return Request{}, fmt.Errorf("the request is malformed: %w", err)
 	}
 	return r, r.Check()
 }

@@ -68,7 +68,7 @@ type sourceReader struct {
 
 func (r *sourceReader) Read(p []byte) (int, error) {
 	if r.left <= 0 {
-		r.failed = yurt.FieldErrorf(yurt.CodeFileTooLarge, "body", "the archive is larger than what may be in one")
+		r.failed = yurt.FieldErrorf(yurt.CodeFileTooLarge, "body", "the archive is larger than an archive may be")
 		return 0, r.failed
 	}
 	n, err := r.from.Read(p[:min(int64(len(p)), r.left)])

@@ -97,7 +97,7 @@ func (n *Node) ReadFile(_ context.Context, sandboxID, name string, span yurt.Spa
 		case f.info.IsDir:
 			return yurt.FieldErrorf(yurt.CodeNotAFile, "path", "%q is not a regular file", name)
 		case !ok:
-			return yurt.FieldErrorf(yurt.CodeRangeNotSatisfiable, "range", "%q has nothing of the range", name)
+			return yurt.FieldErrorf(yurt.CodeRangeNotSatisfiable, "range", "%q has no byte of the range", name)
 		}
 		content = io.NopCloser(bytes.NewReader(f.data[start : start+length]))
 		return nil

@@ -85,5 +85,5 @@ func ExecutionNotFound(id string) error {
 
 // NothingExecuted is the error for a session that has no execution yet.
 func NothingExecuted(sessionID string) error {
-	return yurt.Errorf(yurt.CodeExecutionNotFound, "session %s has executed nothing yet", sessionID)
+	return yurt.Errorf(yurt.CodeExecutionNotFound, "session %s has no execution yet", sessionID)
 }

@@ -44,7 +44,7 @@ func (i *input) write(data []byte, eof bool, gone <-chan struct{}) error {
 	watching.Wait()
 	_ = i.file.SetWriteDeadline(time.Time{})
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EIO) || errors.Is(err, os.ErrClosed) {
-		return refusal(initd.ReasonNoStdin, errors.New("nothing reads its stdin any more"))
+		return refusal(initd.ReasonNoStdin, errors.New("no process reads its stdin any more"))
 	}
 	if err != nil {
 		return refusal(initd.ReasonNoStdin, fmt.Errorf("writing to its stdin: %w", err))

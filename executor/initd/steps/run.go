@@ -36,11 +36,11 @@ func Run(path string) int {
 func run(path string) (int, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return 1, fmt.Errorf("reading what there is to do: %w", err)
+		return 1, fmt.Errorf("reading the plan: %w", err)
 	}
 	var plan Plan
 	if err := json.Unmarshal(data, &plan); err != nil {
-		return 1, fmt.Errorf("reading what there is to do: %w", err)
+		return 1, fmt.Errorf("reading the plan: %w", err)
 	}
 	for _, dir := range plan.Dirs {
 		if err := os.MkdirAll(dir, 0o700); err != nil {

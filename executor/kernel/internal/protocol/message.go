@@ -116,7 +116,7 @@ func decode(line []byte) (Message, error) {
 	}
 	var wire wireMessage
 	if err := json.Unmarshal(line, &wire); err != nil {
-		return Message{}, fmt.Errorf("a message is not what it should be: %w", err)
+		return Message{}, fmt.Errorf("a message is malformed: %w", err)
 	}
 	kinds := 0
 	for _, is := range []bool{wire.Display != nil, wire.Done != nil, len(wire.Response) > 0} {
