@@ -56,8 +56,8 @@ func (c *Controller) UndrainNode(ctx context.Context, name string) (yurt.Drain, 
 	return yurt.Drain{Node: name, Sessions: told}, err
 }
 
-// takeBack tells those sessions on a node that which picks, of those that were told when
-// they end, that it drains no more, and returns how many. A nil which picks all.
+// takeBack withdraws the notices of those sessions on a node that have one and that which picks, and returns how many. A nil
+// which picks all.
 func (c *Controller) takeBack(ctx context.Context, name string, which func(*yurt.Session) bool) (int, error) {
 	return c.tell(ctx, name, func(s *yurt.Session) (reason string, tell bool) {
 		if s.EndsBy == nil || which != nil && !which(s) {
@@ -82,8 +82,7 @@ func (c *Controller) drainable(ctx context.Context, name string) (Node, error) {
 	return node, err
 }
 
-// giveNotice says to those sessions on a node that which picks when they end at the
-// latest, and returns to how many.
+// giveNotice sets the latest end of those sessions on a node that which picks, and returns how many these are.
 func (c *Controller) giveNotice(ctx context.Context, name string, at time.Time, which func(*yurt.Session) bool) (int, error) {
 	return c.tell(ctx, name, func(s *yurt.Session) (reason string, tell bool) {
 		if !which(s) {
@@ -94,8 +93,7 @@ func (c *Controller) giveNotice(ctx context.Context, name string, at time.Time, 
 	})
 }
 
-// tell changes the sessions on a node, with a remark in the story of each that change
-// says is to be told.
+// tell changes the sessions on a node, and adds a remark to the story of each session for which change asks for one.
 func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.Session) (reason string, tell bool)) (int, error) {
 	sessions, err := c.sessionsOn(ctx, name)
 	if err != nil {
@@ -125,8 +123,8 @@ func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.
 	return told, nil
 }
 
-// checkDraining tells the sessions on nodes that somebody else had drained, and those
-// that came to be on one in the last moment.
+// checkDraining gives notice to the sessions on nodes that another party drained, and to sessions that were placed on
+// a draining node in the last moment.
 func (c *Controller) checkDraining(ctx context.Context) {
 	nodes, err := c.placer.NodeList(ctx)
 	if err != nil {
@@ -188,7 +186,7 @@ func (c *Controller) checkNotices(ctx context.Context, sessions []yurt.Session) 
 	for _, node := range nodes {
 		stays[node.Name] = !node.Draining
 	}
-	late := map[string]bool{} // nodes with sessions that are to be told
+	late := map[string]bool{} // nodes with sessions without a notice
 	for _, s := range sessions {
 		switch {
 		case s.EndsBy == nil || !stays[s.Placement.Node]:

@@ -58,7 +58,7 @@ func (c *clock) Until(at time.Time) (<-chan time.Time, func()) {
 	}
 }
 
-// waitedFor reports whether somebody waits for a time to come.
+// waitedFor reports whether a goroutine waits for the clock.
 func (c *clock) waitedFor() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

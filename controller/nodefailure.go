@@ -58,8 +58,7 @@ func (g *nodeGuard) resweeps() bool {
 	return false
 }
 
-// forget has sessions on nodes that drain be told again: there may be some that were
-// being made.
+// forget has sessions on draining nodes get their notice again: some may have been in the making before.
 func (g *nodeGuard) forget() { clear(g.noticed) }
 
 // checkNodes fails the sessions of nodes that are lost, and tells those of nodes that

@@ -118,7 +118,7 @@ func (c *Controller) reuse(ctx context.Context, session yurt.Session, begin time
 		return yurt.Session{}, err
 	}
 	used, err := c.use(ctx, session)
-	if yurt.CodeOf(err) == yurt.CodeIllegalTransition { // somebody has paused or resumed it meanwhile
+	if yurt.CodeOf(err) == yurt.CodeIllegalTransition { // another request has paused or resumed it meanwhile
 		if session, err = c.store.Session(ctx, session.ID); err == nil {
 			used, err = c.use(ctx, session)
 		}

@@ -18,7 +18,7 @@ import (
 
 const (
 	patientLease = 20 * time.Second // for tests in which no controller dies
-	quickLease   = 2 * time.Second  // where somebody does
+	quickLease   = 2 * time.Second  // for tests in which one dies
 )
 
 // fleet is several controllers with one store and one node. The world is for its waits.

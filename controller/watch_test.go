@@ -9,8 +9,7 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// slowStore holds back the end of an execution until told comes, or long enough for
-// one that does not wait for it to be told.
+// slowStore holds back the end of an execution until told comes, or for a time that a faulty watcher would not wait.
 type slowStore struct {
 	controller.Store
 

@@ -12,8 +12,8 @@ import (
 	"github.com/yurtrun/yurt/controller"
 )
 
-// attemptLabel is the label of a sandbox that names the attempt which claimed it, so that
-// one whose answer was lost is told from one that was got at the same node later.
+// attemptLabel is the label of a sandbox that names the attempt which claimed it. It distinguishes a sandbox whose
+// answer was lost from a later one of the same node.
 const attemptLabel = "attempt"
 
 // claim asks nodes for a warm sandbox, one after the other, until one has it, or is about to.
@@ -116,7 +116,7 @@ func (p *Placer) finish(a attempt, how outcome) {
 	p.chooser.done(a, how, time.Now())
 }
 
-// ask asks a node for a sandbox that is anybody's.
+// ask asks a node for a sandbox without an owner.
 type ask func(ctx context.Context, client Client, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, _ error)
 
 // askAt asks one node. A sandbox that the node may have handed out in a lost answer is destroyed in the background.

@@ -96,7 +96,7 @@ func (p *Placer) followEngine(ctx context.Context) {
 			p.view.set(known)
 			p.logStatus(before, known)
 			before, said = known, ""
-		case ctx.Err() == nil && said != err.Error(): // an outage is told of once
+		case ctx.Err() == nil && said != err.Error(): // an outage is logged once
 			p.log.Warn("asking which nodes are not ready", "error", err)
 			said = err.Error()
 		}

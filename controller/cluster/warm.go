@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	warmPrefix = "warm_"                // of the ids of warm slots, which is how they are told apart in lists
+	warmPrefix = "warm_"                // of the IDs of warm slots, which distinguishes them in lists
 	warmOpens  = 8                      // slots that are opened at once
 	warmPause  = 50 * time.Millisecond  // between a claim and the look that it leads to
 	templates  = 500 * time.Millisecond // for which a list of templates is good

@@ -22,7 +22,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestDrainNode: the sessions are told, and told again when it is undone.
+// TestDrainNode: the sessions get a notice, and another when the drain is undone.
 func TestDrainNode(t *testing.T) {
 	s := newServer(t)
 	id := s.session(t, "shell-basic")

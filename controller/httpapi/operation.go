@@ -101,8 +101,8 @@ const (
 	tagServer     = "server"
 )
 
-// documentBody describes the body of an operation that was registered. Huma is told
-// only afterwards, or it would read the body itself.
+// documentBody describes the body of an operation that was registered. Huma learns of the body only afterwards, or it
+// would read the body itself.
 func (a *API) documentBody(op *huma.Operation, content map[string]*huma.MediaType) {
 	op.RequestBody = &huma.RequestBody{Required: true, Content: content}
 	if media := content[typeJSON]; media != nil {

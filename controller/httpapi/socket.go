@@ -95,7 +95,7 @@ func closeSocket(ctx context.Context, conn *websocket.Conn, err error, again str
 // socketEvents answers with the events of an execution after a number, each a message.
 func (a *API) socketEvents(e yurt.Execution, after uint64) *huma.StreamResponse {
 	return a.serveSocket(func(ctx context.Context, conn *websocket.Conn) {
-		// A watcher sends no messages, and may leave. Its connection outlives a drain, of which it is told.
+		// A watcher sends no messages, and may leave. Its connection outlives ctx, so that a drain can still be reported.
 		left := conn.CloseRead(context.WithoutCancel(ctx))
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -75,8 +75,8 @@ func (a *API) streamEvents(e yurt.Execution, s streaming, headers ...string) *hu
 	}}
 }
 
-// stream answers with the events that follow sends, until that returns. The client of a stream that
-// broke off is told to do again. It reports whether the client left before the end.
+// stream answers with the events that follow sends, until that returns. again advises a client whose stream broke off.
+// stream reports whether the client left before the end.
 func (a *API) stream(ctx huma.Context, again string, follow func(context.Context, *eventStream) error) (left bool) {
 	beginEvents(ctx)
 	a.metrics.streams.Inc()

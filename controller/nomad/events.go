@@ -30,7 +30,7 @@ const (
 	placed  happening = iota // on node
 	refusal                  // no node can take it; groups says why
 	gaveUp                   // Nomad tried in vain to agree with itself, and may be asked again
-	removed                  // somebody stopped the job
+	removed                  // a user stopped the job
 	unclear                  // the order has to be looked after
 )
 
@@ -82,7 +82,7 @@ func (w *waiters) of(keys []string) []*waiter {
 	return list
 }
 
-// tellAll has everybody look.
+// tellAll wakes all waiters.
 func (w *waiters) tellAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ type events struct {
 type event struct {
 	Index      uint64
 	FilterKeys []string
-	Payload    json.RawMessage // of interest only where somebody waits for a key
+	Payload    json.RawMessage // used only while a caller waits for a key
 }
 
 type payload struct {

@@ -21,7 +21,7 @@ func (e *Engine) Jobs(ctx context.Context) ([]cluster.Job, error) {
 		stubs, meta, err := e.client.Jobs().ListOptions(&api.JobListOptions{Fields: &api.JobListFields{Meta: true}}, q)
 		for _, stub := range stubs {
 			slot := stub.Meta[metaSlot]
-			if slot == "" || stub.ID != jobID(slot) { // somebody else's
+			if slot == "" || stub.ID != jobID(slot) { // not one of ours
 				continue
 			}
 			byID[stub.ID] = len(list)

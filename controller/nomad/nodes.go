@@ -13,8 +13,8 @@ import (
 
 var _ cluster.NodeTeller = (*Engine)(nil)
 
-// NodesNotReady implements cluster.NodeTeller. A drain that is forced has no deadline: it is
-// over before anybody could be told.
+// NodesNotReady implements cluster.NodeTeller. A forced drain has no deadline: it is over before a session could get a
+// notice.
 func (e *Engine) NodesNotReady(ctx context.Context) (map[string]cluster.EngineNode, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

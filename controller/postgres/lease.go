@@ -18,7 +18,7 @@ func (s *Store) Leases(ctx context.Context) ([]lease.Lease, error) {
 	})
 }
 
-// errNotAsSeen says that somebody else has the lease.
+// errNotAsSeen means that another controller has the lease.
 var errNotAsSeen = errors.New("the lease is not as it was seen")
 
 // TakeLease implements lease.Store.

@@ -73,7 +73,7 @@ func (a *Announcer) Run(ctx context.Context, node Node) {
 			break
 		}
 		failures++
-		if err.Error() != silent { // an outage is told of once
+		if err.Error() != silent { // an outage is logged once
 			a.logger.Warn("this node cannot be announced to Consul; trying again", "error", err)
 			silent = err.Error()
 		}

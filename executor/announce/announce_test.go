@@ -257,7 +257,7 @@ func TestKilledExecutor(t *testing.T) {
 	w.untilSandboxes("back", 8)
 }
 
-// TestTwoNodesOfOneName: the second one is told so, and the first one is not disturbed.
+// TestTwoNodesOfOneName: the second one gets an error, and the first one is not disturbed.
 func TestTwoNodesOfOneName(t *testing.T) {
 	w := newWorld(t)
 	n, _, _ := w.run("n1", "192.0.2.7:8701")

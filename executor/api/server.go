@@ -36,7 +36,7 @@ type ServerConfig struct {
 	Node    Node
 	Name    string // of the node
 	Version string // of Yurt
-	// Announced says that controllers are told of the node.
+	// Announced means that controllers learn of the node.
 	Announced bool
 	Logger    *slog.Logger
 }

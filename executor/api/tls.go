@@ -30,7 +30,7 @@ func (s *Server) ServeTLS(listener net.Listener, source *identity.Source) {
 	}))
 }
 
-// tlsServer says in the log whom it refuses, and why: the caller may be told less.
+// tlsServer logs the name of a refused caller, and the reason: the caller may learn less.
 type tlsServer struct {
 	credentials.TransportCredentials
 	logger *slog.Logger

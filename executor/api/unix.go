@@ -61,7 +61,7 @@ type unixListener struct {
 
 func (l *unixListener) Close() error {
 	err := os.Remove(l.path)
-	if errors.Is(err, os.ErrNotExist) { // closed before, or somebody tidied up
+	if errors.Is(err, os.ErrNotExist) { // closed before, or another process removed it
 		err = nil
 	}
 	return errors.Join(err, l.UnixListener.Close())

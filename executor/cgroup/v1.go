@@ -513,7 +513,7 @@ func inFreezer(text, dir string) bool {
 			return fields[2] != "/" && strings.HasSuffix(dir, fields[2])
 		}
 	}
-	return true // it cannot be told: better killed
+	return true // unknown: better killed
 }
 
 func (l *leafV1) Count() (int, error) { return count(l.freezer) }

@@ -45,7 +45,7 @@ func findMkfs() (string, error) {
 	if path, err := exec.LookPath("mkfs.ext4"); err == nil {
 		return path, nil
 	}
-	for _, dir := range []string{"/usr/sbin", "/sbin"} { // which not everybody's PATH has
+	for _, dir := range []string{"/usr/sbin", "/sbin"} { // which not every PATH has
 		path := filepath.Join(dir, "mkfs.ext4")
 		if _, err := os.Stat(path); err == nil {
 			return path, nil

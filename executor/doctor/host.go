@@ -78,7 +78,7 @@ func checkProcessors() Finding {
 		"yurt executor --stay-awake has no effect: the kernel has no PM QoS, or this is a container without "+cpuidle.Device)
 }
 
-// ordinarySandboxes is how many sandboxes a node has at most unless it is told.
+// ordinarySandboxes is the default limit of sandboxes on a node.
 const ordinarySandboxes = 1000
 
 // checkOpenFiles says for how many sandboxes there are open files.

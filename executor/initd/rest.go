@@ -18,7 +18,7 @@ const maxRest = 32 << 20
 // rest bounds the output that may still come from a killed process.
 type rest struct {
 	mu      sync.Mutex
-	waiting bool          // somebody reads
+	waiting bool          // a call reads
 	killed  bool          // the process; else there is no bound
 	left    time.Duration // how long yurt-init may yet be waited for
 	since   time.Time     // when the wait began, or its bound

@@ -154,7 +154,7 @@ func (e *Engine) adoptKernel(s *Sandbox, id string, traces *kernelTraces, by run
 	return nil
 }
 
-// endFunction ends the process of a function, whose next invocation will be told.
+// endFunction ends the process of a function, and has its next invocation report that.
 func (e *Engine) endFunction(s *Sandbox, record kernelRecord) error {
 	key := contextKey{functionLanguage, record.Context}
 	s.debts[key] = time.Now()

@@ -23,7 +23,7 @@ type sessionContext struct {
 	*protocol.Context
 	key     contextKey
 	created time.Time
-	ahead   bool      // its kernel was started before anybody asked for it
+	ahead   bool      // its kernel was started before the first execution
 	used    time.Time // when a handler that stays warm was last invoked; the sandbox's lock guards it
 }
 

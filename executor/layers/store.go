@@ -370,7 +370,7 @@ func (s *Store) makeRoom(made string) error {
 	return nil
 }
 
-// remove removes a layer unless somebody uses it.
+// remove removes a layer unless it is in use.
 func (s *Store) remove(digest string) (bool, error) {
 	path := filepath.Join(s.dir, digest)
 	lock, err := os.OpenFile(filepath.Join(path, metaFile), os.O_RDWR, 0)

@@ -70,7 +70,7 @@ func TestAddAndUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	use(t, s, digest("a"), "me", true)
-	if err := s.Add(t.Context(), digest("a"), archive(t, 20)); err != nil { // somebody else was faster
+	if err := s.Add(t.Context(), digest("a"), archive(t, 20)); err != nil { // another caller was faster
 		t.Fatal(err)
 	}
 	info, err := os.Stat(filepath.Join(s.Tree(digest("a")), "bin/tool"))

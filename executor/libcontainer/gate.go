@@ -38,7 +38,7 @@ func newGate(dir string) *gate {
 	return g
 }
 
-// open opens the gate, unless it is open. It does not wait for anybody to write.
+// open opens the gate, unless it is open. It does not wait for a writer.
 func (g *gate) open() (err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

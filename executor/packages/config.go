@@ -34,8 +34,7 @@ const (
 	maxLayerEntries       = 200_000
 )
 
-// PublicRegistries returns the hosts of the registries that the package managers ask
-// where they are told of no other.
+// PublicRegistries returns the hosts of the package managers' default registries.
 func PublicRegistries() []egress.Host {
 	names := []string{
 		"pypi.org", "files.pythonhosted.org",

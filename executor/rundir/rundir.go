@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/records"
 )
 
-// Default is where executors have their runtime directories unless they are told.
+// Default is the default place of executors' runtime directories.
 const Default = "/run"
 
 // The entries of a runtime directory.
@@ -61,7 +61,7 @@ func Make(dir, state, program string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making the runtime directory: %w", err)
 	}
-	// It may lie among everybody's, as in /dev/shm.
+	// It may lie in a directory that all users write to, such as /dev/shm.
 	if info, err := os.Lstat(dir); err != nil || !IsOurs(info) || info.Mode().Perm()&0o077 != 0 {
 		return errors.Join(yurt.Errorf(yurt.CodeUnavailable, "the runtime directory %s is not a directory that is this user's alone; remove it, or give another --run-dir", dir), err)
 	}

@@ -62,7 +62,7 @@ func TestRemoveAll(t *testing.T) {
 	}
 }
 
-// TestItIsOursAlone: where everybody can write, somebody may have been there first.
+// TestItIsOursAlone: where all users can write, another user may have made the directory first.
 func TestItIsOursAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("gives a directory to another user, which needs root; run without -short")

@@ -12,8 +12,7 @@ const (
 	// refillPause delays a slot's next sandbox: after a session ends, its user often starts another one, whose first command
 	// comes first.
 	refillPause = 50 * time.Millisecond
-	// maxFailures is how many times in a row no sandbox could be made, or it died before
-	// anybody had it, until the slot is given up.
+	// maxFailures is how many sandboxes in a row may fail, in the making or before a claim, until the slot is given up.
 	maxFailures = 8
 	// Between two failures it waits, from least to most and half of that more or less.
 	failureLeast = 100 * time.Millisecond
@@ -103,8 +102,7 @@ func (l *Set[S]) hold(sl *Slot[S]) (why string) {
 	return "its sandbox died before anybody had it: " + why
 }
 
-// End ends a slot: there will be no further sandbox in it. That is on disk before
-// anybody is told.
+// End ends a slot: it gets no further sandbox. That is on disk before any caller learns of it.
 func (l *Set[S]) End(sl *Slot[S], why string, failed bool) {
 	if !l.recordEnd(sl, why, failed) {
 		return

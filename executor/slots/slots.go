@@ -15,8 +15,8 @@ import (
 
 // Node is the node of the slots, as this package uses it.
 type Node[S Sandbox] interface {
-	// Make makes a sandbox, when the node takes something new. It is given to the slot, by
-	// [Slot.Fill], before anybody can claim it.
+	// Make makes a sandbox, unless the node takes no new ones. It is given to the slot, by [Slot.Fill], before a
+	// caller can claim it.
 	Make(ctx context.Context, sl *Slot[S]) error
 	// Await returns when the sandbox is gone, with the reason if no session had claimed it. From then on no session can.
 	Await(ctx context.Context, s S) (why string, err error)

@@ -218,7 +218,7 @@ func (a *arena) ordinary(t testing.TB) {
 	}
 }
 
-// TestArchiveSourceFails: the client's fault is told apart from the archive's.
+// TestArchiveSourceFails: the client's fault is distinct from the archive's.
 func TestArchiveSourceFails(t *testing.T) {
 	a := newArena(t)
 	whole := archive(t, strings.Repeat("x", 5000), file("a"))

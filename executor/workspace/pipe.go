@@ -11,8 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MakePipe makes a FIFO at name, whose directory exists. Anybody in the sandbox may
-// read it.
+// MakePipe makes a FIFO at name, whose directory exists. All users in the sandbox may read it.
 func (d *Dir) MakePipe(name string) error {
 	return d.as(func() error {
 		dir, err := d.root.Open(path.Dir(name))

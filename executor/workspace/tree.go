@@ -219,7 +219,7 @@ func (d *Dir) emptyEntry(ctx context.Context, top, dir *os.File, name string, de
 	}
 	err = d.as(func() error { return unix.Unlinkat(int(dir.Fd()), name, unix.AT_REMOVEDIR) })
 	if errors.Is(err, syscall.ENOTEMPTY) {
-		return nil // somebody filled it again: the next pass takes it
+		return nil // a program filled it again: the next pass removes it
 	}
 	return err
 }

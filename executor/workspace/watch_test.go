@@ -177,7 +177,7 @@ func TestWatchIsBounded(t *testing.T) {
 	events, _ := a.watching(t, ".", true)
 	a.fill(t, "one-more/f")
 	expect(t, events, yurt.FileEventLost, "one-more")
-	// A flood is told of as such, or whole, and the watch goes on.
+	// A flood is reported as such, or whole, and the watch goes on.
 	for n := range 3000 {
 		os.WriteFile(fmt.Sprintf("%s/flood%d", a.in, n%100), []byte("x"), 0o644)
 	}
@@ -194,8 +194,8 @@ func TestWatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestWatchOfWhatIsSaved: a file that is saved through the API appears once, under its own name; files of the
-// user's that are called similarly are told of.
+// TestWatchOfWhatIsSaved: a file that is saved through the API appears once, under its own name; the user's own files
+// with similar names are reported.
 func TestWatchOfWhatIsSaved(t *testing.T) {
 	a := newArena(t)
 	a.fill(t, "d/")

@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestEveryCodeHasAStatus: a code that is missing in the table would be told as an internal error.
+// TestEveryCodeHasAStatus: a code that is missing in the table would become an internal error.
 func TestEveryCodeHasAStatus(t *testing.T) {
 	for _, code := range yurt.Codes() {
 		if status, ok := statuses()[code]; !ok || status == codes.OK {

@@ -64,7 +64,7 @@ func attach(image string) (*os.File, error) {
 			return device, nil
 		}
 		device.Close()
-		if !errors.Is(err, unix.EBUSY) { // somebody was faster
+		if !errors.Is(err, unix.EBUSY) { // another process was faster
 			return nil, fmt.Errorf("configuring %s: %w", device.Name(), err)
 		}
 	}

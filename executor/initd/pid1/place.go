@@ -79,7 +79,7 @@ func (t *table) move(pid int, procs *os.File) error {
 	return nil
 }
 
-// openChild returns a descriptor of a child that somebody else forked.
+// openChild returns a descriptor of a child that a zygote forked.
 func (t *table) openChild(pid int) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

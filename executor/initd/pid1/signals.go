@@ -34,8 +34,8 @@ const (
 	sizeOfSignals = 8 // bytes of a mask
 )
 
-// endings are the signals that a Go program ends by unless it asks to be told of them. By
-// their defaults the kernel never ends the first process of a namespace.
+// endings are the signals that end a Go program unless it handles them. The kernel never applies their defaults to the
+// first process of a namespace.
 func endings() []syscall.Signal {
 	return []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM}
 }

@@ -174,7 +174,7 @@ func senderOf(oob []byte) (int, error) {
 	return int(sender.Pid), nil
 }
 
-// adopt makes a child that somebody else forked a process of the table.
+// adopt makes a child that a zygote forked a process of the table.
 func (t *table) adopt(p *process, pid int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

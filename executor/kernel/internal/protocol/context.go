@@ -173,7 +173,7 @@ func (c *Context) Adopt(process Process, seq uint64, cells []Cell) {
 	c.goes(func() { c.serve(process) })
 }
 
-// Replaced says that a kernel of the context is gone, as the next cell will be told.
+// Replaced notes that a kernel of the context is gone, so that the next cell reports it.
 func (c *Context) Replaced() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -290,7 +290,7 @@ func (c *Context) adoptNew(process Process) {
 	c.advance()
 }
 
-// ended is told that the kernel has. It reports whether no cell waits for another.
+// ended handles the end of the kernel. It reports whether no cell waits for another.
 func (c *Context) ended(exit *initd.Exit, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// noticeAfter is how long a cell waits for its turn before it is told the reason.
+	// noticeAfter is how long a cell waits for its turn before it learns the reason.
 	noticeAfter = time.Second
 	// maxWait is how long a cell may wait for its turn; those before it have as much time each.
 	maxWait = yurt.MaxExecutionTimeout
@@ -17,7 +17,7 @@ const (
 // queued is a cell that waits for its turn.
 type queued struct {
 	Cell
-	timer    *time.Timer // fires when the cell is told the reason of its wait, and again when it has waited too long
+	timer    *time.Timer // fires when the cell learns the reason of its wait, and again when it has waited too long
 	question bool        // it is no execution
 }
 
