@@ -51,8 +51,8 @@ func badCells() map[string][]badCell {
 	}
 }
 
-// TestBadCells: whatever code is in a context, it has a result that says what came of it, and the
-// next execution works, with the state unless it was said to be lost.
+// TestBadCells: any code in a context has a result that explains its end, and the next execution works, with the state
+// unless the result says that it was lost.
 func TestBadCells(t *testing.T) {
 	t.Parallel()
 	set := map[string]string{"python": "x = 42", "javascript": "let x = 42", "bash": "x=42"}

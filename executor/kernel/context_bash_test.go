@@ -31,8 +31,8 @@ func TestBashCells(t *testing.T) {
 	n.want("43\n", "echo $x", bash)
 }
 
-// TestBashLargeCells: code of the largest size runs, whatever it is made of: where Bash replaces something
-// in a text, it looks through all that is left once for each.
+// TestBashLargeCells: code of the largest size runs, of any characters: for each replacement in a text, Bash scans all
+// of the rest once.
 func TestBashLargeCells(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t, runs("bash"))

@@ -8,8 +8,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// TestBrokenKernels has code break what its kernel needs. Each such execution ends at once, and never
-// by its timeout: with an error that says that the state is lost, or, where survives is set, as usual.
+// TestBrokenKernels has code break the internals of its kernel. Each such execution ends at once, and never by its
+// timeout: with an error that says that the state is lost, or, where survives is set, as usual.
 func TestBrokenKernels(t *testing.T) {
 	t.Parallel()
 	for language, kernel := range map[string]struct {

@@ -94,8 +94,8 @@ func TestCellTimesOut(t *testing.T) {
 	}
 }
 
-// TestTimeoutSparesWhatWasThere: an execution that runs out of time answers for what it started
-// alone, and not for what its kernel has started before, also since the last one ended.
+// TestTimeoutSparesWhatWasThere: an execution that runs out of time takes along only its own processes, and not those
+// that its kernel started before, also since the last execution ended.
 func TestTimeoutSparesWhatWasThere(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
@@ -330,8 +330,8 @@ func TestInterruptKeepsState(t *testing.T) {
 			t.Errorf("exit code %d, state lost %t", r.ExitCode, r.StateLost)
 		}
 	}
-	// Of a signal that comes from elsewhere and just before an execution nobody can say
-	// whether it is meant for that. The interpreter survives it.
+	// It is unknowable whether a foreign signal just before an execution is meant for that execution. The interpreter
+	// survives it.
 	run(t, n.e, n.sandbox, "pkill -INT python3; true")
 	n.run("pass")
 	n.want("2\n", "print(x)")
@@ -382,8 +382,8 @@ func TestCellOutOfMemory(t *testing.T) {
 	n.want("1\n", "print(1)")
 }
 
-// TestNothingIsToldTwice: what an execution printed is not the next one's, where its executor ends
-// before it has acknowledged that it kept it.
+// TestNothingIsToldTwice: the output of an execution does not appear in the next one if its executor ends before it
+// has acknowledged that output.
 func TestNothingIsToldTwice(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -399,7 +399,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 		e = rig.Open(t, config)
-		run(t, e, sandbox, "true") // meanwhile the executor hears what yurt-init still has
+		run(t, e, sandbox, "true") // meanwhile the executor receives yurt-init's remaining output
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -410,8 +410,7 @@ func TestNothingIsToldTwice(t *testing.T) {
 	}
 }
 
-// TestContextRemovedAsItStarts: of a context that is removed while its interpreter is being started
-// nothing is left.
+// TestContextRemovedAsItStarts: removing a context while its interpreter starts leaves no process and no file.
 func TestContextRemovedAsItStarts(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// shown returns what a display has of a type, as text.
+// shown returns a display's data of a MIME type, as text.
 func shown(t *testing.T, d yurt.Display, mime string) string {
 	t.Helper()
 	var text string
@@ -140,7 +140,7 @@ func TestWhoseOutput(t *testing.T) {
 	n := newNotebook(t)
 	n.want("from a child\nfrom a thread\nétoile\n", "import subprocess, threading, os, sys\nsubprocess.run(['echo', 'from a child'])\n"+
 		"t = threading.Thread(target=print, args=('from a thread',)); t.start(); t.join()\nos.write(1, 'étoile\\n'.encode())\nNone")
-	// What is written in between is the next one's, what is written meanwhile the running one's.
+	// Output between two executions belongs to the next one, output during an execution to that execution.
 	n.want("", "go = threading.Event(); done = threading.Event()\n"+
 		"def later():\n  go.wait(); print('later'); done.set()\nthreading.Thread(target=later).start()")
 	n.want("later\n", "go.set(); done.wait()\nNone")
@@ -151,7 +151,7 @@ func TestWhoseOutput(t *testing.T) {
 		t.Errorf("stdout %q, truncated %+v, %d bytes", r.Stdout, r.Truncated, r.Metrics.StdoutBytes)
 	}
 	n.want("é", "sys.stdout.write('éé'); None", func(s *yurt.ExecutionSpec) { s.OutputLimit = 3 })
-	// Neither closing nor a flood takes the output away from who comes after.
+	// Neither closing nor flooding the streams costs a later execution its output.
 	n.run("sys.stdout.close(); os.close(2)")
 	n.want("again\n", "print('again')")
 	r = n.run("for i in range(200000): print('x' * 100)")
@@ -188,8 +188,8 @@ func TestOddCells(t *testing.T) {
 	n.want("", "# nothing")
 }
 
-// TestSimpleValues: a number or a text is shown as text alone, without being asked what else it can
-// be; what only inherits from one is asked.
+// TestSimpleValues: a number or a text is shown as text alone, without a look at its other representations; a value of
+// a derived class is asked for them.
 func TestSimpleValues(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)

@@ -55,8 +55,7 @@ func TestStateLasts(t *testing.T) {
 	}
 }
 
-// TestOneLine: a line that may be one expression, which is compiled in a shorter way, means what it
-// means in a longer cell.
+// TestOneLine: a line that may be one expression, which is compiled in a shorter way, means the same as in a longer cell.
 func TestOneLine(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
@@ -83,8 +82,8 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// TestEachHasItsOwnStdin: what an execution leaves of its standard input, or does to it, is not the
-// next one's.
+// TestEachHasItsOwnStdin: the rest of an execution's standard input, and changes of the stream, do not reach the next
+// execution.
 func TestEachHasItsOwnStdin(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
@@ -96,8 +95,8 @@ func TestEachHasItsOwnStdin(t *testing.T) {
 	n.want("one\n", "print(input())", given)
 }
 
-// TestKernelsImportLate: a kernel that nobody has asked anything has not loaded what only answers
-// need; it is there before something goes wrong.
+// TestKernelsImportLate: a kernel without a request so far has not loaded modules that only answers need; it loads
+// them before an error can occur.
 func TestKernelsImportLate(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)
@@ -107,8 +106,8 @@ func TestKernelsImportLate(t *testing.T) {
 	n.want("True\n", "import json, traceback; print(json.loads('1') == 1 and hasattr(traceback, 'format_exc'))")
 }
 
-// TestFirstCellFails: an error is explained with the user's lines, also by a kernel that has to
-// import first what it explains with, and whatever files the user has by the names of that.
+// TestFirstCellFails: an error is explained with the user's lines, also by a kernel that first has to import the
+// modules for the explanation, and even if the user has files of their names.
 func TestFirstCellFails(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)

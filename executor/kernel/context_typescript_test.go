@@ -9,7 +9,7 @@ import (
 
 func typescript(s *yurt.ExecutionSpec) { s.Language = "typescript" }
 
-// wantTyped runs a cell of TypeScript whose last expression has to have this value; "" for none.
+// wantTyped runs a cell of TypeScript whose last expression has to have this value; "" means that it has no value.
 func (n *notebook) wantTyped(value, code string, change ...func(*yurt.ExecutionSpec)) {
 	n.t.Helper()
 	r := n.run(code, append(change, typescript)...)

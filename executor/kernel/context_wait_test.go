@@ -11,8 +11,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestWaitIsTold: an execution that waits for its turn says which other one has it, and what waits
-// in another context, or for a moment only, says so not.
+// TestWaitIsTold: an execution that waits for its turn reports which other one has it; one in another context, or one
+// that waits only for a moment, does not.
 func TestWaitIsTold(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

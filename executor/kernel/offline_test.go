@@ -8,8 +8,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestInstallersOffline: a package manager that is run in a sandbox without a network fails at once, and
-// standard error says what to do instead; other commands that fail say no more than they do.
+// TestInstallersOffline: a package manager that is run in a sandbox without a network fails at once, and standard
+// error names another way; the errors of other failing commands stay unchanged.
 func TestInstallersOffline(t *testing.T) {
 	t.Parallel()
 	config := rig.Config(t, rig.Build(t))

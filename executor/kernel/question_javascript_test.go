@@ -9,8 +9,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestCompletionInNode: contexts of JavaScript and TypeScript answer questions before and after
-// executions, which count none of them, and call no getter for it.
+// TestCompletionInNode: contexts of JavaScript and TypeScript answer questions before and after executions, do not
+// count questions as executions, and call no getter for an answer.
 func TestCompletionInNode(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

@@ -30,7 +30,7 @@ func (n *notebook) matches(code string) []string {
 	return texts
 }
 
-// TestCompletion: questions are answered before the first execution and after it, and are none.
+// TestCompletion: questions are answered before and after the first execution, and do not count as executions.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	n := newNotebook(t)

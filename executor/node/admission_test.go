@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// crowd has 200 callers create a sandbox each, small ones, and returns what came of it.
+// crowd has 200 callers create a small sandbox each, and returns how many were made and refused.
 func crowd(t *testing.T, e *executor.Executor) (made, refused int) {
 	t.Helper()
 	var mu sync.Mutex
@@ -79,7 +79,7 @@ func TestCreatesThatWouldWaitTooLongAreRefused(t *testing.T) {
 	if made < 6 || refused == 0 || made+refused != 200 {
 		t.Errorf("%d sandboxes were made, %d refused", made, refused)
 	}
-	// Who gives up makes place for others.
+	// A caller that gives up leaves its place to others.
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -25,8 +25,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// succession starts an executor that others will follow on the same state directory. At the end
-// of the test one more of them removes what there is.
+// succession starts an executor that others will follow on the same state directory. At the end of the test one more
+// of them removes the remaining sandboxes.
 func succession(t *testing.T) (config executor.Config, first *executor.Executor, leave func()) {
 	t.Helper()
 	rig.NeedsSandboxes(t)
@@ -46,7 +46,7 @@ func succession(t *testing.T) (config executor.Config, first *executor.Executor,
 	return config, first, leaves(t, first)
 }
 
-// leaves returns what closes the executor, at the end of the test at the latest.
+// leaves returns a function that closes the executor, at the end of the test at the latest.
 func leaves(t *testing.T, e *executor.Executor) (leave func()) {
 	t.Helper()
 	leave = sync.OnceFunc(func() {
@@ -94,9 +94,9 @@ func silence(t *testing.T, s yurt.Sandbox) (goOn func()) {
 	return goOn
 }
 
-// TestSilentInitsKeepNobodyWaiting: sandboxes whose inits do not answer, more of them than are
-// taken over at a time, are waited for all at once. Meanwhile the node serves the others and can
-// end a silent one; and what is asked of one is done when it answers, in whatever order they do.
+// TestSilentInitsKeepNobodyWaiting: the executor waits for all silent inits at once, even if they are more than it
+// takes over at a time. Meanwhile the node serves the other sandboxes and can end a silent one. Requests to a silent
+// sandbox are carried out when its init answers, in any order of the inits.
 func TestSilentInitsKeepNobodyWaiting(t *testing.T) {
 	config, first, leave := succession(t)
 	open(t, first, room("warm"))
@@ -205,7 +205,7 @@ func echo(ctx context.Context, e *executor.Executor, sandbox string) error {
 	return err
 }
 
-// TestSilentInitsAreGivenUp, each once and with the reason. What is nobody's is made again.
+// TestSilentInitsAreGivenUp: each is given up once and with the reason. A sandbox without an owner is made again.
 func TestSilentInitsAreGivenUp(t *testing.T) {
 	config, first, leave := succession(t)
 	open(t, first, room("warm"))
@@ -293,8 +293,7 @@ func TestSilentInitIsLeftToTheNext(t *testing.T) {
 	}
 }
 
-// TestInitThatFallsSilentIsLeftToTheNext: nothing is concluded from answers for which an executor
-// did not wait.
+// TestInitThatFallsSilentIsLeftToTheNext: an executor draws no conclusion from answers for which it did not wait.
 func TestInitThatFallsSilentIsLeftToTheNext(t *testing.T) {
 	for _, spec := range []yurt.ExecutionSpec{command("exec sleep 300"), cell("import time\ntime.sleep(300)")} {
 		t.Run(string(spec.Kind), func(t *testing.T) {
@@ -334,7 +333,7 @@ func TestInitThatFallsSilentIsLeftToTheNext(t *testing.T) {
 	}
 }
 
-// processesOf is what the cgroups of a sandbox say of its processes.
+// processesOf lists the processes in the cgroups of a sandbox.
 func processesOf(t *testing.T, stateDir, sandbox string) string {
 	t.Helper()
 	var all strings.Builder

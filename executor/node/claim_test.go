@@ -144,7 +144,7 @@ func TestReserveThatDies(t *testing.T) {
 	}
 }
 
-// TestReserveOutlivesItsExecutor: what was claimed stays so, and what was not can be.
+// TestReserveOutlivesItsExecutor: claimed sandboxes stay claimed, and the others can be claimed.
 func TestReserveOutlivesItsExecutor(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

@@ -122,8 +122,8 @@ func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 	}
 }
 
-// TestInitIsNotDumpable: the kernel gives the files of such a process in /proc to the host's root,
-// and not to the process's own user, whatever else keeps others from it.
+// TestInitIsNotDumpable: the kernel gives the files of such a process in /proc to the host's root, and not to the
+// process's own user. This holds without the other barriers.
 func TestInitIsNotDumpable(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e)

@@ -245,7 +245,7 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 	t.Run("Ctrl-C and Ctrl-D", func(t *testing.T) {
 		id := begin(t, e, s.ID, "trap 'echo interrupted' INT; cat; cat; echo end", terminal)
 		write(t, e, s.ID, id, "ready\n", false)
-		awaitOutput(t, e, s.ID, id, "ready\r\nready") // its echo, and then what cat has read
+		awaitOutput(t, e, s.ID, id, "ready\r\nready") // its echo, and then the output of cat
 		write(t, e, s.ID, id, "\x03", false)
 		awaitOutput(t, e, s.ID, id, "interrupted")
 		write(t, e, s.ID, id, "line\n", true)
@@ -264,8 +264,7 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 	}
 }
 
-// TestStdinOutlivesTheExecutor must hold, or an upgrade of the node would end every
-// program that reads what its user types.
+// TestStdinOutlivesTheExecutor: otherwise an upgrade of the node would end every program that reads its user's input.
 func TestStdinOutlivesTheExecutor(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -293,8 +292,8 @@ func TestStdinOutlivesTheExecutor(t *testing.T) {
 	}
 }
 
-// TestInitDoesNotEndWhenAsked: what ends other programs is nothing to the first process of a
-// sandbox, were it sent by the host's root.
+// TestInitDoesNotEndWhenAsked: signals that end other programs do not affect the first process of a sandbox, even if
+// the host's root sends them.
 func TestInitDoesNotEndWhenAsked(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

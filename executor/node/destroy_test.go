@@ -7,8 +7,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestDestroyIsDoneForItsCaller: from the answer on the sandbox is none of this node's,
-// and who waits for what ran in it is answered, though it is removed in the background.
+// TestDestroyIsDoneForItsCaller: once the call returns, the node does not list the sandbox any more, and callers that
+// wait for its executions are answered, though it is removed in the background.
 func TestDestroyIsDoneForItsCaller(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -45,8 +45,8 @@ func TestDestroyIsDoneForItsCaller(t *testing.T) {
 	}
 }
 
-// TestSharedMountsAreHarmless: what sandboxes share of the host, and of each other,
-// they can neither write to nor gain anything by.
+// TestSharedMountsAreHarmless: sandboxes can neither write to files that they share with the host or each other, nor
+// gain privileges from them.
 func TestSharedMountsAreHarmless(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

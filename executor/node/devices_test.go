@@ -14,8 +14,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// A device of the node is where it is asked for, for what it is given for and for nothing
-// else, and no other sandbox has it.
+// A device of the node appears at the requested path, for its granted uses only, and no other sandbox has it.
 func TestDevices(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -53,8 +52,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The rules of the cgroup say by themselves what a sandbox may use: those of one with a
-// device more, and those of one beside it the usual.
+// The rules of the cgroup themselves limit a sandbox's devices: a sandbox with a device has one rule more, and another
+// sandbox beside it has the usual rules.
 func TestDeviceRules(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

@@ -100,7 +100,7 @@ func TestDisksThatTheNodeHasNotAreRefused(t *testing.T) {
 	}
 }
 
-// TestReserveKeepsWhatCannotBeResized: who asks for other sizes gets none of it.
+// TestReserveKeepsWhatCannotBeResized: a request with another size does not get a ready sandbox.
 func TestReserveKeepsWhatCannotBeResized(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -141,8 +141,7 @@ func TestReserveKeepsWhatIsForGood(t *testing.T) {
 	}
 }
 
-// TestSessionsHaveADiskOfTheirOwn: what a template says of disks counts for those that say
-// nothing.
+// TestSessionsHaveADiskOfTheirOwn: the template's kind of disk is the default of its sessions.
 func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

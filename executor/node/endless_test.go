@@ -31,7 +31,7 @@ func logged(t *testing.T, base, name string) (text string) {
 	}
 }
 
-// passing starts an executor that leaves what it made to the next.
+// passing starts an executor that leaves its sandboxes to the next.
 func passing(t testing.TB, config executor.Config) *executor.Executor {
 	t.Helper()
 	e := rig.Open(t, config)
@@ -105,7 +105,7 @@ func TestEndlessCode(t *testing.T) {
 	}
 }
 
-// What cannot be started is an error at once for an execution that nobody waits for.
+// A program that cannot be started is an error at once, also for an execution that no caller waits for.
 func TestEndlessThatCannotStart(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	e := rig.Executor(t)

@@ -280,9 +280,9 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 	}
 }
 
-// TestOutputInCrumbs: what yurt-init counts for keeping a chunk is more than a byte that is
-// in it, and the executor has to acknowledge before that is too much. Crumbs that are read
-// one by one, as those with a pause are, were more than that.
+// TestOutputInCrumbs: yurt-init counts more for a chunk than its one byte, and the executor has to acknowledge the
+// chunks before their cost reaches the bound. Crumbs that are read one by one, as those with a pause are, exceed that
+// bound.
 func TestOutputInCrumbs(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

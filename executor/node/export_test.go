@@ -18,15 +18,15 @@ func LimitAdoption(n *Node, timeout time.Duration) {
 	n.runs.LimitAttach(timeout)
 }
 
-// Watchers counts those who watch for sandboxes that die.
+// Watchers counts the calls that watch for sandboxes that die.
 func Watchers(n *Node) int {
 	n.deaths.mu.Lock()
 	defer n.deaths.mu.Unlock()
 	return len(n.deaths.watchers)
 }
 
-// BeginClose has the executor in the state in which Close begins, until undo is called. It
-// returns what is closed when the slot's keeper has left.
+// BeginClose puts the executor into the state in which Close begins, until undo is called. It returns the channel that
+// is closed when the slot's keeper has left.
 func BeginClose(n *Node, slot string) (left <-chan struct{}, undo func()) {
 	set := func(closed bool) {
 		n.table.mu.Lock()

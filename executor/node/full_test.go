@@ -19,8 +19,9 @@ func wantFull(t *testing.T, what string, disk *smalldisk.Disk, err error) {
 	}
 }
 
-// TestFullDisk fills the disk of the state directory, with the runtime directory on it or in memory: what runs goes
-// on, with less output; nothing new begins; and sandboxes can be destroyed. Room on the disk is all that it takes then.
+// TestFullDisk fills the disk of the state directory, with the runtime directory on it or in memory. Running
+// executions go on, with less output, no sandbox or execution begins, and sandboxes can be destroyed. Room on the disk
+// is enough to recover.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -86,7 +87,7 @@ func wantCut(t *testing.T, e *executor.Executor, sandbox, id string) {
 	}
 }
 
-// TestStartOnAFullDisk: an executor takes over what runs, and ends it.
+// TestStartOnAFullDisk: an executor takes over running sandboxes, and can end them.
 func TestStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

@@ -21,8 +21,8 @@ func withHost(host yurt.HostAccess) func(*yurt.SandboxSpec) {
 	return func(s *yurt.SandboxSpec) { s.Host = &host }
 }
 
-// A mount shows the node's files with the ids that they have, those of the sandbox's own
-// being the same numbers, and what is written is the same user's on the node.
+// A mount shows the node's files with their own IDs. The sandbox's users have the same numbers, and files that they
+// write belong to the same user on the node.
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -93,7 +93,7 @@ func mapsIDs(t *testing.T, dir string) bool {
 	return stat.Type != unix.TMPFS_MAGIC || major > 6 || major == 6 && minor >= 3
 }
 
-// What the node has mounted since the executor was started is there too.
+// Mounts that the node made after the start of the executor are visible too.
 func TestMountsOfMounts(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -120,7 +120,7 @@ func TestMountsOfMounts(t *testing.T) {
 	}
 }
 
-// What a sandbox may have put where a mount is to come from leads nowhere else.
+// A sandbox cannot redirect a mount by files at its target.
 func TestMountsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -191,7 +191,7 @@ func TestProcessors(t *testing.T) {
 			t.Errorf("processors %d: %v", cpus, err)
 		}
 	}
-	spec.Host = nil // nothing is left of those, and so nothing in the way of the name
+	spec.Host = nil // the remains of the refused sandboxes are gone, and so their names are free
 	after, err := e.CreateSandbox(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestProcessors(t *testing.T) {
 	}
 }
 
-// A sandbox that has none of its own runs on any, with its init, which was kept on one while it
+// A sandbox without processors of its own runs on any of them, and so does its init, which was kept on one while it
 // was started.
 func TestAnyProcessor(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ func shellLayer(t *testing.T) []byte {
 	return rig.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/bin/ls", "/usr/bin/id", "/usr/bin/touch", "/usr/bin/stat", "/usr/bin/env"})
 }
 
-// TestImage has a sandbox whose root is an image: what runs in it is of the image.
+// TestImage has a sandbox whose root is an image: its programs are those of the image.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -64,7 +64,7 @@ func TestImage(t *testing.T) {
 	if r := execute(t, e, s.ID, command("pwd; cat brought", func(spec *yurt.ExecutionSpec) { spec.Files = []yurt.SourceFile{{Path: "brought", Data: []byte("x")}} })); r.Stdout != "/workspace\nx" {
 		t.Errorf("with files it is in %q, %+v", r.Stdout, r.Error)
 	}
-	// Another of the same image shares what is laid out, and begins with nothing of the first.
+	// A second sandbox of the image shares its layout, and begins without the files of the first.
 	second := create(t, e, ofImage(reference))
 	if r := run(t, e, second.ID, "ls /workspace /tmp"); r.Stdout != "/tmp:\n\n/workspace:\n" {
 		t.Errorf("in a second one: %q %q", r.Stdout, r.Stderr)

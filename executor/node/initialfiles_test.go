@@ -25,7 +25,7 @@ func given() []yurt.SourceFile {
 	}
 }
 
-// ways are how a sandbox comes to who asks for it.
+// ways are the ways in which a caller gets a sandbox.
 func ways() map[string]func(t *testing.T, e *executor.Executor, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
 	return map[string]func(*testing.T, *executor.Executor, yurt.SandboxSpec) (yurt.Sandbox, error){
 		"made": func(t *testing.T, e *executor.Executor, spec yurt.SandboxSpec) (yurt.Sandbox, error) {
@@ -53,8 +53,7 @@ func ways() map[string]func(t *testing.T, e *executor.Executor, spec yurt.Sandbo
 	}
 }
 
-// TestSandboxesBeginWithFiles: however a sandbox comes, it has the files, as its user's, and
-// what the executor keeps of it does not.
+// TestSandboxesBeginWithFiles: in each way a sandbox has the files, owned by its user, and the executor's records do not.
 func TestSandboxesBeginWithFiles(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -107,7 +106,7 @@ func wantNowhere(t *testing.T, dir, text string) {
 	looked, coded := 0, base64.StdEncoding.EncodeToString([]byte(text))
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
-			return nil //nolint:nilerr // what is gone meanwhile has nothing
+			return nil //nolint:nilerr // a file that is gone meanwhile does not contain the text
 		}
 		looked++
 		if data, err := os.ReadFile(path); err == nil && (bytes.Contains(data, []byte(text)) || bytes.Contains(data, []byte(coded))) {
@@ -127,7 +126,7 @@ func destroy(t *testing.T, e *executor.Executor, id string) {
 	}
 }
 
-// TestFilesThatDoNotFit: who asks is told so, and there is no sandbox with some of them.
+// TestFilesThatDoNotFit: the caller gets an error, and no sandbox stays that has some of the files.
 func TestFilesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -154,7 +153,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreRefused: what is wrong with files costs no sandbox.
+// TestFilesThatAreRefused: invalid files do not use up a sandbox.
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -185,8 +184,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAskedAgainForFiles: whoever asks again for the sandbox of its slot gets it with all of
-// the files, although the first answer, and what wrote them, may have been cut off.
+// TestAskedAgainForFiles: a repeated request for the sandbox of a slot gets it with all of the files, although the
+// first answer, and the writing of the files, may have been cut off.
 func TestAskedAgainForFiles(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

@@ -13,8 +13,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestIsolation runs small programs that look for a way out. Each must fail, or see
-// nothing of the host.
+// TestIsolation runs small programs that look for a way out. Each must fail, or see no data of the host.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -86,8 +85,8 @@ func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 	}
 }
 
-// TestEachHasAKeyring: a sandbox has a session keyring, which belongs to its root and is not that
-// of whoever started the executor.
+// TestEachHasAKeyring: a sandbox has a session keyring, which belongs to its root and differs from that of the
+// executor's starter.
 func TestEachHasAKeyring(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -116,8 +115,8 @@ func hostRoot(t *testing.T, s yurt.Sandbox) string {
 	return strings.Fields(string(data))[1]
 }
 
-// TestHostPathsThatAreNotOffered: a template comes from an API caller, and must not
-// choose what of the host sandboxes see.
+// TestHostPathsThatAreNotOffered: a template comes from an API caller, and must not choose the host's files that
+// sandboxes see.
 func TestHostPathsThatAreNotOffered(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)

@@ -68,8 +68,7 @@ func loadProfile(t *testing.T, mode string) (name string) {
 	return name
 }
 
-// TestAppArmorProfileThatIsNotEnforced is refused: it would say of what it finds that it was
-// allowed.
+// TestAppArmorProfileThatIsNotEnforced is refused: such a profile only logs its findings, and allows them.
 func TestAppArmorProfileThatIsNotEnforced(t *testing.T) {
 	if !hasAppArmor(t) {
 		return

@@ -99,7 +99,7 @@ errno('socket', lambda: socket.socket(socket.AF_UNIX).connect('\0beside'))`, pid
 	}
 }
 
-// programs are what people run in sandboxes, which no layer may keep from working.
+// programs are typical programs in sandboxes, which must work under every layer.
 func programs() map[string]yurt.ExecutionSpec {
 	return map[string]yurt.ExecutionSpec{
 		"devices":  command("echo x > /dev/null && head -c1 /dev/zero > /dev/full 2>/dev/null || head -c4 /dev/urandom | wc -c | grep -qx 4 && echo works"),

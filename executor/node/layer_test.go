@@ -60,7 +60,7 @@ func TestLayer(t *testing.T) {
 	}
 }
 
-// TestLayerTellsHowItsCommandEnded: the keeper in between takes nothing away.
+// TestLayerTellsHowItsCommandEnded: the keeper in between reports the command's end completely.
 func TestLayerTellsHowItsCommandEnded(t *testing.T) {
 	e := rig.Executor(t)
 	s := layered(t, e)
@@ -87,7 +87,7 @@ func TestLayerTellsHowItsCommandEnded(t *testing.T) {
 	if r := execute(t, e, s.ID, missing); r.ExitCode != 127 {
 		t.Errorf("a command that is not there: %+v", r)
 	}
-	// What was left in the background ended with its execution, and none has a leaf.
+	// Background processes ended with their execution, and no execution has a leaf.
 	rig.Eventually(t, "nothing is left", func() bool {
 		list, err := e.Sandboxes(t.Context())
 		return err == nil && len(list) == 1 && hostProcesses(t, s) == 1 // its init
@@ -140,8 +140,8 @@ func TestUlimits(t *testing.T) {
 	}
 }
 
-// TestNoCoreDumps: what the kernel makes of a crash is decided by a limit that code
-// cannot change, and 0 would not do on a host that pipes core dumps to a program.
+// TestNoCoreDumps: a limit that code cannot change decides about the kernel's dump of a crash, and a limit of 0 would
+// not do on a host that pipes core dumps to a program.
 func TestNoCoreDumps(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e)
@@ -165,7 +165,7 @@ func TestClocksBeginWithTheSandbox(t *testing.T) {
 	before := uptime(t)
 	s := create(t, e)
 	r := execute(t, e, s.ID, python("import time\nprint(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME), open('/proc/uptime').read().split()[0])"))
-	age := uptime(t) - before + 2 // whole seconds are what is taken off
+	age := uptime(t) - before + 2 // whole seconds are subtracted from the clocks
 	var monotonic, boottime, file float64
 	if _, err := fmt.Sscan(r.Stdout, &monotonic, &boottime, &file); err != nil || max(monotonic, boottime, file) > age {
 		t.Errorf("a sandbox of at most %.1f s has clocks that show %q, %q", age, r.Stdout, r.Stderr)

@@ -39,7 +39,7 @@ func TestProcessLimit(t *testing.T) {
 	}
 }
 
-// TestForkBombIsEndedByItsTimeout, and nothing of it is in the way of what comes next.
+// TestForkBombIsEndedByItsTimeout: the timeout ends a fork bomb, and its processes do not hinder the next execution.
 func TestForkBombIsEndedByItsTimeout(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 64 })

@@ -42,7 +42,7 @@ func TestPausedSandboxStandsStill(t *testing.T) {
 	awaitOutput(t, e, s.ID, busy, "up")
 	pause(t, e, s.ID)
 	before := cpu(t, e, s.ID)
-	time.Sleep(300 * time.Millisecond) // for what should not happen
+	time.Sleep(300 * time.Millisecond) // for events that should not happen
 	if used := cpu(t, e, s.ID) - before; used > 0.1 {
 		t.Errorf("it used %.3f s of CPU time while paused", used)
 	}
@@ -52,7 +52,7 @@ func TestPausedSandboxStandsStill(t *testing.T) {
 	if err := e.StartExecution(t.Context(), s.ID, command("true")); yurt.CodeOf(err) != yurt.CodeIllegalTransition {
 		t.Errorf("starting something in it: %v", err)
 	}
-	pause(t, e, s.ID) // once more, which changes nothing
+	pause(t, e, s.ID) // a second pause has no effect
 	if err := e.SignalExecution(t.Context(), s.ID, busy, yurt.SignalKill); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestPauseOutlivesTheExecutor(t *testing.T) {
 		t.Fatalf("it found %+v, %v", list, err)
 	}
 	before := cpu(t, e, s.ID)
-	time.Sleep(200 * time.Millisecond) // for what should not happen
+	time.Sleep(200 * time.Millisecond) // for events that should not happen
 	if used := cpu(t, e, s.ID) - before; used > 0.1 {
 		t.Errorf("it used %.3f s of CPU time", used)
 	}

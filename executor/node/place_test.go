@@ -103,7 +103,7 @@ func TestForksThatWaitAreEnded(t *testing.T) {
 // forkEnv has the executor that is to be killed start a fork of a zygote, which may take as long as it says.
 const forkEnv = "YURT_TEST_FORK"
 
-// playFork runs Python until a run is a fork, and returns what is to be the next.
+// playFork runs Python until a run is a fork, and returns the specification of the next run.
 func playFork(ctx context.Context, e *executor.Executor, sandbox string) (yurt.ExecutionSpec, error) {
 	patience, err := time.ParseDuration(os.Getenv(forkEnv))
 	if err != nil {

@@ -52,7 +52,7 @@ func projects(t *testing.T, dir string) (ids []uint32) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	for id := uint32(1); ; id++ { // 0 is what belongs to none
+	for id := uint32(1); ; id++ { // 0 is the project of files without one
 		var next struct { // if_nextdqblk
 			limitsAndUsage [8]uint64
 			valid, id      uint32
@@ -75,7 +75,7 @@ func projects(t *testing.T, dir string) (ids []uint32) {
 }
 
 func TestDiskQuota(t *testing.T) {
-	without := rig.Executor(t) // in memory, or on a file system that enforces none
+	without := rig.Executor(t) // in memory, or on a file system without quotas
 	spec := rig.Spec()
 	byQuota(&spec)
 	if _, err := without.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
@@ -122,7 +122,7 @@ func testDoctorOfQuotas(t *testing.T, dir string) {
 	}
 }
 
-// testQuotaOfFiles: what comes by the executor, who is root, has to fit too.
+// testQuotaOfFiles: files that the executor writes, as root, have to fit too.
 func testQuotaOfFiles(t *testing.T, e *executor.Executor, id string) {
 	t.Helper()
 	content := func() io.Reader { return bytes.NewReader(make([]byte, 2<<20)) }
@@ -173,8 +173,7 @@ func testDiskQuotaHolds(t *testing.T, config executor.Config, dir string) {
 	rig.Eventually(t, "nothing is left of the one that died meanwhile", func() bool { return len(projects(t, dir)) == 1 })
 }
 
-// TestDiskQuotaIsGivenBack: of what is removed no file stays and no project, whatever the
-// sandbox made of its workspace.
+// TestDiskQuotaIsGivenBack: removing a sandbox leaves no file and no project, however the sandbox changed its workspace.
 func TestDiskQuotaIsGivenBack(t *testing.T) { onQuotas(t, testDiskQuotaIsGivenBack) }
 
 func testDiskQuotaIsGivenBack(t *testing.T, config executor.Config, dir string) {
@@ -209,7 +208,7 @@ func inodes(t *testing.T, dir string) uint64 {
 	return fs.Files - fs.Ffree
 }
 
-// TestDiskQuotaOfAbandonedState: who removes what an executor left that is not started again gives the projects back too.
+// TestDiskQuotaOfAbandonedState: removing the state of an abandoned executor gives the projects back too.
 func TestDiskQuotaOfAbandonedState(t *testing.T) { onQuotas(t, testDiskQuotaOfAbandonedState) }
 
 func testDiskQuotaOfAbandonedState(t *testing.T, config executor.Config, dir string) {

@@ -119,7 +119,7 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	leaves, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", executor.CgroupName(config.StateDir), s.ID, "runs", spec.ID)) // none on v2
+	leaves, err := filepath.Glob(filepath.Join("/sys/fs/cgroup/*", executor.CgroupName(config.StateDir), s.ID, "runs", spec.ID)) // empty on v2
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,8 +147,8 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 	})
 }
 
-// TestDestroyIsNotUndoneByACrash: what was destroyed stays so, however little of it
-// was removed when the executor was killed.
+// TestDestroyIsNotUndoneByACrash: a destroyed sandbox stays so, even if the executor was killed before it removed any
+// part of it.
 func TestDestroyIsNotUndoneByACrash(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	t.Setenv(destroyEnv, "1")
@@ -286,8 +286,7 @@ func TestAbandonedStateIsRemoved(t *testing.T) {
 	}
 }
 
-// An executor that is told to stop while it starts has taken nothing for dead that
-// lives.
+// An executor that is told to stop while it starts has not declared a living sandbox dead.
 func TestStartThatIsGivenUpLosesNothing(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))

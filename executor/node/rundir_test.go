@@ -14,8 +14,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestReboot: sandboxes do not outlive the boot, and neither does what is known of them.
-// What they had on disk goes when an executor starts again.
+// TestReboot: neither sandboxes nor their records outlive the boot. The next executor removes their files on disk.
 func TestReboot(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -63,7 +62,7 @@ func slicesOf(list []yurt.Sandbox, ids ...string) bool {
 	return false
 }
 
-// TestStateDirectoryIsLost: what runs is known from the runtime directory.
+// TestStateDirectoryIsLost: the executor knows running sandboxes from the runtime directory.
 func TestStateDirectoryIsLost(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

@@ -56,7 +56,7 @@ func categories(t *testing.T, s yurt.Sandbox) string {
 	return own
 }
 
-// wantWork fails the test if the sandbox does not do what sandboxes do.
+// wantWork fails the test unless the sandbox can do a sandbox's usual work.
 func wantWork(t *testing.T, e *executor.Executor, s yurt.Sandbox) {
 	t.Helper()
 	own := categories(t, s)
@@ -121,8 +121,8 @@ func TestSELinuxAndQuotas(t *testing.T) {
 	})
 }
 
-// shared makes a directory of the host's that any user may write to, and shows it to
-// sandboxes. What is in it has labels of SELinux's.
+// shared makes a directory of the host's that any user may write to, and shows it to sandboxes. The files in it have
+// labels of SELinux's.
 func shared(t *testing.T, labels map[string]string) func(*yurt.SandboxSpec) {
 	t.Helper()
 	dir := t.TempDir()
@@ -143,7 +143,7 @@ func shared(t *testing.T, labels map[string]string) func(*yurt.SandboxSpec) {
 	return withHost(yurt.HostAccess{Mounts: []yurt.Mount{{Source: dir, Target: "/data"}}})
 }
 
-// TestSELinuxDenies what modes allow: a file of the host's by its type, and one of another
+// TestSELinuxDenies: SELinux denies access that modes allow: to a file of the host's by its type, and to another
 // sandbox's by its categories.
 func TestSELinuxDenies(t *testing.T) {
 	if !hasSELinux(t) {
@@ -176,8 +176,7 @@ func TestSELinuxDenies(t *testing.T) {
 	}
 }
 
-// TestSELinuxThatIsNotEnforced: labels that would protect nothing are refused, and the doctor says
-// how it is.
+// TestSELinuxThatIsNotEnforced: labels that would not protect are refused, and the doctor reports the state of SELinux.
 func TestSELinuxThatIsNotEnforced(t *testing.T) {
 	if !hasSELinux(t) {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestSilentInitIsTakenOver: a sandbox whose init does not answer for its executions does not keep
-// its node from beginning. They are over then, and so is what ran.
+// TestSilentInitIsTakenOver: a sandbox whose init does not answer for its executions does not keep its node from
+// starting. Its executions and their processes have ended then.
 func TestSilentInitIsTakenOver(t *testing.T) {
 	rig.NeedsSandboxes(t)
 	config := rig.Config(t, rig.Build(t))

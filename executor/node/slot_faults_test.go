@@ -13,8 +13,8 @@ import (
 	"github.com/yurtrun/yurt/test/smalldisk"
 )
 
-// TestUserCodeCannotEndItsSlot: whatever it kills or eats up, its sandbox is there until
-// its owner destroys it, and nothing of it is in the next.
+// TestUserCodeCannotEndItsSlot: whichever process it kills or resource it uses up, its sandbox stays until its owner
+// destroys it, and the next sandbox is unaffected.
 func TestUserCodeCannotEndItsSlot(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -51,8 +51,8 @@ func TestUserCodeCannotEndItsSlot(t *testing.T) {
 	}
 }
 
-// TestFullDiskAtTheExecutor, and a full runtime directory: slots wait for room and say so, what runs goes on, and a
-// claim that cannot be recorded is none.
+// TestFullDiskAtTheExecutor, and a full runtime directory: slots wait for room and say so, running executions go on,
+// and a claim that cannot be recorded does not count.
 func TestFullDiskAtTheExecutor(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -89,7 +89,7 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 	} else if err := os.Truncate(filler, info.Size()-int64(os.Getpagesize())); err != nil {
 		t.Fatal(err)
 	}
-	open(t, e, room("c")) // takes what is left for its record
+	open(t, e, room("c")) // takes the remaining room for its record
 	rig.Eventually(t, "the slot says why it has no sandbox", func() bool {
 		return strings.Contains(awaitSlot(t, e, "c", yurt.SlotMaking).Reason, "is full")
 	})

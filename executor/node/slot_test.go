@@ -18,7 +18,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// room is a slot for whoever wants the template.
+// room is a slot of the template without an owner.
 func room(id string, changes ...func(*yurt.SlotSpec)) yurt.SlotSpec {
 	spec := yurt.SlotSpec{ID: id, Template: rig.Template(), Resources: rig.Spec().Resources, Labels: map[string]string{yurt.LabelNomadAlloc: "alloc-" + id}}
 	for _, change := range changes {
@@ -31,7 +31,7 @@ func once(s *yurt.SlotSpec) { s.Once = true }
 
 func forSession(id string) func(*yurt.SlotSpec) { return func(s *yurt.SlotSpec) { s.For = id } }
 
-// wanted is what a session that wants a sandbox asks for.
+// wanted is the request of a session for a sandbox.
 func wanted(session string) yurt.SandboxSpec {
 	spec := rig.Spec()
 	spec.Labels = map[string]string{yurt.SessionLabel: session}
@@ -47,7 +47,7 @@ func open(t *testing.T, e *executor.Executor, spec yurt.SlotSpec) yurt.Slot {
 	return s
 }
 
-// awaitSlot waits until what the node says of the slot is good.
+// awaitSlot waits until the slot has the state.
 func awaitSlot(t *testing.T, e *executor.Executor, id string, state yurt.SlotState) yurt.Slot {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
@@ -330,7 +330,7 @@ func TestClosedSlotTellsItsOwner(t *testing.T) {
 	<-watching
 }
 
-// TestManyClaimFewSlots: each sandbox is handed out once, whoever asks in whatever way.
+// TestManyClaimFewSlots: each sandbox is handed out once, to any caller by any call.
 func TestManyClaimFewSlots(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -384,8 +384,8 @@ func TestManyClaimFewSlots(t *testing.T) {
 	}
 }
 
-// TestSlotsOutliveTheirExecutor: the next one goes on with what is there, fills what is
-// not, and has what ended ended.
+// TestSlotsOutliveTheirExecutor: the next executor goes on with ready sandboxes, fills empty slots, and keeps ended
+// slots ended.
 func TestSlotsOutliveTheirExecutor(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -441,8 +441,7 @@ func TestSlotsOutliveTheirExecutor(t *testing.T) {
 	}
 }
 
-// TestRecordsOfSlotsThatCannotBeRead: what is broken is closed, and what is a newer
-// version's is left as it is.
+// TestRecordsOfSlotsThatCannotBeRead: a slot with a broken record is closed, and a newer version's is left unchanged.
 func TestRecordsOfSlotsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -504,7 +503,7 @@ func TestSlotThatCannotBeFilledEnds(t *testing.T) {
 	}
 }
 
-// TestDrainingNodeTakesNothingNew, also when it is started again; what is there goes on.
+// TestDrainingNodeTakesNothingNew, also when it is started again; existing sandboxes go on.
 func TestDrainingNodeTakesNothingNew(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

@@ -12,8 +12,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestLongStateDirectory: a path beyond what a socket's name may have is no hindrance, and
-// nothing is left elsewhere of it.
+// TestLongStateDirectory: a path that is longer than a socket's name may be works, and leaves no file elsewhere.
 func TestLongStateDirectory(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

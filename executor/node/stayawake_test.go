@@ -51,8 +51,8 @@ func TestProcessorsStayAwake(t *testing.T) {
 	<-ended
 }
 
-// awaitLatency returns when processors are kept awake, or are not. Of others on the machine that
-// keep them so for moments it knows nothing.
+// awaitLatency returns when processors are kept awake, or are not. Other programs on the machine may keep them awake
+// for moments as well, which it cannot distinguish.
 func awaitLatency(t *testing.T, awake bool) {
 	t.Helper()
 	file, err := os.Open(cpuidle.Device)

@@ -94,8 +94,7 @@ func TestCompileSteps(t *testing.T) {
 	})
 }
 
-// TestStepsTimeOut has an execution end in its timeout after its steps: the whole tree
-// is the same one process to whoever ends it.
+// TestStepsTimeOut has an execution end in its timeout after its steps: for the timeout, the whole tree is one process.
 func TestStepsTimeOut(t *testing.T) {
 	t.Parallel()
 	e, sandbox := luaSandbox(t)
@@ -106,8 +105,8 @@ func TestStepsTimeOut(t *testing.T) {
 	}
 }
 
-// TestForgedReports has a program write what init's binary writes when a step fails.
-// It deceives its author alone, and nothing breaks.
+// TestForgedReports has a program write the report that init's binary writes when a step fails. It deceives its author
+// alone, and does no other harm.
 func TestForgedReports(t *testing.T) {
 	t.Parallel()
 	e, sandbox := luaSandbox(t)

@@ -18,7 +18,7 @@ func streamed(s *yurt.ExecutionSpec) { s.Timeout, s.OutputLimit, s.Streamed = 0,
 
 var errEnough = errors.New("enough")
 
-// watched collects what a watcher gets after an event until there is enough, and returns the last event.
+// watched collects a watcher's events after a number until they are enough, and returns the last event.
 func watched(t testing.TB, e *executor.Executor, sandbox, id string, after uint64, enough func(yurt.Event) bool) (out string, last yurt.Event) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -117,8 +117,8 @@ func TestStreamedToNobody(t *testing.T) {
 	})
 }
 
-// A watcher that comes back to the next executor goes on where it was, and is told when what
-// it lacks is lost.
+// A watcher that returns to the next executor continues at its last event, and gets a gap event for missing events
+// that are lost.
 func TestStreamedOutlivesExecutors(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)
@@ -154,8 +154,7 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 	}
 }
 
-// A watcher that comes back after the end gets what it lacks of the last of the output, and is told when
-// it lacks more.
+// A watcher that returns after the end gets the missing part of the last output, and a gap event if it lacks more.
 func TestStreamedEndIsKept(t *testing.T) {
 	t.Parallel()
 	rig.NeedsSandboxes(t)

@@ -9,8 +9,7 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestToolchainsHaveTheirFiles runs Java and Go in a template that names the runtimes and
-// none of their files.
+// TestToolchainsHaveTheirFiles runs Java and Go in a template that names the runtimes without their files.
 func TestToolchainsHaveTheirFiles(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -33,7 +32,7 @@ func TestToolchainsHaveTheirFiles(t *testing.T) {
 	}
 }
 
-// TestToolchainsGetOnlyTheOffered has an operator who offers no file of /etc.
+// TestToolchainsGetOnlyTheOffered has an operator that offers no file of /etc.
 func TestToolchainsGetOnlyTheOffered(t *testing.T) {
 	t.Parallel()
 	config := rig.Config(t, rig.Build(t))

@@ -18,9 +18,8 @@ import (
 	"github.com/yurtrun/yurt/test/rig"
 )
 
-// TestClaimOfWhatIsComing: who asks for the next sandbox of a template has that of a slot
-// which makes one, is told at once that none is coming when there is no such slot or others
-// wait for all of them, and takes nothing of a session's own.
+// TestClaimOfWhatIsComing: a request for the next sandbox of a template gets that of a slot which makes one. It fails
+// at once when there is no such slot or other callers wait for all of them, and never takes a session's own slot.
 func TestClaimOfWhatIsComing(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -54,8 +53,8 @@ func TestClaimOfWhatIsComing(t *testing.T) {
 	}
 }
 
-// TestNextOnesAreClaimedOnce: while sessions come and go faster than slots are refilled, each
-// of those who wait has a sandbox of its own, and who leaves while waiting keeps none.
+// TestNextOnesAreClaimedOnce: while sessions come and go faster than slots are refilled, each waiting caller gets a
+// sandbox of its own, and a caller that leaves while it waits keeps no sandbox.
 func TestNextOnesAreClaimedOnce(t *testing.T) {
 	t.Parallel()
 	e := rig.Executor(t)
@@ -101,12 +100,13 @@ func TestNextOnesAreClaimedOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for i := range slots { // none is lost to who left
+	for i := range slots { // callers that left cost no sandbox
 		awaitSlot(t, e, fmt.Sprintf("s%d", i), yurt.SlotReady)
 	}
 }
 
-// TestWaiterWhoseSlotIsClosed is told so at once, and who waits for the other one has that.
+// TestWaiterWhoseSlotIsClosed: the slot's waiter gets an error at once, and the waiter for the other slot gets that
+// one's sandbox.
 func TestWaiterWhoseSlotIsClosed(t *testing.T) {
 	t.Parallel()
 	e, template, images := withheld(t)
@@ -141,7 +141,7 @@ func TestWaiterWhoseSlotFails(t *testing.T) {
 	}
 }
 
-// answer is what came of waiting for the next sandbox.
+// answer is the outcome of waiting for the next sandbox.
 type answer struct {
 	sandbox yurt.Sandbox
 	err     error
@@ -164,7 +164,7 @@ func await(t *testing.T, e *executor.Executor, template yurt.Template, sessions 
 	return answers
 }
 
-// wantNone wants the next answer to be that none is coming.
+// wantNone wants the next answer to be that no sandbox is coming.
 func wantNone(t *testing.T, answers <-chan answer) {
 	t.Helper()
 	if next := <-answers; yurt.CodeOf(next.err) != yurt.CodeNotFound {
@@ -196,7 +196,7 @@ type gate struct {
 	next   http.Handler
 }
 
-// release lets go of what waits, and says whether there is what it asks for.
+// release answers the waiting requests: with the requested data, or that it does not exist.
 func (g *gate) release(has bool) {
 	g.has.Store(has)
 	g.once.Do(func() { close(g.opened) })

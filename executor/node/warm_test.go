@@ -163,8 +163,8 @@ func TestForkedKernelsAreLikeOthers(t *testing.T) {
 	}
 }
 
-// TestPreload: what a template names is imported when a run begins, except where files of the
-// user's would have been found in its place.
+// TestPreload: the modules that a template names are imported before a run begins, unless files of the user's would
+// have taken their place.
 func TestPreload(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"decimal", "json.tool"} })
@@ -195,9 +195,8 @@ func TestPreload(t *testing.T) {
 	}
 }
 
-// TestFirstCellFindsPreload: the first code in a sandbox that was just made waits for the interpreter
-// that imports what its template names, and is a fork of it. Code that is in a context already, or a
-// module of the user's, is not.
+// TestFirstCellFindsPreload: the first code in a sandbox that was just made waits for the interpreter that imports its
+// template's modules, and is a fork of it. Code in an existing context, or with a module of the user's, is not.
 func TestFirstCellFindsPreload(t *testing.T) {
 	e := rig.Executor(t)
 	node.GrantZygotes(e.Node, patience(t))
@@ -218,8 +217,7 @@ func TestFirstCellFindsPreload(t *testing.T) {
 	}
 }
 
-// TestPreloadThatFails: what cannot be imported ahead is found missing when it is used, as
-// without.
+// TestPreloadThatFails: a module that cannot be imported ahead is reported missing when it is used, as without preloading.
 func TestPreloadThatFails(t *testing.T) {
 	e := rig.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"there_is_none_such"} })

@@ -16,8 +16,8 @@ func handler(body string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpe
 	})...)
 }
 
-// TestHandlersThatStayWarmAreForked, on a node with cgroup v1, where an interpreter was started
-// ahead: what a handler sees is what it sees in an interpreter that was started for it.
+// TestHandlersThatStayWarmAreForked, on a node with cgroup v1, where an interpreter was started ahead: a handler finds
+// the same state as in an interpreter that was started for it.
 func TestHandlersThatStayWarmAreForked(t *testing.T) {
 	e := rig.Executor(t)
 	s := claimAhead(t, e)

@@ -86,8 +86,8 @@ func TestForksAreLikeFreshInterpreters(t *testing.T) {
 	}
 }
 
-// TestForksAreApart: what one run does to itself the next does not see, and each has random
-// numbers of its own.
+// TestForksAreApart: a run does not see changes that another made to its own interpreter, and each has random numbers
+// of its own.
 func TestForksAreApart(t *testing.T) {
 	e, sandbox := zygoteSandbox(t)
 	execute(t, e, sandbox, python("import builtins, sys, os; builtins.left = 1; sys.path.append('/left'); os.environ['LEFT'] = '1'; os.chdir('/tmp'); os.umask(0o777)"))
@@ -131,8 +131,8 @@ func TestForksAreLimited(t *testing.T) {
 	untilForked(t, e, sandbox)
 }
 
-// TestForksHaveTheirMemory: what a run writes to before it ends was copied from the zygote before
-// the run came; but for the first, as there may be a zygote for the sake of a kernel alone.
+// TestForksHaveTheirMemory: the pages that a run writes to before it ends were copied from the zygote before the run
+// came; but not for the first run, as there may be a zygote for the sake of a kernel alone.
 func TestForksHaveTheirMemory(t *testing.T) {
 	e := rig.Executor(t)
 	node.GrantZygotes(e.Node, patience(t))

@@ -61,8 +61,8 @@ func endings() map[string]string {
 	}
 }
 
-// TestForksEndLikeFreshInterpreters: what a zygote has loaded is left alone at the end of a run,
-// and nothing that a program could notice: it ends in a fork as in an interpreter of its own.
+// TestForksEndLikeFreshInterpreters: at the end of a run the zygote's modules are not torn down, without a difference
+// that a program could notice: it ends in a fork as in an interpreter of its own.
 func TestForksEndLikeFreshInterpreters(t *testing.T) {
 	e, sandbox := zygoteSandbox(t)
 	wantSameEndings(t, e, sandbox)
