@@ -68,8 +68,8 @@ func (a *adopter) leftSandboxes() ([]string, error) {
 	return slices.Compact(ids), nil
 }
 
-// checkVersions fails if one of the sandboxes, or an execution in one, is a newer version's.
-// What cannot be read is judged later.
+// checkVersions fails if one of the sandboxes, or an execution in one, is a newer version's. Unreadable records are
+// judged later.
 func (a *adopter) checkVersions(ids []string) error {
 	for _, id := range ids {
 		err := records.CheckVersion(filepath.Join(a.node.config.Dirs.RecordDir(id), sandbox.RecordFile))
@@ -98,7 +98,7 @@ func (a *adopter) checkRunVersions(id string) error {
 	return nil
 }
 
-// recognize makes a sandbox whose init lives one of this node's again, or says why it is none.
+// recognize makes a sandbox whose init lives one of this node's again, or returns the reason why it cannot.
 func (a *adopter) recognize(id string) (*Handle, error) {
 	var record sandbox.Record
 	if err := records.Read(filepath.Join(a.node.config.Dirs.RecordDir(id), sandbox.RecordFile), &record); err != nil {

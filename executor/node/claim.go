@@ -16,10 +16,10 @@ import (
 // claims hands out sandboxes that are ready.
 type claims struct{ node *Node }
 
-// ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the
-// limits and the files of the spec, and an id of its own. found is false when there is none of
-// that very template, with room for that, which the owner may have. A sandbox is handed
-// out once, whatever becomes of this process or the claim: one that fails destroys it.
+// ClaimSandbox hands out a sandbox that is ready: with the environment, the labels, the limits and the files of the
+// spec, and an ID of its own. found is false if the reserve has no sandbox of that very template that has room for
+// these limits and that the owner may have. A sandbox is handed out once, even if this process or the claim fails: a
+// failed claim destroys it.
 func (c *claims) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yurt.Sandbox, found bool, err error) {
 	phases := sandbox.NewPhases()
 	if err := c.admitClaim(ctx, spec); err != nil {
@@ -123,7 +123,7 @@ func (s *Handle) isOf(spec yurt.SandboxSpec) bool {
 		maps.Equal(had.Labels, yurt.LabelsIn(s.slot.Spec.Labels, spec.Labels))
 }
 
-// admitClaim refuses claims that no sandbox of this node could meet, or none may now.
+// admitClaim refuses claims that no sandbox of this node could meet, or that the node must not meet now.
 func (c *claims) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
 	if err := admitBound(spec); err != nil {
 		return err

@@ -22,7 +22,7 @@ func (n *Node) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 // createOptions says whether a sandbox is for a caller, the reserve or the node itself. The zero value is a sandbox that a caller waits for.
 type createOptions struct {
 	warm     bool  // for the reserve, or for the slot
-	slot     *slot // nil for none
+	slot     *slot // may be nil
 	installs bool  // for the node's own installation of packages
 }
 

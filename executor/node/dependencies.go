@@ -88,7 +88,7 @@ func (p *planner) planFunctionLayers(ctx context.Context, s *sandbox.Sandbox, sp
 	return append(packages.Layers{own}, others...), nil
 }
 
-// planCode plans the one layer of code, or none: with the packages that its template always has.
+// planCode plans the one layer of code, with the packages of its template. There may be no layer.
 func (p *planner) planCode(ctx context.Context, s *sandbox.Sandbox, info yurt.RuntimeInfo, always []string, spec yurt.ExecutionSpec) (packages.Layers, error) {
 	asked := len(spec.Dependencies) > 0 || len(always) > 0
 	if !asked && (p.packages.Off || !slices.Contains(info.Abilities, plugins.AbilityDependencies)) {

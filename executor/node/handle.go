@@ -15,7 +15,7 @@ import (
 type Handle struct {
 	*kernel.Sandbox
 
-	slot     *slot         // that it is in; nil for none
+	slot     *slot         // that it is in; may be nil
 	adoption *adoption     // nil for one that this executor made
 	taken    atomic.Bool   // it has an owner, or is about to have one
 	removed  chan struct{} // closed when the last of it is removed
@@ -52,7 +52,7 @@ func (s *Handle) IsReady() bool {
 // IsTaken reports whether the sandbox has an owner, or is about to have one.
 func (s *Handle) IsTaken() bool { return s.taken.Load() }
 
-// slotID returns the id of the slot that it is in, "" for none.
+// slotID returns the ID of the sandbox's slot, "" without a slot.
 func (s *Handle) slotID() string {
 	if s.slot == nil {
 		return ""

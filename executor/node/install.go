@@ -59,7 +59,7 @@ func (p *provisioner) giveLayers(s *Handle, needs packages.Layers) error {
 	return s.MountLayers(p.node.layers, needs)
 }
 
-// install returns when the sandbox has the use of the layer, or why there is none.
+// install returns when the sandbox can use the layer, or the reason why it cannot.
 func (p *provisioner) install(ctx context.Context, s *Handle, l *packages.Layer, tell func(string) error) error {
 	return p.node.installer.Install(ctx, packages.Request{User: s.ID(), Template: s.Record.Spec.Template, Layer: l, Quota: &s.installs}, tell)
 }

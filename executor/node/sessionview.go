@@ -100,7 +100,7 @@ func (h *had) asked(r pkgsocket.Request) map[string]bool {
 	return asked
 }
 
-// constraints is a file that keeps pip to the versions that the session has; "" for none.
+// constraints returns the path of a file that keeps pip to the session's versions; "" if the session has no packages.
 func (h *had) constraints(r pkgsocket.Request) string {
 	if h.manager == pkgsocket.Npm {
 		return ""

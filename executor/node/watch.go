@@ -7,8 +7,8 @@ import (
 	"github.com/yurtrun/yurt"
 )
 
-// Sandboxes lists every sandbox of this node, dead ones that were not destroyed
-// yet included. One that was destroyed is none any more.
+// Sandboxes lists every sandbox of this node, including dead ones that were not destroyed yet. Destroyed ones are not
+// listed.
 func (n *Node) Sandboxes(context.Context) ([]yurt.Sandbox, error) {
 	list := n.table.list()
 	views := make([]yurt.Sandbox, 0, len(list))
