@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/clientlimits"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/httpapi"
 	"github.com/yurtrun/yurt/controller/mcp"
@@ -140,8 +141,9 @@ func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 // every request can be answered.
 func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func()) error {
 	server := &http.Server{
-		Handler:           s.api,
+		Handler:           clientlimits.Handler(s.api),
 		ReadHeaderTimeout: headerLimit,
+		IdleTimeout:       clientlimits.Idle,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn),
 	}
 	told := ctx // to stop
@@ -153,7 +155,7 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 		group.Go(func() error { return task(background) })
 	}
 	group.Go(func() error {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(clientlimits.Listen(listener)); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving requests: %w", err)
 		}
 		return nil

@@ -111,3 +111,27 @@ func TestEnvironmentLeavesTheDisk(t *testing.T) {
 		t.Errorf("after the end of their sessions %q", found)
 	}
 }
+
+// TestWorkGrowsTheFileByWhatIsKept: results that come and go leave a file as large as those that are kept, a few free pages more.
+func TestWorkGrowsTheFileByWhatIsKept(t *testing.T) {
+	const rounds, each, kept = 30, 2, 5 // results of 1 MiB
+	path := filepath.Join(t.TempDir(), "yurt.db")
+	store := open(t, path)
+	for range rounds {
+		fill(t, store, each)
+		if _, err := store.TrimResults(t.Context(), "", kept*each<<20+1<<16); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Shrink(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const slack = 6 << 20 // free pages that stay for the next results, and the records of sessions
+	file, err := os.Stat(path) // its log has a bound of its own, see dsn
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := file.Size(); size < kept*each<<20 || size > kept*each<<20+slack {
+		t.Errorf("after %d MiB of results, of which %d are kept, the file has %d bytes", rounds*each, kept*each, size)
+	}
+}

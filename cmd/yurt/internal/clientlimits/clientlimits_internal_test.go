@@ -1,0 +1,98 @@
+package clientlimits
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBodiesHaveABudget: bodies beyond the budget are refused, and taken again once others were read.
+func TestBodiesHaveABudget(t *testing.T) {
+	release := make(chan struct{})
+	entered := make(chan struct{}, 8)
+	limits := Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		entered <- struct{}{}
+		<-release
+	}))
+	server := httptest.NewServer(limits)
+	defer server.Close()
+	post := func(path string) int {
+		// A body without a length counts as the longest.
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+path, io.MultiReader(strings.NewReader("x")))
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		resp, err := server.Client().Do(req)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	for range maxBodies / maxBody {
+		go post("/api/v1/sessions")
+		<-entered
+	}
+	if status := post("/api/v1/sessions"); status != http.StatusTooManyRequests {
+		t.Errorf("a body beyond the budget is answered with %d, want 429", status)
+	}
+	close(release)
+	deadline := time.Now().Add(5 * time.Second)
+	for post("/api/v1/sessions") != http.StatusOK {
+		if time.Now().After(deadline) {
+			t.Fatal("bodies are refused after the others were read")
+		}
+	}
+}
+
+// TestClientThatStopsReading: the connection of a client that takes nothing of an answer has a deadline.
+func TestClientThatStopsReading(t *testing.T) {
+	conn := &deadlines{}
+	limits := Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, 3*pieceLimit))
+	}))
+	limits.ServeHTTP(conn, httptest.NewRequest(http.MethodGet, "/", nil))
+	if len(conn.write) != 4 { // one a piece, and one for the end
+		t.Errorf("the answer had the deadlines %v, want one a piece", conn.write)
+	}
+	for _, at := range conn.write {
+		if left := time.Until(at); left > progressLimit || left < progressLimit/2 {
+			t.Errorf("a deadline is in %s", left)
+		}
+	}
+	upload := httptest.NewRequest(http.MethodPut, "/api/v1/sessions/ses_a/files/name", bytes.NewReader([]byte("content")))
+	Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+	})).ServeHTTP(conn, upload)
+	if len(conn.read) < 2 || !conn.read[len(conn.read)-1].IsZero() {
+		t.Errorf("the upload had the deadlines %v, want some, and none at its end", conn.read)
+	}
+}
+
+// deadlines is a connection that notes its deadlines.
+type deadlines struct {
+	httptest.ResponseRecorder
+
+	read, write []time.Time
+}
+
+func (d *deadlines) Header() http.Header { return http.Header{} }
+
+func (d *deadlines) Write(p []byte) (int, error) { return len(p), nil }
+
+func (d *deadlines) SetReadDeadline(at time.Time) error {
+	d.read = append(d.read, at)
+	return nil
+}
+
+func (d *deadlines) SetWriteDeadline(at time.Time) error {
+	d.write = append(d.write, at)
+	return nil
+}
