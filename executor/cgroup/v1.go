@@ -174,9 +174,9 @@ func checkHierarchyV1(dir string) error {
 	return nil
 }
 
-// maxTCP is the most bytes that the buffers of TCP and UDP may hold. The kernel counts them beside the
-// memory of the cgroup, so that a sandbox could take as much again; with less, connections are slower.
-const maxTCP = 8 << 20
+// maxTCP is the most bytes that the buffers of TCP and UDP may hold. The kernel counts them beside the memory of the cgroup, so that a sandbox
+// could take as much again. With less, connections are slower.
+const maxTCP = 4 << 20
 
 // accountTCP bounds the TCP buffers of the cgroup's sockets. The kernel accounts for them apart, and only in a cgroup
 // that has such a limit. -1 leaves the limits of the cgroups above.

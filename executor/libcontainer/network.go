@@ -93,7 +93,7 @@ func enterNetwork() (*os.File, error) {
 // remains for a minute.
 func bounds() map[string]string {
 	return map[string]string{
-		"ipv4/tcp_rmem":            "4096 65536 65536",
+		"ipv4/tcp_rmem":            "4096 32768 32768",
 		"ipv4/tcp_wmem":            "4096 16384 262144",
 		"ipv4/tcp_max_tw_buckets":  "1024",
 		"ipv4/tcp_max_syn_backlog": "64",

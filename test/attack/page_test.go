@@ -1,14 +1,16 @@
 package attack
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 //go:generate go test -tags seccomp -run ^TestPage$ -update .
@@ -77,9 +79,20 @@ func programClasses() []class {
 		list("results", "TestResults", "Code forges what its harness would say of its run.", forgedResults()),
 		list("layer", "TestLayers", "Code attacks the second layer, where each execution has namespaces of its own.", layerAttacks()),
 		list("given-devices", "TestDevices", "Code goes through a device that its sandbox was given.", deviceAttacks("", "")),
-		files(), proxied(),
+		files(), proxied(), hoarded(),
 		list("quotas", "TestProjectQuotas", "Code gets around the quota of a workspace on the node's disk.", quotaAttacks("")),
 	}
+}
+
+// hoarded are the attacks on memory of the kernel.
+func hoarded() class {
+	c := class{name: "hoards", test: "TestHoards", about: "Code takes as much as it can of one kind of object in the kernel, so that the host loses more memory than cgroups are charged for."}
+	hoards := hoards()
+	for _, name := range slices.Sorted(maps.Keys(hoards)) {
+		bound := cmp.Or(hoards[name].most, uncharged) >> 20
+		c.attacks = append(c.attacks, listed{name: slug(name), tries: name, layer: byCgroup, result: fmt.Sprintf("held: at most %d MiB beyond the charge", bound)})
+	}
+	return c
 }
 
 // files are the attacks on a node that uses the files of a sandbox.
@@ -197,7 +210,7 @@ func TestPage(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; write it by go generate ./test/attack", err)
 	}
-	if d := cmp.Diff(string(want), got); d != "" {
+	if d := gocmp.Diff(string(want), got); d != "" {
 		t.Errorf("docs/ATTACKS.md is stale, write it by go generate ./test/attack:\n%s", d)
 	}
 }
