@@ -16,12 +16,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/mcp"
-	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/se"
-	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -39,6 +41,7 @@ type apiServer struct {
 	mcpFlags   *mcpFlags
 	older      *se.API        // nil where the older runtime's API is not served
 	settings   *olderSettings // likewise
+	store      *storage.Storage
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
@@ -55,27 +58,32 @@ func newAPIServer(logger *slog.Logger, mcpFlags *mcpFlags) *apiServer {
 	}
 }
 
-// openStore opens what keeps the sessions: a PostgreSQL database by its URL, or SQLite in
-// a file.
-func (s *apiServer) openStore(ctx context.Context, where string) (_ controller.Store, err error) {
-	var store interface {
-		controller.Store
-		Close() error
+// openStore opens the database of the sessions.
+func (s *apiServer) openStore(ctx context.Context, where string) (err error) {
+	if s.store, err = storage.Open(ctx, where, s.logger); err != nil {
+		return err
 	}
-	if postgres.IsURL(where) {
-		store, err = postgres.Open(ctx, where, postgres.WithLogger(s.logger))
-	} else {
-		store, err = sqlite.Open(ctx, where)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, store.Close)
-	return store, nil
+	s.closers = append(s.closers, s.store.Close)
+	return nil
 }
 
-// join builds the controller and its API over a store and a placer.
-func (s *apiServer) join(ctx context.Context, store controller.Store, placer controller.Placer, orphans orphanFlag, results resultFlags, loopbackOnly bool) error {
+// askForKeys makes the part that checks the API keys of requests; it is nil for a server without keys.
+func (s *apiServer) askForKeys(ctx context.Context, at *listen.Flags) (*auth.Authenticator, error) {
+	if !at.Keys() {
+		return nil, nil
+	}
+	if err := s.store.NeedKey(ctx); err != nil {
+		return nil, err
+	}
+	keys, err := auth.New(auth.Config{Store: s.store.Keys, Logger: s.logger, Metrics: s.metrics})
+	if err == nil {
+		s.beside = append(s.beside, keys.Run)
+	}
+	return keys, err
+}
+
+// join builds the controller and its API over the store and a placer.
+func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans orphanFlag, results resultFlags, at *listen.Flags) error {
 	templates, err := hcl.Defaults()
 	if err != nil {
 		return err
@@ -84,7 +92,7 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 		s.settings.warm(templates)
 	}
 	config := controller.Config{
-		Store: store, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
+		Store: s.store.Sessions, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
 	}
 	if err := results.config(&config); err != nil {
@@ -102,9 +110,14 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 	if err != nil {
 		return err
 	}
+	keys, err := s.askForKeys(ctx, at)
+	if err != nil {
+		return err
+	}
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
-		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: loopbackOnly,
+		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
+		Keys: keys, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
 			return parser.Parse(hcl.Source{Name: name, Text: source})
@@ -127,7 +140,7 @@ func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 	if s.mcpFlags.off() {
 		return beside, nil
 	}
-	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger); err != nil {
+	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger, true); err != nil {
 		return nil, err
 	}
 	handler := s.mcp.Handler()

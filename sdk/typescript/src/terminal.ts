@@ -31,7 +31,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     const url = "ws" + (client.url + path).slice("http".length);
     const terminal = new Terminal();
     try {
-      terminal.#socket = await platform().openSocket(url, (data) => terminal.#receive(data));
+      terminal.#socket = await platform().openSocket(url, client.authorization, (data) => terminal.#receive(data));
     } catch (error) {
       if (error instanceof Refused) throw problemError(error.status, error.body);
       throw new UnavailableError(`no terminal could be opened at ${client.url}: ${String(error)}`, { code: "unavailable", cause: error });
