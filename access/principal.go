@@ -36,13 +36,39 @@ type Principal struct {
 	// Live ends when the principal may do no more, with the reason as its cause: the key was revoked or has expired.
 	// It is nil on a server without keys.
 	Live context.Context //nolint:containedctx // it is the life of the principal, not of a call
+
+	everywhere bool // it is the server itself
 }
 
 // Local is the caller of a server without keys. It may do everything.
 func Local() *Principal { return &Principal{Tenant: DefaultTenant, Scopes: []Scope{Admin}} }
 
-// May reports whether the principal has a scope.
+// Systemwide returns the context of work that the server does for all tenants: it reaches the records of each.
+func Systemwide(ctx context.Context) context.Context {
+	return context.WithValue(ctx, principalKey{}, &Principal{Tenant: DefaultTenant, Scopes: []Scope{Admin}, everywhere: true})
+}
+
+// OfTenant returns the context of work that the server does for one tenant, by names that this tenant gave.
+func OfTenant(ctx context.Context, tenant string) context.Context {
+	return context.WithValue(ctx, principalKey{}, &Principal{Tenant: tenant})
+}
+
+// Everywhere reports whether the principal is the server itself, which reaches the records of all tenants.
+func (p *Principal) Everywhere() bool { return p.everywhere }
+
+// TenantOf returns the tenant of the caller of a context: the operator's when there is no caller.
+func TenantOf(ctx context.Context) string {
+	if p, ok := From(ctx); ok {
+		return p.Tenant
+	}
+	return DefaultTenant
+}
+
+// May reports whether the principal has a scope. Warm pools and nodes belong to the operator's tenant alone.
 func (p *Principal) May(scope Scope) bool {
+	if (scope == Pools || scope == Nodes) && p.Tenant != DefaultTenant {
+		return false
+	}
 	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, Admin)
 }
 

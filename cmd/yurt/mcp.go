@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
 	"github.com/yurtrun/yurt/controller"
@@ -122,15 +123,17 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 
 // speakOwnMCP serves the agent with the sandboxes of this process, and ends them.
 func (a *app) speakOwnMCP(ctx context.Context, s *apiServer, f *mcpFlags, logger *slog.Logger) error {
-	group, background := errgroup.WithContext(context.WithoutCancel(ctx))
+	group, background := errgroup.WithContext(access.Systemwide(context.WithoutCancel(ctx)))
 	background, stop := context.WithCancel(background)
 	defer stop()
 	for _, task := range s.beside {
 		group.Go(func() error { return task(background) })
 	}
 	var spoken error
-	waited := s.awaitReady(ctx, func() { spoken = a.speakMCP(ctx, f, s.controller, logger) })
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
+	local, done := access.With(ctx, access.Local())
+	defer done()
+	waited := s.awaitReady(ctx, func() { spoken = a.speakMCP(local, f, s.controller, logger) })
+	ending, cancel := context.WithTimeout(access.Systemwide(context.WithoutCancel(ctx)), shutdownLimit)
 	defer cancel()
 	ended := s.endSessions(ending)
 	stop()

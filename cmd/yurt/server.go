@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller"
@@ -24,6 +25,7 @@ import (
 	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/se"
+	"github.com/yurtrun/yurt/controller/tenancy"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -92,7 +94,7 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 		s.settings.warm(templates)
 	}
 	config := controller.Config{
-		Store: s.store.Sessions, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
+		Store: tenancy.Of(s.store.Sessions), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
 	}
 	if err := results.config(&config); err != nil {
@@ -103,9 +105,6 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 	}
 	s.closers = append(s.closers, s.controller.Close)
 	s.beside = append(s.beside, s.controller.Run)
-	parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) {
-		return s.controller.Template(context.WithoutCancel(ctx), name)
-	}}
 	beside, err := s.serveBeside()
 	if err != nil {
 		return err
@@ -119,7 +118,8 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
 		Keys: keys, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
 		ParseTemplateJSON: hcl.ParseJSON,
-		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
+		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
+			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}
 			return parser.Parse(hcl.Source{Name: name, Text: source})
 		},
 	})
@@ -161,7 +161,7 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 	told := ctx // to stop
 	group, ctx := errgroup.WithContext(ctx)
 	// The controller goes on until the sessions are ended, so it has a life of its own.
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	background, stop := context.WithCancel(access.Systemwide(context.WithoutCancel(ctx)))
 	defer stop()
 	for _, task := range s.beside {
 		group.Go(func() error { return task(background) })
@@ -179,7 +179,7 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 		if told.Err() == nil { // a part failed, which is no reason to end sessions
 			s.atEnd = func(context.Context) error { return nil }
 		}
-		return s.shutdown(context.WithoutCancel(ctx), server)
+		return s.shutdown(access.Systemwide(context.WithoutCancel(ctx)), server)
 	})
 	return group.Wait()
 }

@@ -68,6 +68,9 @@ func (k *Keys) check(caller *access.Principal, req KeyRequest) error {
 	if err := access.CheckScopes("scopes", req.Scopes); err != nil {
 		return err
 	}
+	if req.Tenant != access.DefaultTenant && (slices.Contains(req.Scopes, access.Pools) || slices.Contains(req.Scopes, access.Nodes)) {
+		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "scopes", "warm pools and nodes belong to the tenant %s; leave %s and %s out", access.DefaultTenant, access.Pools, access.Nodes)
+	}
 	if req.Name != "" {
 		if err := yurt.ValidateName("name", req.Name); err != nil {
 			return err

@@ -30,7 +30,7 @@ type Config struct {
 	// ParseTemplateHCL reads the templates of an HCL source; ParseTemplateJSON reads
 	// the one of a JSON source. Without one of them, templates cannot be made from
 	// that form.
-	ParseTemplateHCL  func(filename string, src []byte) ([]yurt.Template, error)
+	ParseTemplateHCL  func(ctx context.Context, filename string, src []byte) ([]yurt.Template, error)
 	ParseTemplateJSON func(src []byte) (yurt.Template, error)
 
 	Version string               // of the program, for /version and the OpenAPI document

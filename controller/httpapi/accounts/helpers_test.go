@@ -27,6 +27,7 @@ import (
 	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/controller/se"
 	"github.com/yurtrun/yurt/controller/sqlite"
+	"github.com/yurtrun/yurt/controller/tenancy"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
@@ -39,7 +40,9 @@ type world struct {
 	ctl   *controller.Controller
 	node  *nodetest.Node
 	store auth.Store
-	logs  bytes.Buffer
+
+	sessions controller.Store // of all tenants
+	logs     bytes.Buffer
 }
 
 func newWorld(t testing.TB) *world {
@@ -49,7 +52,8 @@ func newWorld(t testing.TB) *world {
 	must(t, err)
 	t.Cleanup(func() { store.Close() })
 	w.store = sqlite.Keys(store)
-	w.ctl, err = controller.New(controller.Config{Store: store, Placer: w.node.Placer(), Templates: nodetest.Templates()})
+	w.sessions = store
+	w.ctl, err = controller.New(controller.Config{Store: tenancy.Of(store), Placer: w.node.Placer(), Templates: nodetest.Templates()})
 	must(t, err)
 	keys, err := auth.New(auth.Config{Store: w.store})
 	must(t, err)
@@ -90,8 +94,10 @@ func (w *world) serve(keys *auth.Authenticator) {
 	api, err := httpapi.New(httpapi.Config{
 		Controller: w.ctl, Keys: keys, Beside: beside, Logger: slog.New(slog.NewTextHandler(&w.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Extensions:        []httpapi.Extension{accounts.Keys(auth.NewKeys(w.store, nil))},
-		ParseTemplateJSON: func([]byte) (yurt.Template, error) { return yurt.Template{Name: "mine"}, nil },
-		ParseTemplateHCL:  func(string, []byte) ([]yurt.Template, error) { return []yurt.Template{{Name: "mine"}}, nil },
+		ParseTemplateJSON: func([]byte) (yurt.Template, error) { return yurt.Template{Name: "another"}, nil },
+		ParseTemplateHCL: func(_ context.Context, _ string, source []byte) ([]yurt.Template, error) { // package hcl has tests of its own
+			return []yurt.Template{{Name: strings.Fields(string(source) + " another")[0]}}, nil
+		},
 	})
 	must(w.t, err)
 	w.Server = httptest.NewServer(api)

@@ -71,7 +71,7 @@ func TestEveryOperationNeedsItsScope(t *testing.T) {
 			name += " " + string(scope)
 		}
 		if keys[name] == "" {
-			_, keys[name] = w.key("acme", scopes...)
+			_, keys[name] = w.key("default", scopes...)
 		}
 		return keys[name]
 	}
@@ -132,7 +132,7 @@ func TestPolicyHasNoStrangers(t *testing.T) {
 func TestOtherDoors(t *testing.T) {
 	w := newWorld(t)
 	_, files := w.key("acme", access.Files)
-	_, nodes := w.key("acme", access.Nodes)
+	_, nodes := w.key("default", access.Nodes)
 	tests := []struct {
 		key, method, path string
 		want              int
@@ -243,7 +243,7 @@ func TestRevocationEndsStreams(t *testing.T) {
 		}
 	}
 	w.node.Release()
-	after, err := w.ctl.WaitExecution(t.Context(), session.ID, blocked.ID)
+	after, err := w.ctl.WaitExecution(access.Systemwide(t.Context()), session.ID, blocked.ID)
 	if err != nil || after.Result.ExitCode != 3 {
 		t.Errorf("the execution ended with %+v, error %v; want it to go on without its watchers", after.Result, err)
 	}
