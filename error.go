@@ -47,6 +47,8 @@ const (
 	CodeTemplateInUse        Code = "template_in_use"        // other templates extend it
 	CodeIdempotencyConflict  Code = "idempotency_conflict"   // the Idempotency-Key was used with another request
 	CodeForbidden            Code = "forbidden"              // the caller may not do this, such as a page of another origin
+	CodeUnauthenticated      Code = "unauthenticated"        // the server asks for an API key, and the request has no valid one
+	CodeKeyNotFound          Code = "key_not_found"          // no such API key
 	CodeLanguageNotSupported Code = "language_not_supported" // the template or node has no such language
 	CodeRuntimeUnavailable   Code = "runtime_unavailable"    // a language runtime plugin crashed or hangs
 	CodeRuntimeIncompatible  Code = "runtime_incompatible"   // a plugin speaks another protocol version
@@ -108,6 +110,8 @@ func Codes() []Code {
 		CodeTemplateInUse,
 		CodeIdempotencyConflict,
 		CodeForbidden,
+		CodeUnauthenticated,
+		CodeKeyNotFound,
 		CodeLanguageNotSupported,
 		CodeRuntimeUnavailable,
 		CodeRuntimeIncompatible,

@@ -69,6 +69,7 @@ type Session struct {
 	Mode        Mode              `json:"mode"`
 	State       SessionState      `json:"state"`
 	Reason      string            `json:"reason"` // of the last transition
+	Tenant      string            `json:"-"`      // whose it is; it never changes
 	AgentID     string            `json:"agent_id,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Env         map[string]string `json:"-"` // may hold secrets: never shown

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/lease"
 )
 
@@ -91,7 +92,7 @@ func New(config Config) (*Controller, error) {
 	for _, t := range config.Templates {
 		templates[t.Name] = t
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancel(access.Systemwide(context.Background()))
 	c := &Controller{
 		store: config.Store, placer: config.Placer, templates: templates, clock: config.Clock, log: config.Logger,
 		cancelGrace: defaultCancelGrace, retention: cmp.Or(config.ResultRetention, yurt.ResultRetention),
@@ -118,7 +119,7 @@ func New(config Config) (*Controller, error) {
 // Run recovers the sessions of an earlier life, then ends sessions that run out or
 // lose their sandbox, until ctx is done. It is called once.
 func (c *Controller) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(access.Systemwide(ctx))
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 

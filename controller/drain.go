@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 )
 
 const (
@@ -95,6 +96,7 @@ func (c *Controller) giveNotice(ctx context.Context, name string, at time.Time, 
 
 // tell changes the sessions on a node, and adds a remark to the story of each session for which change asks for one.
 func (c *Controller) tell(ctx context.Context, name string, change func(s *yurt.Session) (reason string, tell bool)) (int, error) {
+	ctx = access.Systemwide(ctx) // a node has sessions of all tenants
 	sessions, err := c.sessionsOn(ctx, name)
 	if err != nil {
 		return 0, err

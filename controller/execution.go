@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 )
 
 const (
@@ -241,7 +242,7 @@ func (c *Controller) templateOf(ctx context.Context, session yurt.Session) (*yur
 	if session.Template != nil {
 		return session.Template, nil
 	}
-	template, err := c.Template(ctx, session.TemplateID)
+	template, err := c.Template(access.OfTenant(ctx, session.Tenant), session.TemplateID)
 	return template.ForSession(), err
 }
 
@@ -336,10 +337,16 @@ func (c *Controller) Executions(ctx context.Context, sessionID string, before Po
 	return c.store.Executions(ctx, sessionID, before, limit)
 }
 
+// mayReach reports whether what a tenant has in memory here is the caller's.
+func mayReach(ctx context.Context, tenant string) bool {
+	caller, known := access.From(ctx)
+	return !known || caller.Everywhere() || caller.Tenant == tenant
+}
+
 // WaitExecution returns the execution once it has ended, with its result.
 func (c *Controller) WaitExecution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
 	for pause := firstPoll; ; pause = min(2*pause, storePoll) {
-		if live := c.liveExecution(sessionID, id); live != nil {
+		if live := c.liveExecution(sessionID, id); live != nil && mayReach(ctx, live.tenant) {
 			return c.waitLive(ctx, live)
 		}
 		record, err := c.Execution(ctx, sessionID, id)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 )
 
 // Processes lists the processes of the session's executions, and those that outlived theirs.
@@ -78,16 +79,42 @@ func (c *Controller) Sandboxes(ctx context.Context) ([]yurt.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	shown, err := c.shownSandboxes(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var list []yurt.Sandbox
 	for _, sandboxes := range c.listSandboxes(ctx, nodes) {
 		for _, sandbox := range sandboxes {
-			list = append(list, sandbox)
+			if shown(sandbox) {
+				list = append(list, sandbox)
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b yurt.Sandbox) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
 	})
 	return list, nil
+}
+
+// shownSandboxes tells which sandboxes the caller may see: those of its tenant's sessions. The operator sees the warm ones too.
+func (c *Controller) shownSandboxes(ctx context.Context) (func(yurt.Sandbox) bool, error) {
+	caller, known := access.From(ctx)
+	if !known || caller.Everywhere() {
+		return func(yurt.Sandbox) bool { return true }, nil
+	}
+	sessions, err := c.store.Sessions(ctx, SessionQuery{Live: true})
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[string]bool, len(sessions))
+	for _, session := range sessions {
+		own[session.ID] = true
+	}
+	return func(s yurt.Sandbox) bool {
+		owner := s.Labels[SessionLabel]
+		return own[owner] || owner == "" && caller.Operates()
+	}, nil
 }
 
 // Sandbox returns one of them.

@@ -21,6 +21,7 @@ const (
 // liveExecution is an execution that this controller follows until its end.
 type liveExecution struct {
 	record yurt.Execution // as it began
+	tenant string         // of its session
 	limit  yurt.Size      // of each stream of output
 
 	ctx    context.Context // ends with a cause that is an *endCause, or with the controller
@@ -47,7 +48,7 @@ func (e *endCause) Error() string { return e.reason }
 func (c *Controller) register(session yurt.Session, node Node, record yurt.Execution, limit yurt.Size) *liveExecution {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	live := &liveExecution{
-		record: record, sandbox: session.SandboxID, node: node, limit: limit,
+		record: record, tenant: session.Tenant, sandbox: session.SandboxID, node: node, limit: limit,
 		ctx: ctx, cancel: cancel, told: make(chan struct{}), done: make(chan struct{}),
 	}
 	c.mu.Lock()

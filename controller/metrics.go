@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/controller/lease"
 )
 
@@ -116,7 +117,7 @@ func (s *sessionCollector) Describe(descs chan<- *prometheus.Desc) { descs <- s.
 
 // Collect implements [prometheus.Collector].
 func (s *sessionCollector) Collect(samples chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	ctx, cancel := context.WithTimeout(access.Systemwide(context.Background()), scrapeLimit)
 	defer cancel()
 	counts, err := s.store.CountSessions(ctx)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 )
 
 const (
@@ -221,7 +222,7 @@ func (c *Controller) placeElsewhere(ctx context.Context, live *liveExecution, se
 	if session.HasFiles {
 		return session, yurt.Errorf(yurt.CodeSandboxFailed, "node %s is lost, and with it the files that the session was given; create another session", session.Placement.Node)
 	}
-	template, err := c.pooledTemplate(ctx, session.TemplateID)
+	template, err := c.pooledTemplate(access.OfTenant(ctx, session.Tenant), session.TemplateID)
 	if err != nil {
 		return session, err
 	}

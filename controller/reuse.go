@@ -47,7 +47,8 @@ func reuseKey(asked yurt.Session) (string, error) {
 		Agent, Template string
 		Resources       yurt.Resources
 		Env             map[string]string
-	}{asked.AgentID, asked.TemplateID, asked.Resources, asked.Env}) // maps marshal sorted
+		Tenant          string
+	}{asked.AgentID, asked.TemplateID, asked.Resources, asked.Env, asked.Tenant}) // maps marshal sorted
 	if err != nil {
 		return "", fmt.Errorf("hashing the request for reuse: %w", err)
 	}

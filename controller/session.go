@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 )
 
 const (
@@ -136,7 +137,7 @@ func (c *Controller) newSession(ctx context.Context, req CreateSessionRequest) (
 	now := c.now()
 	return yurt.Session{
 		ID: yurt.NewSessionID(), TemplateID: template.Name, Mode: cmp.Or(req.Mode, yurt.ModePersistent),
-		State: yurt.SessionCreating, Reason: "asked for", AgentID: req.AgentID,
+		State: yurt.SessionCreating, Reason: "asked for", Tenant: access.TenantOf(ctx), AgentID: req.AgentID,
 		Metadata: req.Metadata, Env: req.Env, HasFiles: len(req.Files) > 0, Template: template.ForSession(), Resources: resources, Timeout: timeout, IdleTimeout: idle,
 		SandboxID: yurt.NewSandboxID(), Owner: c.id, CreatedAt: now, UpdatedAt: now, ActiveAt: now,
 	}, template, nil

@@ -81,6 +81,7 @@ type SessionStore interface {
 
 // SessionQuery says which sessions to list. Zero fields do not filter.
 type SessionQuery struct {
+	Tenant     string // of which; see package controller/tenancy
 	IDPrefix   string // of the id, with "ses_"
 	TemplateID string
 	State      yurt.SessionState

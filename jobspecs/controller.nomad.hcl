@@ -48,7 +48,7 @@ variable "vault" {
 variable "insecure_listen" {
   type        = bool
   default     = false
-  description = "Listen where others can reach it: the API asks for no key, so something in front of it has to"
+  description = "Listen where others can reach it: without TLS and keys, so something in front of it has to ask for them"
 }
 
 locals {
@@ -122,7 +122,7 @@ job "yurt-controller" {
 
       config {
         command = var.yurt
-        args    = concat(["controller"], var.insecure_listen ? ["--insecure-listen"] : [])
+        args    = concat(["controller"], var.insecure_listen ? ["--insecure"] : [])
       }
 
       # Nomad is asked through the node's own agent, by this job's identity.

@@ -41,22 +41,6 @@ func TestDefinesHandler(t *testing.T) {
 	}
 }
 
-func TestCheckLoopback(t *testing.T) {
-	for _, address := range []string{"127.0.0.1:8700", "127.1.2.3:0", "[::1]:8700", "localhost:65535", defaultListen} {
-		if err := checkLoopback(address, "yurt dev", ""); err != nil {
-			t.Errorf("checkLoopback(%q) = %v, want nil", address, err)
-		}
-	}
-	for _, address := range []string{
-		"", "8700", ":8700", "0.0.0.0:8700", "[::]:8700", "192.168.1.2:80", "example.com:80", "localhost.example.com:80",
-		"127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1", "[::ffff:10.0.0.1]:80",
-	} {
-		if err := checkLoopback(address, "yurt dev", ""); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
-			t.Errorf("checkLoopback(%q) = %v, want an invalid argument", address, err)
-		}
-	}
-}
-
 func TestCommandOf(t *testing.T) {
 	tests := []struct {
 		words []string

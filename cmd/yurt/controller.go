@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
 	"github.com/yurtrun/yurt/controller/consul"
@@ -29,16 +29,16 @@ var _ cluster.Client = (*api.Client)(nil)
 const maxJobspec = 1 << 20
 
 type controllerFlags struct {
-	log                     logFlags
-	listen, store, stateDir string
-	insecure                bool
-	orphans                 orphanFlag
-	results                 resultFlags
-	mcp                     mcpFlags
-	jobspec                 string
-	nomad                   nomad.Config
-	consul                  consul.Config
-	tls                     identity.Files
+	log             logFlags
+	listen          listen.Flags
+	store, stateDir string
+	orphans         orphanFlag
+	results         resultFlags
+	mcp             mcpFlags
+	jobspec         string
+	nomad           nomad.Config
+	consul          consul.Config
+	tls             identity.Files
 }
 
 func newControllerCommand(a *app) *cobra.Command {
@@ -51,8 +51,8 @@ func newControllerCommand(a *app) *cobra.Command {
 for sandboxes. Each node's executor (driver = "yurt") announces its warm sandboxes in Consul.
 The controller claims a warm sandbox of a node, or has Nomad start a job for the session.
 
-Requests need no key. For that reason the controller listens on this machine alone, unless
---insecure-listen lets every program that can reach it run code.
+Requests need no key while the controller listens on this machine alone. With a --listen that
+other machines reach, requests need an API key (see yurt key create) and TLS.
 
 Sessions run on when the controller stops or is killed; one that starts on the same store takes
 them over. Nomad and Consul are also found by their own environment variables, such as
@@ -68,8 +68,9 @@ NOMAD_ADDR, NOMAD_TOKEN and CONSUL_HTTP_ADDR.` + settingsHelp,
 }
 
 func (f *controllerFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.listen, "listen", defaultListen, "the address and port to listen on; port 0 takes any free one")
-	flags.BoolVar(&f.insecure, "insecure-listen", false, "allow --listen to be an address that other machines reach: all of them may run code and see every session")
+	f.listen.Add(flags)
+	flags.BoolVar(&f.listen.Insecure, "insecure-listen", false, "the former name of --insecure")
+	_ = flags.MarkDeprecated("insecure-listen", "it is --insecure now") // it is there
 	flags.StringVar(&f.store, "store", "", "the database of sessions: the URL of a PostgreSQL database, which several controllers can share, or the path of an SQLite file (default: controller.db in the state directory)")
 	flags.StringVar(&f.stateDir, "state-dir", "", "the directory for files that --store does not name (default: /var/lib/yurt for root)")
 	f.orphans.add(flags)
@@ -99,10 +100,8 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 
 // complete fills in the defaults and refuses invalid flags.
 func (f *controllerFlags) complete(a *app) (err error) {
-	if !f.insecure {
-		if err := checkLoopback(f.listen, "yurt controller", "; --insecure-listen allows it"); err != nil {
-			return err
-		}
+	if err := f.listen.Check(); err != nil {
+		return err
 	}
 	if f.tls.Authorities == "" || f.tls.Certificate == "" || f.tls.Key == "" {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--tls-cert", "nodes and this controller have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
@@ -138,9 +137,9 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	}
 	slackenMonitor(logger)
 	limitMemory(logger)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	listener, err := f.listen.Open(ctx)
 	if err != nil {
-		return yurt.FieldErrorf(yurt.CodeUnavailable, "--listen", "listening on %s: %w", f.listen, err)
+		return err
 	}
 	defer listener.Close()
 	server, err := a.newClusterServer(ctx, f, logger)
@@ -148,7 +147,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 		return err
 	}
 	announce := func() {
-		a.announceServer(listener.Addr(), keeps{"store", "store", f.storeName()}, "Ctrl-C leaves the sessions running; start it again to go on with them.")
+		a.announceServer(f.listen.URL(listener.Addr()), keeps{"store", "store", f.storeName()}, "Ctrl-C leaves the sessions running; start it again to go on with them.")
 	}
 	return errors.Join(server.serve(ctx, listener, announce), server.close())
 }
@@ -173,8 +172,7 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 	if s.settings, err = a.readOlder(); err != nil {
 		return nil, err
 	}
-	store, err := s.openStore(ctx, f.store)
-	if err != nil {
+	if err := s.openStore(ctx, f.store); err != nil {
 		return nil, err
 	}
 	source, err := identity.Open(f.tls, identity.RoleController, time.Now, logger)
@@ -204,5 +202,5 @@ func (a *app) newClusterServer(ctx context.Context, f controllerFlags, logger *s
 		placer.RunPools(ctx, s.controller.PooledTemplates, s.controller.Leads)
 		return nil
 	})
-	return s, s.join(ctx, store, placer, f.orphans, f.results, !f.insecure)
+	return s, s.join(ctx, placer, f.orphans, f.results, &f.listen)
 }

@@ -5,19 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
-	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
 )
 
 type devFlags struct {
 	nodeFlags
-	listen  string
+	listen  listen.Flags
 	keep    bool
 	orphans orphanFlag
 	results resultFlags
@@ -31,8 +30,8 @@ func newDevCommand(a *app) *cobra.Command {
 		Short:   "Serve the REST API on this machine, everything in one process",
 		GroupID: groupRun,
 		Long: `Serve the REST API with everything in one process: controller, sandboxes and an SQLite
-database in the state directory. Requests need no key, and for that reason the server listens
-on this machine alone.
+database in the state directory. Requests need no key while the server listens on this machine
+alone. With a --listen that other machines reach, requests need an API key and TLS.
 
 Ctrl-C ends the sessions and then the server. When a server is killed, its sessions run on, and
 the next server on the same state directory takes them over.` + settingsHelp,
@@ -42,7 +41,7 @@ the next server on the same state directory takes them over.` + settingsHelp,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveDev(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.listen, "listen", defaultListen, "the loopback address and port to listen on; port 0 takes any free one")
+	f.listen.Add(flags)
 	f.add(flags)
 	flags.BoolVar(&f.keep, "keep-sessions", false, "on Ctrl-C, let the sessions run on until the next start")
 	f.orphans.add(flags)
@@ -52,7 +51,7 @@ the next server on the same state directory takes them over.` + settingsHelp,
 }
 
 func (a *app) serveDev(ctx context.Context, f devFlags) error {
-	if err := checkLoopback(f.listen, "yurt dev", ""); err != nil {
+	if err := f.listen.Check(); err != nil {
 		return err
 	}
 	logger, err := f.log.logger(a)
@@ -65,9 +64,9 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	slackenMonitor(logger)
 	outliveSandboxes(logger)
 	limitMemory(logger)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.listen)
+	listener, err := f.listen.Open(ctx)
 	if err != nil {
-		return yurt.Errorf(yurt.CodeUnavailable, "listening on %s: %w; is another yurt dev running? --listen 127.0.0.1:0 takes any free port", f.listen, err)
+		return err
 	}
 	defer listener.Close()
 	server, err := a.newDevServer(ctx, f, logger)
@@ -75,7 +74,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 		return err
 	}
 	announce := func() {
-		a.announceServer(listener.Addr(), keeps{"state", "state_dir", f.stateDir}, "Ctrl-C ends the sessions and the server.")
+		a.announceServer(f.listen.URL(listener.Addr()), keeps{"state", "state_dir", f.stateDir}, "Ctrl-C ends the sessions and the server.")
 	}
 	return errors.Join(server.serve(ctx, listener, announce), server.close())
 }
@@ -85,8 +84,7 @@ type keeps struct{ name, key, where string }
 
 // announceServer prints the server's address, the place of its state, and the effect of Ctrl-C.
 // Programs that start a server read it too.
-func (a *app) announceServer(address net.Addr, keeps keeps, atEnd string) {
-	base := "http://" + address.String()
+func (a *app) announceServer(base string, keeps keeps, atEnd string) {
 	if a.json {
 		_ = a.printJSON(map[string]string{"url": base, "docs": base + "/docs", keeps.key: keeps.where})
 		return
@@ -116,12 +114,11 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 	if err := node.Start(ctx); err != nil {
 		return nil, err
 	}
-	store, err := s.openStore(ctx, filepath.Join(f.stateDir, "yurt.db"))
-	if err != nil {
+	if err := s.openStore(ctx, filepath.Join(f.stateDir, "yurt.db")); err != nil {
 		return nil, err
 	}
 	placer := local.New(localNode, node, logger)
-	if err := s.join(ctx, store, placer, f.orphans, f.results, true); err != nil {
+	if err := s.join(ctx, placer, f.orphans, f.results, &f.listen); err != nil {
 		return nil, err
 	}
 	if err := s.metrics.Register(placer.Metrics()); err != nil {

@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
-	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
 // mcpCommandFlags are those of yurt mcp.
@@ -63,7 +64,7 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 		return err
 	}
 	if address := cmp.Or(f.server, a.env("YURT_URL", "")); address != "" {
-		client, err := yurtclient.New(address)
+		client, err := a.clientOf(address)
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
 
 // speakMCP serves the agent at standard input until it closes that.
 func (a *app) speakMCP(ctx context.Context, f *mcpFlags, of sandboxes, logger *slog.Logger) error {
-	server, err := f.server(of, logger)
+	server, err := f.server(of, logger, false)
 	if err != nil {
 		return err
 	}
@@ -108,8 +109,7 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 		return nil, err
 	}
 	s.closers = append(s.closers, func() error { node.remove(ctx); return nil })
-	store, err := s.openStore(ctx, filepath.Join(node.stateDir, "yurt.db"))
-	if err != nil {
+	if err := s.openStore(ctx, filepath.Join(node.stateDir, "yurt.db")); err != nil {
 		return nil, err
 	}
 	placer := local.New(localNode, node.Executor, logger)
@@ -118,20 +118,22 @@ func (a *app) newOwnServer(ctx context.Context, f *mcpFlags, logger *slog.Logger
 		return nil
 	})
 	results := resultFlags{retention: yurt.ResultRetention, quota: yurt.Size(yurt.ResultQuota).String(), space: yurt.Size(yurt.ResultSpace).String()}
-	return s, s.join(ctx, store, placer, orphanFlag(controller.OrphansRefuse), results, true)
+	return s, s.join(ctx, placer, orphanFlag(controller.OrphansRefuse), results, &listen.Flags{Address: listen.Default})
 }
 
 // speakOwnMCP serves the agent with the sandboxes of this process, and ends them.
 func (a *app) speakOwnMCP(ctx context.Context, s *apiServer, f *mcpFlags, logger *slog.Logger) error {
-	group, background := errgroup.WithContext(context.WithoutCancel(ctx))
+	group, background := errgroup.WithContext(access.Systemwide(context.WithoutCancel(ctx)))
 	background, stop := context.WithCancel(background)
 	defer stop()
 	for _, task := range s.beside {
 		group.Go(func() error { return task(background) })
 	}
 	var spoken error
-	waited := s.awaitReady(ctx, func() { spoken = a.speakMCP(ctx, f, s.controller, logger) })
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
+	local, done := access.With(ctx, access.Local())
+	defer done()
+	waited := s.awaitReady(ctx, func() { spoken = a.speakMCP(local, f, s.controller, logger) })
+	ending, cancel := context.WithTimeout(access.Systemwide(context.WithoutCancel(ctx)), shutdownLimit)
 	defer cancel()
 	ended := s.endSessions(ending)
 	stop()

@@ -88,13 +88,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // server starts a development server that ends with the script, and makes it the one
-// that yurt uses: server
+// that yurt uses, with more arguments if there are any: server [ARGUMENT]...
 func server(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: server")
+	if neg {
+		ts.Fatalf("usage: server [ARGUMENT]...")
 	}
 	binary := filepath.Join(ts.Getenv("BIN"), "yurt")
-	running, err := devserver.Start(context.Background(), binary, ts.Getenv("YURT_STATE_DIR"), "127.0.0.1:0")
+	running, err := devserver.Run(context.Background(), binary, ts.Getenv("YURT_STATE_DIR"), append([]string{"dev", "--listen", "127.0.0.1:0"}, args...)...)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(running.Stop()) })
 	ts.Setenv("YURT_SERVER", running.URL)

@@ -16,13 +16,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/clientlimits"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/storage"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/httpapi"
+	"github.com/yurtrun/yurt/controller/httpapi/accounts"
 	"github.com/yurtrun/yurt/controller/mcp"
-	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/se"
-	"github.com/yurtrun/yurt/controller/sqlite"
+	"github.com/yurtrun/yurt/controller/tenancy"
 	"github.com/yurtrun/yurt/hcl"
 )
 
@@ -40,6 +44,7 @@ type apiServer struct {
 	mcpFlags   *mcpFlags
 	older      *se.API        // nil where the older runtime's API is not served
 	settings   *olderSettings // likewise
+	store      *storage.Storage
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
@@ -57,25 +62,31 @@ func newAPIServer(logger *slog.Logger, mcpFlags *mcpFlags) *apiServer {
 }
 
 // openStore opens the store of the sessions: a PostgreSQL database by its URL, or SQLite in a file.
-func (s *apiServer) openStore(ctx context.Context, where string) (_ controller.Store, err error) {
-	var store interface {
-		controller.Store
-		Close() error
+func (s *apiServer) openStore(ctx context.Context, where string) (err error) {
+	if s.store, err = storage.Open(ctx, where, s.logger); err != nil {
+		return err
 	}
-	if postgres.IsURL(where) {
-		store, err = postgres.Open(ctx, where, postgres.WithLogger(s.logger))
-	} else {
-		store, err = sqlite.Open(ctx, where)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.closers = append(s.closers, store.Close)
-	return store, nil
+	s.closers = append(s.closers, s.store.Close)
+	return nil
 }
 
-// join builds the controller and its API over a store and a placer.
-func (s *apiServer) join(ctx context.Context, store controller.Store, placer controller.Placer, orphans orphanFlag, results resultFlags, loopbackOnly bool) error {
+// askForKeys makes the part that checks the API keys of requests; it is nil for a server without keys.
+func (s *apiServer) askForKeys(ctx context.Context, at *listen.Flags) (*auth.Authenticator, error) {
+	if !at.Keys() {
+		return nil, nil
+	}
+	if err := s.store.NeedKey(ctx); err != nil {
+		return nil, err
+	}
+	keys, err := auth.New(auth.Config{Store: s.store.Keys, Logger: s.logger, Metrics: s.metrics})
+	if err == nil {
+		s.beside = append(s.beside, keys.Run)
+	}
+	return keys, err
+}
+
+// join builds the controller and its API over the store and a placer.
+func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans orphanFlag, results resultFlags, at *listen.Flags) error {
 	templates, err := hcl.Defaults()
 	if err != nil {
 		return err
@@ -84,7 +95,7 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 		s.settings.warm(templates)
 	}
 	config := controller.Config{
-		Store: store, Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
+		Store: tenancy.Of(s.store.Sessions), Placer: placer, Templates: templates, Logger: s.logger, Metrics: s.metrics,
 		Orphans: controller.OrphanPolicy(orphans),
 	}
 	if err := results.config(&config); err != nil {
@@ -95,18 +106,21 @@ func (s *apiServer) join(ctx context.Context, store controller.Store, placer con
 	}
 	s.closers = append(s.closers, s.controller.Close)
 	s.beside = append(s.beside, s.controller.Run)
-	parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) {
-		return s.controller.Template(context.WithoutCancel(ctx), name)
-	}}
 	beside, err := s.serveBeside()
+	if err != nil {
+		return err
+	}
+	keys, err := s.askForKeys(ctx, at)
 	if err != nil {
 		return err
 	}
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
-		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: loopbackOnly,
+		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
+		Keys: keys, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
 		ParseTemplateJSON: hcl.ParseJSON,
-		ParseTemplateHCL: func(name string, source []byte) ([]yurt.Template, error) {
+		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
+			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}
 			return parser.Parse(hcl.Source{Name: name, Text: source})
 		},
 	})
@@ -127,7 +141,7 @@ func (s *apiServer) serveBeside() (map[string]http.Handler, error) {
 	if s.mcpFlags.off() {
 		return beside, nil
 	}
-	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger); err != nil {
+	if s.mcp, err = s.mcpFlags.server(s.controller, s.logger, true); err != nil {
 		return nil, err
 	}
 	handler := s.mcp.Handler()
@@ -149,13 +163,13 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 	told := ctx // to stop
 	group, ctx := errgroup.WithContext(ctx)
 	// The controller goes on until the sessions are ended, so it has a life of its own.
-	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	background, stop := context.WithCancel(access.Systemwide(context.WithoutCancel(ctx)))
 	defer stop()
 	for _, task := range s.beside {
 		group.Go(func() error { return task(background) })
 	}
 	group.Go(func() error {
-		if err := server.Serve(clientlimits.Listen(listener)); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serving requests: %w", err)
 		}
 		return nil
@@ -167,7 +181,7 @@ func (s *apiServer) serve(ctx context.Context, listener net.Listener, ready func
 		if told.Err() == nil { // a part failed, which is no reason to end sessions
 			s.atEnd = func(context.Context) error { return nil }
 		}
-		return s.shutdown(context.WithoutCancel(ctx), server)
+		return s.shutdown(access.Systemwide(context.WithoutCancel(ctx)), server)
 	})
 	return group.Wait()
 }

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/keycmd"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
 // defaultServer is where yurt dev listens.
-const defaultServer = "http://" + defaultListen
+const defaultServer = "http://" + listen.Default
 
 func newSessionCommand(a *app) *cobra.Command {
 	cmd := parent("session", "Create sessions on a server, and run things in them", groupServer,
@@ -34,13 +38,27 @@ func newSessionCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+func newKeyCommand(a *app) *cobra.Command {
+	cmd := parent("key", "Create, list and revoke API keys", groupServer, keycmd.New(keycmd.Terminal{
+		Client: a.client, JSON: func() bool { return a.json }, PrintJSON: a.printJSON, PrintTable: a.printTable, Printf: a.printf,
+		Tell: func(format string, args ...any) { fmt.Fprintf(a.stderr, format, args...) },
+	})...)
+	a.addServerFlag(cmd)
+	return cmd
+}
+
 // addServerFlag lets cmd and all below it be told which server to use.
 func (a *app) addServerFlag(cmd *cobra.Command) {
 	cmd.PersistentFlags().StringVar(&a.server, "server", a.env("YURT_SERVER", defaultServer), "the server's address; also in YURT_SERVER")
 }
 
 // client returns a client of the server that the flags name.
-func (a *app) client() (*yurtclient.Client, error) { return yurtclient.New(a.server) }
+func (a *app) client() (*yurtclient.Client, error) { return a.clientOf(a.server) }
+
+// clientOf returns a client of a server, with the API key of the environment: a flag would show the key to every user of the host.
+func (a *app) clientOf(server string) (*yurtclient.Client, error) {
+	return yurtclient.New(server, yurtclient.WithAPIKey(a.env("YURT_API_KEY", "")))
+}
 
 // sessionRunFlags are the flags that exec and code share.
 type sessionRunFlags struct {

@@ -10,8 +10,11 @@ import (
 
 // adapter puts huma's operations onto the standard mux. In a path that ends in
 // "/files/{path}" the last parameter takes the rest of the path, which OpenAPI has
-// no way to say.
-type adapter struct{ mux *http.ServeMux }
+// no way to say. Each operation is guarded by its id.
+type adapter struct {
+	mux     *http.ServeMux
+	guarded func(operation string, next http.Handler) http.Handler
+}
 
 // Handle implements huma.Adapter.
 func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
@@ -19,9 +22,9 @@ func (a *adapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	if head, ok := strings.CutSuffix(path, "/files/{path}"); ok {
 		path = head + "/files/{path...}"
 	}
-	a.mux.HandleFunc(op.Method+" "+path, func(w http.ResponseWriter, r *http.Request) {
+	a.mux.Handle(op.Method+" "+path, a.guarded(op.OperationID, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handler(&operationContext{humaContext: humago.NewContext(op, r, w)})
-	})
+	})))
 }
 
 // ServeHTTP implements huma.Adapter.

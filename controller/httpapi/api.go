@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
 )
 
 const (
@@ -28,7 +30,7 @@ type Config struct {
 	// ParseTemplateHCL reads the templates of an HCL source; ParseTemplateJSON reads
 	// the one of a JSON source. Without one of them, templates cannot be made from
 	// that form.
-	ParseTemplateHCL  func(filename string, src []byte) ([]yurt.Template, error)
+	ParseTemplateHCL  func(ctx context.Context, filename string, src []byte) ([]yurt.Template, error)
 	ParseTemplateJSON func(src []byte) (yurt.Template, error)
 
 	Version string               // of the program, for /version and the OpenAPI document
@@ -39,6 +41,11 @@ type Config struct {
 	// Beside serves other protocols at the same address, by pattern: a method and a path, such as
 	// "POST /mcp". Requests for them are guarded, logged and counted as those of the API are.
 	Beside map[string]http.Handler
+
+	// Keys checks the API keys of requests; nil: every request is the operator's.
+	Keys *auth.Authenticator
+	// Extensions add operations that are not in this package.
+	Extensions []Extension
 
 	// LoopbackOnly refuses requests whose Host is not of this machine and those that
 	// a page of another origin makes. It protects a server without keys from web
@@ -58,6 +65,8 @@ type API struct {
 	metrics *metrics
 	mux     *http.ServeMux
 	huma    huma.API
+	policy  auth.Policy
+	samples map[string][]sample
 	// bodySchemas are those of the JSON bodies of requests.
 	bodySchemas []*huma.Schema
 
@@ -85,10 +94,10 @@ func New(config Config) (*API, error) {
 	}
 	a := &API{
 		config: config, ctl: config.Controller, log: config.Logger, metrics: metrics,
-		mux: http.NewServeMux(),
+		mux: http.NewServeMux(), policy: auth.NewPolicy(), samples: jsonSamples(),
 	}
 	a.draining, a.drain = context.WithCancel(context.Background())
-	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux})
+	a.huma = huma.NewAPI(a.humaConfig(), &adapter{mux: a.mux, guarded: a.guarded})
 	a.registerSessions()
 	a.registerExecute()
 	a.registerExecutions()
@@ -104,6 +113,9 @@ func New(config Config) (*API, error) {
 	a.registerPools()
 	a.registerNodes()
 	a.registerSystem()
+	for _, extend := range config.Extensions {
+		extend(a)
+	}
 	return a, a.handlePages()
 }
 
@@ -112,12 +124,13 @@ func (a *API) handlePages() error {
 	if err := a.handleDocument(); err != nil {
 		return err
 	}
-	a.mux.Handle("GET /metrics", promhttp.HandlerFor(a.config.Metrics, promhttp.HandlerOpts{
+	a.mux.Handle("GET /metrics", a.guarded("/metrics", promhttp.HandlerFor(a.config.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelError), ErrorHandling: promhttp.ContinueOnError,
-	}))
+	})))
 	a.handleDocs()
 	for pattern, handler := range a.config.Beside {
-		a.mux.Handle(pattern, handler)
+		_, path, _ := strings.Cut(pattern, " ")
+		a.mux.Handle(pattern, a.guarded(path, handler))
 	}
 	a.mux.HandleFunc("/", a.unknownRoute)
 	return nil

@@ -95,7 +95,7 @@ func parseJSON(src []byte) (yurt.Template, error) {
 	return t, nil
 }
 
-func parseHCL(_ string, src []byte) ([]yurt.Template, error) {
+func parseHCL(_ context.Context, _ string, src []byte) ([]yurt.Template, error) {
 	var list []yurt.Template
 	for _, name := range strings.Fields(string(src)) {
 		list = append(list, yurt.Template{Name: name})

@@ -40,6 +40,13 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	keepDotSegments(r.URL)
+	identified, done, err := a.config.Keys.Enter(r)
+	if err != nil {
+		writeProblem(answer, a.problemOf(r.Context(), err))
+		return
+	}
+	defer done()
+	r = identified
 	a.mux.ServeHTTP(answer, r)
 }
 

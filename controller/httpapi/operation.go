@@ -38,9 +38,12 @@ func (a *API) humaConfig() huma.Config {
 				{Name: tagTemplates, Description: "A template says what the sandboxes of a session are made of."},
 				{Name: tagContainers, Description: "The sandboxes under the sessions."},
 				{Name: tagNodes, Description: "The machines that sandboxes are on."},
+				{Name: TagKeys, Description: "API keys of the caller's tenant."},
 				{Name: tagServer, Description: "About the server itself."},
 			},
-			Components: &huma.Components{Schemas: registry},
+			Components: &huma.Components{Schemas: registry, SecuritySchemes: map[string]*huma.SecurityScheme{
+				securityScheme: {Type: "http", Scheme: "bearer", Description: "An API key, which `yurt key create` makes. Each operation names the scopes of which its key needs one."},
+			}},
 		},
 		Formats: map[string]huma.Format{
 			typeJSON: {Marshal: writeJSON, Unmarshal: json.Unmarshal},
@@ -64,6 +67,7 @@ func writeJSON(w io.Writer, v any) error {
 func register[I, O any](a *API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
 	schemas := a.huma.OpenAPI().Components.Schemas
 	op.Path = joinPath(op)
+	op.Security = security(a.policy, op.OperationID, a.config.Keys != nil)
 	op.SkipValidateBody = true // bodies are decoded here, strictly and without echo
 	if op.Responses == nil {
 		op.Responses = map[string]*huma.Response{}
@@ -99,6 +103,9 @@ const (
 	tagContainers = "containers"
 	tagNodes      = "nodes"
 	tagServer     = "server"
+
+	// TagKeys is the group of the operations on API keys.
+	TagKeys = "keys"
 )
 
 // documentBody describes the body of an operation that was registered. Huma learns of the body only afterwards, or it

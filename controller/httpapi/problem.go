@@ -51,6 +51,9 @@ func (p *problem) ContentType(string) string { return typeProblem }
 
 // GetHeaders implements huma.HeadersError.
 func (p *problem) GetHeaders() http.Header {
+	if p.Status == http.StatusUnauthorized {
+		return http.Header{"Www-Authenticate": {"Bearer"}}
+	}
 	if p.retryAfter > 0 || p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable {
 		seconds := math.Ceil(cmp.Or(p.retryAfter, retryAfter).Seconds())
 		return http.Header{"Retry-After": {strconv.Itoa(int(seconds))}}

@@ -80,7 +80,6 @@ func textSample(kind string) any {
 
 // addSamples puts the samples into the document.
 func (a *API) addSamples() {
-	all := jsonSamples()
 	for _, item := range a.huma.OpenAPI().Paths {
 		for _, op := range operationsOf(item) {
 			if op.RequestBody == nil {
@@ -92,7 +91,7 @@ func (a *API) addSamples() {
 					continue
 				}
 				media.Examples = map[string]*huma.Example{}
-				for _, s := range all[op.OperationID] {
+				for _, s := range a.samples[op.OperationID] {
 					media.Examples[s.name] = &huma.Example{Summary: s.title, Value: s.value}
 				}
 			}

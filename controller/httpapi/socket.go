@@ -86,6 +86,8 @@ func closeSocket(ctx context.Context, conn *websocket.Conn, err error, again str
 	switch {
 	case errors.Is(context.Cause(ctx), errDraining):
 		status, reason = websocket.StatusGoingAway, "the server is shutting down; the execution goes on"
+	case yurt.CodeOf(context.Cause(ctx)) == yurt.CodeUnauthenticated:
+		status, reason = websocket.StatusPolicyViolation, context.Cause(ctx).Error()
 	case err != nil:
 		status, reason = websocket.StatusInternalError, "the stream broke off; "+again
 	}

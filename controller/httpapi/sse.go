@@ -111,6 +111,8 @@ func farewell(ctx context.Context, err error, again string) string {
 	switch {
 	case errors.Is(context.Cause(ctx), errDraining):
 		return "the server is shutting down; the execution goes on"
+	case yurt.CodeOf(context.Cause(ctx)) == yurt.CodeUnauthenticated:
+		return context.Cause(ctx).Error()
 	case err != nil:
 		return "the stream broke off; " + again
 	default:

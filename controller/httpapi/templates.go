@@ -181,7 +181,7 @@ type templateEvent struct {
 }
 
 func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*huma.StreamResponse, error) {
-	parsed, err := a.parseTemplate(in.templateSource)
+	parsed, err := a.parseTemplate(ctx, in.templateSource)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (a *API) createTemplate(ctx context.Context, in *createTemplateInput) (*hum
 }
 
 func (a *API) replaceTemplate(ctx context.Context, in *replaceTemplateInput) (*huma.StreamResponse, error) {
-	parsed, err := a.parseTemplate(in.templateSource)
+	parsed, err := a.parseTemplate(ctx, in.templateSource)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (a *API) pushTemplates(ctx context.Context, in *pushInput) (*huma.StreamRes
 	named := map[string]bool{}
 	for i, source := range sources {
 		var err error
-		if templates[i], err = a.parseTemplate(templateSource{data: source, json: true}); err != nil {
+		if templates[i], err = a.parseTemplate(ctx, templateSource{data: source, json: true}); err != nil {
 			return nil, fmt.Errorf("template %d: %w", i+1, err)
 		}
 		templates[i].Extends = in.value.Extends[templates[i].Name]
@@ -278,7 +278,7 @@ func (a *API) followTemplate(ctx context.Context, accept string, last *templateE
 	}}, nil
 }
 
-func (a *API) parseTemplate(source templateSource) (yurt.Template, error) {
+func (a *API) parseTemplate(ctx context.Context, source templateSource) (yurt.Template, error) {
 	if source.json {
 		if a.config.ParseTemplateJSON == nil {
 			return yurt.Template{}, yurt.FieldErrorf(yurt.CodeNotSupported, "Content-Type", "this server takes no templates in JSON")
@@ -288,7 +288,7 @@ func (a *API) parseTemplate(source templateSource) (yurt.Template, error) {
 	if a.config.ParseTemplateHCL == nil {
 		return yurt.Template{}, yurt.FieldErrorf(yurt.CodeNotSupported, "Content-Type", "this server takes no templates in HCL")
 	}
-	list, err := a.config.ParseTemplateHCL(hclName, source.data)
+	list, err := a.config.ParseTemplateHCL(ctx, hclName, source.data)
 	if err != nil {
 		return yurt.Template{}, err
 	}

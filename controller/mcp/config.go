@@ -43,6 +43,9 @@ type Config struct {
 	Executions Executions
 	Files      Files
 
+	// Decide returns nil when the caller of a context may do an operation of the policy; nil lets every caller do everything.
+	Decide func(ctx context.Context, operation string) error
+
 	Tools   []string     // names of the tools that there are; empty for all, see [ToolNames]
 	Limits  Limits       // of each client
 	Version string       // of the program

@@ -62,7 +62,7 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 		return nil, resourceError(req.Params.URI, err)
 	}
 	defer done()
-	data, mimeType, err := s.resource(ctx, req.Params.URI)
+	data, mimeType, err := s.resource(ctx, req)
 	if err != nil {
 		if yurt.CodeOf(err) == yurt.CodeInternal {
 			s.log.ErrorContext(ctx, "MCP resource not read", "error", err)
@@ -81,11 +81,21 @@ func (s *Server) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{contents}}, nil
 }
 
-func (s *Server) resource(ctx context.Context, uri string) (data []byte, mimeType string, err error) {
+func (s *Server) resource(ctx context.Context, req *sdk.ReadResourceRequest) (data []byte, mimeType string, err error) {
+	uri := req.Params.URI
 	parsed, err := url.Parse(uri)
 	if err != nil || parsed.Scheme != uriScheme {
 		return nil, "", sdk.ResourceNotFoundError(uri)
 	}
+	operation := operationOutput
+	if parsed.Host == uriSession {
+		operation = operationFile
+	}
+	ctx, leave, err := s.admit(ctx, req.Extra, operation)
+	if err != nil {
+		return nil, "", err
+	}
+	defer leave()
 	sandboxID, rest, _ := strings.Cut(strings.TrimPrefix(parsed.Path, "/"), "/")
 	switch parsed.Host {
 	case uriSession:

@@ -67,6 +67,11 @@ func (s *Server) runCode(ctx context.Context, c call, in runCodeInput) (runOutpu
 		}
 		return s.run(ctx, c, in.SandboxID, in.request())
 	}
+	if _, leave, err := s.admit(ctx, nil, operationPrefix+createSandbox().name); err != nil {
+		return runOutput{}, nil, err
+	} else {
+		defer leave()
+	}
 	session, err := s.create(ctx, c, controller.CreateSessionRequest{TemplateID: in.TemplateID})
 	if err != nil {
 		return runOutput{}, nil, err
@@ -163,6 +168,8 @@ func (s *Server) await(ctx context.Context, c call, started yurt.Execution) (yur
 		ended, err = s.config.Executions.WaitExecution(waiting, started.SessionID, started.ID)
 	}
 	switch {
+	case err != nil && yurt.CodeOf(context.Cause(ctx)) == yurt.CodeUnauthenticated: // the key is in force no longer; executions go on
+		return yurt.Execution{}, context.Cause(ctx)
 	case err != nil && ctx.Err() != nil:
 		s.interrupt(ctx, started)
 		return yurt.Execution{}, ctx.Err()

@@ -63,7 +63,7 @@ func New(config Config) (*Server, error) {
 }
 
 // Handler serves the server over streamable HTTP.
-func (s *Server) Handler() http.Handler { return NewHandler(s.sdk) }
+func (s *Server) Handler() http.Handler { return identified(NewHandler(s.sdk)) }
 
 // Run serves one client over a transport until the client leaves or ctx ends.
 func (s *Server) Run(ctx context.Context, transport sdk.Transport) error {

@@ -84,12 +84,17 @@ func answer[In, Out any](ctx context.Context, s *Server, required []string, req 
 		return nil, err
 	}
 	defer done()
-	c := call{request: req, client: clientOf(req)}
-	leave, err := s.clients.enter(c.client)
+	ctx, leave, err := s.admit(ctx, req.Extra, operationPrefix+req.Params.Name)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	c := call{request: req, client: clientOf(req)}
+	ended, err := s.clients.enter(c.client)
+	if err != nil {
+		return nil, err
+	}
+	defer ended()
 	in, err := decode[In](req.Params.Arguments, required)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/postgres"
 	"github.com/yurtrun/yurt/controller/storetest"
 	"github.com/yurtrun/yurt/test/pgserver"
@@ -28,6 +29,11 @@ func open(t *testing.T, url string) *postgres.Store {
 		}
 	})
 	return store
+}
+
+func TestKeyConformance(t *testing.T) {
+	server := pgserver.Start(t)
+	storetest.RunKeys(t, func(t *testing.T) auth.Store { return postgres.Keys(open(t, server.Database())) })
 }
 
 func TestConformance(t *testing.T) {

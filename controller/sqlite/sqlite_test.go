@@ -11,6 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
 	"github.com/yurtrun/yurt/controller/sqlite"
 	"github.com/yurtrun/yurt/controller/storetest"
 )
@@ -41,6 +42,10 @@ func someSession() yurt.Session {
 
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) controller.Store { return open(t, filepath.Join(t.TempDir(), "yurt.db")) })
+}
+
+func TestKeyConformance(t *testing.T) {
+	storetest.RunKeys(t, func(t *testing.T) auth.Store { return sqlite.Keys(open(t, filepath.Join(t.TempDir(), "yurt.db"))) })
 }
 
 // TestReopen opens a copy of an open store's files, as a kill leaves them.

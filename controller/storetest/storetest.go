@@ -89,6 +89,7 @@ func testSession(t *testing.T, store controller.Store) {
 	whole := session(1)
 	whole.AgentID, whole.Metadata = "agent", map[string]string{"team": "a\"b\\'%_", "ünï": "✓"}
 	whole.Env = map[string]string{"TOKEN": "secret\x01"}
+	whole.Tenant = "acme"
 	whole.Owner, whole.ReuseKey, whole.HasFiles = "ctl_a", "reuse", true
 	whole.Resources.CPU = 0.25
 	whole.Resources.DiskKind, whole.Resources.IOWeight = yurt.DiskImage, 7
@@ -137,7 +138,7 @@ func testSessions(t *testing.T, store controller.Store) {
 	for n := range 6 {
 		s := session(n)
 		if n%2 == 1 {
-			s.AgentID, s.TemplateID = "odd", "python-basic"
+			s.AgentID, s.TemplateID, s.Tenant = "odd", "python-basic", "acme"
 			s.Metadata = map[string]string{"parity": "odd", "n": fmt.Sprint(n)}
 		}
 		if n == 5 { // as old as the one before: then the id decides
@@ -162,6 +163,8 @@ func testSessions(t *testing.T, store controller.Store) {
 		{"prefix of none", controller.SessionQuery{IDPrefix: "sesX"}, nil},
 		{"template", controller.SessionQuery{TemplateID: "python-basic"}, []int{5, 3, 1}},
 		{"state", controller.SessionQuery{State: yurt.SessionTerminated}, []int{0}},
+		{"tenant", controller.SessionQuery{Tenant: "acme", Limit: 2}, []int{5, 3}},
+		{"no such tenant", controller.SessionQuery{Tenant: "other"}, nil},
 		{"live", controller.SessionQuery{Live: true}, []int{5, 4, 3, 2, 1}},
 		{"agent", controller.SessionQuery{AgentID: "odd", Before: position(all[3])}, []int{1}},
 		{"metadata", controller.SessionQuery{Metadata: map[string]string{"parity": "odd", "n": "3"}}, []int{3}},

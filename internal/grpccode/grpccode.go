@@ -51,6 +51,8 @@ func statuses() map[yurt.Code]codes.Code {
 		yurt.CodeTemplateInUse:        codes.FailedPrecondition,
 		yurt.CodeIdempotencyConflict:  codes.AlreadyExists,
 		yurt.CodeForbidden:            codes.PermissionDenied,
+		yurt.CodeUnauthenticated:      codes.Unauthenticated,
+		yurt.CodeKeyNotFound:          codes.NotFound,
 		yurt.CodeLanguageNotSupported: codes.InvalidArgument,
 		yurt.CodeRuntimeUnavailable:   codes.Unavailable,
 		yurt.CodeRuntimeIncompatible:  codes.FailedPrecondition,

@@ -54,6 +54,8 @@ func statuses() map[yurt.Code]int {
 		yurt.CodeTemplateInUse:        http.StatusConflict,
 		yurt.CodeIdempotencyConflict:  http.StatusConflict,
 		yurt.CodeForbidden:            http.StatusForbidden,
+		yurt.CodeUnauthenticated:      http.StatusUnauthorized,
+		yurt.CodeKeyNotFound:          http.StatusNotFound,
 		yurt.CodeLanguageNotSupported: http.StatusBadRequest,
 		yurt.CodeRuntimeUnavailable:   http.StatusServiceUnavailable,
 		yurt.CodeRuntimeIncompatible:  http.StatusServiceUnavailable,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
 )
 
 const (
@@ -28,6 +29,7 @@ const (
 type Client struct {
 	base     *url.URL
 	http     *http.Client
+	key      access.Secret
 	patience time.Duration
 }
 
@@ -72,6 +74,7 @@ func (c *Client) send(ctx context.Context, what call) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("building the request: %w", err)
 	}
+	req.Header = authorization(c.key)
 	for name, values := range what.header {
 		req.Header[name] = values
 	}

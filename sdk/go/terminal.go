@@ -57,7 +57,7 @@ func (c *Client) OpenTerminal(ctx context.Context, sessionID string, req Termina
 		}
 	}
 	target := "ws" + strings.TrimPrefix(c.base.String(), "http") + sessionPath(sessionID) + "/pty?" + query.Encode()
-	conn, resp, err := websocket.Dial(ctx, target, &websocket.DialOptions{HTTPClient: c.http})
+	conn, resp, err := websocket.Dial(ctx, target, &websocket.DialOptions{HTTPClient: c.http, HTTPHeader: authorization(c.key)})
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
 			defer resp.Body.Close()

@@ -20,6 +20,7 @@ func Directions() []Direction {
 	const lean = "the launcher links it, which is started anew on each create: what it links is paid each time, the domain with its HTTP and gRPC included"
 	return []Direction{
 		{".", nil, "the domain holds values and rules, and every part speaks in them; it can depend on none"},
+		{"access", []string{"."}, "scopes, keys and callers are values, and the Go client speaks in them too"},
 		{"internal/...", nil, "a helper that several parts share knows none of them"},
 		{"internal/linux/netns", []string{"internal/linux/lockedthread"}, "a thread that entered a namespace must not return to others"},
 		{"internal/httpcode", []string{"."}, "the table of HTTP maps the codes of the domain"},
@@ -32,16 +33,16 @@ func Directions() []Direction {
 		{"executor/launch", []string{"internal/linux/descriptor", "internal/linux/flock", "executor/hugepage", "executor/rootfs/layout"}, lean},
 		{"executor/disk/loop", nil, lean},
 		{"executor/seccomp", nil, lean},
-		{"controller", []string{".", "controller/lease", "internal/httpcode", "internal/suggest"}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
-		{"controller/...", []string{".", "controller/...", "hcl", "internal/httpcode", "internal/suggest"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
+		{"controller", []string{".", "access", "controller/lease", "internal/httpcode", "internal/suggest"}, "the core of the controller knows nodes, stores and placers as interfaces alone"},
+		{"controller/...", []string{".", "access", "controller/...", "hcl", "internal/httpcode", "internal/suggest"}, "transports, stores and placers adapt the controller; a node is reached through its interface"},
 		{"controller/lease", nil, "leases are names with holders; they know neither sessions nor clocks"},
 		{"jobspecs", nil, "the jobs for Nomad are text; who registers them fills them in"},
-		{"controller/sqlite", []string{".", "controller/...", "internal/linux/flock", "executor/headroom"}, "the store's file belongs to one process, and keeps room on its disk, as a node's directory does"},
+		{"controller/sqlite", []string{".", "access", "controller/...", "internal/linux/flock", "executor/headroom"}, "the store's file belongs to one process, and keeps room on its disk, as a node's directory does"},
 		{"controller/nomad", []string{".", "controller/...", "jobspecs"}, "the engine makes each job from the jobspec that ships, or the operator's"},
 		{"controller/pool", []string{"."}, "how many sandboxes are kept ready is a matter of demand, whatever they are made of"},
 		{"controller/local", []string{".", "controller", "controller/pool"}, "the local placer drives whatever node it is given; the executor is joined to it in cmd/yurt"},
-		{"sdk/go/...", []string{".", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
-		{"cmd/yurt/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/...", "internal/..."}, "the one command joins the parts"},
+		{"sdk/go/...", []string{".", "access", "sdk/go/..."}, "a client's author links this; it must not bring the server along"},
+		{"cmd/yurt/...", []string{".", "access", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "cmd/yurt/...", "internal/..."}, "the one command joins the parts"},
 		{"driver/...", []string{".", "hcl", "executor", "executor/api", "executor/cgroup", "executor/doctor", "internal/grpccode", "internal/linux/flock", "internal/linux/lockedthread"}, "Nomad's driver asks the node's executor by its API; of the executor itself it has what looks at the host"},
 		{"cmd/nomad-driver-yurt", []string{"driver"}, "the plugin is the driver, and a name for it"},
 		{"cmd/yurt-init", []string{".", "executor/...", "internal/linux/..."}, "the first process of a sandbox is small: the protocol, and what it needs to start processes"},
@@ -57,7 +58,7 @@ func Directions() []Direction {
 		{"cmd/yurt-runtime-javascript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-typescript/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
 		{"cmd/yurt-runtime-bash/...", []string{"plugins/..."}, "a runtime is a plugin like anybody else's"},
-		{"test/...", []string{".", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "internal/...", "test/..."}, "tests of more than one part may join any"},
+		{"test/...", []string{".", "access", "hcl/...", "plugins/...", "executor/...", "controller/...", "jobspecs", "sdk/go/...", "internal/...", "test/..."}, "tests of more than one part may join any"},
 	}
 }
 

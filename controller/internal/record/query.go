@@ -28,6 +28,9 @@ func (c *Conditions) Before(p controller.Position) {
 
 // Sessions adds the conditions of a query, except for metadata, which each database reads in its own way.
 func (c *Conditions) Sessions(query controller.SessionQuery) {
+	if query.Tenant != "" {
+		c.Add("tenant = ?", query.Tenant)
+	}
 	if query.IDPrefix != "" { // not by order: that of a database depends on its collation
 		c.Add(fmt.Sprintf("substr(id, 1, %d) = ?", len(query.IDPrefix)), query.IDPrefix)
 	}

@@ -13,7 +13,7 @@ import (
 // SessionColumns are the columns of a session, in the order of [SessionValues] and
 // [ScanSession].
 const SessionColumns = `id, template_id, mode, state, reason, agent_id, metadata, env, cpu, memory, disk, pids,
-	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner, ends_by, reuse_key, extras`
+	timeout, idle_timeout, placement, sandbox_id, created_at, updated_at, active_at, ended_at, owner, ends_by, reuse_key, extras, tenant`
 
 // Row is a row of a result, of any database.
 type Row interface {
@@ -34,7 +34,7 @@ func SessionValues(s yurt.Session) ([]any, error) {
 		s.ID, s.TemplateID, string(s.Mode), string(s.State), s.Reason, s.AgentID, text[0], text[1],
 		s.Resources.CPU, int64(s.Resources.Memory), int64(s.Resources.Disk), s.Resources.PIDs,
 		int64(s.Timeout), int64(s.IdleTimeout), text[2], s.SandboxID,
-		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, text[3], ExpiresAt(s),
+		s.CreatedAt.UnixNano(), s.UpdatedAt.UnixNano(), s.ActiveAt.UnixNano(), nanos(s.EndedAt), s.Owner, nanos(s.EndsBy), s.ReuseKey, text[3], s.Tenant, ExpiresAt(s),
 	}, nil
 }
 
@@ -111,7 +111,7 @@ func ScanSession(row Row, more ...any) (yurt.Session, error) {
 	dest := append([]any{
 		&s.ID, &s.TemplateID, &s.Mode, &s.State, &s.Reason, &s.AgentID, &metadata, &env,
 		&s.Resources.CPU, &memory, &disk, &s.Resources.PIDs, &timeout, &idle, &placement, &s.SandboxID,
-		&created, &updated, &active, &ended, &s.Owner, &endsBy, &s.ReuseKey, &rest,
+		&created, &updated, &active, &ended, &s.Owner, &endsBy, &s.ReuseKey, &rest, &s.Tenant,
 	}, more...)
 	if err := row.Scan(dest...); err != nil {
 		return yurt.Session{}, fmt.Errorf("reading a session: %w", err)

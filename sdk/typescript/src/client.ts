@@ -15,6 +15,8 @@ export interface CallOptions {
 export interface ClientOptions {
   /** Default: YURT_URL, then http://127.0.0.1:8700; in a browser the page's origin. */
   url?: string | undefined;
+  /** Default: YURT_API_KEY; none in a browser. */
+  apiKey?: string | undefined;
   /** How many seconds a call that may be repeated tries to reach the server. Default 10. */
   patience?: number | undefined;
   /** In place of the global fetch. */
@@ -34,12 +36,16 @@ export interface Request extends CallOptions {
 export class Yurt {
   readonly url: string;
   readonly patience: number;
+  /** The header that has the API key, if there is one. */
+  readonly authorization: Readonly<Record<string, string>>;
   readonly #fetch: typeof globalThis.fetch;
   #local: LocalServer | undefined;
 
   constructor(options: ClientOptions = {}) {
     this.url = String(options.url ?? platform().address()).replace(/\/+$/, "");
     this.patience = options.patience ?? 10;
+    const key = options.apiKey ?? platform().apiKey();
+    this.authorization = key ? { authorization: `Bearer ${key}` } : {};
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     if (!/^https?:\/\/[^/]/.test(this.url) || !URL.canParse(this.url)) {
       const allowed = "give one such as http://127.0.0.1:8700";
@@ -67,8 +73,8 @@ export class Yurt {
   /** Sends a request and returns the response of a success. One that may be repeated is, until patience ends. */
   async send(method: string, path: string, request: Request = {}): Promise<Response> {
     const body = request.json ? encode(request.json) : request.body;
-    const headers = request.json ? { "content-type": "application/json", ...request.headers } : request.headers;
-    const once: RequestInit & { duplex?: string } = { method, body: body ?? null, headers: headers ?? {}, signal: request.signal ?? null };
+    const headers = { ...(request.json && { "content-type": "application/json" }), ...this.authorization, ...request.headers };
+    const once: RequestInit & { duplex?: string } = { method, body: body ?? null, headers, signal: request.signal ?? null };
     const streams = body instanceof ReadableStream;
     // Where a redirect could be followed, Node keeps all of the body to send it again.
     if (streams) Object.assign(once, { duplex: "half", redirect: "error" });

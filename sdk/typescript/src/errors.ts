@@ -31,6 +31,9 @@ export class YurtError extends Error {
 /** An argument has a value that is not allowed. */
 export class InvalidArgumentError extends YurtError {}
 
+/** The API key is missing, not valid any more, or lacks the scope of the call. */
+export class AccessError extends YurtError {}
+
 /** The sandbox, file, template or other object does not exist. */
 export class NotFoundError extends YurtError {}
 
@@ -64,7 +67,7 @@ export class CodeFailedError extends Error {
 type Kind = new (message: string, details: ErrorDetails) => YurtError;
 
 const byStatus: Record<number, Kind> = {
-  400: InvalidArgumentError, 404: NotFoundError, 409: ConflictError, 413: InvalidArgumentError, 416: InvalidArgumentError,
+  400: InvalidArgumentError, 401: AccessError, 403: AccessError, 404: NotFoundError, 409: ConflictError, 413: InvalidArgumentError, 416: InvalidArgumentError,
   422: InvalidArgumentError, 429: OverloadedError, 502: UnavailableError, 503: UnavailableError,
 };
 

@@ -78,7 +78,7 @@ export class Files {
     const { body, total } = await opened(source);
     const put = platform().put;
     if (put && body instanceof Blob) { // a browser sends a Blob from the disk, and no stream over HTTP/1.1
-      const response = await put(this.#client.url + at, body, onProgress ?? (() => undefined), signal);
+      const response = await put(this.#client.url + at, this.#client.authorization, body, onProgress ?? (() => undefined), signal);
       if (!response.ok) throw problemError(response.status, await response.text());
       return (await response.json()) as FileInfo;
     }

@@ -2,7 +2,7 @@
 
 export { type CallOptions, type ClientOptions, Yurt } from "./client.js";
 export {
-  CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
+  AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
 } from "./errors.js";
 export { type Callbacks, Execution } from "./execution.js";
 export { Files, type Source, type TransferOptions, type WriteOptions } from "./files.js";

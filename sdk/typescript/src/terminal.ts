@@ -38,7 +38,7 @@ export class Terminal implements AsyncIterable<Uint8Array> {
     signal?.throwIfAborted();
     const url = "ws" + (client.url + path).slice("http".length);
     const terminal = new Terminal(signal);
-    const opening = platform().openSocket(url, (data) => terminal.#receive(data));
+    const opening = platform().openSocket(url, client.authorization, (data) => terminal.#receive(data));
     try {
       terminal.#socket = await unless(signal, opening);
       signal?.addEventListener("abort", terminal.#abort);

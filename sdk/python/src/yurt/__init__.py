@@ -18,12 +18,12 @@ from ._sync.parts import Pools, Templates
 from ._sync.sandbox import Sandbox
 from ._sync.terminal import Terminal
 from .errors import (
-    CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
+    AccessError, CodeFailedError, ConflictError, InvalidArgumentError, NotFoundError, OverloadedError, ServerError, UnavailableError, YurtError,
 )
 from .results import Display, Event, Result
 
 __all__ = [
-    "AsyncExecution", "AsyncPools", "AsyncSandbox", "AsyncTemplates", "AsyncTerminal", "AsyncYurt", "CodeFailedError", "ConflictError",
+    "AccessError", "AsyncExecution", "AsyncPools", "AsyncSandbox", "AsyncTemplates", "AsyncTerminal", "AsyncYurt", "CodeFailedError", "ConflictError",
     "Display", "Event", "Execution", "InvalidArgumentError", "NotFoundError", "OverloadedError", "Pools", "Result", "Sandbox",
     "ServerError", "Templates", "Terminal", "UnavailableError", "Yurt", "YurtError", "models", "tools",
 ]

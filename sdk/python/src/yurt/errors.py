@@ -35,6 +35,10 @@ class InvalidArgumentError(YurtError, ValueError):
     """An argument has a value that is not allowed."""
 
 
+class AccessError(YurtError, PermissionError):
+    """The API key is missing, not valid any more, or lacks the scope of the call."""
+
+
 class NotFoundError(YurtError, LookupError):
     """The sandbox, file, template or other object does not exist."""
 
@@ -66,7 +70,7 @@ class CodeFailedError(Exception):
 
 
 _BY_STATUS: dict[int, type[YurtError]] = {
-    400: InvalidArgumentError, 404: NotFoundError, 409: ConflictError, 413: InvalidArgumentError, 416: InvalidArgumentError,
+    400: InvalidArgumentError, 401: AccessError, 403: AccessError, 404: NotFoundError, 409: ConflictError, 413: InvalidArgumentError, 416: InvalidArgumentError,
     422: InvalidArgumentError, 429: OverloadedError, 502: UnavailableError, 503: UnavailableError,
 }
 

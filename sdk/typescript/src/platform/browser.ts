@@ -7,6 +7,7 @@ function noFiles(field: string): never {
 
 export const browser: Platform = {
   address: () => globalThis.location?.origin ?? "http://127.0.0.1:8700", // the server takes no requests from pages of other origins
+  apiKey: () => undefined,
   openSocket,
   openFile: async () => noFiles("source"),
   saveFile: async () => noFiles("target"),
@@ -16,7 +17,8 @@ export const browser: Platform = {
   put,
 };
 
-async function openSocket(url: string, take: Take): Promise<Socket> {
+async function openSocket(url: string, headers: Readonly<Record<string, string>>, take: Take): Promise<Socket> {
+  if (Object.keys(headers).length > 0) throw new Error("a browser opens no WebSocket with an API key");
   const socket = new WebSocket(url);
   socket.binaryType = "arraybuffer";
   socket.onmessage = ({ data }: MessageEvent<string | ArrayBuffer>) => take(typeof data === "string" ? data : new Uint8Array(data));
@@ -31,12 +33,12 @@ async function openSocket(url: string, take: Take): Promise<Socket> {
   };
 }
 
-function put(url: string, body: Blob, onProgress: Progress, signal: AbortSignal | undefined): Promise<Response> {
+function put(url: string, headers: Readonly<Record<string, string>>, body: Blob, onProgress: Progress, signal: AbortSignal | undefined): Promise<Response> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     const abort = (): void => request.abort();
     request.open("PUT", url);
-    request.setRequestHeader("content-type", "application/octet-stream");
+    for (const [name, value] of Object.entries({ "content-type": "application/octet-stream", ...headers })) request.setRequestHeader(name, value);
     request.upload.onprogress = ({ loaded }) => onProgress(loaded, body.size);
     request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
     request.onerror = () => reject(new UnavailableError("the upload broke off; try again", { code: "unavailable" }));

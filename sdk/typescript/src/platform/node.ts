@@ -12,6 +12,7 @@ const chunk = 256 << 10; // bytes that an upload reads at a time
 
 export const node: Platform = {
   address: () => process.env["YURT_URL"] || "http://127.0.0.1:8700",
+  apiKey: () => process.env["YURT_API_KEY"],
   openSocket,
   async openFile(path) {
     const { size } = await stat(path);
@@ -35,9 +36,9 @@ export const node: Platform = {
 };
 
 /** Node has no WebSocket of its own before version 22, and that one cannot be paused. */
-async function openSocket(url: string, take: Take): Promise<Socket> {
+async function openSocket(url: string, headers: Readonly<Record<string, string>>, take: Take): Promise<Socket> {
   const { WebSocket } = await import("ws");
-  const socket = new WebSocket(url, { maxPayload: 1 << 20 });
+  const socket = new WebSocket(url, { maxPayload: 1 << 20, headers });
   socket.on("message", (data: Buffer, binary) => take(binary ? new Uint8Array(data) : data.toString()));
   socket.once("close", () => take(undefined));
   await new Promise<void>((resolve, reject) => {

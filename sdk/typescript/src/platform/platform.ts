@@ -28,13 +28,15 @@ export type Progress = (done: number, total: number | undefined) => void;
 export interface Platform {
   /** Where the server is if no address is given. */
   address(): string;
-  openSocket(url: string, take: Take): Promise<Socket>;
+  /** The API key if none is given. */
+  apiKey(): string | undefined;
+  openSocket(url: string, headers: Readonly<Record<string, string>>, take: Take): Promise<Socket>;
   openFile(path: string): Promise<Upload>;
   /** Writes a file, or leaves none behind. */
   saveFile(path: string, chunks: AsyncIterable<Uint8Array>): Promise<void>;
   startLocal(): Promise<LocalServer>;
   /** Sends a body as fetch does and tells the progress, where fetch cannot. */
-  put?(url: string, body: Blob, onProgress: Progress, signal: AbortSignal | undefined): Promise<Response>;
+  put?(url: string, headers: Readonly<Record<string, string>>, body: Blob, onProgress: Progress, signal: AbortSignal | undefined): Promise<Response>;
 }
 
 /** The handshake was refused with an answer. */

@@ -26,7 +26,7 @@ _SLOWEST = 2.0  # seconds between two tries
 class AsyncYurt:
     """A client of one server. Sandboxes make their own; give one to several of them to share its connections."""
 
-    def __init__(self, url: str | None = None, *, local: bool = False, patience: float = 10.0, http: httpx.AsyncClient | None = None) -> None:
+    def __init__(self, url: str | None = None, *, local: bool = False, patience: float = 10.0, http: httpx.AsyncClient | None = None, api_key: str | None = None) -> None:
         self._local = LocalServer() if local else None
         self.url = (self._local.url if self._local else url or os.environ.get("YURT_URL") or "http://127.0.0.1:8700").rstrip("/")
         parts = urlsplit(self.url)
@@ -35,6 +35,8 @@ class AsyncYurt:
         self.patience = patience
         """How many seconds a call that may be repeated tries to reach the server."""
         self.loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
+        key = api_key or os.environ.get("YURT_API_KEY")
+        self.authorization = {"authorization": f"Bearer {key}"} if key else {}
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         self._http: httpx.AsyncClient | None = http
         self._direct: httpx.AsyncHTTPTransport | None = None
@@ -49,7 +51,7 @@ class AsyncYurt:
         params: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None, repeat: bool = False, stream: bool = False,
     ) -> httpx.Response:
         """Sends a request and returns the response of a success. One that may be repeated is, until patience ends."""
-        sent = dict(headers or {})
+        sent = {**self.authorization, **(headers or {})}
         if body is not None:
             content = encode(body)
             sent["content-type"] = "application/json"

@@ -25,7 +25,9 @@ class AsyncTerminal:
     async def open(cls, client: AsyncYurt, path: str, params: dict[str, Any]) -> AsyncTerminal:
         url = "ws" + (client.url + path).removeprefix("http") + "?" + urlencode(params)
         try:
-            connection = await websockets.asyncio.client.connect(url, max_size=1 << 20, proxy=None if client.loopback else True)
+            connection = await websockets.asyncio.client.connect(
+                url, max_size=1 << 20, proxy=None if client.loopback else True, additional_headers=client.authorization,
+            )
             first = json.loads(await connection.recv())
         except InvalidStatus as error:
             raise problem_error(bytes(error.response.body or b""), error.response.status_code) from None

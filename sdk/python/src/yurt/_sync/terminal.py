@@ -26,7 +26,9 @@ class Terminal:
     def open(cls, client: Yurt, path: str, params: dict[str, Any]) -> Terminal:
         url = "ws" + (client.url + path).removeprefix("http") + "?" + urlencode(params)
         try:
-            connection = websockets.sync.client.connect(url, max_size=1 << 20, proxy=None if client.loopback else True)
+            connection = websockets.sync.client.connect(
+                url, max_size=1 << 20, proxy=None if client.loopback else True, additional_headers=client.authorization,
+            )
             first = json.loads(connection.recv())
         except InvalidStatus as error:
             raise problem_error(bytes(error.response.body or b""), error.response.status_code) from None

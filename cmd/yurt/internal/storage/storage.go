@@ -1,0 +1,56 @@
+// Package storage opens the database of a server: PostgreSQL by its URL, or SQLite in a file.
+package storage
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/postgres"
+	"github.com/yurtrun/yurt/controller/sqlite"
+)
+
+// Storage is an open database.
+type Storage struct {
+	Sessions controller.Store
+	Keys     auth.Store
+	Close    func() error
+
+	shown string // how an operator names it, without a password
+}
+
+// Open opens the database, and brings its schema up to date.
+func Open(ctx context.Context, where string, logger *slog.Logger) (*Storage, error) {
+	if postgres.IsURL(where) {
+		store, err := postgres.Open(ctx, where, postgres.WithLogger(logger))
+		if err != nil {
+			return nil, err
+		}
+		return &Storage{Sessions: store, Keys: postgres.Keys(store), Close: store.Close, shown: "postgres://…"}, nil
+	}
+	store, err := sqlite.Open(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	return &Storage{Sessions: store, Keys: sqlite.Keys(store), Close: store.Close, shown: where}, nil
+}
+
+// NeedKey refuses a database without an operator's key: a server that asks for keys would answer no request, and no key could be
+// made by one.
+func (s *Storage) NeedKey(ctx context.Context) error {
+	keys, err := s.Keys.Keys(ctx, auth.Tenant(access.DefaultTenant), controller.Position{}, access.MaxKeys)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		holder := access.Principal{Tenant: key.Tenant, Scopes: key.Scopes}
+		if key.RevokedAt == nil && holder.Operates() {
+			return nil
+		}
+	}
+	return yurt.Errorf(yurt.CodeInvalidArgument, "the server asks for API keys, and its database has no key of an operator. Make the first one with: yurt key create --store %s --tenant %s --scope %s",
+		s.shown, access.DefaultTenant, access.Admin)
+}

@@ -1,0 +1,46 @@
+package auth
+
+import (
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+)
+
+// Enter returns a request with its caller in its context, which ends when the key is in force no longer. The key is in the header
+// Authorization. A request without one goes on without a caller: the policy refuses whatever needs one. The caller of Enter calls
+// done when the request has been served. A nil authenticator takes every request for one of the operator's.
+func (a *Authenticator) Enter(r *http.Request) (_ *http.Request, done func(), err error) {
+	if a == nil {
+		ctx, done := access.With(r.Context(), access.Local())
+		return r.WithContext(ctx), done, nil
+	}
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return r, func() {}, nil
+	}
+	kind, key, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(kind, "Bearer") {
+		a.failures.WithLabelValues("malformed").Inc()
+		return nil, nil, yurt.FieldErrorf(yurt.CodeUnauthenticated, "Authorization", "this server takes API keys as Authorization: Bearer %s…", access.KeyPrefix)
+	}
+	principal, leave, err := a.enter(r.Context(), strings.TrimSpace(key), addressOf(r))
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, end := access.With(r.Context(), principal)
+	return r.WithContext(ctx), func() {
+		end()
+		leave()
+	}, nil
+}
+
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}

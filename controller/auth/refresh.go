@@ -1,0 +1,135 @@
+package auth
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+)
+
+// refreshBatch is how many keys one question to the store is about.
+const refreshBatch = 500
+
+// Run compares the keys in memory with the store until ctx ends, and ends the requests of those that are in force no longer.
+func (a *Authenticator) Run(ctx context.Context) error {
+	ticker := time.NewTicker(refreshPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := a.refresh(ctx); err != nil {
+			a.log.Warn("the API keys in use could not be compared with the store", "error", err)
+		}
+		a.endUnconfirmed()
+		a.noteUse(ctx)
+		a.purge(ctx)
+	}
+}
+
+// refresh asks the store for the keys in memory.
+func (a *Authenticator) refresh(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
+	defer cancel()
+	a.mu.RLock()
+	hashes := slices.Collect(maps.Keys(a.known))
+	a.mu.RUnlock()
+	for batch := range slices.Chunk(hashes, refreshBatch) {
+		now := a.now()
+		found, err := a.store.KeysByHash(ctx, batch)
+		if err != nil {
+			return err
+		}
+		for _, hash := range batch {
+			a.compare(hash, found, now)
+		}
+	}
+	return nil
+}
+
+// compare takes over the answer of the store about one key.
+func (a *Authenticator) compare(hash access.Hash, found map[access.Hash]access.Key, asked time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	k := a.known[hash]
+	if k == nil {
+		return
+	}
+	key, there := found[hash]
+	why := "the API key is gone"
+	if there {
+		why = key.Refused(a.now())
+	}
+	idle := k.open.Load() == 0 && asked.UnixNano()-k.used.Load() > int64(idleLimit)
+	switch {
+	case why != "":
+		a.drop(k, why)
+	case idle && k.used.Load() <= k.noted:
+		a.drop(k, "the API key was idle")
+	default:
+		k.confirmed.Store(a.elapsed(asked))
+	}
+}
+
+// drop forgets a key and ends its requests.
+func (a *Authenticator) drop(k *known, why string) {
+	delete(a.known, k.hash)
+	k.end(yurt.Errorf(yurt.CodeUnauthenticated, "%s", why))
+}
+
+// endUnconfirmed ends the requests of keys that another controller may have revoked.
+func (a *Authenticator) endUnconfirmed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, k := range a.known {
+		if a.elapsed(a.now())-k.confirmed.Load() > int64(confirmLimit) {
+			a.drop(k, "the store of API keys is away")
+		}
+	}
+}
+
+// noteUse has the store note the last use of keys, at most once in a period for each.
+func (a *Authenticator) noteUse(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
+	defer cancel()
+	used := map[string]time.Time{}
+	var noted []*known
+	a.mu.RLock()
+	for _, k := range a.known {
+		last := k.used.Load()
+		if last > k.noted && (k.noted == 0 || last-k.noted >= int64(usePeriod) || k.open.Load() == 0 && a.now().UnixNano()-k.noted >= int64(usePeriod)) {
+			used[k.key.ID] = time.Unix(0, last).UTC()
+			noted = append(noted, k)
+		}
+	}
+	a.mu.RUnlock()
+	if len(used) == 0 {
+		return
+	}
+	if err := a.store.UseKeys(ctx, used); err != nil {
+		a.log.Warn("the last use of API keys could not be stored", "error", err)
+		return
+	}
+	for _, k := range noted {
+		k.noted = used[k.key.ID].UnixNano()
+	}
+}
+
+// purge removes keys that have long been out of force.
+func (a *Authenticator) purge(ctx context.Context) {
+	now := a.now()
+	if now.Sub(a.purged) < purgePeriod {
+		return
+	}
+	a.purged = now
+	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
+	defer cancel()
+	if err := a.store.PurgeKeys(ctx, now.Add(-keepKeys)); err != nil {
+		a.log.Warn("old API keys could not be removed", "error", err)
+	}
+}

@@ -1,0 +1,92 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
+	"github.com/yurtrun/yurt/controller/httpapi"
+)
+
+type (
+	createKeyBody struct {
+		Tenant    string                 `json:"tenant,omitempty" maxLength:"40" pattern:"^[a-z0-9][a-z0-9-]*$" doc:"Whose key it is. Default the caller's tenant; the operator may name another."`
+		Name      string                 `json:"name,omitempty" maxLength:"128" doc:"For its users to tell it by."`
+		Scopes    []access.Scope         `json:"scopes" minItems:"1" enum:"sessions:read,sessions:write,sessions:execute,files,templates,pools,nodes,admin" doc:"What it lets its users do."`
+		ExpiresIn *httpapi.DurationParam `json:"expires_in,omitempty" doc:"After which it opens no door, 1s to ten years. Default never."`
+	}
+	createKeyInput struct {
+		httpapi.JSONBody[createKeyBody]
+	}
+	createKeyOutput struct{ Body createdKey }
+	createdKey      struct {
+		access.Key
+		Secret string `json:"key" doc:"The key itself. It is shown this once."`
+	}
+	listKeysInput struct {
+		httpapi.PageParams
+		Tenant string `query:"tenant" maxLength:"40" doc:"Whose keys. Default the caller's tenant; the operator may name another, or * for all."`
+	}
+	listKeysOutput struct{ Body keyList }
+	keyList        struct {
+		Keys       []access.Key `json:"keys" doc:"Newest first; revoked and expired ones are kept for 30 days."`
+		NextCursor string       `json:"next_cursor" doc:"Asks for the next page; empty on the last."`
+	}
+	keyInput struct {
+		ID string `path:"id" doc:"Of the key; not the key itself." example:"key_4tqzplnr3mzsyzsylstojxrtb4"`
+	}
+	keyOutput struct{ Body access.Key }
+)
+
+// Keys returns the operations on API keys.
+func Keys(keys *auth.Keys) httpapi.Extension {
+	return func(api *httpapi.API) {
+		httpapi.Register(api, huma.Operation{
+			OperationID: "create-key", Method: http.MethodPost, Path: "/keys", DefaultStatus: http.StatusCreated,
+			Summary: "Create an API key", Tags: []string{httpapi.TagKeys},
+			Description: "The answer has the key itself, of which the server keeps a hash alone.",
+		}, func(ctx context.Context, in *createKeyInput) (*createKeyOutput, error) {
+			return create(ctx, keys, in.Value())
+		})
+		httpapi.DocumentBody[createKeyBody](api, http.MethodPost, "/keys", "CreateKey", "A key that runs code for a month",
+			map[string]any{"scopes": []access.Scope{access.SessionsRead, access.SessionsWrite, access.SessionsExecute}, "name": "ci", "expires_in": "720h"})
+		httpapi.Register(api, huma.Operation{
+			OperationID: "list-keys", Method: http.MethodGet, Path: "/keys",
+			Summary: "List API keys", Tags: []string{httpapi.TagKeys},
+		}, func(ctx context.Context, in *listKeysInput) (*listKeysOutput, error) {
+			list := func(before controller.Position, limit int) ([]access.Key, error) {
+				return keys.List(ctx, in.Tenant, before, limit)
+			}
+			page, next, err := httpapi.Page(in.PageParams, list, func(k access.Key) controller.Position {
+				return controller.Position{CreatedAt: k.CreatedAt, ID: k.ID}
+			})
+			return &listKeysOutput{Body: keyList{Keys: page, NextCursor: next}}, err
+		})
+		httpapi.Register(api, huma.Operation{
+			OperationID: "revoke-key", Method: http.MethodDelete, Path: "/keys/{id}",
+			Summary: "Revoke an API key", Tags: []string{httpapi.TagKeys},
+			Description: "Each controller refuses it within 5 s and ends its open streams.",
+		}, func(ctx context.Context, in *keyInput) (*keyOutput, error) {
+			key, err := keys.Revoke(ctx, in.ID)
+			return &keyOutput{Body: key}, err
+		})
+	}
+}
+
+func create(ctx context.Context, keys *auth.Keys, body createKeyBody) (*createKeyOutput, error) {
+	req := auth.KeyRequest{Tenant: body.Tenant, Name: body.Name, Scopes: body.Scopes}
+	if body.ExpiresIn != nil {
+		expires := yurt.Duration(*body.ExpiresIn)
+		req.Expires = &expires
+	}
+	key, secret, err := keys.Create(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &createKeyOutput{Body: createdKey{Key: key, Secret: secret.Reveal()}}, nil
+}

@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/auth"
+)
+
+// securityScheme names the API keys in the document.
+const securityScheme = "apiKey"
+
+// Extension adds operations to an API before the API describes itself.
+type Extension func(*API)
+
+// JSONBody is the strictly decoded body of a request, as part of an operation's input.
+type JSONBody[T any] = jsonBody[T]
+
+// Value returns the body.
+func (b *jsonBody[T]) Value() T { return b.value }
+
+// DurationParam is a duration in a body: seconds, or text such as "30s".
+type DurationParam = durationParam
+
+// Register adds an operation below the prefix of the API. Its errors become problems.
+func Register[I, O any](a *API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
+	register(a, op, handler)
+}
+
+// DocumentBody describes the JSON body of an operation that was registered, as the schema of T with a name. The sample is a
+// body that works as it stands.
+func DocumentBody[T any](a *API, method, path, name, title string, value any) {
+	op := a.registered(method, path)
+	a.documentBody(op, map[string]*huma.MediaType{typeJSON: {Schema: schemaOf[T](a, name)}})
+	a.samples[op.OperationID] = []sample{{"sample", title, value}}
+}
+
+// Page reads the cursor of a request, calls list with one entry more than a page has, and returns a page with the cursor of the next.
+func Page[T any](params PageParams, list func(before controller.Position, limit int) ([]T, error), position func(T) controller.Position) ([]T, string, error) {
+	before, err := parseCursor(params.Cursor)
+	if err != nil {
+		return nil, "", err
+	}
+	found, err := list(before, params.Limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	page, next := nextPage(found, params.Limit, position)
+	return page, next, nil
+}
+
+// guarded serves an operation for callers that the policy lets through.
+func (a *API) guarded(operation string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := a.policy.Decide(r.Context(), operation); err != nil {
+			writeProblem(w, a.problemOf(r.Context(), err))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// security declares the scopes of an operation: a key needs one of them. A server without keys asks for none of them.
+func security(policy auth.Policy, operation string, keys bool) []map[string][]string {
+	scopes, known := policy[operation]
+	if !known {
+		panic("httpapi: the policy has no row for the operation " + operation)
+	}
+	var either []map[string][]string
+	for _, scope := range scopes {
+		either = append(either, map[string][]string{securityScheme: {string(scope)}})
+	}
+	if len(either) > 0 && !keys {
+		either = append(either, map[string][]string{})
+	}
+	return either
+}

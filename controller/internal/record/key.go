@@ -1,0 +1,80 @@
+package record
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller/auth"
+)
+
+const (
+	// KeyColumns are the columns of an API key, in the order of [KeyValues] and [ScanKey].
+	KeyColumns = "hash, id, tenant, name, scopes, created_at, expires_at, used_at, revoked_at"
+	// InsertKey adds an API key.
+	InsertKey = "INSERT INTO api_keys (" + KeyColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	// CountKeys counts the keys of a tenant that are in force at a time.
+	CountKeys = "SELECT count(*) FROM api_keys WHERE tenant = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
+	// PurgeKeys removes keys that are out of force since before a time, which is given twice.
+	PurgeKeys = "DELETE FROM api_keys WHERE revoked_at < ? OR expires_at < ?"
+)
+
+// KeyValues returns what is stored of an API key.
+func KeyValues(key access.Key, hash access.Hash) []any {
+	scopes := make([]string, len(key.Scopes))
+	for i, scope := range key.Scopes {
+		scopes[i] = string(scope)
+	}
+	return []any{
+		hash[:], key.ID, key.Tenant, key.Name, strings.Join(scopes, " "), key.CreatedAt.UnixNano(),
+		nanos(key.ExpiresAt), nanos(key.UsedAt), nanos(key.RevokedAt),
+	}
+}
+
+// KeyRow is an API key with its hash.
+type KeyRow struct {
+	Hash access.Hash
+	Key  access.Key
+}
+
+// ScanKey reads the columns of an API key.
+func ScanKey(row Row) (KeyRow, error) {
+	var (
+		found                  KeyRow
+		hash                   []byte
+		scopes                 string
+		created                int64
+		expires, used, revoked sql.Null[int64]
+	)
+	key := &found.Key
+	if err := row.Scan(&hash, &key.ID, &key.Tenant, &key.Name, &scopes, &created, &expires, &used, &revoked); err != nil {
+		return KeyRow{}, err
+	}
+	if copy(found.Hash[:], hash) != len(found.Hash) {
+		return KeyRow{}, fmt.Errorf("reading the API key %s: its hash has %d bytes", key.ID, len(hash))
+	}
+	for _, scope := range strings.Fields(scopes) {
+		key.Scopes = append(key.Scopes, access.Scope(scope))
+	}
+	key.CreatedAt = FromNanos(created)
+	key.ExpiresAt, key.UsedAt, key.RevokedAt = fromNull(expires), fromNull(used), fromNull(revoked)
+	return found, nil
+}
+
+// Reach demands what an operation may touch.
+func (c *Conditions) Reach(reach auth.Reach) {
+	if tenant, all := reach.Tenant(); !all {
+		c.Add("tenant = ?", tenant)
+	}
+}
+
+// RevokeKey returns the statement that revokes a key, which keeps the time of the first revocation.
+func RevokeKey(reach auth.Reach, id string, at time.Time) (text string, args []any) {
+	var where Conditions
+	where.Add("id = ?", id)
+	where.Reach(reach)
+	text = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?)" + where.SQL() + " RETURNING " + KeyColumns
+	return text, append([]any{at.UnixNano()}, where.Args...)
+}

@@ -1,0 +1,70 @@
+package tenancy
+
+import (
+	"context"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller"
+)
+
+// BeginExecution implements controller.ExecutionStore.
+func (d *divided) BeginExecution(ctx context.Context, e yurt.Execution, change controller.SessionChange) (yurt.Session, error) {
+	change, err := own(ctx, change)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	return d.all.BeginExecution(ctx, e, change)
+}
+
+// EndExecution implements controller.ExecutionStore.
+func (d *divided) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
+	change, err := own(ctx, change)
+	if err != nil {
+		return yurt.Session{}, false, err
+	}
+	return d.all.EndExecution(ctx, id, result, change)
+}
+
+// Execution implements controller.ExecutionStore.
+func (d *divided) Execution(ctx context.Context, sessionID, id string) (yurt.Execution, error) {
+	if err := d.owned(ctx, sessionID); err != nil {
+		return yurt.Execution{}, err
+	}
+	return d.all.Execution(ctx, sessionID, id)
+}
+
+// LatestExecution implements controller.ExecutionStore.
+func (d *divided) LatestExecution(ctx context.Context, sessionID string) (yurt.Execution, error) {
+	if err := d.owned(ctx, sessionID); err != nil {
+		return yurt.Execution{}, err
+	}
+	return d.all.LatestExecution(ctx, sessionID)
+}
+
+// Executions implements controller.ExecutionStore.
+func (d *divided) Executions(ctx context.Context, sessionID string, before controller.Position, limit int) ([]yurt.Execution, error) {
+	if err := d.owned(ctx, sessionID); err != nil {
+		return nil, err
+	}
+	return d.all.Executions(ctx, sessionID, before, limit)
+}
+
+// UnfinishedExecutions implements controller.ExecutionStore.
+func (d *divided) UnfinishedExecutions(ctx context.Context, sessionID string) ([]yurt.Execution, error) {
+	err := system(ctx)
+	if sessionID != "" {
+		err = d.owned(ctx, sessionID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.all.UnfinishedExecutions(ctx, sessionID)
+}
+
+// OwnExecution implements controller.ExecutionStore.
+func (d *divided) OwnExecution(ctx context.Context, id, from, to string) (bool, error) {
+	if err := system(ctx); err != nil {
+		return false, err
+	}
+	return d.all.OwnExecution(ctx, id, from, to)
+}

@@ -1,0 +1,127 @@
+package tenancy
+
+import (
+	"context"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/record"
+)
+
+// CreateSession implements controller.SessionStore.
+func (d *divided) CreateSession(ctx context.Context, s yurt.Session, first yurt.Transition, key *controller.IdempotencyKey) error {
+	tenant, all, err := reach(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !all && s.Tenant != tenant:
+		return yurt.Errorf(yurt.CodeForbidden, "a session belongs to the tenant of its caller")
+	}
+	if key != nil {
+		kept := *key
+		kept.Key = qualified(s.Tenant, key.Key)
+		key = &kept
+	}
+	return d.all.CreateSession(ctx, s, first, key)
+}
+
+// qualified tells the names of tenants apart. The operator's stay as they were before there were tenants.
+func qualified(tenant, name string) string {
+	if tenant == access.DefaultTenant {
+		return name
+	}
+	return tenant + separator + name
+}
+
+// separator is in no name of a template, and in no name of a tenant.
+const separator = "/"
+
+// SessionByKey implements controller.SessionStore.
+func (d *divided) SessionByKey(ctx context.Context, key string) (controller.IdempotencyKey, bool, error) {
+	tenant, _, err := reach(ctx)
+	if err != nil {
+		return controller.IdempotencyKey{}, false, err
+	}
+	found, ok, err := d.all.SessionByKey(ctx, qualified(tenant, key))
+	if err == nil && ok && d.owned(ctx, found.SessionID) != nil { // a key of the operator's that looks like another's
+		return controller.IdempotencyKey{}, false, nil
+	}
+	found.Key = key
+	return found, ok, err
+}
+
+// Session implements controller.SessionStore.
+func (d *divided) Session(ctx context.Context, id string) (yurt.Session, error) {
+	tenant, all, err := reach(ctx)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	s, err := d.all.Session(ctx, id)
+	if err == nil && !all && s.Tenant != tenant {
+		return yurt.Session{}, record.SessionNotFound(id)
+	}
+	return s, err
+}
+
+// Sessions implements controller.SessionStore.
+func (d *divided) Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error) {
+	tenant, all, err := reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		query.Tenant = tenant
+	}
+	return d.all.Sessions(ctx, query)
+}
+
+// ChangeSession implements controller.SessionStore.
+func (d *divided) ChangeSession(ctx context.Context, id string, change controller.SessionChange) (yurt.Session, error) {
+	change, err := own(ctx, change)
+	if err != nil {
+		return yurt.Session{}, err
+	}
+	return d.all.ChangeSession(ctx, id, change)
+}
+
+// Transitions implements controller.SessionStore.
+func (d *divided) Transitions(ctx context.Context, id string) ([]yurt.Transition, error) {
+	if err := d.owned(ctx, id); err != nil {
+		return nil, err
+	}
+	return d.all.Transitions(ctx, id)
+}
+
+// CountSessions implements controller.SessionStore.
+func (d *divided) CountSessions(ctx context.Context) (map[yurt.SessionState]int, error) {
+	if err := system(ctx); err != nil {
+		return nil, err
+	}
+	return d.all.CountSessions(ctx)
+}
+
+// ExpiredSessions implements controller.ExpiryStore.
+func (d *divided) ExpiredSessions(ctx context.Context, now time.Time, limit int) ([]yurt.Session, error) {
+	if err := system(ctx); err != nil {
+		return nil, err
+	}
+	return d.all.ExpiredSessions(ctx, now, limit)
+}
+
+// NextExpiry implements controller.ExpiryStore.
+func (d *divided) NextExpiry(ctx context.Context) (time.Time, error) {
+	if err := system(ctx); err != nil {
+		return time.Time{}, err
+	}
+	return d.all.NextExpiry(ctx)
+}
+
+// PurgeSessions implements controller.ExpiryStore.
+func (d *divided) PurgeSessions(ctx context.Context, endedBefore time.Time) (int, error) {
+	if err := system(ctx); err != nil {
+		return 0, err
+	}
+	return d.all.PurgeSessions(ctx, endedBefore)
+}

@@ -1,0 +1,122 @@
+package tenancy
+
+import (
+	"context"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/controller"
+	"github.com/yurtrun/yurt/controller/internal/record"
+	"github.com/yurtrun/yurt/controller/lease"
+)
+
+// maxKnown is how many sessions are remembered with their tenants.
+const maxKnown = 10000
+
+// divided is a store that each caller sees its part of.
+type divided struct {
+	all controller.Store
+
+	mu    sync.Mutex
+	known map[string]string // tenants of sessions, which never change
+}
+
+// Of returns the store divided among tenants. What else the store can do, the result can do.
+func Of(store controller.Store) controller.Store {
+	d := &divided{all: store, known: map[string]string{}}
+	type collected interface{ prometheus.Collector }
+	switch s := store.(type) {
+	case interface {
+		lease.Store
+		controller.ClockStore
+		prometheus.Collector
+	}:
+		return struct {
+			*divided
+			lease.Store
+			controller.ClockStore
+			collected
+		}{d, s, s, s}
+	case interface {
+		controller.ShrinkStore
+		prometheus.Collector
+	}:
+		return struct {
+			*divided
+			controller.ShrinkStore
+			collected
+		}{d, s, s}
+	default:
+		return d
+	}
+}
+
+// reach returns the tenant whose records the caller of a context reaches; all is true for the server itself.
+func reach(ctx context.Context) (tenant string, all bool, _ error) {
+	caller, err := access.Caller(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	return caller.Tenant, caller.Everywhere(), nil
+}
+
+// system refuses every caller but the server itself.
+func system(ctx context.Context) error {
+	_, all, err := reach(ctx)
+	if err == nil && !all {
+		err = yurt.Errorf(yurt.CodeForbidden, "the server alone may do this")
+	}
+	return err
+}
+
+// owned returns nil when the caller reaches a session.
+func (d *divided) owned(ctx context.Context, sessionID string) error {
+	tenant, all, err := reach(ctx)
+	if err != nil || all {
+		return err
+	}
+	d.mu.Lock()
+	owner, known := d.known[sessionID]
+	d.mu.Unlock()
+	if !known {
+		session, err := d.all.Session(ctx, sessionID)
+		if err != nil {
+			return err
+		}
+		owner = session.Tenant
+		d.remember(session)
+	}
+	if owner != tenant {
+		return record.SessionNotFound(sessionID)
+	}
+	return nil
+}
+
+func (d *divided) remember(s yurt.Session) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.known) >= maxKnown {
+		clear(d.known)
+	}
+	d.known[s.ID] = s.Tenant
+}
+
+// own returns a change that sessions of other tenants refuse, inside the transaction.
+func own(ctx context.Context, change controller.SessionChange) (controller.SessionChange, error) {
+	tenant, all, err := reach(ctx)
+	if err != nil || all {
+		return change, err
+	}
+	return func(s *yurt.Session, running int) ([]yurt.Transition, error) {
+		if s.Tenant != tenant {
+			return nil, record.SessionNotFound(s.ID)
+		}
+		return change(s, running)
+	}, nil
+}
+
+// Ping implements controller.Store.
+func (d *divided) Ping(ctx context.Context) error { return d.all.Ping(ctx) }

@@ -1,0 +1,80 @@
+package yurtclient
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+)
+
+// WithAPIKey makes the client send an API key with each request.
+func WithAPIKey(key string) Option { return func(c *Client) { c.key = access.NewSecret(key) } }
+
+// authorization returns the header that has an API key; it is empty for a client without one.
+func authorization(key access.Secret) http.Header {
+	if key.Reveal() == "" {
+		return http.Header{}
+	}
+	return http.Header{"Authorization": {"Bearer " + key.Reveal()}}
+}
+
+// CreateKeyRequest asks for an API key.
+type CreateKeyRequest struct {
+	Tenant    string         `json:"tenant,omitempty"` // empty: that of the client's key
+	Name      string         `json:"name,omitempty"`
+	Scopes    []access.Scope `json:"scopes"`
+	ExpiresIn *yurt.Duration `json:"expires_in,omitempty"` // nil: never
+}
+
+// Keys manages the API keys of a server, for a client whose key has the scope admin.
+type Keys struct{ client *Client }
+
+// Keys returns the API keys of the server.
+func (c *Client) Keys() Keys { return Keys{c} }
+
+// Create makes a key. The server tells the key itself this once.
+func (k Keys) Create(ctx context.Context, req CreateKeyRequest) (access.Key, access.Secret, error) {
+	what, err := postJSON(apiPrefix+"/keys", req)
+	if err != nil {
+		return access.Key{}, access.Secret{}, err
+	}
+	var made struct {
+		access.Key
+		Secret string `json:"key"`
+	}
+	err = k.client.roundTrip(ctx, what, &made)
+	return made.Key, access.NewSecret(made.Secret), err
+}
+
+// List lists the keys of a tenant, newest first: of that of the client's key when tenant is empty. An operator may name another
+// one, or "*" for all.
+func (k Keys) List(ctx context.Context, tenant string) ([]access.Key, error) {
+	var all []access.Key
+	query := url.Values{"limit": {"500"}}
+	if tenant != "" {
+		query.Set("tenant", tenant)
+	}
+	for {
+		var page struct {
+			Keys       []access.Key `json:"keys"`
+			NextCursor string       `json:"next_cursor"`
+		}
+		if err := k.client.get(ctx, apiPrefix+"/keys", query, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Keys...)
+		if page.NextCursor == "" {
+			return all, nil
+		}
+		query.Set("cursor", page.NextCursor)
+	}
+}
+
+// Revoke revokes a key by its id. Each controller refuses it within 5 s.
+func (k Keys) Revoke(ctx context.Context, id string) (access.Key, error) {
+	var key access.Key
+	err := k.client.roundTrip(ctx, call{method: http.MethodDelete, path: apiPrefix + "/keys/" + segment(id)}, &key)
+	return key, err
+}
