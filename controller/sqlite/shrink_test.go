@@ -126,7 +126,7 @@ func TestWorkGrowsTheFileByWhatIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const slack = 6 << 20 // free pages that stay for the next results, and the records of sessions
+	const slack = 6 << 20      // free pages that stay for the next results, and the records of sessions
 	file, err := os.Stat(path) // its log has a bound of its own, see dsn
 	if err != nil {
 		t.Fatal(err)
