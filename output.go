@@ -74,7 +74,7 @@ func (r *Result) Whole(ctx context.Context) (*Result, error) {
 			return nil, err
 		}
 		_, err = io.Copy(&text, io.LimitReader(source, r.OutputBytes(stream)))
-		if err = errors.Join(err, source.Close()); err != nil {
+		if err := errors.Join(err, source.Close()); err != nil {
 			return nil, err
 		}
 		*into = text.String()
