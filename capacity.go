@@ -12,12 +12,20 @@ type Capacity struct {
 	Draining bool      `json:"draining,omitempty"`  // it takes no new sandboxes
 	DiskFull bool      `json:"disk_full,omitempty"` // likewise, until there is room on it
 	// Free is the part of the node that is promised to neither a sandbox nor a slot.
-	Free         Resources `json:"free"`
-	Sandboxes    int       `json:"sandboxes"`
-	MaxSandboxes int       `json:"max_sandboxes"`
+	Free         Resources     `json:"free"`
+	Memory       MemoryPromise `json:"memory"`
+	Sandboxes    int           `json:"sandboxes"`
+	MaxSandboxes int           `json:"max_sandboxes"`
 	// Templates counts the slots and sandboxes of each template, by its digest. A template is named
 	// as long as there is a slot or a sandbox of it, or it is among those used last.
 	Templates map[string]TemplateCapacity `json:"templates,omitempty"`
+}
+
+// MemoryPromise is the memory of all sandboxes of a node together. Zeros are from a node that does not say.
+type MemoryPromise struct {
+	Limit      Size `json:"limit"`      // they take at most this together
+	Promised   Size `json:"promised"`   // the sum of their own limits, and of slots
+	Promisable Size `json:"promisable"` // a sandbox by which the sum would pass this is refused
 }
 
 // TemplateCapacity is the part of a node's capacity that belongs to one template.

@@ -14,11 +14,13 @@ type NodeInfo struct {
 	// those that have to be started are placed on other nodes.
 	NomadStatus string `json:"nomad_status,omitempty"`
 
-	Warm      map[string]int `json:"warm"`       // sandboxes ready to be claimed, by template, or by its digest where the name is not known
-	Slots     int            `json:"slots"`      // room that is granted, each for one sandbox
-	Claimed   int            `json:"claimed"`    // the part of that which sessions have
-	Free      Resources      `json:"free"`       // can still be granted; zeros where the node does not count
-	UpdatedAt time.Time      `json:"updated_at"` // when this was heard
+	Warm    map[string]int `json:"warm"`    // sandboxes ready to be claimed, by template, or by its digest where the name is not known
+	Slots   int            `json:"slots"`   // room that is granted, each for one sandbox
+	Claimed int            `json:"claimed"` // the part of that which sessions have
+	Free    Resources      `json:"free"`    // can still be granted; zeros where the node does not count
+	// Memory is that of all sandboxes together; zeros where the node does not say.
+	Memory    MemoryPromise `json:"memory"`
+	UpdatedAt time.Time     `json:"updated_at"` // when this was heard
 }
 
 // Drain is the outcome of a request to drain a node, or to undo that.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/openfiles"
@@ -44,6 +45,7 @@ type Config struct {
 	MaxCreates    int // sandboxes that are being made; twice the processors, at least 4
 	MaxQueue      int // sandboxes that wait to be made; 256
 	MaxExecutions int // that have not ended, on the node; 10,000
+	All           budget.Bounds
 	// StayAwake is how long processors are kept awake at most for each request that waits for a sandbox or an
 	// execution, see [cpuidle]; 0 means not at all.
 	StayAwake time.Duration

@@ -59,6 +59,7 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
+	groups.BoundAll(cgroup.All{Memory: int64(config.All.Memory), PIDs: config.All.PIDs})
 	newRoom(config.StateDir, config.Transient).Give() // the disk may be full; Start takes it again
 	lock, err := takeDirs(config.StateDir, runDir, config.Version, config.Transient)
 	if err != nil {
@@ -97,6 +98,9 @@ func (c Config) check() (Config, error) {
 	if c.MaxSandboxes, err = c.sandboxBound(given); err != nil {
 		return c, err
 	}
+	if c.All, err = c.All.Complete(); err != nil {
+		return c, err
+	}
 	for _, path := range []string{c.InitPath, c.LauncherPath} {
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 			return c, yurt.Errorf(yurt.CodeSandboxFailed, "the program %q is missing; run make build, or install it beside yurt", path)
@@ -116,7 +120,7 @@ func (c Config) check() (Config, error) {
 func (c Config) ofNode(runDir string) node.Config {
 	return node.Config{
 		Name: c.Node, StateDir: c.StateDir, RunDir: runDir, Dirs: sandboxDirs{state: c.StateDir, run: runDir}, HostPaths: c.HostPaths,
-		MaxSandboxes: c.MaxSandboxes, MaxCreates: c.MaxCreates, MaxQueue: c.MaxQueue, MaxExecutions: c.MaxExecutions, Packages: c.Packages,
+		MaxSandboxes: c.MaxSandboxes, MaxCreates: c.MaxCreates, MaxQueue: c.MaxQueue, MaxExecutions: c.MaxExecutions, All: c.All, Packages: c.Packages,
 	}
 }
 

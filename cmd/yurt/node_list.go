@@ -49,11 +49,15 @@ func (a *app) listNodes(ctx context.Context) error {
 		if n.Free.Memory > 0 {
 			free = screen.Number(n.Free.CPU, 2) + " CPU, " + screen.Size(int64(n.Free.Memory))
 		}
+		promised := "-"
+		if n.Memory.Promisable > 0 {
+			promised = screen.Size(int64(n.Memory.Promised)) + " of " + screen.Size(int64(n.Memory.Promisable))
+		}
 		rows[i] = []string{
-			n.Name, nodeState(n), strconv.Itoa(warm), strconv.Itoa(n.Claimed) + " of " + strconv.Itoa(n.Slots), free, cmp.Or(n.Address, "-"),
+			n.Name, nodeState(n), strconv.Itoa(warm), strconv.Itoa(n.Claimed) + " of " + strconv.Itoa(n.Slots), free, promised, cmp.Or(n.Address, "-"),
 		}
 	}
-	a.printTable([]string{"name", "state", "warm", "claimed", "free", "address"}, rows)
+	a.printTable([]string{"name", "state", "warm", "claimed", "free", "promised", "address"}, rows)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rundir"
 	"github.com/yurtrun/yurt/executor/sysmon"
@@ -68,6 +69,9 @@ type nodeFlags struct {
 	log                                         logFlags
 	stateDir, runDir                            string
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
+	totalMemory                                 string
+	totalPIDs                                   int
+	overcommit                                  float64
 	checksums                                   string
 	appArmor                                    string
 	seLinux                                     lsm.Labels
@@ -84,6 +88,9 @@ func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many sandboxes may be made at once (default: twice the processors, at least 4)")
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many sandboxes may wait to be made; more are refused (default: 256)")
 	flags.IntVar(&f.maxRuns, "max-executions", 0, "how many executions may run at once (default: 10000)")
+	flags.StringVar(&f.totalMemory, "total-memory", "", "how much memory all sandboxes together may take, such as 20Gi (default: the host's, but for a sixteenth and at least 512Mi)")
+	flags.IntVar(&f.totalPIDs, "total-pids", 0, "how many processes and threads all sandboxes together may have (default: three quarters of those that the kernel can have)")
+	flags.Float64Var(&f.overcommit, "memory-overcommit", 0, "how many times --total-memory the memory limits of all sandboxes may add up to; more sandboxes are refused (default: 4)")
 	flags.DurationVar(&f.stayAwake, "stay-awake", 0, "keep the processors of the host awake for up to this long while a request waits for a sandbox or an execution, such as 25ms: answers come sooner and take more power (default: off)")
 	flags.StringVar(&f.appArmor, "apparmor-profile", "", "the AppArmor profile that confines every sandbox; it must be loaded (default: none)")
 	flags.StringVar(&f.seLinux.Process, "selinux-label", "", "the SELinux label that confines every sandbox, such as system_u:system_r:container_t:s0; each gets categories of its own (default: none)")
@@ -127,6 +134,12 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 	if err != nil {
 		return nil, err
 	}
+	var memory yurt.Size
+	if f.totalMemory != "" {
+		if err := parseFlag("--total-memory", f.totalMemory, yurt.ParseSize, &memory); err != nil {
+			return nil, err
+		}
+	}
 	containerImages, err := f.images.config()
 	if err != nil {
 		return nil, err
@@ -134,6 +147,7 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 	return newExecutor(f.stateDir, logger, func(c *executor.Config) {
 		c.Packages, c.RunDir, c.Images = packages, f.runDir, containerImages
 		c.Node, c.MaxSandboxes, c.MaxCreates, c.MaxQueue, c.MaxExecutions = node, f.maxSandboxes, f.maxCreates, f.maxQueue, f.maxRuns
+		c.All = budget.Bounds{Memory: memory, PIDs: f.totalPIDs, Overcommit: f.overcommit}
 		c.RuntimeChecksums = checksums
 		c.StayAwake = f.stayAwake
 		c.AppArmorProfile, c.SELinux = f.appArmor, f.seLinux

@@ -15,7 +15,7 @@ func (p *Placer) NodeList(context.Context) ([]yurt.NodeInfo, error) {
 	for i, n := range known {
 		list[i] = yurt.NodeInfo{
 			Name: n.Name, Address: n.Address, Healthy: n.Healthy, Draining: n.Draining, Warm: n.Warm,
-			Slots: n.Open, Claimed: n.Claimed, Free: n.Free, UpdatedAt: n.UpdatedAt,
+			Slots: n.Open, Claimed: n.Claimed, Free: n.Free, Memory: n.Capacity.Memory, UpdatedAt: n.UpdatedAt,
 			NomadStatus: n.Engine,
 		}
 		if !n.EndsBy.IsZero() {

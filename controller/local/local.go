@@ -127,7 +127,7 @@ func (p *Placer) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
 		return nil, err
 	}
 	node := yurt.NodeInfo{
-		Name: p.name, Healthy: true, Draining: capacity.Draining, Warm: map[string]int{}, UpdatedAt: time.Now().UTC(),
+		Name: p.name, Healthy: true, Draining: capacity.Draining, Warm: map[string]int{}, Memory: capacity.Memory, UpdatedAt: time.Now().UTC(),
 	}
 	for _, r := range reserves {
 		node.Warm[r.Digest] = r.Ready

@@ -119,7 +119,8 @@ type Manager struct {
 	v1     map[string]string // controller → mount point
 
 	mu      sync.Mutex // held while the parent directory comes to be, with its rules
-	weighed bool       // the parent directory has its weight
+	all     All        // bounds of all groups together
+	bounded bool       // the parent directory has them, and its weight
 }
 
 // required are the controllers without which no sandbox is made.

@@ -95,7 +95,7 @@ func (m *Manager) createV1(name string, limits Limits) (_ Group, err error) {
 	if err := m.allowDevicesV1(g.dir["devices"], limits.Devices); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(g.make(), m.weighParent()); err != nil {
+	if err := errors.Join(g.make(), m.boundParent()); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
 	if limits.IOWeight != 0 {

@@ -37,7 +37,7 @@ func (m *Manager) createV2(name string, limits Limits) (Group, error) {
 			return nil, err
 		}
 	}
-	if err := m.weighParent(); err != nil {
+	if err := m.boundParent(); err != nil {
 		return nil, fmt.Errorf("making a cgroup: %w", err)
 	}
 	g := m.groupV2(name, limits)

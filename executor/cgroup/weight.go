@@ -2,8 +2,6 @@ package cgroup
 
 import (
 	"math"
-	"path/filepath"
-	"runtime"
 
 	"github.com/yurtrun/yurt"
 )
@@ -30,21 +28,3 @@ func clampWeight(weight float64) int64 {
 
 // shares is a weight in the terms of v1.
 func shares(weight int64) int64 { return weight * coreShares / coreWeight }
-
-// weighParent gives all sandboxes together the weight of the machine's cores. With the kernel's default they would weigh as much
-// as any one process beside them, and a sandbox would wait behind each when its neighbours have used that share up.
-func (m *Manager) weighParent() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.weighed {
-		return nil
-	}
-	all := clampWeight(float64(runtime.NumCPU()) * coreWeight)
-	dir, file := filepath.Join(m.v2, m.parent), "cpu.weight"
-	if m.v2 == "" {
-		dir, file, all = filepath.Join(m.v1["cpu"], m.parent), "cpu.shares", shares(all)
-	}
-	err := writeInt(dir, file, all)
-	m.weighed = err == nil
-	return err
-}

@@ -42,7 +42,7 @@ func Examine(context.Context) []Finding {
 	findings = append(findings, checkIdentity())
 	findings = append(findings, checkFiles()...)
 	findings = append(findings, checkPrivileges()...)
-	findings = append(findings, checkSeccomp(), checkCgroups(), checkSwap(), checkIO(), checkRunDir(), checkProcessors(), checkOOMScore(), checkOpenFiles())
+	findings = append(findings, checkSeccomp(), checkCgroups(), checkBudget(), checkSwap(), checkIO(), checkRunDir(), checkProcessors(), checkOOMScore(), checkOpenFiles())
 	findings = append(findings, checkDisks()...)
 	findings = append(findings, checkTimeNamespace(), checkKeyrings(), checkCoreDumps(), checkLandlock(), checkLSM(), checkLayer(), checkGVisor())
 	return findings

@@ -19,7 +19,7 @@ func TestEveryLayerHasAFinding(t *testing.T) {
 		"seccomp":                         {"seccomp"},
 		"memory of the kernel":            {"seccomp", "cgroup limits"},
 		"landlock":                        {"landlock"},
-		"cgroups":                         {"cgroup limits", "swap limit"},
+		"cgroups":                         {"cgroup limits", "all sandboxes together", "swap limit"},
 		"workspace":                       {"disk limit in memory", "disk limit by image", "project quota"},
 		"shares of disks' time":           {"io weight"},
 		"AppArmor profile, SELinux label": {"mandatory access control"},

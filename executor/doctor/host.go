@@ -9,6 +9,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
+	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/disk"
@@ -66,6 +67,19 @@ func checkRunDir() Finding {
 func checkOOMScore() Finding {
 	return finding("memory shortage", oomscore.MayLower(), "the kernel ends processes of sandboxes first (oom_score_adj 1000), and servers of the node late (-900)",
 		"the kernel ends processes of sandboxes first, and servers of the node like other programs; give yurt executor CAP_SYS_RESOURCE")
+}
+
+// checkBudget says how much of the host all sandboxes together may take.
+func checkBudget() Finding {
+	bounds, err := budget.Bounds{}.Complete()
+	f := finding("all sandboxes together", err == nil,
+		fmt.Sprintf("%s of memory and %d processes at most, unless yurt executor --total-memory and --total-pids say otherwise; limits of sandboxes may add up to %s (--memory-overcommit)", bounds.Memory, bounds.PIDs, bounds.Promisable()),
+		"no sandbox is made: all of them together could take the whole host")
+	f.Required = true
+	if err != nil {
+		f.Detail = err.Error()
+	}
+	return f
 }
 
 // checkProcessors says whether the kernel can keep processors awake.

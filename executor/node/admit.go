@@ -1,16 +1,13 @@
 package node
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/executor/disk"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
@@ -19,6 +16,7 @@ import (
 type admitter struct {
 	stateDir string
 	cgroups  Cgroups
+	all      budget.Bounds
 }
 
 // admit refuses a sandbox that no node of this version, or not this host, can make.
@@ -35,22 +33,22 @@ func (a *admitter) admit(spec yurt.SandboxSpec) error {
 	if err := spec.Host.Validate("host"); err != nil {
 		return err
 	}
-	if err := admitBound(spec); err != nil {
+	if err := a.admitBound(spec); err != nil {
 		return err
 	}
 	return a.admitExtras(spec)
 }
 
 // admitBound refuses files and resources that no sandbox of this host can have, new or ready.
-func admitBound(spec yurt.SandboxSpec) error {
+func (a *admitter) admitBound(spec yurt.SandboxSpec) error {
 	if err := yurt.ValidateFiles(sandbox.FilesField, spec.Files); err != nil {
 		return err
 	}
-	return admitResources(spec)
+	return a.admitResources(spec)
 }
 
-// admitResources refuses limits above the resources of this host, since such a limit would limit no process.
-func admitResources(spec yurt.SandboxSpec) error {
+// admitResources refuses limits above the resources that this host has for sandboxes, since such a limit would limit no process.
+func (a *admitter) admitResources(spec yurt.SandboxSpec) error {
 	r := spec.Resources
 	if err := r.Validate("resources"); err != nil {
 		return err
@@ -61,34 +59,7 @@ func admitResources(spec yurt.SandboxSpec) error {
 	if r.CPU > float64(runtime.NumCPU()) {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.cpu", "%v cores were asked for, the node has %d", r.CPU, runtime.NumCPU())
 	}
-	if most, err := maxPIDs(); err != nil || r.PIDs > most {
-		return errors.Join(err, yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.pids", "%d processes were asked for, the node's kernel has at most %d in all", r.PIDs, most))
-	}
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return fmt.Errorf("reading the host's memory: %w", err)
-	}
-	total := yurt.Size(info.Totalram) * yurt.Size(info.Unit)
-	if r.Memory > total {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.memory", "%s was asked for, the node has %s", r.Memory, total)
-	}
-	if !spec.Limits().OnDisk() && r.Disk > total {
-		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "resources.disk", "%s was asked for, and workspaces are held in memory, of which the node has %s", r.Disk, total)
-	}
-	return nil
-}
-
-// maxPIDs returns how many processes and threads the kernel can have at once.
-func maxPIDs() (int, error) {
-	text, err := os.ReadFile("/proc/sys/kernel/pid_max")
-	if err != nil {
-		return 0, fmt.Errorf("reading how many processes the kernel can have: %w", err)
-	}
-	most, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0, fmt.Errorf("reading how many processes the kernel can have: %w", err)
-	}
-	return most, nil
+	return a.all.Admit(spec.Limits())
 }
 
 // admitExtras refuses limits that only some nodes can hold, if this one cannot.

@@ -2,12 +2,9 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"runtime"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/disk"
@@ -20,27 +17,22 @@ func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
 		Node: n.config.Name, Since: n.begun, Draining: n.drain.isSet(), DiskFull: n.disks.Check() != nil,
 		MaxSandboxes: n.config.MaxSandboxes, Templates: n.demand.List(),
 	}
-	promised, err := n.hostRoom()
+	room, err := n.hostRoom()
 	if err != nil {
 		return c, err
 	}
-	promise := func(r yurt.Resources) {
-		promised.CPU = max(0, promised.CPU-r.CPU)
-		promised.Memory = max(0, promised.Memory-r.Memory)
-	}
+	promised := n.promised()
+	c.Memory = yurt.MemoryPromise{Limit: n.config.All.Memory, Promised: promised.Memory, Promisable: n.config.All.Promisable()}
+	room.CPU = max(0, room.CPU-promised.CPU)
+	room.Memory = max(0, room.Memory-promised.Memory)
 	for _, sl := range n.slots.List() {
 		if view := sl.View(); view.State != yurt.SlotEnded {
-			promise(sl.Spec.Resources)
 			c.Templates[sl.Digest] = countSlot(c.Templates[sl.Digest], view)
 		}
 	}
 	for _, s := range n.table.list() {
-		if s.IsGone() {
-			continue
-		}
-		c.Sandboxes++
-		if s.slot == nil {
-			promise(s.Resources())
+		if !s.IsGone() {
+			c.Sandboxes++
 		}
 	}
 	for _, s := range n.reserves.List() {
@@ -51,8 +43,8 @@ func (n *Node) Capacity(context.Context) (yurt.Capacity, error) {
 			c.Templates[s.Digest()] = of
 		}
 	}
-	promised.CPU = math.Round(promised.CPU*1000) / 1000 // sums differ by their order
-	c.Free = promised
+	room.CPU = math.Round(room.CPU*1000) / 1000 // sums differ by their order
+	c.Free = room
 	return c, nil
 }
 
@@ -90,24 +82,20 @@ func (n *Node) WatchCapacity(ctx context.Context, each func(yurt.Capacity) error
 
 func sameCapacity(a, b yurt.Capacity) bool {
 	templates := maps.Equal(a.Templates, b.Templates)
-	return templates && a.Draining == b.Draining && a.Free == b.Free && a.Sandboxes == b.Sandboxes
+	return templates && a.Draining == b.Draining && a.Free == b.Free && a.Memory == b.Memory && a.Sandboxes == b.Sandboxes
 }
 
 // diskStep is the unit to which the free space of a disk is rounded down, since it changes all the time.
 const diskStep = 1 << 30
 
-// hostRoom returns the resources of the host.
+// hostRoom returns the resources that the host has for sandboxes.
 func (n *Node) hostRoom() (yurt.Resources, error) {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return yurt.Resources{}, fmt.Errorf("reading the host's memory: %w", err)
-	}
 	free, err := disk.Free(n.config.StateDir)
 	if err != nil {
 		return yurt.Resources{}, err
 	}
 	return yurt.Resources{
-		CPU: float64(runtime.NumCPU()), Memory: yurt.Size(info.Totalram) * yurt.Size(info.Unit),
+		CPU: float64(runtime.NumCPU()), Memory: n.config.All.Memory,
 		Disk: free / diskStep * diskStep,
 	}, nil
 }

@@ -26,7 +26,7 @@ func (c *claims) ClaimSandbox(ctx context.Context, spec yurt.SandboxSpec) (_ yur
 		return yurt.Sandbox{}, false, err
 	}
 	digest := spec.Template.Digest()
-	s := c.node.reserves.Take(digest, func(s *Handle) bool { return s.admits(spec) == nil })
+	s := c.node.takeReady(spec)
 	if s == nil {
 		c.node.demand.Add(digest, spec.Template.Name, demand.Refused)
 		return yurt.Sandbox{}, false, nil
@@ -125,7 +125,7 @@ func (s *Handle) isOf(spec yurt.SandboxSpec) bool {
 
 // admitClaim refuses claims that no sandbox of this node could meet, or that the node must not meet now.
 func (c *claims) admitClaim(ctx context.Context, spec yurt.SandboxSpec) error {
-	if err := admitBound(spec); err != nil {
+	if err := c.node.admitter.admitBound(spec); err != nil {
 		return err
 	}
 	if spec.Host != nil {

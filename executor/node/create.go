@@ -21,9 +21,10 @@ func (n *Node) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 
 // createOptions says whether a sandbox is for a caller, the reserve or the node itself. The zero value is a sandbox that a caller waits for.
 type createOptions struct {
-	warm     bool  // for the reserve, or for the slot
-	slot     *slot // may be nil
-	installs bool  // for the node's own installation of packages
+	warm     bool      // for the reserve, or for the slot
+	slot     *slot     // may be nil
+	installs bool      // for the node's own installation of packages
+	memory   yurt.Size // its limit, which begin fills in
 }
 
 // urgent reports whether a caller waits for the sandbox.
@@ -65,7 +66,7 @@ func (n *Node) make(ctx context.Context, spec yurt.SandboxSpec, options createOp
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
-	done, err := n.begin(ctx, spec.ID, options)
+	done, err := n.begin(ctx, spec, options)
 	if err != nil {
 		return yurt.Sandbox{}, err
 	}
@@ -171,11 +172,13 @@ func (n *Node) register(s *Handle, phases *sandbox.Phases) error {
 
 // begin waits until a sandbox may be made: so many are made at once, and so many wait. The node's Close waits for creates that have
 // begun. The caller calls done.
-func (n *Node) begin(ctx context.Context, id string, options createOptions) (done func(), err error) {
+func (n *Node) begin(ctx context.Context, spec yurt.SandboxSpec, options createOptions) (done func(), err error) {
 	if n.drain.isSet() {
 		return nil, errDraining()
 	}
-	if err := n.table.begin(id, options); err != nil {
+	id := spec.ID
+	options.memory = spec.Resources.Memory
+	if err := n.takeRoom(id, options); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -18,6 +18,7 @@ type Handle struct {
 	slot     *slot         // that it is in; may be nil
 	adoption *adoption     // nil for one that this executor made
 	taken    atomic.Bool   // it has an owner, or is about to have one
+	claimed  atomic.Int64  // bytes of memory that a claim was promised, before the record has them
 	removed  chan struct{} // closed when the last of it is removed
 	installs packages.Quota
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/yurtrun/yurt/executor/admission"
 	"github.com/yurtrun/yurt/executor/broker"
+	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/demand"
 	"github.com/yurtrun/yurt/executor/headroom"
@@ -41,6 +43,7 @@ type Config struct {
 	MaxCreates       int
 	MaxQueue         int
 	MaxExecutions    int
+	All              budget.Bounds
 	Packages         packages.Config
 }
 
@@ -96,6 +99,7 @@ type Node struct {
 	warmer   *warmer
 	planner  *planner
 	drain    *drain
+	promises sync.Mutex // held while memory is promised to a sandbox; before the locks of the table and of slots
 	deaths   deaths
 
 	creates   *admission.Queue // to make a sandbox
@@ -122,7 +126,7 @@ func New(config Config, p Parts) *Node {
 		creates: admission.NewQueue(config.MaxCreates), teardowns: make(chan struct{}, teardowns),
 		reserves: reserve.New[*Handle](), changes: notify.NewHub(), demand: demand.NewCounters(),
 		table:    newTable(config),
-		admitter: &admitter{stateDir: config.StateDir, cgroups: p.Cgroups},
+		admitter: &admitter{stateDir: config.StateDir, cgroups: p.Cgroups, all: config.All},
 		roots:    &roots{hostPaths: config.HostPaths, packages: config.Packages, images: p.Images, runtimes: p.Runtimes, logger: p.Logger},
 	}
 	n.addEngines()

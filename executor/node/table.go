@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -140,6 +142,13 @@ func (t *table) list() []*Handle {
 		list = append(list, s)
 	}
 	return list
+}
+
+// all returns every sandbox, and those that are being made, at one moment.
+func (t *table) all() ([]*Handle, map[string]createOptions) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.sandboxes)), maps.Clone(t.making)
 }
 
 // lookUp returns a sandbox, which may not be adopted yet.

@@ -20,7 +20,9 @@ func (c *claims) awaitNext(ctx context.Context, spec yurt.SandboxSpec) (yurt.San
 	}
 	digest := spec.Template.Digest()
 	list := c.node.slots.List() // not with the reserve locked, as the node is when it puts something in
-	s, in := c.node.reserves.TakeOrWait(digest, func(s *Handle) bool { return s.admits(spec) == nil }, func() bool { return hurry(list, digest, spec) })
+	s, in := c.node.reserves.TakeOrWait(digest, func(s *Handle) bool { return s.admits(spec) == nil && s.growth(spec) == 0 }, func() bool {
+		return hurry(list, digest, spec)
+	})
 	if in != nil {
 		var err error
 		if s, err = c.wait(ctx, in); err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/budget"
 )
 
 // node starts an executor.
@@ -25,7 +26,7 @@ func (p *place) node() (*executor.Executor, error) {
 		return nil, err
 	}
 	e, err := executor.New(executor.Config{
-		StateDir: p.stateDir(), RunDir: p.runDir, Node: "bench", Transient: true, Logger: slog.New(slog.DiscardHandler), MaxSandboxes: 1500,
+		StateDir: p.stateDir(), RunDir: p.runDir, Node: "bench", Transient: true, Logger: slog.New(slog.DiscardHandler), MaxSandboxes: 1500, All: budget.Bounds{Overcommit: budget.MaxOvercommit},
 		InitPath: binaries.Init, LauncherPath: binaries.Launcher, PluginDir: binaries.PluginDir,
 	})
 	if err != nil {

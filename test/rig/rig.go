@@ -20,6 +20,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -170,6 +171,7 @@ func Config(t testing.TB, b Binaries) executor.Config {
 		StateDir: t.TempDir(), Node: "test", InitPath: b.Init, LauncherPath: b.Launcher,
 		PluginDir: b.PluginDir, Logger: Logger(t),
 		RuntimeStart: Moment(t, host.DefaultStartTimeout), RuntimeCall: Moment(t, host.DefaultCallTimeout),
+		All: budget.Bounds{Overcommit: budget.MaxOvercommit}, // crowds of sandboxes that use little
 	}
 }
 

@@ -405,6 +405,14 @@ export interface components {
             /** @description What it is: function, class, module, instance, property, keyword, statement, key, path, or as the interpreter names it. */
             type?: string;
         };
+        MemoryPromise: {
+            /** Format: int64 */
+            limit: number;
+            /** Format: int64 */
+            promisable: number;
+            /** Format: int64 */
+            promised: number;
+        };
         Metrics: {
             /** Format: double */
             cpu_ms: number;
@@ -440,6 +448,7 @@ export interface components {
             ends_by?: string;
             free: components["schemas"]["Resources"];
             healthy: boolean;
+            memory: components["schemas"]["MemoryPromise"];
             name: string;
             nomad_status?: string;
             /** Format: int64 */

@@ -190,6 +190,12 @@ class Match(msgspec.Struct, kw_only=True):
     interpreter names it."""
 
 
+class MemoryPromise(msgspec.Struct, kw_only=True):
+    limit: int
+    promisable: int
+    promised: int
+
+
 class Metrics(msgspec.Struct, kw_only=True):
     cpu_ms: float
     duration_ms: float
@@ -211,6 +217,7 @@ class NodeInfo(msgspec.Struct, kw_only=True):
     ends_by: datetime | None = None
     free: Resources
     healthy: bool
+    memory: MemoryPromise
     name: str
     nomad_status: str | None = None
     slots: int

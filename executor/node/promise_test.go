@@ -1,0 +1,89 @@
+package node_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/budget"
+	"github.com/yurtrun/yurt/test/rig"
+)
+
+// TestMemoryIsPromisedOnce: of sandboxes that are asked for at once, as many are made as the node may promise memory to, and the rest are
+// refused with the reason. All of them are below the bounds of all.
+func TestMemoryIsPromisedOnce(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.Transient = true
+	config.All = budget.Bounds{Memory: 600 << 20, PIDs: 1000, Overcommit: 2}
+	e := rig.Start(t, config)
+	var wait sync.WaitGroup
+	made, refused := make(chan string, 5), make(chan error, 5)
+	for range cap(made) {
+		wait.Go(func() {
+			spec := rig.Spec()
+			spec.Resources.Memory = 500 << 20
+			if s, err := e.CreateSandbox(t.Context(), spec); err != nil {
+				refused <- err
+			} else {
+				made <- s.ID
+			}
+		})
+	}
+	wait.Wait()
+	if len(made) != 2 {
+		t.Errorf("%d sandboxes of 500 MiB were made, want 2 in twice 600 MiB", len(made))
+	}
+	for len(refused) > 0 {
+		if err := <-refused; yurt.CodeOf(err) != yurt.CodeOverloaded || !strings.Contains(err.Error(), "--memory-overcommit 2") {
+			t.Errorf("one too many was refused by %v", err)
+		}
+	}
+	capacity, err := e.Capacity(t.Context())
+	if want := (yurt.MemoryPromise{Limit: 600 << 20, Promised: 1000 << 20, Promisable: 1200 << 20}); err != nil || capacity.Memory != want {
+		t.Errorf("the node says %+v, %v; want %+v", capacity.Memory, err, want)
+	}
+	wantParent(t, config, "memory", map[string]string{"memory.limit_in_bytes": "629145600", "memory.max": "629145600"})
+	wantParent(t, config, "pids", map[string]string{"pids.max": "1000"})
+	if err := e.DestroySandbox(t.Context(), <-made); err != nil {
+		t.Fatal(err)
+	}
+	create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 500 << 20 })
+
+	for field, change := range map[string]func(*yurt.Resources){
+		"resources.memory": func(r *yurt.Resources) { r.Memory = 601 << 20 },
+		"resources.pids":   func(r *yurt.Resources) { r.PIDs = 1001 },
+	} {
+		spec := rig.Spec()
+		change(&spec.Resources)
+		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), strconv.Itoa(600)) && field == "resources.memory" {
+			t.Errorf("%s beyond that of all sandboxes gave %v", field, err)
+		}
+	}
+}
+
+// wantParent compares those of the control files that this version of cgroups has, of the cgroup of all sandboxes.
+func wantParent(t *testing.T, config executor.Config, controller string, files map[string]string) {
+	t.Helper()
+	found := 0
+	for name, want := range files {
+		for _, root := range []string{"/sys/fs/cgroup/" + controller, "/sys/fs/cgroup"} {
+			got, err := os.ReadFile(filepath.Join(root, executor.CgroupName(config.StateDir), name))
+			if err != nil {
+				continue
+			}
+			found++
+			if strings.TrimSpace(string(got)) != want {
+				t.Errorf("%s of all sandboxes is %s, want %s", name, got, want)
+			}
+		}
+	}
+	if found == 0 {
+		t.Errorf("there is no limit of %s for all sandboxes", controller)
+	}
+}
