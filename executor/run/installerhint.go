@@ -44,14 +44,25 @@ func isServed(installer string) bool {
 	return slices.Contains([]string{"pip", "pip3", "python -m pip", "python3 -m pip", "uv", "uv pip", "npm"}, installer)
 }
 
+// installationFailed reports whether the result is that of a package manager which failed.
+func installationFailed(result *yurt.Result) bool {
+	switch result.ExitCode {
+	case 0: // of a cell, too
+		return packageError.MatchString(result.Stderr) || packageError.MatchString(result.Stdout)
+	case yurt.ExecutionExitTimeout:
+		return false
+	default:
+		return true
+	}
+}
+
 // hintInstaller adds to standard error, where a package manager failed for want of a network, what to
 // do instead.
 func (r *Run) hintInstaller(result *yurt.Result) {
-	if r.Record.Installer == "" || r.Sandbox.Record.Installs || r.Sandbox.Installable && isServed(r.Record.Installer) || r.Record.Unlimited() || result.Truncated.Stderr || !r.Sandbox.Offline() {
+	if r.Record.Installer == "" || r.Sandbox.Record.Installs || r.Sandbox.Installable && isServed(r.Record.Installer) || r.Record.Unlimited() || !r.Sandbox.Offline() {
 		return
 	}
-	inCell := result.ExitCode == 0 && (packageError.MatchString(result.Stderr) || packageError.MatchString(result.Stdout))
-	if result.ExitCode == 0 && !inCell || result.ExitCode == yurt.ExecutionExitTimeout {
+	if result.Truncated.Stderr || !installationFailed(result) {
 		return
 	}
 	hint := "yurt: this session has no network, so " + r.Record.Installer + " can install nothing in it; " +
