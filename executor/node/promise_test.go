@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/yurtrun/yurt"
@@ -64,6 +65,51 @@ func TestMemoryIsPromisedOnce(t *testing.T) {
 		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), strconv.Itoa(600)) && field == "resources.memory" {
 			t.Errorf("%s beyond that of all sandboxes gave %v", field, err)
 		}
+	}
+}
+
+// TestClaimsPromiseMemoryOnce: of claims that ask at once for more memory than their sandboxes have, as many succeed as the node may
+// promise memory to. A claim that adds no memory succeeds.
+func TestClaimsPromiseMemoryOnce(t *testing.T) {
+	rig.NeedsSandboxes(t)
+	config := rig.Config(t, rig.Build(t))
+	config.Transient = true
+	config.All = budget.Bounds{Memory: 600 << 20, PIDs: 1000, Overcommit: 1}
+	e := rig.Start(t, config)
+	template := rig.Template()
+	template.Resources.Memory = 100 << 20
+	for range 4 {
+		if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claim := func(memory yurt.Size) bool {
+		spec := rig.Spec()
+		spec.Template, spec.Resources.Memory = template, memory
+		_, found, err := e.ClaimSandbox(t.Context(), spec)
+		if err != nil {
+			t.Errorf("claiming %s: %v", memory, err)
+		}
+		return found
+	}
+	var wait sync.WaitGroup
+	var claimed atomic.Int32
+	for range 3 {
+		wait.Go(func() {
+			if claim(250 << 20) {
+				claimed.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	if claimed.Load() != 1 {
+		t.Errorf("%d claims of 250 MiB succeeded, want 1 in 200 MiB of room", claimed.Load())
+	}
+	if !claim(100 << 20) {
+		t.Error("a claim that adds no memory found no sandbox")
+	}
+	if capacity, err := e.Capacity(t.Context()); err != nil || capacity.Memory.Promised != 550<<20 {
+		t.Errorf("the node says %+v, %v; want 550 MiB promised", capacity.Memory, err)
 	}
 }
 
