@@ -3,6 +3,7 @@ package access_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ func TestSecretDoesNotPrint(t *testing.T) {
 	}
 	fmt.Fprintln(&out, fmt.Errorf("refusing %v: %w", key, errors.New("no")))
 	secret := strings.TrimPrefix(key.Reveal(), access.KeyPrefix)
-	for _, form := range []string{secret, fmt.Sprintf("%x", secret), fmt.Sprint([]byte(secret)[:8])} {
+	for _, form := range []string{secret, hex.EncodeToString([]byte(secret)), fmt.Sprintf("%d", []byte(secret)[:8])} {
 		if strings.Contains(out.String(), strings.Trim(form, "[]")) {
 			t.Errorf("the secret is printed:\n%s", out.String())
 		}

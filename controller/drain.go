@@ -78,7 +78,7 @@ func (c *Controller) drainable(ctx context.Context, name string) (Node, error) {
 	}
 	node, err := c.placer.Node(ctx, name)
 	if yurt.CodeOf(err) == yurt.CodeNotFound {
-		return nil, c.noSuchNode(ctx, name, err)
+		return nil, noSuchNode(ctx, c.placer, name)
 	}
 	return node, err
 }

@@ -42,9 +42,9 @@ func (c *Controller) NodeList(ctx context.Context) ([]yurt.NodeInfo, error) {
 const maxNamed = 10
 
 // noSuchNode is the error for a name that no node has. It names the node that was probably
-// meant, and those that there are; cause is the placer's error, for where it cannot list them.
-func (c *Controller) noSuchNode(ctx context.Context, name string, cause error) error {
-	nodes, err := c.placer.NodeList(ctx)
+// meant, and those that there are.
+func noSuchNode(ctx context.Context, placer NodePlacer, name string) error {
+	nodes, err := placer.NodeList(ctx)
 	if err != nil {
 		return err
 	}

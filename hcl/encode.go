@@ -34,15 +34,7 @@ func Encode(t yurt.Template) []byte {
 	if len(t.Kernels) > 0 {
 		body.SetAttributeRaw("kernels", mapTokens(t.Kernels))
 	}
-	if t.RootFS.Image != "" {
-		body.AppendNewline()
-		body.AppendNewBlock("rootfs", nil).Body().SetAttributeValue("image", cty.StringVal(t.RootFS.Image))
-	}
-	if len(t.RootFS.HostPaths) > 0 {
-		body.AppendNewline()
-		host := body.AppendNewBlock("rootfs", nil).Body().AppendNewBlock("host", nil).Body()
-		host.SetAttributeRaw("paths", onLines(t.RootFS.HostPaths))
-	}
+	encodeRootFS(body, t.RootFS)
 	encodeSettings(body, "resources", []setting{
 		{"cpu", number(t.Resources.CPU)},
 		{"memory", size(t.Resources.Memory)},
@@ -77,6 +69,18 @@ func Encode(t yurt.Template) []byte {
 		{"interpreter", onlyTrue(t.WarmPool.Interpreter)},
 	})
 	return hclwrite.Format(file.Bytes())
+}
+
+func encodeRootFS(body *hclwrite.Body, root yurt.RootFS) {
+	if root.Image != "" {
+		body.AppendNewline()
+		body.AppendNewBlock("rootfs", nil).Body().SetAttributeValue("image", cty.StringVal(root.Image))
+	}
+	if len(root.HostPaths) > 0 {
+		body.AppendNewline()
+		host := body.AppendNewBlock("rootfs", nil).Body().AppendNewBlock("host", nil).Body()
+		host.SetAttributeRaw("paths", onLines(root.HostPaths))
+	}
 }
 
 // setting is an attribute to write; one that is null is left out.

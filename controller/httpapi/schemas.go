@@ -5,12 +5,11 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
 )
 
 const schemaPrefix = "#/components/schemas/"
-
-// typeNull is the JSON type of null, for which huma has no name.
-const typeNull = "null"
 
 // completeSchemas says in the document where null may stand. Huma knows that of scalars and lists
 // alone: a member that is a pointer to a struct it calls required and never null. Call it when
@@ -37,7 +36,7 @@ func allowNullPointers(schema *huma.Schema, t reflect.Type) {
 		if member == nil || field.Type.Kind() != reflect.Pointer || strings.Contains(options, "omit") {
 			continue
 		}
-		schema.Properties[name] = orNull(member)
+		schema.Properties[name] = bounds.OrNull(member)
 	}
 }
 
@@ -58,7 +57,7 @@ func allowNullMembers(schemas huma.Registry, schema *huma.Schema, seen map[*huma
 	for name, member := range schema.Properties {
 		allowNullMembers(schemas, member, seen)
 		if !required[name] {
-			schema.Properties[name] = orNull(member)
+			schema.Properties[name] = bounds.OrNull(member)
 		}
 	}
 }
@@ -91,23 +90,6 @@ func sourceSchema(schemas huma.Registry, whole *huma.Schema) *huma.Schema {
 		source.Properties[name] = member
 	}
 	return &source
-}
-
-// orNull returns a schema that allows null beside the values of s.
-func orNull(s *huma.Schema) *huma.Schema {
-	null := &huma.Schema{Type: typeNull}
-	switch {
-	case s.Ref != "":
-		return &huma.Schema{AnyOf: []*huma.Schema{s, null}, Description: s.Description}
-	case len(s.OneOf) > 0:
-		s.OneOf = append(s.OneOf, null)
-	case s.Type != "":
-		s.Nullable = true
-		if len(s.Enum) > 0 {
-			s.Enum = append(s.Enum, nil)
-		}
-	} // without a type it allows any value
-	return s
 }
 
 // eventSchema describes one of the server-sent events of a stream, whose data is JSON. It has the form that later

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/httpapi/internal/bounds"
 )
 
 const (
@@ -141,7 +142,7 @@ func (a *API) documentTemplateBodies() {
 	source := func() *huma.Schema {
 		schemas := a.huma.OpenAPI().Components.Schemas
 		source := sourceSchema(schemas, schemaOf[yurt.Template](a, "Template"))
-		narrow(schemas, source, templateBounds())
+		bounds.Narrow(schemas, source, templateBounds())
 		return source
 	}
 	for _, op := range []*huma.Operation{a.registered(http.MethodPost, "/templates"), a.registered(http.MethodPut, templatePath)} {

@@ -67,11 +67,11 @@ func (s *Server) runCode(ctx context.Context, c call, in runCodeInput) (runOutpu
 		}
 		return s.run(ctx, c, in.SandboxID, in.request())
 	}
-	if _, leave, err := s.admit(ctx, nil, operationPrefix+createSandbox().name); err != nil {
+	_, leave, err := s.admit(ctx, nil, operationPrefix+createSandbox().name)
+	if err != nil {
 		return runOutput{}, nil, err
-	} else {
-		defer leave()
 	}
+	defer leave()
 	session, err := s.create(ctx, c, controller.CreateSessionRequest{TemplateID: in.TemplateID})
 	if err != nil {
 		return runOutput{}, nil, err

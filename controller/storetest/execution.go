@@ -358,18 +358,7 @@ func testTrimResults(t *testing.T, store controller.Store) {
 		t.Fatalf("%d results were trimmed, error %v; want 2", n, err)
 	}
 	for i, id := range ids {
-		e, err := store.Execution(t.Context(), s.ID, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole, err := e.Result.Whole(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		kept := i == len(ids)-1
-		if (len(whole.Stdout) == sizes[i]) != kept || whole.Truncated.Stdout == kept || whole.ExitCode != result().ExitCode {
-			t.Errorf("result %d: %d bytes, truncated %+v, exit code %d", i, len(whole.Stdout), whole.Truncated, whole.ExitCode)
-		}
+		wantTrimmed(t, store, s.ID, id, sizes[i], i < len(ids)-1)
 	}
 	if n, err := store.TrimResults(t.Context(), s.ID, 700_000); err != nil || n != 0 {
 		t.Errorf("%d results were trimmed again, error %v", n, err)
@@ -379,6 +368,22 @@ func testTrimResults(t *testing.T, store controller.Store) {
 	}
 	if list, err := store.Executions(t.Context(), s.ID, controller.Position{}, 0); err != nil || len(list) != 0 {
 		t.Errorf("%d executions are left, error %v", len(list), err)
+	}
+}
+
+// wantTrimmed expects a result without its output, or with all of its bytes.
+func wantTrimmed(t *testing.T, store controller.Store, sessionID, id string, size int, trimmed bool) {
+	t.Helper()
+	e, err := store.Execution(t.Context(), sessionID, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := e.Result.Whole(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (len(whole.Stdout) == size) == trimmed || whole.Truncated.Stdout != trimmed || whole.ExitCode != result().ExitCode {
+		t.Errorf("result %s: %d bytes, truncated %+v, exit code %d", id, len(whole.Stdout), whole.Truncated, whole.ExitCode)
 	}
 }
 

@@ -45,11 +45,17 @@ func (d *divided) SessionByKey(ctx context.Context, key string) (controller.Idem
 		return controller.IdempotencyKey{}, false, err
 	}
 	found, ok, err := d.all.SessionByKey(ctx, qualified(tenant, key))
-	if err == nil && ok && d.owned(ctx, found.SessionID) != nil { // a key of the operator's that looks like another's
+	if err != nil || !ok {
+		return controller.IdempotencyKey{}, false, err
+	}
+	switch err := d.owned(ctx, found.SessionID); {
+	case yurt.CodeOf(err) == yurt.CodeSessionNotFound: // a key of the operator's that looks like another tenant's
 		return controller.IdempotencyKey{}, false, nil
+	case err != nil:
+		return controller.IdempotencyKey{}, false, err
 	}
 	found.Key = key
-	return found, ok, err
+	return found, true, nil
 }
 
 // Session implements controller.SessionStore.

@@ -22,8 +22,6 @@ import (
 	"github.com/yurtrun/yurt/executor/seccomp"
 )
 
-var update = flag.Bool("update", false, "write the golden file of the list anew")
-
 // allGroups are combinations of groups that sandboxes may have.
 func allGroups() [][]string {
 	return [][]string{nil, {"ptrace"}, {"perf-self"}, {"devices"}, {"perf-self", "ptrace"}, {"devices", "perf-self", "ptrace"}}
@@ -147,7 +145,7 @@ func TestListGolden(t *testing.T) {
 		}
 	}
 	path := "testdata/list-" + runtime.GOARCH + ".golden"
-	if *update {
+	if flag.Lookup("update").Value.String() == "true" {
 		if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

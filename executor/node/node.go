@@ -30,7 +30,7 @@ import (
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
-// SlotsDir, in the state directory, has the records of slots.
+// SlotsDir is the directory, in the state directory, of the records of slots.
 const SlotsDir = "slots"
 
 // Config is the settings of a [Node]. All are given: the executor fills in the defaults.

@@ -123,7 +123,7 @@ func (k *Keeper) Serve() error {
 func (k *Keeper) make(c *call) {
 	switch c.number {
 	case unix.SYS_SOCKET:
-		if uint32(c.args[0]) == unix.AF_NETLINK {
+		if domain := uint32(c.args[0]); domain == unix.AF_NETLINK { // the kernel takes 32 bits
 			k.makeSocket(c, k.netlink, MaxNetlink)
 		} else {
 			k.makeSocket(c, k.tcp, MaxTCP)
