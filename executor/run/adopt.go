@@ -14,7 +14,7 @@ type Adoption interface {
 	// Ask asks init for something, as long as there is time left for that.
 	Ask(do func(context.Context) error) error
 	// Leaves reports whether the sandbox is left to the next executor as it is, so that a missing
-	// answer of its init means nothing.
+	// answer of its init is no failure.
 	Leaves() bool
 }
 
@@ -51,8 +51,8 @@ func (e *Engine) AdoptProcess(r *Run, chunks uint64, by Adoption) error {
 	}
 	e.reclaimLeaf(r)
 	s.Adopt(r)
-	if err != nil { // there is no more to be had, and what there is stays
-		e.kill(r) // it may have gone on, and nobody would ever hear of it
+	if err != nil { // the output ends here, and the log keeps the part that arrived
+		e.kill(r) // it may have gone on, and no executor would report its end
 		r.closeLogs()
 		r.End(r.assemble(nil, err))
 		return nil

@@ -25,7 +25,7 @@ func (r *Run) WriteStdin(ctx context.Context, data []byte, eof bool) error {
 	return r.write(ctx, data, eof)
 }
 
-// write is for one caller at a time, so that what two of them write does not mix.
+// write admits one caller at a time, so that the data of two callers does not mix.
 func (r *Run) write(ctx context.Context, data []byte, eof bool) error {
 	select {
 	case r.writing <- struct{}{}:
@@ -38,9 +38,9 @@ func (r *Run) write(ctx context.Context, data []byte, eof bool) error {
 	return r.input(ctx, data, eof)
 }
 
-// inputGrace is how long the answer to a write is waited for when the run has ended. What is
-// written may be what ends it, and then the answer is on its way; but nobody may read from a pipe
-// that something which the run has left behind holds open.
+// inputGrace is how long the answer to a write is waited for when the run has ended. The write
+// itself may end the run, and then the answer is on its way. But a process that the run has left
+// behind may hold the pipe open without reading it, and then the answer never comes.
 const inputGrace = time.Second
 
 // input has yurt-init write to the run's stdin.
@@ -92,7 +92,7 @@ func (r *Run) Resize(ctx context.Context, size yurt.TerminalSize) error {
 	})
 }
 
-// ask asks yurt-init for what it does at once, which it must have answered soon.
+// ask sends yurt-init a request that it answers at once, and fails after InitTimeout.
 func (r *Run) ask(ctx context.Context, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, sandbox.InitTimeout)
 	defer cancel()
@@ -118,7 +118,7 @@ func ErrEnded(executionID string) error {
 	return yurt.Errorf(yurt.CodeExecutionEnded, "execution %s has ended", executionID)
 }
 
-// ControlError gives what yurt-init refused the code that says so.
+// ControlError gives a refusal of yurt-init the error code of its reason.
 func (r *Run) ControlError(err error) error {
 	failure := new(initd.Failure)
 	if !errors.As(err, &failure) {

@@ -13,7 +13,7 @@ type eventReader struct {
 	log      *runlog.Log
 }
 
-// Messages reads what an execution in a context shows and responds out of its log.
+// Messages reads the messages of an execution in a context out of its log.
 type Messages interface {
 	// Each calls show with the events that an entry is.
 	Each(entry runlog.Entry, show func(yurt.Event) error) error
@@ -27,7 +27,7 @@ func (r *Run) eventReader() *eventReader {
 	return d
 }
 
-// read calls each with the events that an entry is: most are one, some are none.
+// read calls each with the events of an entry: mostly one; an entry that watchers do not see has no event.
 func (d *eventReader) read(entry runlog.Entry, each func(yurt.Event) error) error {
 	next := func(event yurt.Event) error {
 		d.seq++

@@ -21,7 +21,7 @@ const retryExecutions = time.Second
 // not forgotten included.
 const maxRuns = 4096
 
-// Request is an execution that is to begin in a sandbox that has what it needs.
+// Request is an execution that is to begin in a sandbox. Its files and packages are there.
 type Request struct {
 	Spec     yurt.ExecutionSpec
 	OwnEnv   bool // it came with an environment
@@ -96,7 +96,7 @@ func (e *Engine) Watch(ctx context.Context, r *Run, after uint64, each func(yurt
 	return err
 }
 
-// phasesAhead returns what comes before the code of an execution runs.
+// phasesAhead returns the phases before the code of an execution runs.
 func (r *Run) phasesAhead() (ahead []yurt.Phase) {
 	if r.Record.Layer != "" {
 		ahead = append(ahead, yurt.PhaseInstall)

@@ -23,7 +23,7 @@ var (
 	packageError = regexp.MustCompile(`(?mi)^(?:npm )?(?:error|err!)[: ]`)
 )
 
-// installerOf names the package manager that the command, the script, or a command in a cell asks for packages; "" for none.
+// installerOf names the package manager that the command, the script, or a command in a cell asks for packages; "" without one.
 func installerOf(spec yurt.ExecutionSpec) string {
 	text := strings.Join(spec.Command, " ")
 	switch {
@@ -56,8 +56,8 @@ func installationFailed(result *yurt.Result) bool {
 	}
 }
 
-// hintInstaller adds to standard error, where a package manager failed for want of a network, what to
-// do instead.
+// hintInstaller adds advice to standard error where a package manager failed for want of a network:
+// the fields that name packages.
 func (r *Run) hintInstaller(result *yurt.Result) {
 	if r.Record.Installer == "" || r.Sandbox.Record.Installs || r.Sandbox.Installable && isServed(r.Record.Installer) || r.Record.Unlimited() || !r.Sandbox.Offline() {
 		return

@@ -14,9 +14,9 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// FailedStep says what a compile step, or the start of what was compiled, of the process id
-// failed of, by what it said on descriptor 3; nil where none did. The runtime may know more of
-// the failure, unless that is nil.
+// FailedStep decodes the report that the process id wrote to descriptor 3, and returns the error of a
+// compile step or of the start of the compiled program; nil if no step failed. The failure, unless nil,
+// is for the runtime, which may explain more of it.
 func (p PlanRecord) FailedStep(id string, control []byte) (*yurt.ExecutionError, *plugins.Failure) {
 	if p.Compiles == 0 {
 		return nil, nil
@@ -36,7 +36,7 @@ func (p PlanRecord) FailedStep(id string, control []byte) (*yurt.ExecutionError,
 	}
 }
 
-// judgeSteps reports whether a step failed before the run, and of what in the result.
+// judgeSteps reports whether a step failed before the run, and puts its error into the result.
 func (r *Run) judgeSteps(result *yurt.Result, control []byte) bool {
 	failed, failure := r.Record.FailedStep(r.Record.ID, control)
 	if failed == nil {
@@ -62,7 +62,7 @@ func (r *Run) noteFailure(result *yurt.Result, exit *initd.Exit) {
 	r.failure = r.Record.newFailure(r.Record.ID, plugins.PhaseRun, 0, exit.Code, exit.Signal, r.Record.rewrite(lastBytes(end, plugins.MaxInterpretedBytes)))
 }
 
-// rewrite corrects, in what a program wrote to standard error, places in lines with an insertion.
+// rewrite corrects places in a program's standard error, in lines into which the plan inserted text.
 func (p PlanRecord) rewrite(output []byte) []byte {
 	if p.Inserted == nil {
 		return output
@@ -78,16 +78,16 @@ func (p PlanRecord) newFailure(id string, phase plugins.Phase, step, exitCode, s
 	}
 }
 
-// interpret asks the language's runtime what a failure means, and lets its answer
-// stand for the error in the result. Without an answer that stays as it is.
+// interpret asks the language's runtime to explain a failure, and puts its answer in place of the
+// error in the result. Without an answer the error stays.
 func (e *Engine) interpret(r *Run, result *yurt.Result) {
 	if found := e.Explain(r.Record.ID, r.failure); found != nil {
 		result.Error = found
 	}
 }
 
-// Explain returns what the language's runtime says that a failure means; nil where it says
-// nothing, or there is none.
+// Explain returns the explanation of a failure by the language's runtime; nil without a failure
+// or an explanation.
 func (e *Engine) Explain(id string, failure *plugins.Failure) *yurt.ExecutionError {
 	if failure == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// Job is what is to be done in a sandbox for an execution.
+// Job is the work of an execution in its sandbox.
 type Job struct {
 	Argv    []string
 	Env     []string
@@ -29,9 +29,9 @@ type Job struct {
 	Plan    PlanRecord
 
 	openStdin bool                // more comes after stdin
-	terminal  *yurt.TerminalSize  // nil: none
+	terminal  *yurt.TerminalSize  // nil: no terminal
 	Stdio     Stdio               // the caller's own
-	Cell      *yurt.ExecutionSpec // set, and nothing else, when it runs in a context
+	Cell      *yurt.ExecutionSpec // set, and no other field, when it runs in a context
 	Language  string              // whose zygote may fork the process; "" for none
 	user      yurt.User
 }
@@ -86,7 +86,7 @@ func userOf(spec yurt.ExecutionSpec) yurt.User {
 	return yurt.User{UID: rootfs.UserID, GID: rootfs.GroupID}
 }
 
-// CarryOut makes j what the plan says.
+// CarryOut fills j from the plan of the language's runtime.
 func (s *Sandbox) CarryOut(j *Job, spec yurt.ExecutionSpec, req plugins.PlanRequest, plan plugins.Plan) error {
 	template := s.TemplateEnv()
 	j.Argv, j.Files = plan.Argv, plan.Files
@@ -149,7 +149,7 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// terminalEnv is what a program looks for that has a terminal.
+// terminalEnv returns the variables by which a program knows its terminal.
 func terminalEnv(spec yurt.ExecutionSpec) map[string]string {
 	if spec.Terminal == nil {
 		return nil
@@ -158,8 +158,8 @@ func terminalEnv(spec yurt.ExecutionSpec) map[string]string {
 }
 
 // Forkable returns the language whose zygote can start the job as a fresh interpreter would
-// run it, or "". What comes to an interpreter before its first line, its environment above
-// all, is the zygote's.
+// run it, or "". A fork keeps the state of the zygote before the first line of the code, above all
+// its environment, so a job with an environment of its own is not forked.
 func (e *Engine) Forkable(s *Sandbox, st Request, j Job, info yurt.RuntimeInfo) string {
 	spec := st.Spec
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
-// journalPrefix begins the name, in a sandbox's directory, of what says how far the
+// journalPrefix begins the name of the file, in a sandbox's directory, that notes how far the
 // output of a run has got in its log files.
 const journalPrefix = "output-"
 
@@ -87,7 +87,7 @@ func (r *Run) keep(ctx context.Context, chunk initd.Chunk) error {
 	}
 }
 
-// removeLog removes what is kept of the run's output.
+// removeLog removes the run's log and the journal of its log files.
 func (r *Run) removeLog() error {
 	err := runlog.Remove(r.place())
 	if r.Record.Logs != nil {

@@ -49,8 +49,8 @@ func (s *Sandbox) SignalProcess(pid int, signal yurt.Signal) error {
 		return noProcess(pid)
 	}
 	defer unix.Close(process)
-	// What has the number still has had it all along, or the process that the
-	// descriptor stands for is gone and cannot be hit.
+	// Either the number has belonged to this process all along, or the process of the
+	// descriptor is gone and the signal cannot hit another.
 	again, err := s.findProcesses()
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Sandbox) findProcesses() ([]hostProcess, error) {
 // describes is how often a process is read that becomes another program meanwhile.
 const describes = 5
 
-// describe reads what the kernel says of a process; ok is false when it is gone. The name and the arguments
+// describe reads a process from /proc; ok is false when it is gone. The name and the arguments
 // come from two files. A process that calls execve between the two reads is read again, so that both are of
 // one program; during its exec itself the kernel shows the new name and no arguments yet.
 func describe(pid int) (p yurt.Process, ok bool) {
@@ -150,7 +150,7 @@ func readStatus(pid int) (p yurt.Process, ok bool) {
 			p.Name = strings.ToValidUTF8(strings.TrimSpace(value), "�")
 		case "State":
 			p.State = strings.Trim(strings.Join(fields[1:], " "), "()")
-		case "NSpid": // its number here, in the sandbox, and in what is nested there
+		case "NSpid": // its number here, in the sandbox, and in namespaces nested there
 			if len(fields) > 1 {
 				p.PID = number(fields[1])
 			}
@@ -177,7 +177,7 @@ func insideNumber(pid int) int {
 	return 0
 }
 
-// number reads what the kernel wrote as one.
+// number parses a decimal number of the kernel; 0 if it is not one.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

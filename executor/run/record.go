@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// Record is what is kept of an execution on disk, as the first entry of its log.
+// Record is the description of an execution on disk, the first entry of its log.
 type Record struct {
 	Version int                `json:"version"`
 	ID      string             `json:"id"`
@@ -37,7 +37,7 @@ type Record struct {
 // Unlimited reports whether neither its time nor its output is bounded.
 func (r *Record) Unlimited() bool { return r.Endless || r.Streamed }
 
-// PlanRecord is what is kept of a plan: what it takes to read how it ended.
+// PlanRecord is the part of a plan that an executor needs to read how the execution ended.
 type PlanRecord struct {
 	Format    plugins.ResultFormat `json:"format"`
 	Language  string               `json:"language,omitempty"`

@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// End keeps the result, and lets those who wait have it.
+// End keeps the result, and wakes the callers that wait for it.
 func (r *Run) End(result *yurt.Result) {
 	// The end is as long after the start as time has passed: the clock may have been set.
 	took := max(0, time.Since(r.StartedAt))
@@ -32,9 +32,9 @@ func (r *Run) End(result *yurt.Result) {
 	if result.Error != nil && result.Error.Stacktrace == nil {
 		result.Error.Stacktrace = []string{}
 	}
-	r.hintInstaller(result) // before the outline of what the log has
+	r.hintInstaller(result) // before outline reads the log, since the hint is in it
 	result.Outline = r.outline(result)
-	// The log lacks the entry only if it was closed: those who wait get the result all the same, watchers end with
+	// The log lacks the entry only if it was closed: waiting callers get the result all the same, watchers end with
 	// an error.
 	r.result = result
 	if data, err := json.Marshal(outputApart(result)); err == nil {
@@ -52,7 +52,7 @@ func (r *Run) End(result *yurt.Result) {
 // resultInMemory is how large a result may be, as JSON without its output, that is held in memory once it is in its log.
 const resultInMemory = 32 << 10
 
-// outputApart returns what the log keeps of a result: its output is in other entries.
+// outputApart returns the form of a result in the log, where the output is in other entries.
 func outputApart(result *yurt.Result) yurt.KeptResult {
 	apart := result.Kept()
 	rest := *result
@@ -140,7 +140,7 @@ func (r *Run) Assembling() (done func()) {
 	return done
 }
 
-// resultCopies is how often what a program or a kernel said of its result is in memory while that is assembled: as it was
+// resultCopies is how many copies of the text of a result are in memory while it is assembled: as it was
 // written, decoded, and encoded again.
 const resultCopies = 4
 
@@ -155,8 +155,8 @@ func (r *Run) readLog(each func(runlog.Entry) error) error {
 	return err
 }
 
-// judge says what, if anything, went wrong: Yurt's own reasons first, then what
-// the language reports, then the bare exit status.
+// judge finds the error of the result, if any: Yurt's own reasons first, then the report
+// of the language, then the bare exit status.
 func (r *Run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage cgroup.Usage) {
 	failed := exit.Code != 0
 	switch {
@@ -200,8 +200,8 @@ func (r *Run) judgeTimeout(result *yurt.Result) {
 	}
 }
 
-// judgeEnvelope takes the result from what the language's harness wrote, which user
-// code may have written just as well.
+// judgeEnvelope takes the result from the envelope of the language's harness. User code can
+// write to the same descriptor, so the envelope is untrusted.
 func (r *Run) judgeEnvelope(result *yurt.Result, control []byte) {
 	outcome, err := plugins.DecodeEnvelope(control)
 	if err != nil {
@@ -211,8 +211,8 @@ func (r *Run) judgeEnvelope(result *yurt.Result, control []byte) {
 	r.TakeOutcome(result, outcome)
 }
 
-// TakeOutcome puts what an envelope says into the result. The value of an expression counts
-// like output: more than the limit of that is left out.
+// TakeOutcome puts the outcome in an envelope into the result. The value of an expression counts
+// like output: a value above the limit of output is left out.
 func (r *Run) TakeOutcome(result *yurt.Result, outcome plugins.Outcome) {
 	result.Result, result.Error, result.Handler = outcome.Result, outcome.Error, outcome.Handler
 	result.Truncated.Result = outcome.Cut

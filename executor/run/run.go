@@ -20,7 +20,7 @@ import (
 	"github.com/yurtrun/yurt/plugins"
 )
 
-// Run is the live handle of an execution; what must last is in its log.
+// Run is the live handle of an execution; its lasting state is in its log.
 type Run struct {
 	Sandbox   *Sandbox
 	Record    Record
@@ -36,7 +36,7 @@ type Run struct {
 	logs      *logfiles.Writer             // nil unless its output goes to log files; for the goroutine that follows it
 	controls  uint64                       // chunks in the log of a run whose output goes to log files
 	language  string                       // whose zygote may fork the process; "" for none
-	failure   *plugins.Failure             // what the language's runtime may explain, set by judge
+	failure   *plugins.Failure             // for the language's runtime to explain, set by judge
 	out       atomic.Pointer[initd.Output] // nil before there is a process
 	// CancelInstall ends the wait for packages; nil before and after that.
 	CancelInstall atomic.Pointer[context.CancelFunc]
@@ -70,8 +70,8 @@ func (e *Engine) Launch(ctx context.Context, r *Run, j Job) error {
 	return nil
 }
 
-// TryLaunch is launchRun, and leaves it to its caller what becomes of a run that has a
-// result at once, or could not be started.
+// TryLaunch is launchRun, but its caller handles a run that has a result at once, or that could
+// not be started.
 func (e *Engine) TryLaunch(ctx context.Context, r *Run, j Job) (*yurt.Result, error) {
 	if err := r.openLogs(e.logger); err != nil {
 		return nil, err
@@ -145,8 +145,8 @@ func (e *Engine) startRun(ctx context.Context, r *Run, j Job) (*initd.Output, er
 // keepsStdinOpen reports whether more can be written to stdin while the job runs.
 func (j *Job) keepsStdinOpen() bool { return j.openStdin || j.terminal != nil }
 
-// writeFirst writes what came with the request to a stdin that stays open. That the
-// run does not read it is its own affair.
+// writeFirst writes the input of the request to a stdin that stays open. A run need not read it,
+// so a failure is only logged.
 func (e *Engine) writeFirst(r *Run, data []byte) {
 	defer func() { <-r.writing }()
 	if err := r.input(e.ctx, data, false); err != nil {
@@ -154,7 +154,7 @@ func (e *Engine) writeFirst(r *Run, data []byte) {
 	}
 }
 
-// envelopeRoom is what an envelope may add to the value in it, in bytes.
+// envelopeRoom is how many bytes an envelope may add to the value in it.
 const envelopeRoom = 1 << 20
 
 // startError says why a run could not be started when that is not its own doing.
@@ -238,7 +238,7 @@ func (e *Engine) follow(r *Run, out *initd.Output) {
 		return // the next executor goes on
 	}
 	if err != nil && r.stream != nil {
-		e.kill(r) // it may have gone on, and nobody would ever hear of it
+		e.kill(r) // it may have gone on, and its watcher would not hear of it
 	}
 	// Of a run that is being killed the first process may have ended while others go on, which the
 	// next run would find in its way.
@@ -259,17 +259,17 @@ func (e *Engine) follow(r *Run, out *initd.Output) {
 	e.tidy(r, out.Forget)
 }
 
-// tidyPause is how long what is left of a run stays, for those who take its result.
+// tidyPause is how long the remains of a run stay, so that callers take its result first.
 const tidyPause = 2 * time.Millisecond
 
-// tidy removes what nobody needs any more of a run that ended, and prepares for the
-// next one. forget has yurt-init forget it, and is nil if that does not know it.
+// tidy removes the remains of a run that ended, and prepares for the next one. forget has
+// yurt-init forget the run; it is nil if yurt-init does not know the run.
 func (e *Engine) tidy(r *Run, forget func(ctx context.Context, id string) error) {
 	late := r.Sandbox.IsZygoteLate(r.language)
 	if late {
 		e.starter.PrepareZygote(r.Sandbox.Sandbox, r.language)
 	}
-	select { // those who wait for the result come first, and may be done with the sandbox
+	select { // the callers that wait for the result come first, and may end the sandbox
 	case <-r.Sandbox.Gone:
 	case <-time.After(tidyPause):
 	}
@@ -295,8 +295,8 @@ func (e *Engine) PrepareLeaf(s *Sandbox) {
 	}
 }
 
-// kill ends every process of the run, whatever it did to get away. What it printed until then is
-// still on its way; a yurt-init that does not say the end of it is not waited for.
+// kill ends every process of the run, also those that left its process group or session. Their output until
+// then is still on its way; if yurt-init does not report its end within InitTimeout, it is given up.
 func (e *Engine) kill(r *Run) {
 	ctx, cancel := context.WithTimeout(e.ctx, sandbox.DestroyTimeout)
 	defer cancel()
@@ -362,10 +362,10 @@ func (b *budget) take(chunk initd.Chunk) bool {
 	return *left >= 0
 }
 
-// clean removes what the run leaves inside the sandbox. Its cgroup stays while
-// processes that it left behind are in it.
+// clean removes the run's files inside the sandbox. Its cgroup stays while processes that it left
+// behind are in it.
 func (r *Run) clean() {
-	_ = r.Sandbox.Plans.RemoveAll(r.Record.ID) // what stays goes with the sandbox
+	_ = r.Sandbox.Plans.RemoveAll(r.Record.ID) // a file that cannot be removed goes with the sandbox
 	if r.Record.Compiles > 0 {
 		_ = r.Sandbox.Temp.RemoveAll(sandbox.OutPrefix + r.Record.ID) // likewise
 	}

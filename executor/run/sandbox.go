@@ -18,7 +18,7 @@ type Sandbox struct {
 	runs map[string]*Run // the sandbox's lock guards it
 }
 
-// Node is what the executions of all sandboxes of a node share.
+// Node is the state that the executions of all sandboxes of a node share.
 type Node struct {
 	Memory        *runlog.Memory // for logs
 	Executions    *atomic.Int64  // that have not ended
@@ -28,7 +28,7 @@ type Node struct {
 	Messages func(id string, cell yurt.ExecutionSpec) Messages
 }
 
-// NewSandbox adds the executions of the sandbox, none at first.
+// NewSandbox returns the sandbox with an empty table of executions.
 func NewSandbox(s *start.Sandbox, node Node) *Sandbox {
 	return &Sandbox{Sandbox: s, node: node, runs: make(map[string]*Run)}
 }

@@ -50,7 +50,7 @@ func (s *Sandbox) workspaceUse() (use unix.Statfs_t, err error) {
 	return use, unix.Fstatfs(int(dir.Fd()), &use)
 }
 
-// networkBytes sums what the interfaces in the text of /proc/PID/net/dev have received
+// networkBytes sums the bytes that the interfaces in the text of /proc/PID/net/dev received
 // and sent, without the loopback.
 func networkBytes(devices string) (received, sent int64) {
 	for line := range strings.Lines(devices) {

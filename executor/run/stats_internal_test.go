@@ -2,8 +2,8 @@ package run
 
 import "testing"
 
-// TestNetworkBytes: what the interfaces have carried is added up, without the loopback and
-// whatever cannot be read.
+// TestNetworkBytes: the bytes of all interfaces are added up, without the loopback and without
+// lines that cannot be read.
 func TestNetworkBytes(t *testing.T) {
 	const head = "Inter-|   Receive                                                |  Transmit\n" +
 		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"

@@ -19,8 +19,8 @@ import (
 // They are handed to untrusted code for good. So each is the reading or the writing
 // end of a pipe, or a regular file that was opened for that alone, or /dev/null: never
 // a directory, which would lead into the host's file system, nor a socket or a
-// terminal, through which more can be done than to read and to write. Whoever hands
-// in a file lets the code read and change what the file's mode allows everybody.
+// terminal, through which more can be done than to read and to write. A caller that
+// hands in a file lets the code read and change it as far as the file's mode allows all users.
 type Stdio struct{ Stdin, Stdout, Stderr *os.File }
 
 // Files are those that are there, in the order of their numbers.

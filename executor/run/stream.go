@@ -12,18 +12,18 @@ import (
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
 
-// watcherLimit is how long a streamed run goes on with nobody watching it. A watcher that
+// watcherLimit is how long a streamed run goes on without a watcher. A watcher that
 // lost its executor is back sooner.
 const watcherLimit = 10 * time.Second
 
-// stream hands the output of a streamed run to the one that watches it, at that one's
-// pace. What was handed over may be dropped inside, and the program waits in its next
+// stream hands the output of a streamed run to its one watcher, at the watcher's
+// pace. yurt-init may drop output that was handed over, and the program waits in its next
 // write once yurt-init holds as much as it may. Only the end of the output is kept, once
 // the run has ended: see tail.
 type stream struct {
-	events chan yurt.Event // without a buffer: what was sent is in the watcher's hands
+	events chan yurt.Event // without a buffer: an event that was sent is in the watcher's hands
 	resume chan uint64     // for a run that was taken over: the event after which its watcher goes on
-	left   chan struct{}   // closed when nobody came to watch in time
+	left   chan struct{}   // closed when no watcher came in time
 	tail   tail            // for the goroutine that follows the run
 
 	mu      sync.Mutex
@@ -32,15 +32,15 @@ type stream struct {
 	timer   *time.Timer
 }
 
-// Events of a streamed run are numbered as its chunks are, after the one that says that
-// it began. So a watcher's count says what an executor that takes the run over has to ask for.
+// Events of a streamed run are numbered as its chunks are, after the event of its start. So an
+// executor that takes the run over knows from a watcher's count the chunk to ask for.
 const eventsBeforeOutput = 1
 
 func newStream() *stream {
 	return &stream{events: make(chan yurt.Event), resume: make(chan uint64, 1), left: make(chan struct{})}
 }
 
-// awaitWatcher ends the run if nobody comes to watch it in time.
+// awaitWatcher ends the run if no watcher comes in time.
 func (e *Engine) awaitWatcher(r *Run) {
 	st := r.stream
 	st.mu.Lock()
@@ -55,14 +55,14 @@ func (e *Engine) awaitWatcher(r *Run) {
 	})
 }
 
-// leave is for the watcher, who may come back.
+// leave ends the watcher's turn; the watcher may come back.
 func (st *stream) leave() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.watched = false
 }
 
-// expire reports whether there is nobody. Nobody comes any more then.
+// expire reports whether the run has no watcher, and lets no watcher join from then on.
 func (st *stream) expire() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -74,7 +74,7 @@ func (st *stream) expire() bool {
 	return true
 }
 
-// join makes the caller the watcher, who has the events up to after.
+// join makes the caller the watcher, which has the events up to after.
 func (st *stream) join(id string, after uint64) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -107,7 +107,7 @@ func (r *Run) hand(ctx context.Context, chunk initd.Chunk) error {
 		r.stream.tail.add(initd.Chunk{Seq: chunk.Seq, Stream: chunk.Stream, Data: event.Data})
 		return nil
 	case <-r.stream.left:
-		return nil // it is being killed, and nobody wants to know
+		return nil // it is being killed, for want of a watcher
 	case <-r.Sandbox.Gone:
 		return errors.New("the sandbox ended before its output was taken")
 	case <-ctx.Done():
@@ -157,8 +157,8 @@ func (st *stream) took(seq uint64) {
 	st.last = seq
 }
 
-// adoptStream goes on with a streamed run once its watcher is back, who alone knows how
-// far its output got. If some of it is lost, the run is ended.
+// adoptStream goes on with a streamed run once its watcher is back, since only the watcher
+// knows how far it got. If some of the output is lost, the run is ended.
 func (e *Engine) adoptStream(r *Run) {
 	e.awaitWatcher(r)
 	e.goes(func() {

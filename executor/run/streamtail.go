@@ -10,22 +10,22 @@ import (
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
-// tail is what was handed over last of a streamed run's output. What is on its way to the
-// watcher is lost with this executor; so when the run ends its tail is written to its log,
-// before the result, from which the next executor hands it over once more.
+// tail is the end of a streamed run's output. Output that is on its way to the watcher is
+// lost with this executor. So when the run ends its tail is written to its log, before the
+// result, and the next executor hands it over once more.
 type tail struct {
 	chunks []initd.Chunk
-	size   int // what they take, in bytes
+	size   int // cost of the chunks, in bytes
 }
 
-// maxTail is how much a tail has at least, if there was as much: more than can be on its way,
-// which is what a stream of the API takes, and one message.
+// maxTail is how many bytes a tail has at least, if the output had as many: more than can be on its
+// way, which is the window of a stream of the API, and one message.
 const maxTail = 5 << 18
 
 func (t *tail) add(chunk initd.Chunk) {
 	t.chunks = append(t.chunks, chunk)
 	if t.size += chunk.Cost(); t.size < 2*maxTail {
-		return // it is cut seldom, since that moves what stays
+		return // it is cut seldom, since a cut copies the rest
 	}
 	cut := 0
 	for ; t.size > maxTail; cut++ {
@@ -55,8 +55,8 @@ func (e *Engine) keepTail(r *Run) {
 	}
 }
 
-// watchTail is for the watcher of a streamed run that has ended, who has the events up to
-// after.
+// watchTail hands the rest of a streamed run that has ended to its watcher, which has the events up
+// to after.
 func (r *Run) watchTail(after uint64, each func(yurt.Event) error) error {
 	if after == 0 {
 		after = eventsBeforeOutput
