@@ -26,7 +26,7 @@ type Request struct {
 	Spec     yurt.ExecutionSpec
 	OwnEnv   bool // it came with an environment
 	Stateful bool
-	Layer    string // where the sandbox has the packages for it; "" for none
+	Layer    string // directory of the packages in the sandbox; "" without packages
 	Stdio    Stdio
 	Phases   *sandbox.Phases
 }

@@ -25,14 +25,14 @@ type Job struct {
 	Files   []plugins.File    // of the plan
 	stdin   []byte
 	Control bool   // whether the process has descriptor 3
-	Layer   string // digest of what has to be installed first; "" for nothing
+	Layer   string // digest of the packages to install first; "" without packages
 	Plan    PlanRecord
 
 	openStdin bool                // more comes after stdin
 	terminal  *yurt.TerminalSize  // nil: no terminal
 	Stdio     Stdio               // the caller's own
 	Cell      *yurt.ExecutionSpec // set, and no other field, when it runs in a context
-	Language  string              // whose zygote may fork the process; "" for none
+	Language  string              // whose zygote may fork the process; "" if it is not forked
 	user      yurt.User
 }
 

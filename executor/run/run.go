@@ -35,7 +35,7 @@ type Run struct {
 	Clock     clock
 	logs      *logfiles.Writer             // nil unless its output goes to log files; for the goroutine that follows it
 	controls  uint64                       // chunks in the log of a run whose output goes to log files
-	language  string                       // whose zygote may fork the process; "" for none
+	language  string                       // whose zygote may fork the process; "" if it is not forked
 	failure   *plugins.Failure             // for the language's runtime to explain, set by judge
 	out       atomic.Pointer[initd.Output] // nil before there is a process
 	// CancelInstall ends the wait for packages; nil before and after that.

@@ -6,10 +6,10 @@ import (
 	"github.com/yurtrun/yurt/executor/headroom"
 )
 
-// tailLimit bounds what is kept in memory of a log, in bytes, besides its last entry.
+// tailLimit bounds the part of a log that is kept in memory, in bytes, besides its last entry.
 const tailLimit = 1 << 20
 
-// tail is what a log lacks since the disk was full.
+// tail is the part of a log that is not in its files since the disk was full.
 type tail struct {
 	entries []Entry // that come after those in the files; once there is one, the files get no more
 	size    int

@@ -39,7 +39,7 @@ func onFullDisk(t *testing.T) *runlog.Log {
 	return log
 }
 
-// entries appends what a program writes, and returns what readers find of it.
+// entries appends the entries, and returns those that readers find.
 func entries(t *testing.T, log *runlog.Log, list ...runlog.Entry) (found []string) {
 	t.Helper()
 	buf := make([]byte, 8)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kind tells what an entry is. Values are part of the file format.
+// Kind tells the kinds of entry apart. Values are part of the file format.
 type Kind byte
 
 // The kinds of entry.
@@ -27,8 +27,8 @@ const (
 	// Position says, for an execution in a context, where the entry after it is in the
 	// output of the context's interpreter.
 	Position Kind = 6
-	// Progress is what is said while the packages that the run needs are installed, or it waits
-	// for its turn in a context, before everything that the run itself writes. An empty one says when the run began: once its
+	// Progress is a message while the packages that the run needs are installed, or while the run waits for
+	// its turn in a context. It comes before the run's own output. An empty one tells when the run began: once its
 	// packages are there, and again once its process has started.
 	Progress Kind = 7
 	// Skipped says how much of a streamed run's output is not in the log: its data is the
@@ -68,7 +68,7 @@ type Log struct {
 	gone   bool
 }
 
-// Create makes the log at the place, where there must be none.
+// Create makes the log at the place. It fails if there is one.
 func Create(place Place) (*Log, error) {
 	// Without package os, which would try to have the runtime's poller watch it.
 	fd, err := -1, error(unix.EINTR)
@@ -162,8 +162,8 @@ func (l *Log) Append(e Entry) error {
 	return nil
 }
 
-// Close ends every reader that waits for more. What was written stays; it does not count
-// as memory any more, since who closes a log removes it, or ends.
+// Close ends every reader that waits for more. The entries stay; they do not count
+// as memory any more, since the executor closes a log only to remove it, or to end.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -193,10 +193,10 @@ func (l *Log) closeFiles() error {
 // ErrClosed says that the log was closed before its last entry came.
 var ErrClosed = errors.New("log is closed")
 
-// errNotWhole says that the file ends within an entry, or holds what is none.
+// errNotWhole says that the file ends within an entry, or holds bytes that are no entry.
 var errNotWhole = errors.New("the entry is not whole")
 
-// state returns how far the log goes, and what is closed when that changes.
+// state returns how far the log goes, and the channel that is closed when that changes.
 func (l *Log) state() (size int64, tail []Entry, ended, gone bool, more <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -307,7 +307,7 @@ func (l *Log) readAt(buf []byte, at int64) error {
 // window is a piece of a log that was read at once: most entries are small.
 type window struct {
 	log   *Log
-	size  int64 // of what may be read
+	size  int64 // end of the readable part of the log
 	begin int64
 	data  []byte
 }

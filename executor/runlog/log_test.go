@@ -39,7 +39,7 @@ func add(t testing.TB, l *Log, entries ...Entry) {
 	}
 }
 
-// story is what an execution leaves.
+// story is the log of an execution.
 func story() []Entry {
 	at := time.Unix(1_700_000_000, 123_456_789)
 	return []Entry{
@@ -52,7 +52,7 @@ func story() []Entry {
 	}
 }
 
-// follow returns what a watcher sees.
+// follow returns the entries that a watcher sees.
 func follow(ctx context.Context, l *Log) (seen []Entry, err error) {
 	err = l.Follow(ctx, func(e Entry) error {
 		seen = append(seen, e)
@@ -72,7 +72,7 @@ func withoutOutput(entries []Entry) []Entry {
 	return told
 }
 
-// done is a context that has ended: a Follow with it reads what is there.
+// done is a context that has ended: a Follow with it reads the entries so far.
 func done() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -133,8 +133,8 @@ func TestAppendBounds(t *testing.T) {
 	}
 }
 
-// TestTornTail cuts a log off at every byte. What was whole is there, what was not is
-// gone, and the log goes on from there.
+// TestTornTail cuts a log off at every byte. Whole entries stay, a torn one is gone,
+// and the log goes on from there.
 func TestTornTail(t *testing.T) {
 	l, path := create(t)
 	var ends []int64
@@ -175,8 +175,8 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestOpenSaysWhatItCannotRead must not take a log for torn that is not: it would
-// cut off what is there.
+// TestOpenSaysWhatItCannotRead must not take a log for torn when reading it failed: Open
+// would cut off good entries.
 func TestOpenSaysWhatItCannotRead(t *testing.T) {
 	l, path := create(t)
 	add(t, l, story()...)

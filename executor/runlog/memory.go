@@ -17,21 +17,21 @@ import (
 // or the memory for logs is used up. Each entry is in one of the two.
 type Place struct {
 	Path     string
-	Overflow string  // made when it is needed, with its directory; "" for none
+	Overflow string  // made when it is needed, with its directory; "" for a log in one file
 	Memory   *Memory // that Path may take; nil for any
 }
 
 // maxInMemory is how many bytes of a log are in memory.
 const maxInMemory = 64 << 10
 
-// filePage is the unit in which a file takes memory, and fileCost what one takes beside
-// its pages.
+// filePage is the unit in which a file takes memory, and fileCost the bytes that a file takes
+// beside its pages.
 const (
 	filePage = 4 << 10
 	fileCost = 1 << 10
 )
 
-// Memory is what the logs of a node may take of the host's memory together.
+// Memory is the part of the host's memory that the logs of a node may take together.
 type Memory struct{ left atomic.Int64 }
 
 // NewMemory returns a memory of so many bytes.
@@ -59,7 +59,7 @@ func (m *Memory) give(n int64) {
 	}
 }
 
-// cost is what a file of the size takes of the memory.
+// cost is how many bytes of memory a file of the size takes.
 func cost(size int64) int64 { return (size+filePage-1)/filePage*filePage + fileCost }
 
 // hold counts a file of the size that is in memory already.
@@ -72,7 +72,7 @@ func (l *Log) hold(size int64) {
 func (l *Log) fits(n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone { // and so is what it held; the file says so too
+	if l.gone { // its memory was given back, and the closed file refuses the entry
 		return true
 	}
 	more := cost(l.size+n) - l.held
@@ -120,8 +120,8 @@ func (l *Log) overflow() error {
 	return nil
 }
 
-// fileAt returns the file that the entry at an offset is in, at which offset that begins, and at
-// which what is in it ends at the latest.
+// fileAt returns the file that holds the entry at an offset of the log, the offset at which the file begins,
+// and the highest offset at which its entries can end.
 func (l *Log) fileAt(at int64) (file *os.File, begin, end int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *Log) fileAt(at int64) (file *os.File, begin, end int64) {
 	}
 }
 
-// Remove removes the log at the place; that there is none is no error.
+// Remove removes the log at the place; a log that is not there is no error.
 func Remove(place Place) error {
 	err := unlink(place.Path)
 	if place.Overflow != "" { // which most have not

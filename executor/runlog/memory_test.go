@@ -31,8 +31,8 @@ func sizes(t *testing.T, place Place) (memory, disk int64) {
 	return size(place.Path), size(place.Overflow)
 }
 
-// TestOverflow: a log goes on on disk when it is large, and when there is no more memory
-// for logs or none at all, and nobody who reads it can tell.
+// TestOverflow: a log goes on on disk when it is large, and when the memory for logs is
+// used up or zero, and its readers cannot tell.
 func TestOverflow(t *testing.T) {
 	entry := Entry{Stdout, time.Unix(1, 0), bytes.Repeat([]byte("x"), 1000)}
 	length := int64(entryHeader + len(entry.Data))
@@ -109,7 +109,7 @@ func fill(t *testing.T, dir string) {
 	})
 }
 
-// TestKilledBeforeTheFirstEntryOnDisk: the file is there, and nothing is in it.
+// TestKilledBeforeTheFirstEntryOnDisk: the file on disk is there, and empty.
 func TestKilledBeforeTheFirstEntryOnDisk(t *testing.T) {
 	l, path := create(t)
 	add(t, l, story()[:3]...)
@@ -195,8 +195,8 @@ func TestLogProperty(t *testing.T) {
 	}
 }
 
-// FuzzOpen opens whatever the files may hold: what comes out was in them, at a cost in
-// proportion to them, and it can be written to again.
+// FuzzOpen opens files with any bytes: the entries that are read were in them, the cost is in
+// proportion to them, and the log can be written to again.
 func FuzzOpen(f *testing.F) {
 	l, path := create(f)
 	add(f, l, story()...)

@@ -12,7 +12,7 @@ import (
 )
 
 // linger is how long the files of a closed log stay open where its output is not in its result, for
-// those who have that result and have not read the output yet.
+// callers that have that result and have not read the output yet.
 const linger = 10 * time.Second
 
 // Text reads the output of one stream as text: that which is there when it is opened.
@@ -100,7 +100,7 @@ func (l *Log) End() (Entry, error) {
 }
 
 // Beside returns how many bytes of data the entries have that are not output: an upper bound of
-// what a result takes that is made of them.
+// the size of a result that is made of them.
 func (l *Log) Beside() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestTextOfALog: the text of each stream is what [strings.ToValidUTF8] makes of all of it, from any offset on.
+// TestTextOfALog: the text of each stream equals [strings.ToValidUTF8] of all of it, from any offset on.
 func TestTextOfALog(t *testing.T) {
 	place := Place{Path: filepath.Join(t.TempDir(), "log"), Overflow: filepath.Join(t.TempDir(), "rest"), Memory: NewMemory(1 << 20)}
 	l, err := Create(place)
@@ -51,7 +51,7 @@ func TestTextOfALog(t *testing.T) {
 	}
 }
 
-// TestClosedLogStaysReadable: who has a result reads its large output also when the sandbox is destroyed meanwhile.
+// TestClosedLogStaysReadable: a caller with a result reads its large output also when the sandbox is destroyed meanwhile.
 func TestClosedLogStaysReadable(t *testing.T) {
 	l, path := create(t)
 	large := bytes.Repeat([]byte("x"), 100_000)
