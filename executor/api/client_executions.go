@@ -212,7 +212,7 @@ func receive[M any](next func() (M, error), each func(M) error) error {
 // value itself.
 func isEnd(err error) bool { return err == io.EOF } //nolint:errorlint // an error that wraps it is another
 
-// outputOf returns what opens the output of an execution at its node.
+// outputOf returns the function that opens the output of an execution at its node.
 func outputOf(executions proto.ExecutionsClient, sandboxID, executionID string) func(context.Context, yurt.EventType, int64) (io.ReadCloser, error) {
 	return func(ctx context.Context, stream yurt.EventType, from int64) (io.ReadCloser, error) {
 		ctx, cancel := context.WithCancel(ctx)

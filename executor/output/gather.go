@@ -9,11 +9,11 @@ import (
 	"github.com/yurtrun/yurt/executor/runlog"
 )
 
-// Reader reads what is in a log by now.
+// Reader calls each with the entries that are in a log by now.
 type Reader func(each func(runlog.Entry) error) error
 
-// Gather returns a result with the output that a log has, and what was written to the control
-// descriptor. The size of the output is read, and no more of it kept than a result has in itself.
+// Gather returns a result with the output in a log, and the data that was written to the control
+// descriptor. It counts all output, and keeps no more of it than a result holds itself.
 func Gather(read Reader, log *runlog.Log) (*yurt.Result, []byte) {
 	var stdout, stderr stream
 	var control bytes.Buffer
@@ -40,7 +40,7 @@ func Gather(read Reader, log *runlog.Log) (*yurt.Result, []byte) {
 	return result, control.Bytes()
 }
 
-// Opener returns what opens the output of a log.
+// Opener returns the function that opens the output of a log.
 func Opener(log *runlog.Log) func(context.Context, yurt.EventType, int64) (io.ReadCloser, error) {
 	return func(_ context.Context, stream yurt.EventType, from int64) (io.ReadCloser, error) {
 		kind := runlog.Stdout

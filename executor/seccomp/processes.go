@@ -32,7 +32,7 @@ func processes() Group {
 	}
 }
 
-// prctls are what a process may ask about itself and set of itself. Left out are those that
+// prctls are the operations by which a process reads and sets its own attributes. Left out are those that
 // merge pages with other processes, share a core's scheduling, or move parts of its own image.
 func prctls() []uint64 {
 	return []uint64{
@@ -50,10 +50,9 @@ func prctls() []uint64 {
 	}
 }
 
-// limits keeps code from changing the limit of core dumps, at which the
-// kernel makes none: with a limit of 0 a crash would start the program that the host
-// may have for them, as root. Who changes it is told that it is done, since programs
-// that lower it give up otherwise.
+// limits keeps code from changing the limit of core dumps. At the limit that a sandbox starts with the
+// kernel makes no dump; with a limit of 0 a crash would start the host's program for core dumps, if it
+// has one, as root. A change of this limit seems to succeed, since programs that lower it give up otherwise.
 func limits() []Rule {
 	const resources = 16
 	rules := []Rule{

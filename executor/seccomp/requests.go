@@ -56,7 +56,7 @@ func fileRequests() []uint64 {
 	}
 }
 
-// socketRequests ask about sockets and interfaces, of which a sandbox can change none.
+// socketRequests ask about sockets and interfaces; no request of them changes an interface.
 func socketRequests() []uint64 {
 	return []uint64{
 		fioSetOwner, sioSetOwner, fioGetOwner, sioGetOwner, sioAtMark, sioStamp, sioStampNS, unix.SIOCGIFNAME, unix.SIOCGIFCONF, unix.SIOCGIFFLAGS,

@@ -8,7 +8,7 @@ import (
 // Group is the calls of one subject.
 type Group struct {
 	Name   string
-	Reason string // for which code has them, and what of them it has not
+	Reason string // why code has these calls, and which related ones it has not
 	Rules  []Rule
 }
 
@@ -40,8 +40,8 @@ func (c Condition) Holds(value uint64) bool { return (value&c.Mask == c.Value) !
 // Masks of arguments.
 const (
 	whole = 1<<64 - 1
-	// half is what the kernel takes of an int. Some C libraries leave bits in the rest of the
-	// register, which no condition on an int looks at.
+	// half is the part of a register that the kernel takes as an int. Some C libraries leave bits in
+	// the rest of the register, which no condition on an int looks at.
 	half = 1<<32 - 1
 )
 

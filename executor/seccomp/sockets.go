@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kindOfSocket is what socket(2) may make: a domain with a type, and a protocol.
+// kindOfSocket describes sockets that socket(2) may make: a domain with a type, and protocols.
 type kindOfSocket struct {
 	domain, kind uint64
 	protocols    []uint64
@@ -52,7 +52,7 @@ func sockets() Group {
 			rules = append(rules, kind.rules("socketpair")...)
 		}
 	}
-	for _, domain := range []uint64{unix.AF_INET, unix.AF_INET6} { // by which programs tell that there is none
+	for _, domain := range []uint64{unix.AF_INET, unix.AF_INET6} { // programs take this error for a kernel without MPTCP
 		rules = append(rules, answer(unix.EPROTONOSUPPORT, "socket", is(0, domain), is(2, unix.IPPROTO_MPTCP)))
 	}
 	return Group{
