@@ -123,7 +123,7 @@ func TestKeysAreChecked(t *testing.T) {
 	}
 }
 
-// TestNoRoundTrip: requests after the first ask the store for nothing.
+// TestNoRoundTrip: requests after the first cause no call of the store.
 func TestNoRoundTrip(t *testing.T) {
 	store := newStore(t)
 	a, err := auth.New(auth.Config{Store: store})

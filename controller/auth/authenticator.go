@@ -35,7 +35,7 @@ type Config struct {
 	Store   Store
 	Now     func() time.Time      // nil: the machine's clock
 	Logger  *slog.Logger          // nil: logs nowhere
-	Metrics prometheus.Registerer // nil: measures nothing
+	Metrics prometheus.Registerer // nil: no metrics
 }
 
 // Authenticator checks API keys.

@@ -1,4 +1,4 @@
-// Package auth decides which requests may do what: every door of the controller asks it.
+// Package auth decides which requests may use which operations: every door of the controller asks it.
 //
 // An [Authenticator] checks API keys. It keeps the keys that are in use in memory and compares them with the store once a second,
 // so that a request costs no round trip and a revoked key is refused within 5 s, open streams included. A controller that cannot

@@ -9,9 +9,10 @@ import (
 	"github.com/yurtrun/yurt/access"
 )
 
-// Enter returns a request with its caller in its context, which ends when the key is in force no longer. The key is in the header
-// Authorization. A request without one goes on without a caller: the policy refuses whatever needs one. The caller of Enter calls
-// done when the request has been served. A nil authenticator takes every request for one of the operator's.
+// Enter returns a request with its caller in its context, which ends when the key is in force no longer. The key is in the
+// header Authorization. A request without one goes on without a caller: the policy refuses it operations that need one. The
+// caller of Enter calls done when the request has been served. A nil authenticator takes every request for one of the
+// operator's.
 func (a *Authenticator) Enter(r *http.Request) (_ *http.Request, done func(), err error) {
 	if a == nil {
 		ctx, done := access.With(r.Context(), access.Local())

@@ -20,7 +20,7 @@ type Store interface {
 	Keys(ctx context.Context, reach Reach, before controller.Position, limit int) ([]access.Key, error)
 	// RevokeKey revokes a key within reach. The first revocation stays. A key outside of it is a [yurt.CodeKeyNotFound] error.
 	RevokeKey(ctx context.Context, reach Reach, id string, at time.Time) (access.Key, error)
-	// UseKeys notes when keys were last used, by id. An earlier time changes nothing.
+	// UseKeys notes when keys were last used, by id. A time before the stored one is ignored.
 	UseKeys(ctx context.Context, used map[string]time.Time) error
 	// PurgeKeys removes the keys that were revoked or had expired before the time.
 	PurgeKeys(ctx context.Context, before time.Time) error

@@ -30,8 +30,8 @@ func readBody(ctx huma.Context, types ...string) ([]byte, error) {
 		return nil, err
 	}
 	r, w := humago.Unwrap(ctx)
-	// The deadline is taken back: left in force it would end a long request later. A test without a connection has no
-	// deadlines, and needs none.
+	// The deadline is taken back: left in force it would end a long request later. Errors are ignored: a test
+	// without a connection has no deadlines.
 	_ = ctx.SetReadDeadline(time.Now().Add(bodyReadLimit))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	_ = ctx.SetReadDeadline(time.Time{})

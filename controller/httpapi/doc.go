@@ -1,4 +1,4 @@
-// Package httpapi is the controller's REST API, /api/v1, with what surrounds it:
+// Package httpapi is the controller's REST API, /api/v1, with the paths around it:
 // /health, /ready, /version, /metrics, /openapi.json and /docs.
 //
 // [New] returns an [API], an http.Handler; the server and its listener are the

@@ -63,7 +63,7 @@ func (a *API) guarded(operation string, next http.Handler) http.Handler {
 	})
 }
 
-// security declares the scopes of an operation: a key needs one of them. A server without keys asks for none of them.
+// security declares the scopes of an operation: a key needs one of them. A server without keys asks for no key.
 func security(policy auth.Policy, operation string, keys bool) []map[string][]string {
 	scopes, known := policy[operation]
 	if !known {

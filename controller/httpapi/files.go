@@ -149,7 +149,7 @@ type uploadReader struct {
 }
 
 func (r *uploadReader) Read(p []byte) (int, error) {
-	// A test without a connection has no deadlines, and needs none.
+	// The error is ignored: a test without a connection has no deadlines.
 	_ = r.conn.SetReadDeadline(time.Now().Add(uploadStall))
 	n, err := r.from.Read(p)
 	r.failed = r.failed || (err != nil && err != io.EOF)

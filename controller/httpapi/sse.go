@@ -228,14 +228,14 @@ func (s *eventStream) take() (data []byte, closed bool) {
 	defer s.mu.Unlock()
 	data = bytes.Clone(s.pending.Bytes())
 	if s.pending.Reset(); s.pending.Cap() > 4*maxPending {
-		s.pending = bytes.Buffer{} // what an ended event returned or shows can be large
+		s.pending = bytes.Buffer{} // the result or a display in an event that was sent can be large
 	}
 	s.room.Broadcast()
 	return data, s.closed
 }
 
 func (s *eventStream) put(data []byte) error {
-	// A test without a connection has no deadlines, and needs none.
+	// The error is ignored: a test without a connection has no deadlines.
 	_ = s.conn.SetWriteDeadline(time.Now().Add(streamWriteLimit))
 	if _, err := s.w.Write(data); err != nil {
 		return err

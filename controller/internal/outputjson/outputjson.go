@@ -109,7 +109,7 @@ func (e escaper) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// escape returns the escape of the first character and its size in text; "" where it needs none.
+// escape returns the escape of the first character and its size in text; "" if the character stands as it is.
 func escape(text []byte) (string, int) {
 	switch c := text[0]; {
 	case c == '"':

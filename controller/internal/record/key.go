@@ -21,7 +21,7 @@ const (
 	PurgeKeys = "DELETE FROM api_keys WHERE revoked_at < ? OR expires_at < ?"
 )
 
-// KeyValues returns what is stored of an API key.
+// KeyValues returns the stored values of an API key.
 func KeyValues(key access.Key, hash access.Hash) []any {
 	scopes := make([]string, len(key.Scopes))
 	for i, scope := range key.Scopes {
@@ -63,7 +63,7 @@ func ScanKey(row Row) (KeyRow, error) {
 	return found, nil
 }
 
-// Reach demands what an operation may touch.
+// Reach limits the rows to the tenant of the caller, unless its reach is all tenants.
 func (c *Conditions) Reach(reach auth.Reach) {
 	if tenant, all := reach.Tenant(); !all {
 		c.Add("tenant = ?", tenant)

@@ -14,7 +14,7 @@ import (
 // OutputPiece is how many bytes of output a row has. The last one of a stream has fewer.
 const OutputPiece = 256 << 10
 
-// OutputTable is what a store keeps large output in, in rows of [OutputPiece] bytes.
+// OutputTable is the table in which a store keeps large output, in rows of [OutputPiece] bytes.
 type OutputTable interface {
 	// PutOutput adds a row. It is an error that there is no such execution.
 	PutOutput(ctx context.Context, id, executionID string, stream, number int, data []byte) error
@@ -63,7 +63,7 @@ func storeStream(ctx context.Context, table OutputTable, id, executionID string,
 	return nil
 }
 
-// outputOf returns what opens the output with an id.
+// outputOf returns the output with an id, of which the function Open reads a stream.
 func outputOf(table OutputTable, id string, size [2]int64) *yurt.Output {
 	return &yurt.Output{
 		Stdout: size[0], Stderr: size[1],
@@ -80,7 +80,7 @@ func outputOf(table OutputTable, id string, size [2]int64) *yurt.Output {
 
 // outputReader reads the rows of a stream.
 type outputReader struct {
-	ctx    context.Context //nolint:containedctx // of who reads
+	ctx    context.Context //nolint:containedctx // of the caller that reads
 	table  OutputTable
 	id     string
 	stream int

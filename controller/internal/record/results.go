@@ -14,7 +14,7 @@ type ResultTable interface {
 	Each(ctx context.Context, scan func(Row) error, text string, args ...any) error
 }
 
-// Results bounds what a store keeps of results. It implements controller.ResultStore.
+// Results bounds the space that results take in a store. It implements controller.ResultStore.
 type Results struct{ Table ResultTable }
 
 // TrimResults implements controller.ResultStore.
