@@ -179,7 +179,7 @@ func (f *executorFlags) announce(ctx context.Context, address string, node annou
 	return done, nil
 }
 
-// identity returns the certificate that the executor shows to controllers; nil if it serves none.
+// identity returns the certificate that the executor shows to controllers; nil if it serves no controllers.
 func (f *executorFlags) identity(logger *slog.Logger) (*identity.Source, error) {
 	if f.listenTLS == "" {
 		return nil, nil //nolint:nilnil // the executor serves no controllers, and that is no error

@@ -1,5 +1,5 @@
-// Package clientlimits bounds what the clients of a server can hold: connections, the bodies of requests in memory, and the time in
-// which they take an answer or send a body.
+// Package clientlimits bounds the resources that clients of a server hold: connections, the bodies of requests in memory, and the
+// time in which they take an answer or send a body.
 package clientlimits
 
 import (
@@ -109,7 +109,7 @@ type limitedBody struct {
 // Read implements io.Reader.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.conn != nil {
-		_ = b.conn.SetReadDeadline(time.Now().Add(progressLimit)) // where none can be set, none is needed
+		_ = b.conn.SetReadDeadline(time.Now().Add(progressLimit)) // a connection without deadlines needs no bound
 	}
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && b.conn != nil { // left in force it would end a long request later

@@ -52,7 +52,7 @@ func TestBodiesHaveABudget(t *testing.T) {
 	}
 }
 
-// TestClientThatStopsReading: the connection of a client that takes nothing of an answer has a deadline.
+// TestClientThatStopsReading: the connection of a client that reads no byte of an answer has a deadline.
 func TestClientThatStopsReading(t *testing.T) {
 	conn := &deadlines{}
 	limits := Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -20,7 +20,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// Terminal is what the command has of the program around it.
+// Terminal is the part of the program that the command uses: its client and its output.
 type Terminal struct {
 	Client     func() (*yurtclient.Client, error)
 	JSON       func() bool

@@ -42,7 +42,7 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Insecure, "insecure", false, "allow --listen to be an address that other machines reach without TLS; without --require-keys too, all of them may run code and see every session")
 }
 
-// Check refuses an address that is none, and one that other machines reach unprotected.
+// Check refuses a malformed address, and one that other machines reach unprotected.
 func (f *Flags) Check() error {
 	const field = "--listen"
 	_, port, err := net.SplitHostPort(f.Address)
