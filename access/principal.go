@@ -72,7 +72,7 @@ func (p *Principal) May(scope Scope) bool {
 	return slices.Contains(p.Scopes, scope) || slices.Contains(p.Scopes, Admin)
 }
 
-// Operates reports whether the principal manages what belongs to every tenant.
+// Operates reports whether the principal manages the parts that belong to every tenant.
 func (p *Principal) Operates() bool { return p.Tenant == DefaultTenant && p.May(Admin) }
 
 type principalKey struct{}

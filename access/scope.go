@@ -14,7 +14,7 @@ type Scope string
 const (
 	SessionsRead    Scope = "sessions:read"    // look at sessions, executions, logs and usage
 	SessionsWrite   Scope = "sessions:write"   // make, pause, resume and end sessions
-	SessionsExecute Scope = "sessions:execute" // run code, and talk to what runs
+	SessionsExecute Scope = "sessions:execute" // run code, and talk to its processes
 	Files           Scope = "files"            // read and write files of sessions
 	Templates       Scope = "templates"        // make and delete templates
 	Pools           Scope = "pools"            // look at warm pools and size them

@@ -149,7 +149,7 @@ func testKeyPurge(t *testing.T, store auth.Store) {
 	}
 }
 
-// testMostKeys adds keys at the same time: what counts them and what adds one is one step.
+// testMostKeys adds keys at the same time: counting them and adding one is one step.
 func testMostKeys(t *testing.T, store auth.Store) {
 	const most, tries = 3, 12
 	mustAddKey(t, store, "b", 0)

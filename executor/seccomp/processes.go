@@ -69,6 +69,17 @@ func limits() []Rule {
 	return rules
 }
 
+// forks allows two requests of ptrace.
+func forks() Group {
+	const cont, seize = 7, 0x4206
+	return Group{
+		Name: "forks",
+		Reason: "An interpreter that is forked for each run learns at the end of a run which memory the run used, and copies that ahead for the next one. " +
+			"For this it seizes its child and lets it go on. All requests that read or change a process are in the group ptrace.",
+		Rules: each(Allow, "ptrace", 0, []uint64{seize, cont}),
+	}
+}
+
 func identity() Group {
 	return Group{
 		Name:   "identity",

@@ -76,7 +76,7 @@ func each(answer syscall.Errno, call string, arg uint, values []uint64, when ...
 
 // Base is the list of every sandbox.
 func Base() []Group {
-	return []Group{files(), watches(), pipes(), memory(), processes(), identity(), signals(), clocks(), scheduling(), sysV(), sockets(), options(), requests()}
+	return []Group{files(), watches(), pipes(), memory(), processes(), forks(), identity(), signals(), clocks(), scheduling(), sysV(), sockets(), options(), requests()}
 }
 
 // Groups that a template may add, see [yurt.SystemCallGroups].

@@ -1,18 +1,30 @@
 package arch
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-// The comments of the whole tree are above the goal. These limits are the present figures: they may only be lowered.
+// The comments of the whole tree are better than the goal for a package. These limits are the present figures: they may only be
+// lowered.
 const (
-	vagueNow = 12.4
-	emptyNow = 4.5
+	vagueNow = 0.4
+	emptyNow = 0.4
 )
 
 func TestComments(t *testing.T) {
+	const enough = 300 // words, for a rate to say something
 	var all Prose
 	for _, p := range ours(t) {
+		var count Prose
 		for _, s := range sources(t, p) {
-			all = all.Add(CountProse(s))
+			count = count.Add(CountProse(s))
+		}
+		if all = all.Add(count); count.Words < enough || strings.HasSuffix(p.ImportPath, "/test/arch") { // which names the words
+			continue
+		}
+		for _, broken := range CheckProse(p.ImportPath, count, VagueGoal, EmptyGoal) {
+			t.Error(broken)
 		}
 	}
 	t.Logf("%d words; vague %.2f, empty %.2f in 1,000", all.Words, 1000*float64(all.Vague)/float64(all.Words), 1000*float64(all.Empty)/float64(all.Words))

@@ -285,7 +285,7 @@ func harmless() []string {
 		readv removexattr rename renameat renameat2 rmdir sendfile statfs sync sync_file_range syncfs truncate umask unlink unlinkat utime
 		utimensat utimes write writev epoll_pwait epoll_pwait2 epoll_wait inotify_rm_watch poll ppoll pselect6 select timerfd_gettime
 		timerfd_settime membarrier mincore msync munlock munlockall pkey_free arch_prctl exit exit_group futex futex_waitv get_robust_list
-		get_thread_area getpgid getpgrp getpid getppid getsid gettid process_mrelease restart_syscall set_thread_area set_tid_address
+		get_thread_area getpgid getpgrp getpid getppid getsid gettid process_mrelease ptrace restart_syscall set_thread_area set_tid_address
 		setpgid setsid wait4 waitid personality getrlimit prlimit64 setrlimit capget capset getegid geteuid getgid getgroups getresgid
 		getresuid getuid setfsgid setfsuid setgid setgroups setregid setresgid setresuid setreuid setuid sysinfo uname pause rt_sigaction
 		rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sigaltstack clock_getres clock_gettime clock_nanosleep

@@ -220,6 +220,10 @@ func (c *copier) fill(operation, path string) string {
 		}
 		c.decode(c.send("GET", "/api/v1/sessions/"+c.shared, "", nil), &session)
 		names = append(names, "{id}", session.Sandbox)
+	case path == "/api/v1/keys/{id}":
+		var made struct{ ID string }
+		c.decode(c.send("POST", "/api/v1/keys", "application/json", []byte(`{"scopes": ["files"]}`)), &made)
+		names = append(names, "{id}", made.ID)
 	default:
 		names = append(names, "{id}", "python-basic")
 	}

@@ -313,6 +313,9 @@ func testStoreIsKilled(t *testing.T, c *several) {
 		got, err := c.clients[2].Result(context.WithoutCancel(t.Context()), session.ID, e.ID)
 		return err == nil && got.Result != nil && got.Result.Stdout == "done\n"
 	})
-	w.end(t, session)
+	rig.Eventually(t, "the session ends, once the controller has compared clocks with the store", func() bool {
+		_, err := w.EndSession(context.WithoutCancel(t.Context()), session.ID)
+		return err == nil
+	})
 	rig.Eventually(t, "no slot is left of a session", func() bool { return len(w.jobs(t)) == 0 })
 }

@@ -17,7 +17,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 )
 
-// belongings are the names of what a tenant has.
+// belongings are the names of a tenant's records.
 type belongings struct{ session, execution, blocked, sandbox, template, key string }
 
 // fill gives a tenant one of each.
@@ -43,7 +43,7 @@ func (w *world) fill(tenant string) (belongings, string) {
 	return belongings{session.ID, ended.ID, blocked.ID, stored.SandboxID, template.Name, record.ID}, key
 }
 
-// path fills in the names of a path with what belongs to a tenant.
+// path fills in the names of a path with those of a tenant's records.
 func (b belongings) path(op operation) string {
 	id := b.session
 	switch {
@@ -84,8 +84,8 @@ func (w *world) bodies() map[string]string {
 	return bodies
 }
 
-// TestSecondTenantSeesNothing calls each operation of the document as a second tenant with the names of the first: what has a name
-// in its path is not there, and no answer has a name of the first tenant.
+// TestSecondTenantSeesNothing calls each operation of the document as a second tenant with the names of the first: a record with a
+// name in the path is not found, and no answer has a name of the first tenant.
 func TestSecondTenantSeesNothing(t *testing.T) {
 	w := newWorld(t)
 	first, firstKey := w.fill("acme")
@@ -234,7 +234,7 @@ func TestTenantsHaveEqualNames(t *testing.T) {
 	}
 }
 
-// TestNoCallerReachesNoRecord: a door that forgets to say who calls shows no data.
+// TestNoCallerReachesNoRecord: a door that forgets to name its caller shows no data.
 func TestNoCallerReachesNoRecord(t *testing.T) {
 	w := newWorld(t)
 	first, _ := w.fill("acme")

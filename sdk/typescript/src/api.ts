@@ -382,7 +382,7 @@ export interface components {
         Isolation: {
             level: string;
             per_execution?: boolean;
-            system_calls?: string[];
+            system_calls?: string[] | null;
         };
         LogBody: {
             /** Format: date-time */
@@ -406,11 +406,20 @@ export interface components {
             type?: string;
         };
         MemoryPromise: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description bytes
+             */
             limit: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description bytes
+             */
             promisable: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description bytes
+             */
             promised: number;
         };
         Metrics: {
@@ -581,7 +590,7 @@ export interface components {
                     /** @enum {string} */
                     level?: "" | "namespaces";
                     per_execution?: boolean;
-                    system_calls?: ("ptrace" | "perf-self")[];
+                    system_calls?: ("ptrace" | "perf-self")[] | null;
                 };
                 kernels?: {
                     [key: string]: string;

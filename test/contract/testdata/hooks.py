@@ -24,7 +24,7 @@ TEMPLATES = "create-template|replace-template|push-templates"
 # the document allows.
 RULES = [
     # A cursor is what a list gave out. Its text means something to the server alone.
-    ("list-sessions|list-executions", "cursor", "^this is no cursor of this list"),
+    ("list-sessions|list-executions|list-keys", "cursor", "^this is no cursor of this list"),
     # Members that exclude or need one another.
     ("create-session", "reuse", "^it is an agent's session that is reused; give agent_id"),
     ("execute", "code", "^there is nothing to run|^there is no code to run; give the source text, or files and the entry"),
@@ -42,6 +42,7 @@ RULES = [
     ("push-templates", "preload", "modules are loaded by a runtime, and the template has none"),
     (TEMPLATES, r"(dependencies|kernels)\[.*", "is none of the template's runtimes"),
     (TEMPLATES, r"runtimes\[\d+\]", "is in the list twice"),
+    (TEMPLATES, r"isolation\.system_calls\[\d+\]", "is named twice"),
     # The cursor is in the code, as long as that is.
     ("complete-in-context|inspect-in-context", "cursor", "is outside the code"),
     # JSON Schema counts 88.0 among the integers; the server wants it without a fraction.

@@ -192,8 +192,11 @@ class Match(msgspec.Struct, kw_only=True):
 
 class MemoryPromise(msgspec.Struct, kw_only=True):
     limit: int
+    """bytes"""
     promisable: int
+    """bytes"""
     promised: int
+    """bytes"""
 
 
 class Metrics(msgspec.Struct, kw_only=True):
