@@ -57,13 +57,25 @@ func (n *networks) refill() {
 // newNetwork makes a namespace on a thread that ends with it, since the others are to
 // stay in the host's.
 func newNetwork() (file *os.File, err error) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlock
-		file, err = enterNetwork()
-	}()
-	<-done
+	var enter func()
+	start := func() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			enter()
+		}()
+		<-done
+	}
+	enter = func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == unix.Getpid() { // the main thread never ends; while it is locked, another one is chosen
+			start()
+			runtime.UnlockOSThread()
+			return
+		}
+		file, err = enterNetwork() // and never unlock
+	}
+	start()
 	return file, err
 }
 
