@@ -135,6 +135,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
 		return err
 	}
+	outliveReaders()
 	slackenMonitor(logger)
 	limitMemory(logger)
 	listener, err := f.listen.Open(ctx)

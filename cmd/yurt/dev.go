@@ -61,6 +61,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
 		return err
 	}
+	outliveReaders()
 	slackenMonitor(logger)
 	outliveSandboxes(logger)
 	limitMemory(logger)

@@ -100,6 +100,7 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := f.complete(a); err != nil {
 		return err
 	}
+	outliveReaders()
 	slackenMonitor(logger)
 	outliveSandboxes(logger)
 	limitMemory(logger)

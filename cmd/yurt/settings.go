@@ -2,7 +2,10 @@ package main
 
 import (
 	"log/slog"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -45,6 +48,10 @@ func outliveSandboxes(logger *slog.Logger) {
 		logger.Debug("the kernel spares this server no more than others when memory is short", "error", err)
 	}
 }
+
+// outliveReaders keeps a server alive that prints to a pipe without a reader: the end of the process that started the server is no
+// reason to leave its sandboxes. A signal that is notified, unlike one that is ignored, has its default action in child processes.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // slackenMonitor is for servers, see [sysmon].
 func slackenMonitor(logger *slog.Logger) {

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,13 +56,31 @@ func localTypescript(t *testing.T, project string) {
 	t.Helper()
 	for _, end := range []string{"kill", "exit", "crash"} {
 		temp := t.TempDir()
-		program(t, project, "local.mjs", "hello\n", "YURT_BIN="+rig.BuildYurt(t, "yurt-sdk", "sdk"), "TMPDIR="+temp, "YURT_END="+end)
+		program(t, project, "local.mjs", "hello\n", "YURT_BIN="+tellingYurt(t, temp), "TMPDIR="+temp, "YURT_END="+end)
 		rig.Eventually(t, "the state directory is gone after "+end, func() bool {
 			left, err := filepath.Glob(filepath.Join(temp, "yurt-local-*"))
 			return err == nil && len(left) == 0
 		})
-		rig.CheckNothingLeft(t, temp)
+		state, err := os.ReadFile(filepath.Join(temp, stateFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rig.CheckNothingLeft(t, strings.TrimSpace(string(state)))
 	}
 	program(t, project, "local.mjs", "refused: local\n", "YURT_BIN=/bin/false", "TMPDIR="+t.TempDir())
 	program(t, project, "local.mjs", "refused: local\n", "YURT_BIN="+os.DevNull, "TMPDIR="+t.TempDir())
+}
+
+// stateFile is the file in which a program of [tellingYurt] leaves the name of its state directory.
+const stateFile = "state"
+
+// tellingYurt returns a program that writes the last of its arguments, the state directory, into a file in dir, and becomes yurt.
+func tellingYurt(t *testing.T, dir string) string {
+	t.Helper()
+	script := fmt.Sprintf("#!/bin/sh\nfor last; do :; done\necho \"$last\" >%q\nexec %q \"$@\"\n", filepath.Join(dir, stateFile), rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	path := filepath.Join(dir, "yurt")
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
