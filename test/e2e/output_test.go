@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/rig"
 )
 
 // A hundred megabytes must not block the program, nor grow the server.
@@ -27,29 +26,9 @@ func TestEndlessOutputIsCutAndReported(t *testing.T) {
 	if strings.Trim(result.Stdout, "x") != "" {
 		t.Error("the output is not what was written")
 	}
-	if peak := peakMemory(t, server.PID()); peak > 400<<20 {
+	if peak := rig.Memory(t, server.PID(), "VmHWM"); peak > 400<<20 {
 		t.Errorf("the server took %d MiB at its peak", peak>>20)
 	}
-}
-
-// peakMemory returns the most that a process had resident, in bytes.
-func peakMemory(t *testing.T, pid int) int64 {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if text, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(text), " kB"), 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kib << 10
-		}
-	}
-	t.Fatal("the kernel does not say how much memory the server took")
-	return 0
 }
 
 func TestAMillionTinyWritesKeepTheirOrder(t *testing.T) {

@@ -85,26 +85,6 @@ func ended(t *testing.T, c *yurtclient.Client, session string, ids []string) {
 	}
 }
 
-// heap returns the memory of a process that no file is behind, in bytes.
-func heap(t *testing.T, pid int) int64 {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if value, found := strings.CutPrefix(line, "RssAnon:"); found {
-			kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kib << 10
-		}
-	}
-	t.Fatal("the process has no RssAnon")
-	return 0
-}
-
 // cost runs n sandboxes that print NULs, and returns the most that the server had above idle.
 func cost(t *testing.T, n int) int64 {
 	t.Helper()
@@ -122,7 +102,7 @@ func cost(t *testing.T, n int) int64 {
 	for i := range sessions {
 		sessions[i] = session(t, c)
 	}
-	idle, most := heap(t, server.PID()), int64(0)
+	idle, most := rig.Memory(t, server.PID(), "RssAnon"), int64(0)
 	stop, measured := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(measured)
@@ -131,7 +111,7 @@ func cost(t *testing.T, n int) int64 {
 			case <-stop:
 				return
 			case <-time.After(20 * time.Millisecond):
-				most = max(most, heap(t, server.PID()))
+				most = max(most, rig.Memory(t, server.PID(), "RssAnon"))
 			}
 		}
 	}()

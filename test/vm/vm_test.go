@@ -50,7 +50,7 @@ func testExecutor(t *testing.T, names []string) {
 	m := prepare(t)
 	goTool(t, "test", "-c", "-tags", "seccomp", "-o", filepath.Join(m.work, "executor.test"), "./executor/node")
 	pattern := cmp.Or(os.Getenv(testsEnv), "^("+strings.Join(names, "|")+")$")
-	m.command(t, "/run/vm/executor.test", "-test.v", "-test.parallel=1", "-test.timeout="+patience.String(), "-test.run="+pattern)
+	m.command(t, "/run/vm/executor.test", "-test.v", "-test.timeout="+patience.String(), "-test.run="+pattern)
 	passed, output := m.test(t)
 	if os.Getenv(testsEnv) != "" {
 		t.Log(output)
