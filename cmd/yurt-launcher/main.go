@@ -11,10 +11,11 @@ import (
 	"github.com/yurtrun/yurt/executor/libcontainer"
 )
 
+// The main thread stays with the main goroutine: a goroutine that starts a sandbox enters the sandbox's cgroups, and leaves them by
+// the end of its thread, which the main thread never has. Go promises the main goroutine that thread in init alone.
+func init() { runtime.LockOSThread() } //nolint:gochecknoinits // as above
+
 func main() {
-	// The main thread stays with this goroutine: one that starts a sandbox enters the
-	// sandbox's cgroups, and leaves them by ending, which the main thread never does.
-	runtime.LockOSThread()
 	libcontainer.InitIfReexeced()
 	initBin := flag.String("init", "", "path of yurt-init")
 	transient := flag.Bool("transient", false, "end the sandboxes with the executor")

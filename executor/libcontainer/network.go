@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 // networks makes network namespaces, each with a loopback interface that is up. Some are made ahead, since making one
@@ -57,33 +58,12 @@ func (n *networks) refill() {
 // newNetwork makes a namespace on a thread that ends with it, since the others are to
 // stay in the host's.
 func newNetwork() (file *os.File, err error) {
-	var enter func()
-	start := func() {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			enter()
-		}()
-		<-done
-	}
-	enter = func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == unix.Getpid() { // the main thread never ends; while it is locked, another one is chosen
-			start()
-			runtime.UnlockOSThread()
-			return
-		}
-		file, err = enterNetwork() // and never unlock
-	}
-	start()
+	lockedthread.Run(func() { file, err = enterNetwork() })
 	return file, err
 }
 
 // enterNetwork puts the calling thread into a new namespace.
 func enterNetwork() (*os.File, error) {
-	if unix.Gettid() == unix.Getpid() {
-		return nil, errors.New("the main thread may not enter a sandbox's network")
-	}
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("making a network namespace: %w", err)
 	}

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/internal/linux/lockedthread"
 )
 
 // Bounds of connections that wait to be accepted, for all sockets of TCP in a sandbox that listen.
@@ -136,25 +137,8 @@ func listenAs(thread, fd, backlog int) error {
 	if err != nil {
 		return err
 	}
-	done := make(chan error)
-	go elsewhere(func() { done <- becomeAndListen(s, fd, backlog) })
-	return <-done
-}
-
-// elsewhere calls do on a thread that ends with it, and is not the main one, which never ends.
-func elsewhere(do func()) {
-	runtime.LockOSThread()
-	if unix.Gettid() != os.Getpid() {
-		do()
-		return
-	}
-	began := make(chan struct{})
-	go elsewhere(func() { // not here, as this thread is taken
-		close(began)
-		do()
-	})
-	<-began
-	runtime.UnlockOSThread()
+	lockedthread.Run(func() { err = becomeAndListen(s, fd, backlog) })
+	return err
 }
 
 // becomeAndListen changes the calling thread alone.
