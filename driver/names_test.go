@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // groupNetwork is the network that Nomad makes for a group in bridge mode.
@@ -151,7 +151,7 @@ func (o older) CreateSandbox(ctx context.Context, spec yurt.SandboxSpec) (yurt.S
 
 // TestHostnameOfAnOlderExecutor: the driver of a newer version starts tasks on it.
 func TestHostnameOfAnOlderExecutor(t *testing.T) {
-	d := driverOf(t, older{rig.Executor(t)})
+	d := driverOf(t, older{testutil.Executor(t)})
 	server := &driverServer{driver: d}
 	task := allocated(t, taskOf(t, `{"command":"sleep","args":["1000"]}`))
 	if _, err := server.StartTask(t.Context(), &drivers.StartTaskRequest{Task: task}); err != nil {

@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestSweepEndsWhatNomadForgot: the sweep ends the sandboxes of forgotten tasks, no others, and not
 // at first sight.
 func TestSweepEndsWhatNomadForgot(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	d := driverOf(t, e)
 	d.add(&task{id: "known"})
 	here, gone := t.TempDir(), filepath.Join(t.TempDir(), "gone")
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	keep := map[string]bool{}
 	for id, tt := range map[string]struct {
 		task, dir string
@@ -27,7 +27,7 @@ func TestSweepEndsWhatNomadForgot(t *testing.T) {
 		if _, err := e.OpenSlot(t.Context(), yurt.SlotSpec{ID: id, Template: spec.Template, Resources: spec.Resources, Labels: labels}); err != nil {
 			t.Fatal(err)
 		}
-		one := rig.Spec()
+		one := testutil.Spec()
 		one.Labels = labels
 		if _, err := e.CreateSandbox(t.Context(), one); err != nil {
 			t.Fatal(err)

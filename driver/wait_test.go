@@ -11,7 +11,7 @@ import (
 	drivers "github.com/hashicorp/nomad/plugins/drivers/proto"
 
 	"github.com/yurtrun/yurt/executor/api"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // driverOf is a driver whose node's executor is e.
@@ -53,8 +53,8 @@ func allocated(t *testing.T, task *drivers.TaskConfig) *drivers.TaskConfig {
 
 // TestInspect: how a task is does not depend on somebody waiting for it.
 func TestInspect(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	server := &driverServer{driver: driverOf(t, rig.Executor(t))}
+	testutil.NeedsSandboxes(t)
+	server := &driverServer{driver: driverOf(t, testutil.Executor(t))}
 	inspect := func(task *drivers.TaskConfig) *drivers.TaskStatus {
 		t.Helper()
 		answer, err := server.InspectTask(t.Context(), &drivers.InspectTaskRequest{TaskId: task.GetId()})
@@ -74,7 +74,7 @@ func TestInspect(t *testing.T) {
 	}
 	short, long := start("alloc/short/1", "exit 3"), start("alloc/long/1", "sleep 1000")
 	var ended *drivers.TaskStatus
-	rig.Eventually(t, "the end of a task is seen", func() bool {
+	testutil.Eventually(t, "the end of a task is seen", func() bool {
 		ended = inspect(short)
 		return ended.GetState() == drivers.TaskState_EXITED
 	})

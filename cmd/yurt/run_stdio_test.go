@@ -10,14 +10,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestRunAtATerminal types at a script, which reads the lines and their end, and reads the script's
 // answers meanwhile.
 func TestRunAtATerminal(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	person, programs := rig.Terminal(t)
+	testutil.NeedsSandboxes(t)
+	person, programs := testutil.Terminal(t)
 	script := filepath.Join(t.TempDir(), "script.py")
 	const text = "import sys\nprint('your name', end='? ', flush=True)\nfor line in sys.stdin: print('hello', line.strip(), sys.stdin.isatty(), flush=True)\nprint('bye')\n"
 	if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
@@ -33,7 +33,7 @@ func TestRunAtATerminal(t *testing.T) {
 	seen, buf := "", make([]byte, 1024)
 	until := func(want string) {
 		t.Helper()
-		_ = person.SetReadDeadline(time.Now().Add(rig.Moment(t, 30*time.Second))) // else it fails when it reads
+		_ = person.SetReadDeadline(time.Now().Add(testutil.Moment(t, 30*time.Second))) // else it fails when it reads
 		for !strings.HasSuffix(seen, want) {
 			n, err := person.Read(buf)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/yurtrun/yurt/test/devserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // binDir is where `make build` puts the binaries that the scripts run.
@@ -41,8 +41,8 @@ func TestSandboxScripts(t *testing.T) {
 		t.Fatal("these scripts make sandboxes, which needs root; run them as root, or run `make check` for what does not")
 	}
 	runScripts(t, "testdata/sandbox",
-		"EXAMPLES", rig.Build(t).ExampleDir,
-		"LUA_SAMPLES", filepath.Join(rig.Root(t), "plugins/examples/yurt-runtime-lua/testdata/samples"))
+		"EXAMPLES", testutil.Build(t).ExampleDir,
+		"LUA_SAMPLES", filepath.Join(testutil.Root(t), "plugins/examples/yurt-runtime-lua/testdata/samples"))
 }
 
 // runScripts runs the scripts in dir, with the variables: a name and a value each.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/cluster"
-	rig "github.com/yurtrun/yurt/test/cluster"
+	testcluster "github.com/yurtrun/yurt/test/cluster"
 )
 
 const patience = 90 * time.Second // for each wait, also on a slow machine
@@ -106,7 +106,7 @@ func follow(t *testing.T, config Config) *View {
 
 func TestRealConsul(t *testing.T) {
 	t.Parallel()
-	agent := rig.Consul(t, rig.ConsulOptions{})
+	agent := testcluster.Consul(t, testcluster.ConsulOptions{})
 	v := follow(t, Config{Address: agent.Address, Forget: 300 * time.Millisecond, wait: time.Second})
 	until(t, v, "it is live", func() bool { return isLive(v) })
 	warm := func(n *node) int { state, _ := v.Node(n.name); return state.Warm[digestOf("a")] }
@@ -161,7 +161,7 @@ func TestRealConsul(t *testing.T) {
 // Following costs little without changes, and rapid changes are taken together.
 func TestManyNodes(t *testing.T) {
 	t.Parallel()
-	agent := rig.Consul(t, rig.ConsulOptions{})
+	agent := testcluster.Consul(t, testcluster.ConsulOptions{})
 	v := follow(t, Config{Address: agent.Address})
 	const many = 64 // that one transaction may write
 	session := newNode(t, agent.Client, "node-000")

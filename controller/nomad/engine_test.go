@@ -18,14 +18,14 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/cluster"
 	"github.com/yurtrun/yurt/jobspecs"
-	rig "github.com/yurtrun/yurt/test/cluster"
+	testcluster "github.com/yurtrun/yurt/test/cluster"
 )
 
 const patience = 90 * time.Second // for each wait, also on a slow machine
 
 // newEngine returns an engine of the cluster. The subject is Nomad's handling of jobs, so their driver is one that every node
 // has; the processes that they start do not matter.
-func newEngine(t *testing.T, c *rig.NomadCluster) *Engine {
+func newEngine(t *testing.T, c *testcluster.NomadCluster) *Engine {
 	t.Helper()
 	e, err := New(t.Context(), Config{Address: c.Servers[0].Address})
 	if err != nil {
@@ -41,7 +41,7 @@ func orderOf(id string) cluster.Order {
 }
 
 // gone waits until Nomad knows no job of the slot.
-func gone(t *testing.T, c *rig.NomadCluster, slot string) {
+func gone(t *testing.T, c *testcluster.NomadCluster, slot string) {
 	t.Helper()
 	eventually(t, "the job of slot "+slot+" is gone", func() error {
 		job, _, err := c.API.Jobs().Info(jobID(slot), nil)
@@ -66,8 +66,8 @@ func eventually(t *testing.T, what string, check func() error) {
 
 func TestRealNomad(t *testing.T) {
 	t.Parallel()
-	c := rig.Nomad(t, rig.Options{})
-	for name, test := range map[string]func(*testing.T, *rig.NomadCluster){
+	c := testcluster.Nomad(t, testcluster.Options{})
+	for name, test := range map[string]func(*testing.T, *testcluster.NomadCluster){
 		"a slot is placed, listed and removed":        placedListedRemoved,
 		"what does not fit is said in Nomad's words":  tooMuch,
 		"a driver that no node has":                   noDriver,
@@ -85,7 +85,7 @@ func TestRealNomad(t *testing.T) {
 }
 
 // taskRefused: the allocation shows that a slot failed.
-func taskRefused(t *testing.T, c *rig.NomadCluster) {
+func taskRefused(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c) // whose jobs raw_exec cannot start: they name no command
 	if _, err := e.Start(t.Context(), orderOf("refused")); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func taskRefused(t *testing.T, c *rig.NomadCluster) {
 }
 
 // stopped: so is that an operator stopped its job, or removed it.
-func stopped(t *testing.T, c *rig.NomadCluster) {
+func stopped(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	for slot, purge := range map[string]bool{"stopped": false, "removed": true} {
 		if _, err := e.Start(t.Context(), orderOf(slot)); err != nil {
@@ -124,7 +124,7 @@ func stopped(t *testing.T, c *rig.NomadCluster) {
 	}
 }
 
-func placedListedRemoved(t *testing.T, c *rig.NomadCluster) {
+func placedListedRemoved(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	order := orderOf("placed")
 	order.Resources.CPU, order.Prefer = 0.5, []string{"nobody", c.Clients[0].Node}
@@ -167,7 +167,7 @@ func placedListedRemoved(t *testing.T, c *rig.NomadCluster) {
 	gone(t, c, "placed")
 }
 
-func tooMuch(t *testing.T, c *rig.NomadCluster) {
+func tooMuch(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	order := orderOf("big")
 	order.Resources.Memory = 4 << 40
@@ -186,7 +186,7 @@ func tooMuch(t *testing.T, c *rig.NomadCluster) {
 	gone(t, c, "big")
 }
 
-func noDriver(t *testing.T, c *rig.NomadCluster) {
+func noDriver(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	e.facts.spec.job.TaskGroups[0].Tasks[0].Driver = driver
 	_, err := e.Start(t.Context(), orderOf("nodriver"))
@@ -196,7 +196,7 @@ func noDriver(t *testing.T, c *rig.NomadCluster) {
 	gone(t, c, "nodriver")
 }
 
-func callerLeaves(t *testing.T, c *rig.NomadCluster) {
+func callerLeaves(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -217,7 +217,7 @@ func callerLeaves(t *testing.T, c *rig.NomadCluster) {
 	}
 }
 
-func burst(t *testing.T, c *rig.NomadCluster) {
+func burst(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	const size = 60
 	var wg sync.WaitGroup
@@ -255,7 +255,7 @@ func burst(t *testing.T, c *rig.NomadCluster) {
 	}
 }
 
-func purged(t *testing.T, c *rig.NomadCluster) {
+func purged(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	for _, slot := range []string{"mine", "other"} {
 		if _, err := e.Start(t.Context(), orderOf(slot)); err != nil {
@@ -283,7 +283,7 @@ func purged(t *testing.T, c *rig.NomadCluster) {
 	}
 }
 
-func noNamespace(t *testing.T, c *rig.NomadCluster) {
+func noNamespace(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	wrong := "nowhere"
 	e.facts.spec.job.Namespace = &wrong
@@ -294,7 +294,7 @@ func noNamespace(t *testing.T, c *rig.NomadCluster) {
 	}
 }
 
-func badJobspec(t *testing.T, c *rig.NomadCluster) {
+func badJobspec(t *testing.T, c *testcluster.NomadCluster) {
 	for _, text := range []string{`job "x" {`, `job "x" { group "g" { task "t" { driver = "raw_exec" } } }`} {
 		e, err := New(t.Context(), Config{Address: c.Servers[0].Address, Jobspec: text})
 		if err == nil {
@@ -304,7 +304,7 @@ func badJobspec(t *testing.T, c *rig.NomadCluster) {
 	}
 }
 
-func serverKilled(t *testing.T, c *rig.NomadCluster) {
+func serverKilled(t *testing.T, c *testcluster.NomadCluster) {
 	e := newEngine(t, c)
 	if _, err := e.Start(t.Context(), orderOf("before")); err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestRealNomadWithACLs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs Nomad; run without -short")
 	}
-	server, err := rig.StartNomad(t.Context(), rig.NomadOptions{Server: true, Config: "acl { enabled = true }"})
+	server, err := testcluster.StartNomad(t.Context(), testcluster.NomadOptions{Server: true, Config: "acl { enabled = true }"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // node reports the capacities that the test sends.
@@ -45,7 +45,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	rig.NeedsSandboxes(t) // root, that is
+	testutil.NeedsSandboxes(t) // root, that is
 	return &world{t: t, agent: cluster.Consul(t, cluster.ConsulOptions{}), ttl: 3 * time.Second}
 }
 
@@ -110,7 +110,7 @@ func (w *world) capacity(name string) *yurt.Capacity {
 
 func (w *world) untilSandboxes(name string, count int) {
 	w.t.Helper()
-	rig.Eventually(w.t, "the announcement is up to date", func() bool {
+	testutil.Eventually(w.t, "the announcement is up to date", func() bool {
 		c := w.capacity(name)
 		return c != nil && c.Sandboxes == count
 	})
@@ -166,13 +166,13 @@ func TestConsulMayGoAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	n <- yurt.Capacity{Sandboxes: 2}
-	rig.Eventually(t, "the log says that it cannot be announced", func() bool { return log.has("cannot be announced") })
+	testutil.Eventually(t, "the log says that it cannot be announced", func() bool { return log.has("cannot be announced") })
 	n <- yurt.Capacity{Sandboxes: 3}
 	if err := w.agent.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.untilSandboxes("n1", 3)
-	rig.Eventually(t, "its check passes", func() bool { return len(w.healthy()) == 1 })
+	testutil.Eventually(t, "its check passes", func() bool { return len(w.healthy()) == 1 })
 
 	client := w.agent.Client
 	pair, _, err := client.KV().Get(KeyPrefix+"n1", nil)
@@ -188,7 +188,7 @@ func TestConsulMayGoAway(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		w.untilSandboxes("n1", 3)
-		rig.Eventually(t, "its check passes", func() bool { return len(w.healthy()) == 1 })
+		testutil.Eventually(t, "its check passes", func() bool { return len(w.healthy()) == 1 })
 	}
 }
 
@@ -248,8 +248,8 @@ func TestKilledExecutor(t *testing.T) {
 	}
 	w.ttl = time.Second
 	kill("gone")
-	rig.Eventually(t, "its key is gone", func() bool { return w.capacity("gone") == nil })
-	rig.Eventually(t, "its check fails", func() bool { return len(w.healthy()) == 0 })
+	testutil.Eventually(t, "its key is gone", func() bool { return w.capacity("gone") == nil })
+	testutil.Eventually(t, "its check fails", func() bool { return len(w.healthy()) == 0 })
 	w.ttl = time.Hour
 	kill("back")
 	n, _, _ := w.run("back", "192.0.2.7:8701")
@@ -266,7 +266,7 @@ func TestTwoNodesOfOneName(t *testing.T) {
 	other := &world{t: t, ttl: w.ttl, agent: cluster.Consul(t, cluster.ConsulOptions{Join: []string{w.agent.IP}})}
 	m, log, _ := other.run("n1", "192.0.2.8:8701")
 	m <- yurt.Capacity{Sandboxes: 2}
-	rig.Eventually(t, "the log says that the name is taken", func() bool { return log.has("another executor goes by the name n1") })
+	testutil.Eventually(t, "the log says that the name is taken", func() bool { return log.has("another executor goes by the name n1") })
 	if c := w.capacity("n1"); c == nil || c.Sandboxes != 1 {
 		t.Errorf("there is %+v", c)
 	}
@@ -274,7 +274,7 @@ func TestTwoNodesOfOneName(t *testing.T) {
 
 // TestPolicy: the rights that the documentation names suffice, and the token may change.
 func TestPolicy(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	const management = "8f0c8c5e-6a0d-4f0e-9d3c-5b0f4a1f8d11"
 	agent := cluster.Consul(t, cluster.ConsulOptions{Config: `acl {
   enabled = true
@@ -288,7 +288,7 @@ func TestPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(rig.Root(t), "docs", "OPERATING.md"))
+	text, err := os.ReadFile(filepath.Join(testutil.Root(t), "docs", "OPERATING.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestPolicy(t *testing.T) {
 	go func() { defer close(done); a.Run(ctx, n) }()
 	defer func() { cancel(); <-done }()
 	n <- yurt.Capacity{Sandboxes: 1}
-	rig.Eventually(t, "it is refused without a token", func() bool { return log.has("cannot be announced") })
+	testutil.Eventually(t, "it is refused without a token", func() bool { return log.has("cannot be announced") })
 	if err := os.WriteFile(file, []byte(token.SecretID+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestPolicy(t *testing.T) {
 	w.untilSandboxes("n1", 1)
 	n <- yurt.Capacity{Sandboxes: 2}
 	w.untilSandboxes("n1", 2)
-	rig.Eventually(t, "its check passes", func() bool { return len(w.healthy()) == 1 })
+	testutil.Eventually(t, "its check passes", func() bool { return len(w.healthy()) == 1 })
 	cancel()
 	<-done
 	if c := w.capacity("n1"); c != nil || len(w.healthy()) != 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestLifeOfASandbox(t *testing.T) {
@@ -64,7 +64,7 @@ func collect(into *[]yurt.Event) func(yurt.Event) error {
 
 func TestErrorsAreTheNodesOwn(t *testing.T) {
 	client, e := node(t)
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Resources.Memory = 1
 	_, want := e.CreateSandbox(t.Context(), spec)
 	_, got := client.CreateSandbox(t.Context(), spec)
@@ -113,7 +113,7 @@ func TestDeathOfASandboxIsTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { ended <- client.WatchSandboxes(ctx, func(s yurt.Sandbox) { died <- s }) }()
-	rig.Kill(t, sandbox.PID)
+	testutil.Kill(t, sandbox.PID)
 	if dead := <-died; dead.ID != sandbox.ID || dead.State != yurt.SandboxDead || dead.Reason == "" {
 		t.Errorf("it told %+v", dead)
 	}
@@ -125,10 +125,10 @@ func TestDeathOfASandboxIsTold(t *testing.T) {
 
 // Stopping the executor ends no process in its sandboxes, and watches go on with the next.
 func TestWatchGoesOnWithTheNextExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	socket := filepath.Join(t.TempDir(), "sock")
-	first := rig.Open(t, config)
+	first := testutil.Open(t, config)
 	stop := serveAt(t, first, socket)
 	client := dial(t, socket)
 	sandbox := create(t, client)
@@ -152,7 +152,7 @@ func TestWatchGoesOnWithTheNextExecutor(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	serveAt(t, rig.Start(t, config), socket)
+	serveAt(t, testutil.Start(t, config), socket)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}

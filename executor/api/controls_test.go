@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestControlOfAnExecution(t *testing.T) {
@@ -31,7 +31,7 @@ func TestControlOfAnExecution(t *testing.T) {
 		t.Fatal(err)
 	}
 	sleeper := 0
-	rig.Eventually(t, "it sleeps", func() bool {
+	testutil.Eventually(t, "it sleeps", func() bool {
 		list, err := client.Processes(t.Context(), sandbox.ID)
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestFiles(t *testing.T) {
@@ -135,7 +135,7 @@ func TestWriteThatIsGivenUp(t *testing.T) {
 	if r := run(t, client, sandbox.ID, "cat file"); r.Stdout != "old" {
 		t.Errorf("the file holds %d bytes", len(r.Stdout))
 	}
-	rig.Eventually(t, "nothing is left beside it", func() bool { return run(t, client, sandbox.ID, "ls -A | wc -l").Stdout == "1\n" })
+	testutil.Eventually(t, "nothing is left beside it", func() bool { return run(t, client, sandbox.ID, "ls -A | wc -l").Stdout == "1\n" })
 }
 
 type failing struct{ err error }

@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/api"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // callerEnv makes the test binary play a caller of the socket that it names.
@@ -72,14 +72,14 @@ func dial(t testing.TB, socket string) *api.Client {
 // node returns a client of a real executor.
 func node(t testing.TB) (*api.Client, *executor.Executor) {
 	t.Helper()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	client, _ := serve(t, e)
 	return client, e
 }
 
 func create(t testing.TB, client *api.Client) yurt.Sandbox {
 	t.Helper()
-	sandbox, err := client.CreateSandbox(t.Context(), rig.Spec())
+	sandbox, err := client.CreateSandbox(t.Context(), testutil.Spec())
 	if err != nil {
 		t.Fatal(err)
 	}

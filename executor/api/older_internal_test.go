@@ -10,13 +10,13 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api/proto"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestRunExecutionAtAnOlderExecutor asks one that does not know the call.
 func TestRunExecutionAtAnOlderExecutor(t *testing.T) {
-	e := rig.Executor(t)
-	sandbox, err := e.CreateSandbox(t.Context(), rig.Spec())
+	e := testutil.Executor(t)
+	sandbox, err := e.CreateSandbox(t.Context(), testutil.Spec())
 	if err != nil {
 		t.Fatal(err)
 	}

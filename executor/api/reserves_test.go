@@ -4,12 +4,12 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestReserves(t *testing.T) {
 	client, _ := node(t)
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Labels = map[string]string{"owner": "somebody"}
 	if _, found, err := client.ClaimSandbox(t.Context(), spec); found || err != nil {
 		t.Fatalf("there is none, and it was %v, %v", found, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestRunExecution(t *testing.T) {
@@ -66,10 +66,10 @@ func TestRunExecutionOfOneWhoLeaves(t *testing.T) {
 // TestRunExecutionOutlivesItsConnection: the next executor has the result, of a program
 // that ran once.
 func TestRunExecutionOutlivesItsConnection(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	socket := filepath.Join(t.TempDir(), "sock")
-	first := rig.Open(t, config)
+	first := testutil.Open(t, config)
 	stop := serveAt(t, first, socket)
 	client := dial(t, socket)
 	sandbox := create(t, client)
@@ -85,7 +85,7 @@ func TestRunExecutionOutlivesItsConnection(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	serveAt(t, rig.Start(t, config), socket)
+	serveAt(t, testutil.Start(t, config), socket)
 	if result, err := client.AwaitExecution(t.Context(), sandbox.ID, spec.ID); err != nil || result.Stdout != "ran\n" {
 		t.Errorf("the result is %+v, %v", result, err)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func slotSpec(id string) yurt.SlotSpec {
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	return yurt.SlotSpec{ID: id, Template: spec.Template, Resources: spec.Resources, Once: true, For: "ses_1"}
 }
 
@@ -25,7 +25,7 @@ func TestSlots(t *testing.T) {
 	if err != nil || opened.ID != "a" || !opened.Once {
 		t.Fatalf("it opened %+v, %v", opened, err)
 	}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Labels = map[string]string{yurt.SessionLabel: "ses_1"}
 	sandbox, err := client.AwaitSandbox(t.Context(), spec, "a")
 	if err != nil || sandbox.Slot != "a" {

@@ -22,7 +22,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // authority makes an authority in a directory of its own.
@@ -150,7 +150,7 @@ func TestWhoMayCall(t *testing.T) {
 	if err := call(t, address, stranger, time.Now); yurt.CodeOf(err) != yurt.CodeUnavailable {
 		t.Errorf("the controller of another authority: %v", err)
 	}
-	rig.Eventually(t, "the log says who was refused", func() bool { return log.has("certificate signed by unknown authority") })
+	testutil.Eventually(t, "the log says who was refused", func() bool { return log.has("certificate signed by unknown authority") })
 
 	past := func() time.Time { return time.Now().Add(-50 * time.Hour) }
 	expired := issue(t, ca, identity.RoleController, "c1")
@@ -224,7 +224,7 @@ func TestCertificatesThatAreNoControllers(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 		conn.Close()
-		rig.Eventually(t, tt.name+" is in the log", func() bool { return log.has(tt.log) })
+		testutil.Eventually(t, tt.name+" is in the log", func() bool { return log.has(tt.log) })
 	}
 }
 

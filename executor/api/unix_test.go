@@ -11,7 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // nobody is a node that fails whatever it is asked.
@@ -52,7 +52,7 @@ func TestSocketThatIsLeftOverIsReplaced(t *testing.T) {
 		t.Errorf("nobody listens, and the answer is %v", err)
 	}
 	stop := serveAt(t, nobody{}, socket)
-	rig.Eventually(t, "the client finds it", func() bool { // at its own pace
+	testutil.Eventually(t, "the client finds it", func() bool { // at its own pace
 		_, err := client.Describe(t.Context())
 		return err == nil
 	})

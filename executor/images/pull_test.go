@@ -23,7 +23,7 @@ import (
 
 func TestPull(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
+	g := newLoopback(t)
 	text := g.push(t, "team/tool:1", layered(t, v1.Config{
 		Env: []string{"PATH=/opt/bin:/bin", "EMPTY="}, Entrypoint: []string{"/bin/tool"}, Cmd: []string{"-v"}, WorkingDir: "/opt", User: "app",
 	},
@@ -88,7 +88,7 @@ func TestPull(t *testing.T) {
 // TestFresh has a tag that is given to another image.
 func TestFresh(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
+	g := newLoopback(t)
 	text := g.push(t, "tool:latest", layered(t, v1.Config{}, archive(t, file("a", "1"))))
 	s := open(t, Config{Registries: []string{AnyRegistry}})
 	first := get(t, s, text, "me")
@@ -107,7 +107,7 @@ func TestFresh(t *testing.T) {
 
 func TestOnePullForAll(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
+	g := newLoopback(t)
 	text := g.push(t, "tool:1", layered(t, v1.Config{}, archive(t, file("a", "1")), archive(t, file("b", "2"))))
 	before := g.count("blobs")
 	s := open(t, Config{Registries: []string{g.host}})
@@ -152,7 +152,7 @@ func TestOnePullForAll(t *testing.T) {
 
 func TestPullThatBreaks(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
+	g := newLoopback(t)
 	text := g.push(t, "tool:1", layered(t, v1.Config{}, archive(t, file("a", strings.Repeat("1", 1<<20)))))
 	s := open(t, Config{Registries: []string{g.host}})
 	failed := 0
@@ -187,7 +187,7 @@ func breaking(failed *int) func(w http.ResponseWriter, r *http.Request) bool {
 
 func TestRefused(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
+	g := newLoopback(t)
 	small := archive(t, file("a", "1"))
 	good := g.push(t, "good:1", layered(t, v1.Config{}, small))
 	image := layered(t, v1.Config{}, small)
@@ -210,7 +210,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	bomb := archive(t, file("zeros", strings.Repeat("\x00", 1<<20)))
-	gone := newRig(t)
+	gone := newLoopback(t)
 	tests := []struct {
 		name, text string
 		want       yurt.Code
@@ -255,7 +255,7 @@ func TestSpoilt(t *testing.T) {
 	for _, kind := range []string{"manifests", "blobs"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			g := newRig(t)
+			g := newLoopback(t)
 			image := layered(t, v1.Config{}, archive(t, file("a", "1")))
 			g.push(t, "tool:1", image)
 			other := layered(t, v1.Config{}, archive(t, file("a", "2")))
@@ -287,7 +287,7 @@ func TestSpoilt(t *testing.T) {
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
+	g := newLoopback(t)
 	text := g.push(t, "tool:1", layered(t, v1.Config{}, archive(t, file("a", "1"))))
 	g.misbehave(func(w http.ResponseWriter, r *http.Request) bool {
 		if name, word, _ := r.BasicAuth(); name == "me" && word == "secret" {
@@ -372,7 +372,7 @@ func TestLayout(t *testing.T) {
 // TestRoom removes unused images to make room.
 func TestRoom(t *testing.T) {
 	t.Parallel()
-	g := newRig(t)
+	g := newLoopback(t)
 	s := open(t, Config{Registries: []string{g.host}, KeepBytes: 250 << 10})
 	var images []*Image
 	for i := range 3 {

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestExecutionCount: executions are counted by their interpreter, in every language that keeps
 // state, failed ones too; a fresh interpreter begins again.
 func TestExecutionCount(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"python", "javascript", "bash"} })
 	for language, codes := range map[string][]string{
 		"python":     {"x = 1", "1/0", "1 +", "x"},

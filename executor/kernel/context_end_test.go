@@ -10,7 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestKernelEnds(t *testing.T) {
@@ -183,9 +183,9 @@ func TestContextsAreBoundedAndRemoved(t *testing.T) {
 
 func TestKernelOutlivesExecutor(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	sandbox := create(t, first).ID
 	n := &notebook{t, first, sandbox}
 	n.run("import time, os\nx = 1")
@@ -199,7 +199,7 @@ func TestKernelOutlivesExecutor(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second := rig.Start(t, config)
+	second := testutil.Start(t, config)
 	run(t, second, sandbox, "touch /tmp/go")
 	for id, want := range map[string]string{running.ID: "one\ntwo\n", waiting.ID: "three 2\n"} {
 		r, err := second.WaitExecution(t.Context(), sandbox, id)
@@ -217,9 +217,9 @@ func TestKernelOutlivesExecutor(t *testing.T) {
 
 func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	sandbox := create(t, first).ID
 	(&notebook{t, first, sandbox}).run("import os, threading, time\nx = os.getpid()")
 	spec := cell("print('begun', flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nos.kill(x, 9)")
@@ -233,8 +233,8 @@ func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(rig.Moment(t, time.Second)) // for it to die; if it does so later, that is a test too
-	second := rig.Start(t, config)
+	time.Sleep(testutil.Moment(t, time.Second)) // for it to die; if it does so later, that is a test too
+	second := testutil.Start(t, config)
 	r, err := second.WaitExecution(t.Context(), sandbox, spec.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -252,10 +252,10 @@ func TestKernelDiesWhileNobodyWatches(t *testing.T) {
 // told of by the next one, whichever executor it comes to, and by no other.
 func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	next := func() *executor.Executor {
-		e := rig.Open(t, config)
+		e := testutil.Open(t, config)
 		return e
 	}
 	leave := func(e *executor.Executor) {
@@ -270,7 +270,7 @@ func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 	n.run("y = 1", in("kept"))
 	n.run("import os\nprint(os.getpid(), file=open('/workspace/pid', 'w'))")
 	run(t, first, sandbox, "kill -9 $(cat /workspace/pid)")
-	rig.Eventually(t, "the context stops", func() bool {
+	testutil.Eventually(t, "the context stops", func() bool {
 		contexts, err := first.Contexts(t.Context(), sandbox)
 		return err == nil && len(contexts) == 2 && contexts[0].State == yurt.ContextStopped
 	})
@@ -284,13 +284,13 @@ func TestLossOfAKernelOutlivesTheExecutor(t *testing.T) {
 	if err := second.StartExecution(t.Context(), sandbox, begun); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "the cell has begun", func() bool {
+	testutil.Eventually(t, "the cell has begun", func() bool {
 		_, err := second.StatFile(t.Context(), sandbox, "/workspace/begun")
 		return err == nil
 	})
 	leave(second)
 
-	third := rig.Start(t, config)
+	third := testutil.Start(t, config)
 	run(t, third, sandbox, "touch /workspace/go")
 	r, err := third.WaitExecution(t.Context(), sandbox, begun.ID)
 	if err != nil || r.Stdout != "False\n" || !r.KernelRestarted || r.StateLost {
@@ -370,7 +370,7 @@ func TestInterruptKeepsState(t *testing.T) {
 
 func TestCellOutOfMemory(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
 	n := &notebook{t, e, s.ID}
 	n.run("x = 1")
@@ -386,9 +386,9 @@ func TestCellOutOfMemory(t *testing.T) {
 // has acknowledged that output.
 func TestNothingIsToldTwice(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	e := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	e := testutil.Open(t, config)
 	sandbox := create(t, e).ID
 	for range 5 {
 		said := cell("print('said')\n1")
@@ -398,13 +398,13 @@ func TestNothingIsToldTwice(t *testing.T) {
 		if err := errors.Join(e.ForgetExecution(t.Context(), sandbox, said.ID), e.Close()); err != nil {
 			t.Fatal(err)
 		}
-		e = rig.Open(t, config)
+		e = testutil.Open(t, config)
 		run(t, e, sandbox, "true") // meanwhile the executor receives yurt-init's remaining output
 	}
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	last := &notebook{t, rig.Start(t, config), sandbox}
+	last := &notebook{t, testutil.Start(t, config), sandbox}
 	if r := last.want("", "None"); len(r.Displays) != 0 {
 		t.Errorf("%d displays", len(r.Displays))
 	}
@@ -423,7 +423,7 @@ func TestContextRemovedAsItStarts(t *testing.T) {
 	}
 	wait(t, n.e, n.sandbox, spec.ID)
 	n.want("2\n", "print(2)", in("other")) // by when the first would be there as well
-	rig.Eventually(t, "the end of the first interpreter", func() bool {
+	testutil.Eventually(t, "the end of the first interpreter", func() bool {
 		processes, err := n.e.Processes(t.Context(), n.sandbox)
 		return err == nil && len(processes) == 1
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // notebook runs cells, one after the other, in one context.
@@ -19,7 +19,7 @@ type notebook struct {
 
 func newNotebook(t *testing.T, change ...func(*yurt.SandboxSpec)) *notebook {
 	t.Helper()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	return &notebook{t, e, create(t, e, change...).ID}
 }
 

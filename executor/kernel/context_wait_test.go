@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestWaitIsTold: an execution that waits for its turn reports which other one has it; one in another context, or one
 // that waits only for a moment, does not.
 func TestWaitIsTold(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	busy, waits, elsewhere := cell("import time\ntime.sleep(300)"), cell("1"), cell("2", in("other"))
 	for _, spec := range []yurt.ExecutionSpec{busy, waits, elsewhere} {
@@ -52,7 +52,7 @@ func TestWaitIsTold(t *testing.T) {
 // awaitEvent returns the first event of the type.
 func awaitEvent(t *testing.T, watch func(context.Context, func(yurt.Event) error) error, kind yurt.EventType) (found yurt.Event) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 10*time.Second))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, 10*time.Second))
 	defer cancel()
 	stop := errors.New("found")
 	err := watch(ctx, func(event yurt.Event) error {

@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestInstallersOffline: a package manager that is run in a sandbox without a network fails at once, and standard
 // error names another way; the errors of other failing commands stay unchanged.
 func TestInstallersOffline(t *testing.T) {
 	t.Parallel()
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.Packages.Off = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	n := &notebook{t, e, create(t, e, runs("bash")).ID}
 	const fake = "pip() { echo trying $PIP_RETRIES $NPM_CONFIG_FETCH_RETRIES $CARGO_NET_RETRY; return 1; }; "
 	for line, hinted := range map[string]bool{

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestCompletionInNode: contexts of JavaScript and TypeScript answer questions before and after executions, do not
 // count questions as executions, and call no getter for an answer.
 func TestCompletionInNode(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	languages := []string{"javascript", "typescript"}
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = languages })
 	for _, language := range languages {

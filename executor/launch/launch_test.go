@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestCreatesThatAreGivenUp has callers that leave in the middle of a create, as clients of an API do. Their sandboxes
 // must be gone, and those of other callers undisturbed.
 func TestCreatesThatAreGivenUp(t *testing.T) {
-	e := rig.Executor(t)
-	if _, err := e.CreateSandbox(t.Context(), rig.Spec()); err != nil {
+	e := testutil.Executor(t)
+	if _, err := e.CreateSandbox(t.Context(), testutil.Spec()); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
@@ -23,7 +23,7 @@ func TestCreatesThatAreGivenUp(t *testing.T) {
 			for range 15 {
 				patience := time.Duration(rand.IntN(30_000)) * time.Microsecond
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
-				s, err := e.CreateSandbox(ctx, rig.Spec())
+				s, err := e.CreateSandbox(ctx, testutil.Spec())
 				cancel()
 				if err == nil {
 					err = e.DestroySandbox(t.Context(), s.ID)
@@ -50,7 +50,7 @@ func TestCreatesThatAreGivenUp(t *testing.T) {
 			return
 		default:
 		}
-		s, err := e.CreateSandbox(t.Context(), rig.Spec())
+		s, err := e.CreateSandbox(t.Context(), testutil.Spec())
 		if err != nil {
 			t.Fatalf("a create that nobody gave up: %v", err)
 		}

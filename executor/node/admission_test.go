@@ -9,7 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // crowd has 200 callers create a small sandbox each, and returns how many were made and refused.
@@ -19,7 +19,7 @@ func crowd(t *testing.T, e *executor.Executor) (made, refused int) {
 	var callers sync.WaitGroup
 	for range 200 {
 		callers.Go(func() {
-			spec := rig.Spec()
+			spec := testutil.Spec()
 			spec.Resources = yurt.Resources{CPU: 0.1, Memory: 16 << 20, Disk: 1 << 20, PIDs: 8}
 			_, err := e.CreateSandbox(t.Context(), spec)
 			mu.Lock()
@@ -41,11 +41,11 @@ func crowd(t *testing.T, e *executor.Executor) (made, refused int) {
 
 func limited(t *testing.T, change func(*executor.Config)) *executor.Executor {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	change(&config)
-	return rig.Start(t, config)
+	return testutil.Start(t, config)
 }
 
 func TestCreatesWaitForEachOther(t *testing.T) {
@@ -67,8 +67,8 @@ func TestSandboxesBeyondTheLimitAreRefused(t *testing.T) {
 	if err := e.DestroySandbox(t.Context(), list[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "there is place again", func() bool {
-		_, err := e.CreateSandbox(t.Context(), rig.Spec())
+	testutil.Eventually(t, "there is place again", func() bool {
+		_, err := e.CreateSandbox(t.Context(), testutil.Spec())
 		return err == nil
 	})
 }
@@ -83,18 +83,18 @@ func TestCreatesThatWouldWaitTooLongAreRefused(t *testing.T) {
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := e.CreateSandbox(ctx, rig.Spec()); err == nil {
+		if _, err := e.CreateSandbox(ctx, testutil.Spec()); err == nil {
 			t.Error("it was made for nobody")
 		}
 	}
-	if _, err := e.CreateSandbox(t.Context(), rig.Spec()); err != nil {
+	if _, err := e.CreateSandbox(t.Context(), testutil.Spec()); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}
 }
 
 func TestOneSandboxOfAnID(t *testing.T) {
-	e := rig.Executor(t)
-	spec := rig.Spec()
+	e := testutil.Executor(t)
+	spec := testutil.Spec()
 	results := make(chan error, 8)
 	for range cap(results) {
 		go func() {
@@ -151,7 +151,7 @@ func TestExecutionsBeyondTheLimitAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	started := 0
-	rig.Eventually(t, "what ended with its sandbox takes no place", func() bool {
+	testutil.Eventually(t, "what ended with its sandbox takes no place", func() bool {
 		if e.StartExecution(t.Context(), second.ID, command("sleep 1000")) == nil {
 			started++
 		}

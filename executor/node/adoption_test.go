@@ -22,15 +22,15 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/runlog"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // succession starts an executor that others will follow on the same state directory. At the end of the test one more
 // of them removes the remaining sandboxes.
 func succession(t *testing.T) (config executor.Config, first *executor.Executor, leave func()) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	config = rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config = testutil.Config(t, testutil.Build(t))
 	t.Cleanup(func() {
 		last, err := executor.New(config)
 		if err != nil {
@@ -40,9 +40,9 @@ func succession(t *testing.T) (config executor.Config, first *executor.Executor,
 		if err := errors.Join(last.Start(ctx), last.DestroyAll(ctx), last.Close()); err != nil {
 			t.Error(err)
 		}
-		rig.CheckNothingLeft(t, config.StateDir)
+		testutil.CheckNothingLeft(t, config.StateDir)
 	})
-	first = rig.Open(t, config)
+	first = testutil.Open(t, config)
 	return config, first, leaves(t, first)
 }
 
@@ -68,7 +68,7 @@ func follow(t *testing.T, config executor.Config, patience time.Duration) (e *ex
 	}
 	leave = leaves(t, e)
 	node.LimitAdoption(e.Node, patience)
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 	defer cancel()
 	if err := e.Start(ctx); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestSilentInitsKeepNobodyWaiting(t *testing.T) {
 	if now, err := e.Sandboxes(t.Context()); err != nil || len(now) != len(list) {
 		t.Errorf("there are %d sandboxes of %d, %v", len(now), len(list), err)
 	}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.ID = own.ID
 	if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeInvalidArgument {
 		t.Errorf("a sandbox of the same id: %v", err)
@@ -189,7 +189,7 @@ func destroySilent(t *testing.T, e *executor.Executor, s yurt.Sandbox) {
 	if err := echo(t.Context(), e, s.ID); yurt.CodeOf(err) != yurt.CodeSandboxNotFound {
 		t.Errorf("in a silent one that was destroyed something was started: %v", err)
 	}
-	rig.Eventually(t, "it is removed", func() bool { return !running(s.PID) })
+	testutil.Eventually(t, "it is removed", func() bool { return !running(s.PID) })
 }
 
 // echo runs something in a sandbox, from any goroutine.
@@ -225,13 +225,13 @@ func TestSilentInitsAreGivenUp(t *testing.T) {
 	}
 	leave()
 
-	e, _ := follow(t, config, rig.Moment(t, 5*time.Second))
+	e, _ := follow(t, config, testutil.Moment(t, 5*time.Second))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	died := make(chan yurt.Sandbox, 16)
 	watching := make(chan error, 1)
 	go func() { watching <- e.WatchSandboxes(ctx, func(dead yurt.Sandbox) { died <- dead }) }()
-	rig.Eventually(t, "it is watched", func() bool { return node.Watchers(e.Node) == 1 })
+	testutil.Eventually(t, "it is watched", func() bool { return node.Watchers(e.Node) == 1 })
 	for _, s := range list {
 		err := echo(t.Context(), e, s.ID)
 		if s.ID != warm.SandboxID && (yurt.CodeOf(err) != yurt.CodeSandboxFailed || !strings.Contains(err.Error(), "its init did not answer within")) {
@@ -302,12 +302,12 @@ func TestInitThatFallsSilentIsLeftToTheNext(t *testing.T) {
 			if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 				t.Fatal(err)
 			}
-			rig.Eventually(t, "it runs", func() bool {
+			testutil.Eventually(t, "it runs", func() bool {
 				processes, err := first.Processes(t.Context(), s.ID)
 				return err == nil && len(processes) > 0
 			})
 			asked := make(chan struct{}, 16)
-			rig.TakeOver(t, first, config.StateDir, s.ID, func(conn net.Conn) error {
+			testutil.TakeOver(t, first, config.StateDir, s.ID, func(conn net.Conn) error {
 				if frame, err := initd.NewReader(conn).Next(); err != nil || frame.Kind != initd.KindPing {
 					asked <- struct{}{}
 					return err
@@ -325,7 +325,7 @@ func TestInitThatFallsSilentIsLeftToTheNext(t *testing.T) {
 				t.Errorf("the sandbox had processes\n%s, and has\n%s", before, now)
 			}
 
-			e, _ := follow(t, config, rig.Moment(t, 3*time.Second))
+			e, _ := follow(t, config, testutil.Moment(t, 3*time.Second))
 			if r := wait(t, e, s.ID, spec.ID); r.Error == nil || strings.Contains(r.Error.Message, "cancel") {
 				t.Errorf("it ended as %+v, %+v", r, r.Error)
 			}
@@ -361,7 +361,7 @@ func TestExecutionOfANewerVersionIsLeftAlone(t *testing.T) {
 	config, first, leave := succession(t)
 	dead, s := create(t, first), create(t, first)
 	leave()
-	rig.Kill(t, dead.PID)
+	testutil.Kill(t, dead.PID)
 	dir := filepath.Join(executor.RunDir("", config.StateDir), "sandboxes")
 	path := filepath.Join(dir, s.ID, "runs", yurt.NewExecutionID())
 	log, err := runlog.Create(runlog.Place{Path: path})

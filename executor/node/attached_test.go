@@ -10,12 +10,12 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestAttachedExecution(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	in := filepath.Join(t.TempDir(), "in")
 	if err := os.WriteFile(in, []byte("given"), 0o600); err != nil {
@@ -51,7 +51,7 @@ func TestAttachedExecution(t *testing.T) {
 // more than read its input and write its output.
 func TestDescriptorsThatAreNotHandedIn(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	open := func(name string, flags int) *os.File {
 		t.Helper()

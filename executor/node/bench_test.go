@@ -4,11 +4,11 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func BenchmarkCreateRunDestroy(b *testing.B) {
-	e := rig.Executor(b)
+	e := testutil.Executor(b)
 	for b.Loop() {
 		s := create(b, e)
 		if r := run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {
@@ -21,7 +21,7 @@ func BenchmarkCreateRunDestroy(b *testing.B) {
 }
 
 func BenchmarkExec(b *testing.B) {
-	e := rig.Executor(b)
+	e := testutil.Executor(b)
 	s := create(b, e)
 	for b.Loop() {
 		if r := run(b, e, s.ID, "/bin/true"); r.ExitCode != 0 {

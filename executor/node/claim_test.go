@@ -12,12 +12,12 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // claimable is a sandbox that differs from its template in all that a claim can bind.
 func claimable() yurt.SandboxSpec {
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Env = map[string]string{"OWNER": "me"}
 	spec.Labels = map[string]string{"session": "ses_1"}
 	spec.Resources.Memory = 2 * spec.Resources.Memory
@@ -28,7 +28,7 @@ func claimable() yurt.SandboxSpec {
 
 func reserveOne(t *testing.T, e *executor.Executor) yurt.Sandbox {
 	t.Helper()
-	s, err := e.ReserveSandbox(t.Context(), rig.Template())
+	s, err := e.ReserveSandbox(t.Context(), testutil.Template())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func reserveOne(t *testing.T, e *executor.Executor) yurt.Sandbox {
 
 func TestClaimBindsWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	warm := reserveOne(t, e)
 	if !warm.Warm {
 		t.Errorf("it is not warm: %+v", warm)
@@ -71,7 +71,7 @@ func TestClaimBindsWhatWasAskedFor(t *testing.T) {
 
 func TestClaimsOfAnotherTemplateFindNothing(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	reserveOne(t, e)
 	spec := claimable()
 	spec.Template.Env = map[string]string{"A": "b"}
@@ -95,7 +95,7 @@ func TestClaimsOfAnotherTemplateFindNothing(t *testing.T) {
 
 func TestManyClaimOneSandbox(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	for range 2 {
 		reserveOne(t, e)
 		var (
@@ -126,16 +126,16 @@ func TestManyClaimOneSandbox(t *testing.T) {
 // TestReserveThatDies is nobody's to claim, or to destroy.
 func TestReserveThatDies(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	e := rig.Start(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	e := testutil.Start(t, config)
 	s := reserveOne(t, e)
-	rig.Kill(t, s.PID)
-	rig.Eventually(t, "it is removed", func() bool {
+	testutil.Kill(t, s.PID)
+	testutil.Eventually(t, "it is removed", func() bool {
 		list, err := e.Sandboxes(t.Context())
 		return err == nil && len(list) == 0
 	})
-	rig.Eventually(t, "with all that it had", func() bool {
+	testutil.Eventually(t, "with all that it had", func() bool {
 		left, err := os.ReadDir(filepath.Join(executor.RunDir("", config.StateDir), "sandboxes"))
 		return err == nil && len(left) == 0
 	})
@@ -147,9 +147,9 @@ func TestReserveThatDies(t *testing.T) {
 // TestReserveOutlivesItsExecutor: claimed sandboxes stay claimed, and the others can be claimed.
 func TestReserveOutlivesItsExecutor(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	warm := []string{reserveOne(t, first).ID, reserveOne(t, first).ID}
 	claimed, found, err := first.ClaimSandbox(t.Context(), claimable())
 	if err != nil || !found || claimed.ID != warm[0] {
@@ -158,7 +158,7 @@ func TestReserveOutlivesItsExecutor(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	next := rig.Start(t, config)
+	next := testutil.Start(t, config)
 	if r := run(t, next, claimed.ID, "echo $OWNER"); r.Stdout != "me\n" {
 		t.Errorf("the claimed one says %+v", r)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/doctor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // onUnified reports whether this host's cgroups are pure version 2.
@@ -25,7 +25,7 @@ func onUnified() bool {
 // TestSystemCallFilter makes calls that user code must not make. The one that
 // yurt-init itself needs on cgroup v2 is among them.
 func TestSystemCallFilter(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	r := execute(t, e, s.ID, python(`
 import ctypes
@@ -55,7 +55,7 @@ print('newer than the list', errno(9999))`))
 // TestLastProcessOfTheLimitIsUsable: starting a run takes no more processes than
 // the run has.
 func TestLastProcessOfTheLimitIsUsable(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = yurt.MinPIDs })
 	sleepers := strings.Repeat("sleep 300 & ", yurt.MinPIDs-1)
 	if r := run(t, e, s.ID, sleepers+"echo begun"); r.Stdout != "begun\n" {
@@ -77,7 +77,7 @@ func TestLastProcessOfTheLimitIsUsable(t *testing.T) {
 
 // TestShareOfCPU measures inside, so that it holds however slow the machine is.
 func TestShareOfCPU(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.25 })
 	r := execute(t, e, s.ID, python(`
 import time
@@ -91,7 +91,7 @@ print((time.process_time() - cpu) / (time.monotonic() - wall))`))
 }
 
 func TestDoctorAgreesWithWhatWorks(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	create(t, e)
 	found := make(map[string]bool)
 	want := "on cgroup v1"
@@ -125,7 +125,7 @@ func TestDoctorAgreesWithWhatWorks(t *testing.T) {
 // TestInitIsNotDumpable: the kernel gives the files of such a process in /proc to the host's root, and not to the
 // process's own user. This holds without the other barriers.
 func TestInitIsNotDumpable(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	var owner unix.Stat_t
 	if err := unix.Stat(fmt.Sprintf("/proc/%d/status", s.PID), &owner); err != nil {
@@ -139,7 +139,7 @@ func TestInitIsNotDumpable(t *testing.T) {
 // TestInitGivesUpMounting: no thread of yurt-init can mount once it answers, nor get the
 // capability back.
 func TestInitGivesUpMounting(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	statuses, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", s.PID))
 	if err != nil || len(statuses) < 2 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func stdinOpen(s *yurt.ExecutionSpec) { s.StdinOpen = true }
@@ -58,8 +58,8 @@ func write(t testing.TB, e *executor.Executor, sandbox, id, text string, eof boo
 // TestWriteThatEndsAnExecution is done, and does not come too late.
 func TestWriteThatEndsAnExecution(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Start(t, rig.Config(t, rig.Build(t)))
+	testutil.NeedsSandboxes(t)
+	e := testutil.Start(t, testutil.Config(t, testutil.Build(t)))
 	s := create(t, e)
 	var writers sync.WaitGroup
 	for range 40 {
@@ -75,7 +75,7 @@ func TestWriteThatEndsAnExecution(t *testing.T) {
 
 func TestStdinWhileItRuns(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	id := begin(t, e, s.ID, "cat", stdinOpen, func(s *yurt.ExecutionSpec) { s.Stdin = []byte("first\n") })
 	write(t, e, s.ID, id, "second\n", false)
@@ -117,7 +117,7 @@ func TestStdinWhileItRuns(t *testing.T) {
 
 func TestStdinThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	closed := begin(t, e, s.ID, "exec sleep 100")
 	deaf := begin(t, e, s.ID, "exec <&-; echo deaf; exec sleep 100", stdinOpen)
@@ -142,7 +142,7 @@ func TestStdinThatIsNotThere(t *testing.T) {
 
 func TestSignalAnExecution(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	t.Run("it can be caught", func(t *testing.T) {
 		id := begin(t, e, s.ID, "trap 'echo caught; exit 3' INT; echo ready; while :; do sleep 0.02; done")
@@ -218,7 +218,7 @@ while wait $child; [ $? -gt 128 ] && kill -0 $child 2>/dev/null; do :; done; ech
 
 func TestTerminal(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	t.Run("it is one, of the user's own", func(t *testing.T) {
 		r := execute(t, e, s.ID, python(`
@@ -267,9 +267,9 @@ print(os.tcgetpgrp(0) == os.getpgrp())`, terminal))
 // TestStdinOutlivesTheExecutor: otherwise an upgrade of the node would end every program that reads its user's input.
 func TestStdinOutlivesTheExecutor(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	cat := begin(t, first, s.ID, "cat", stdinOpen)
 	shell := begin(t, first, s.ID, "read line; echo it read $line; stty size", terminal)
@@ -278,7 +278,7 @@ func TestStdinOutlivesTheExecutor(t *testing.T) {
 		t.Error(err)
 	}
 
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	write(t, e, s.ID, cat, "and after", true)
 	if r := wait(t, e, s.ID, cat); r.Stdout != "before and after" {
 		t.Errorf("got %q", r.Stdout)
@@ -296,8 +296,8 @@ func TestStdinOutlivesTheExecutor(t *testing.T) {
 // the host's root sends them.
 func TestInitDoesNotEndWhenAsked(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
-	s, err := e.CreateSandbox(t.Context(), rig.Spec())
+	e := testutil.Executor(t)
+	s, err := e.CreateSandbox(t.Context(), testutil.Spec())
 	if err != nil {
 		t.Fatal(err)
 	}

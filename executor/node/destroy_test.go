@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestDestroyIsDoneForItsCaller: once the call returns, the node does not list the sandbox any more, and callers that
 // wait for its executions are answered, though it is removed in the background.
 func TestDestroyIsDoneForItsCaller(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	spec := command("sleep 300")
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
@@ -49,7 +49,7 @@ func TestDestroyIsDoneForItsCaller(t *testing.T) {
 // gain privileges from them.
 func TestSharedMountsAreHarmless(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	r := run(t, e, s.ID, `awk '$5 !~ "^/(proc|tmp|run/yurt|workspace|dev/pts|dev/shm)($|/)" {
 		n++

@@ -11,16 +11,16 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // A device of the node appears at the requested path, for its granted uses only, and no other sandbox has it.
 func TestDevices(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
-	disk, behind := rig.LoopDevice(t, "of the disk\n")
-	fixed, _ := rig.LoopDevice(t, "of another\n")
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
+	disk, behind := testutil.LoopDevice(t, "of the disk\n")
+	fixed, _ := testutil.LoopDevice(t, "of another\n")
 	link := filepath.Join(t.TempDir(), "link") // as udev makes them
 	if err := os.Symlink(fixed, link); err != nil {
 		t.Fatal(err)
@@ -56,10 +56,10 @@ func TestDevices(t *testing.T) {
 // sandbox beside it has the usual rules.
 func TestDeviceRules(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	e := rig.Start(t, config)
-	disk, _ := rig.LoopDevice(t, "")
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	e := testutil.Start(t, config)
+	disk, _ := testutil.LoopDevice(t, "")
 	lists := func(id string) []string {
 		paths, err := filepath.Glob("/sys/fs/cgroup/devices/*/" + id + "/devices.list")
 		if err != nil {
@@ -95,8 +95,8 @@ func TestDeviceRules(t *testing.T) {
 
 func TestDevicesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestDevicesThatAreRefused(t *testing.T) {
 
 func checkRefused(t *testing.T, e *executor.Executor, devices []yurt.Device, says string) {
 	t.Helper()
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Host = &yurt.HostAccess{Devices: devices}
 	_, err := e.CreateSandbox(t.Context(), spec)
 	if failure := new(yurt.Error); !errors.As(err, &failure) || failure.Field != "host.devices" || !strings.Contains(failure.Message, says) {

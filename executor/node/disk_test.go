@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func onImage(s *yurt.SandboxSpec) {
@@ -34,10 +34,10 @@ func loopsOn(t *testing.T, dir string) int {
 
 func TestDiskImage(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	s := create(t, e, onImage)
 	r := run(t, e, s.ID, "ls -A; stat -c %U:%a .; head -c 100000000 /dev/zero > a && sync a && head -c 60000000 /dev/zero > b && wc -c < a && wc -c < b; grep ' /workspace ' /proc/mounts | grep -c 'ext4 rw,nosuid,nodev'")
 	if r.Stdout != "user:755\n100000000\n60000000\n1\n" || r.Error != nil {
@@ -58,14 +58,14 @@ func TestDiskImage(t *testing.T) {
 	if err := e.DestroySandbox(t.Context(), s.ID); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "the device is gone", func() bool { return loopsOn(t, config.StateDir) == 0 })
+	testutil.Eventually(t, "the device is gone", func() bool { return loopsOn(t, config.StateDir) == 0 })
 }
 
 func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	s := create(t, first, onImage)
 	if r := run(t, first, s.ID, "echo kept > f"); r.Error != nil {
 		t.Fatal(r.Error)
@@ -73,7 +73,7 @@ func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	file, _, err := e.ReadFile(t.Context(), s.ID, "f", yurt.Span{})
 	if err != nil {
 		t.Fatal(err)
@@ -89,9 +89,9 @@ func TestDiskImageIsThereForTheNextExecutor(t *testing.T) {
 
 func TestDisksThatTheNodeHasNotAreRefused(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	for name, disk := range map[string]yurt.Size{"more than there is": 1 << 42, "less than a file system": 4 << 20} {
-		spec := rig.Spec()
+		spec := testutil.Spec()
 		onImage(&spec)
 		spec.Resources.Disk = disk
 		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
@@ -103,13 +103,13 @@ func TestDisksThatTheNodeHasNotAreRefused(t *testing.T) {
 // TestReserveKeepsWhatCannotBeResized: a request with another size does not get a ready sandbox.
 func TestReserveKeepsWhatCannotBeResized(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
-	template := rig.Template()
+	e := testutil.Executor(t)
+	template := testutil.Template()
 	template.Isolation.PerExecution = true
 	if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
 		t.Fatal(err)
 	}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Template = template
 	spec.Resources.Disk *= 2
 	if _, found, err := e.ClaimSandbox(t.Context(), spec); found || err != nil {
@@ -124,19 +124,19 @@ func TestReserveKeepsWhatCannotBeResized(t *testing.T) {
 // TestReserveKeepsWhatIsForGood: ulimits and an image are there from the start or never.
 func TestReserveKeepsWhatIsForGood(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	warm := reserveOne(t, e)
 	for name, change := range map[string]func(*yurt.Resources){
 		"ulimits": func(r *yurt.Resources) { r.Ulimits.NoFile = 99 },
 		"image":   func(r *yurt.Resources) { r.DiskKind = yurt.DiskImage },
 	} {
-		spec := rig.Spec()
+		spec := testutil.Spec()
 		change(&spec.Resources)
 		if s, found, err := e.ClaimSandbox(t.Context(), spec); found || err != nil {
 			t.Errorf("%s: found %t (%+v), %v", name, found, s, err)
 		}
 	}
-	if s, found, err := e.ClaimSandbox(t.Context(), rig.Spec()); !found || err != nil || s.ID != warm.ID {
+	if s, found, err := e.ClaimSandbox(t.Context(), testutil.Spec()); !found || err != nil || s.ID != warm.ID {
 		t.Errorf("what can be had: found %t, %v", found, err)
 	}
 }
@@ -144,7 +144,7 @@ func TestReserveKeepsWhatIsForGood(t *testing.T) {
 // TestSessionsHaveADiskOfTheirOwn: the template's kind of disk is the default of its sessions.
 func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	look := func(change func(*yurt.SandboxSpec)) string {
 		s := create(t, e, change)
 		return strings.TrimSpace(run(t, e, s.ID, "stat -f -c %T /workspace").Stdout)
@@ -160,8 +160,8 @@ func TestSessionsHaveADiskOfTheirOwn(t *testing.T) {
 
 func TestIOWeight(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
-	spec := rig.Spec()
+	e := testutil.Executor(t)
+	spec := testutil.Spec()
 	spec.Template.Resources.IOWeight = 321
 	s, err := e.CreateSandbox(t.Context(), spec)
 	if yurt.CodeOf(err) == yurt.CodeLimitNotEnforceable {

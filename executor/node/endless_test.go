@@ -9,7 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // endless makes an execution one whose output goes to files in base/logs.
@@ -34,15 +34,15 @@ func logged(t *testing.T, base, name string) (text string) {
 // passing starts an executor that leaves its sandboxes to the next.
 func passing(t testing.TB, config executor.Config) *executor.Executor {
 	t.Helper()
-	e := rig.Open(t, config)
+	e := testutil.Open(t, config)
 	return e
 }
 
 // The output of an endless execution is in its log files, all of it and once, although
 // executors come and go while it prints.
 func TestLogFilesOutliveExecutors(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.PluginDir = t.TempDir() // no languages, which take time to start
 	base := t.TempDir()
 	if err := os.Mkdir(filepath.Join(base, "logs"), 0o755); err != nil {
@@ -54,9 +54,9 @@ func TestLogFilesOutliveExecutors(t *testing.T) {
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
-	for i, next := range []func(testing.TB, executor.Config) *executor.Executor{passing, rig.Start} {
+	for i, next := range []func(testing.TB, executor.Config) *executor.Executor{passing, testutil.Start} {
 		lines := 100 * (i + 1)
-		rig.Eventually(t, fmt.Sprintf("%d lines to be logged", lines), func() bool { return strings.Count(logged(t, base, "t.stdout"), "\n") > lines })
+		testutil.Eventually(t, fmt.Sprintf("%d lines to be logged", lines), func() bool { return strings.Count(logged(t, base, "t.stdout"), "\n") > lines })
 		if err := e.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -84,8 +84,8 @@ func TestLogFilesOutliveExecutors(t *testing.T) {
 
 // Code that is run through a plan has its result and its output apart.
 func TestEndlessCode(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	base := t.TempDir()
 	if err := os.Mkdir(filepath.Join(base, "logs"), 0o755); err != nil {
 		t.Fatal(err)
@@ -107,8 +107,8 @@ func TestEndlessCode(t *testing.T) {
 
 // A program that cannot be started is an error at once, also for an execution that no caller waits for.
 func TestEndlessThatCannotStart(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	spec := command("", func(s *yurt.ExecutionSpec) {
 		s.Command, s.Timeout, s.OutputLimit, s.Endless = []string{"/no/such/program"}, 0, 0, true

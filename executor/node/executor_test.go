@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestCommandResult(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"FROM_SANDBOX": "yes"} })
 	tests := []struct {
 		name, line     string
@@ -58,7 +58,7 @@ func TestCommandResult(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	started := command("sleep 100")
 	if err := e.StartExecution(t.Context(), s.ID, started); err != nil {
@@ -90,14 +90,14 @@ func TestBadRequests(t *testing.T) {
 
 func TestTimeoutEndsTheWholeTree(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	// Processes that try to get away: another session, a double fork, ignored signals.
 	line := `echo before
 		setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 0.2; done' &
 		(sh -c 'setsid sleep 1000 & exit 0' &)
 		trap "" TERM; while :; do sleep 0.1; done`
-	r := run(t, e, s.ID, line, timeout(rig.Moment(t, 500*time.Millisecond)))
+	r := run(t, e, s.ID, line, timeout(testutil.Moment(t, 500*time.Millisecond)))
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.ExitCode != yurt.ExecutionExitTimeout || r.Stdout != "before\n" {
 		t.Errorf("exit %d, stdout %q", r.ExitCode, r.Stdout)
@@ -109,7 +109,7 @@ func TestTimeoutEndsTheWholeTree(t *testing.T) {
 
 func TestBackgroundProcessOutlivesItsExecution(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	began := time.Now()
 	if r := run(t, e, s.ID, "sleep 300 & echo started"); r.Stdout != "started\n" {
@@ -119,14 +119,14 @@ func TestBackgroundProcessOutlivesItsExecution(t *testing.T) {
 		t.Errorf("the execution waited %s for what it left in the background", took)
 	}
 	// Until it has called execve it has the shell's name.
-	rig.Eventually(t, "the process in the background sleeps", func() bool {
+	testutil.Eventually(t, "the process in the background sleeps", func() bool {
 		return run(t, e, s.ID, "ps -eo stat=,comm= | grep -v ^Z | grep -c sleep").Stdout == "1\n"
 	})
 }
 
 func TestOutputBeyondTheCapIsCountedAndDropped(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	r := run(t, e, s.ID, "head -c 104857600 /dev/zero | tr '\\0' x; echo done >&2", func(s *yurt.ExecutionSpec) { s.OutputLimit = 1 << 20 })
 	if len(r.Stdout) != 1<<20 || !r.Truncated.Stdout || r.Truncated.Stderr || r.Metrics.StdoutBytes != 104857600 {
@@ -139,7 +139,7 @@ func TestOutputBeyondTheCapIsCountedAndDropped(t *testing.T) {
 
 func TestTinyWritesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	const writes = 1_000_000
 	r := execute(t, e, s.ID, python(fmt.Sprintf("import os\nfor i in range(%d): os.write(1, b'%%d\\n' %% i)", writes)))
@@ -160,7 +160,7 @@ func TestTinyWritesKeepTheirOrder(t *testing.T) {
 
 func TestEventsAreNumberedAndReplayed(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	spec := command("echo one; sleep 0.2; echo two; sleep 0.2; printf 'h\\303\\251' >&2")
 	if err := e.StartExecution(t.Context(), s.ID, spec); err != nil {
@@ -192,7 +192,7 @@ func TestEventsAreNumberedAndReplayed(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	shared := create(t, e)
 	var group errgroup.Group
 	for i := range 20 {
@@ -219,7 +219,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestPythonThroughThePlugin(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	handler := python("def handler(event, context):\n    print('hi')\n    return {'got': event['x'] * 2}", func(s *yurt.ExecutionSpec) {
 		s.Kind, s.Handler, s.Event = yurt.KindHandler, "handler", []byte(`{"x": 21}`)
@@ -233,14 +233,14 @@ func TestPythonThroughThePlugin(t *testing.T) {
 		t.Errorf("the stack trace is not the user's lines alone:\n%s", trace)
 	}
 	wantErrorType(t, execute(t, e, s.ID, python("def (")), yurt.ErrorTypeSyntax)
-	rig.Eventually(t, "executions leave no files behind", func() bool { // an interpreter that waits has its own
+	testutil.Eventually(t, "executions leave no files behind", func() bool { // an interpreter that waits has its own
 		return run(t, e, s.ID, "ls /run/yurt | grep -vEc '^zygote-|^packages.sock$'").Stdout == "0\n"
 	})
 }
 
 func TestSandboxThatDiesIsReported(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	died := make(chan yurt.Sandbox, 8)
 	go e.WatchSandboxes(t.Context(), func(s yurt.Sandbox) { died <- s })
@@ -258,7 +258,7 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 	if !errors.Is(err, begun) {
 		t.Fatal(err)
 	}
-	rig.Kill(t, s.PID)
+	testutil.Kill(t, s.PID)
 	select {
 	case view := <-died:
 		if view.ID != s.ID || view.State != yurt.SandboxDead || view.Reason == "" {
@@ -285,9 +285,9 @@ func TestSandboxThatDiesIsReported(t *testing.T) {
 // bound.
 func TestOutputInCrumbs(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 3*time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, 3*time.Minute))
 	defer cancel()
 	spec := python("import os, time\nfor _ in range(20000):\n    os.write(1, b'x')\n    time.sleep(0.0001)")
 	if err := e.StartExecution(ctx, s.ID, spec); err != nil {

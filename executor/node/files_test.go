@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	info, err := e.WriteFile(t.Context(), s.ID, "dir/sub/file.txt", strings.NewReader("content"), yurt.WriteOptions{})
 	if err != nil || info.Size != 7 || info.Path != "dir/sub/file.txt" {
@@ -36,7 +36,7 @@ func TestFiles(t *testing.T) {
 
 func TestFilesNeverLeadOut(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	run(t, e, s.ID, `ln -s /etc/passwd link; ln -s / root; ln -s ../../etc up; ln -s loop loop; ln -s /proc/self/root proc
 		mkfifo fifo; mkdir dir; echo inside > real; ln -s real alias; mkdir locked; echo x > locked/f; chmod 000 locked`)
@@ -97,7 +97,7 @@ func TestFilesNeverLeadOut(t *testing.T) {
 // TestFilesWhileLinksMove swaps a directory for a link to / while the host uses it.
 func TestFilesWhileLinksMove(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	game := command(`mkdir a b; while :; do mv a c; ln -s /etc a; echo x > b/passwd; rm a; mv c a; done`, timeout(time.Minute))
 	if err := e.StartExecution(t.Context(), s.ID, game); err != nil {

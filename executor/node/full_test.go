@@ -7,8 +7,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
 	"github.com/yurtrun/yurt/test/smalldisk"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // wantFull fails the test unless the error says that the node's disk is full, and names no path.
@@ -24,23 +24,23 @@ func wantFull(t *testing.T, what string, disk *smalldisk.Disk, err error) {
 // is enough to recover.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	for name, separate := range map[string]bool{"runtime directory on the disk": false, "runtime directory in memory": true} {
 		t.Run(name, func(t *testing.T) {
 			disk := smalldisk.Ext4(t, 32<<20)
-			config := rig.Config(t, rig.Build(t))
+			config := testutil.Config(t, testutil.Build(t))
 			config.StateDir = disk.Dir + "/state"
 			if !separate {
 				config.RunDir = disk.Dir
 			}
-			e := rig.Start(t, config)
+			e := testutil.Start(t, config)
 			s, other := create(t, e), create(t, e)
 			const line = "echo begun; while ! [ -e /workspace/go ]; do sleep 0.02; done; head -c 1000000 /dev/zero | tr '\\0' x; echo; echo end >&2; exit 7"
 			runs := begin(t, e, s.ID, line)
 			awaitOutput(t, e, s.ID, runs, "begun\n")
 			disk.Fill()
 
-			_, err := e.CreateSandbox(t.Context(), rig.Spec())
+			_, err := e.CreateSandbox(t.Context(), testutil.Spec())
 			wantFull(t, "creating a sandbox", disk, err)
 			wantFull(t, "executing", disk, e.StartExecution(t.Context(), s.ID, command("true")))
 			if !separate {
@@ -56,7 +56,7 @@ func TestFullDisk(t *testing.T) {
 			if err := e.DestroySandbox(t.Context(), other.ID); err != nil {
 				t.Errorf("destroying a sandbox: %v", err)
 			}
-			rig.Eventually(t, "the sandbox is gone", func() bool {
+			testutil.Eventually(t, "the sandbox is gone", func() bool {
 				list, err := e.Sandboxes(t.Context())
 				return err == nil && len(list) == 1
 			})
@@ -90,19 +90,19 @@ func wantCut(t *testing.T, e *executor.Executor, sandbox, id string) {
 // TestStartOnAFullDisk: an executor takes over running sandboxes, and can end them.
 func TestStartOnAFullDisk(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	disk := smalldisk.Ext4(t, 32<<20)
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.StateDir = disk.Dir + "/state"
 	config.RunDir = disk.Dir
-	first := rig.Open(t, config)
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	runs := begin(t, first, s.ID, "while ! [ -e /workspace/go ]; do sleep 0.02; done; exit 7")
 	disk.Fill()
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	disk.Fill()
 	if _, err := e.WriteFile(t.Context(), s.ID, "go", strings.NewReader(""), yurt.WriteOptions{}); err != nil {
 		t.Fatal(err)
@@ -115,11 +115,11 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 	disk.Free()
 	begun := time.Now()
-	rig.Eventually(t, "there is room for sandboxes", func() bool {
-		made, err := e.CreateSandbox(t.Context(), rig.Spec())
+	testutil.Eventually(t, "there is room for sandboxes", func() bool {
+		made, err := e.CreateSandbox(t.Context(), testutil.Spec())
 		return err == nil && made.ID != ""
 	})
-	if took := time.Since(begun); took > rig.Moment(t, 5*time.Second) {
+	if took := time.Since(begun); took > testutil.Moment(t, 5*time.Second) {
 		t.Errorf("it took %s to notice the room", took)
 	}
 }

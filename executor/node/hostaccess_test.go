@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func withHost(host yurt.HostAccess) func(*yurt.SandboxSpec) {
@@ -25,8 +25,8 @@ func withHost(host yurt.HostAccess) func(*yurt.SandboxSpec) {
 // write belong to the same user on the node.
 func TestMounts(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	base := t.TempDir()
 	for _, dir := range []string{"shared", "fixed", "fixed/deep"} {
 		if err := os.Mkdir(filepath.Join(base, dir), 0o755); err != nil {
@@ -96,8 +96,8 @@ func mapsIDs(t *testing.T, dir string) bool {
 // Mounts that the node made after the start of the executor are visible too.
 func TestMountsOfMounts(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	create(t, e) // for which the launcher is started
 	base := t.TempDir()
 	if err := unix.Mount("late", base, "tmpfs", 0, "mode=0755"); err != nil {
@@ -123,8 +123,8 @@ func TestMountsOfMounts(t *testing.T) {
 // A sandbox cannot redirect a mount by files at its target.
 func TestMountsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	base := t.TempDir()
 	if err := os.Symlink("/etc", filepath.Join(base, "link")); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestMountsThatAreRefused(t *testing.T) {
 		"onto workspace":  {Source: base, Target: "/workspace/x"},
 		"below the host":  {Source: base, Target: "/usr/no-such-place"},
 	} {
-		spec := rig.Spec()
+		spec := testutil.Spec()
 		spec.Host = &yurt.HostAccess{Mounts: []yurt.Mount{m}}
 		if _, err := e.CreateSandbox(t.Context(), spec); err == nil {
 			t.Errorf("%s: it was made", name)
@@ -155,8 +155,8 @@ func TestMountsThatAreRefused(t *testing.T) {
 // A sandbox joins the namespace that it is given.
 func TestNetworkNamespace(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	path, own := heldNamespace(t)
 	s := create(t, e, withHost(yurt.HostAccess{NetworkNamespace: path}))
 	if r := run(t, e, s.ID, "readlink /proc/self/ns/net"); strings.TrimSpace(r.Stdout) != own {
@@ -175,15 +175,15 @@ func TestNetworkNamespace(t *testing.T) {
 // A sandbox that has processors runs on no others.
 func TestProcessors(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	last := runtime.NumCPU() - 1
 	s := create(t, e, withHost(yurt.HostAccess{CPUs: []int{last}}))
 	const list = "sed -n 's/^Cpus_allowed_list:[ \t]*//p' /proc/self/status"
 	if r := run(t, e, s.ID, list); r.Stdout != fmt.Sprintln(last) {
 		t.Errorf("it runs on %q, want %d: %s", r.Stdout, last, r.Stderr)
 	}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	for _, cpus := range [][]int{{-1}, {yurt.MaxCPUs}, {yurt.MaxCPUs - 1}} {
 		spec.Host = &yurt.HostAccess{CPUs: cpus}
 		_, err := e.CreateSandbox(t.Context(), spec)
@@ -205,7 +205,7 @@ func TestProcessors(t *testing.T) {
 // was started.
 func TestAnyProcessor(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	want := anyProcessor(t)
 	if r := run(t, e, s.ID, "grep ^Cpus_allowed_list: /proc/self/status"); r.Stdout != want {

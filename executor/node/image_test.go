@@ -9,13 +9,13 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/images"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // withImages is the configuration of an executor that takes images from the registry.
-func withImages(t *testing.T, registry *rig.Registry) executor.Config {
+func withImages(t *testing.T, registry *testutil.Registry) executor.Config {
 	t.Helper()
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.Images = images.Config{Registries: []string{registry.Host}}
 	return config
 }
@@ -28,15 +28,15 @@ func ofImage(reference string) func(*yurt.SandboxSpec) {
 // shellLayer has a shell and a few tools of this machine.
 func shellLayer(t *testing.T) []byte {
 	t.Helper()
-	return rig.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/bin/ls", "/usr/bin/id", "/usr/bin/touch", "/usr/bin/stat", "/usr/bin/env"})
+	return testutil.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/bin/ls", "/usr/bin/id", "/usr/bin/touch", "/usr/bin/stat", "/usr/bin/env"})
 }
 
 // TestImage has a sandbox whose root is an image: its programs are those of the image.
 func TestImage(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
-	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{Env: []string{"FROM=image", "BOTH=image", "PATH=/usr/bin:/opt"}, User: "daemon", WorkingDir: "/opt"}, shellLayer(t), rig.Tar(t, []tar.Header{
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
+	reference, _ := registry.Push(t, "shell:1", testutil.ImageConfig{Env: []string{"FROM=image", "BOTH=image", "PATH=/usr/bin:/opt"}, User: "daemon", WorkingDir: "/opt"}, shellLayer(t), testutil.Tar(t, []tar.Header{
 		{Typeflag: tar.TypeReg, Name: "opt/hello", Mode: 0o700},
 		{Typeflag: tar.TypeReg, Name: "etc/hosts", Mode: 0o644},
 		{Typeflag: tar.TypeReg, Name: "etc/secret", Mode: 0o600},
@@ -48,7 +48,7 @@ func TestImage(t *testing.T) {
 	}, map[string]string{"opt/hello": "#!/bin/sh\necho hello from the image\n", "etc/hosts": "of the image", "etc/secret": "readable", "etc/passwd": "root:x:0:0::/:/bin/sh\n", ".yurt-init": "#!/bin/sh\n"}))
 	config := withImages(t, registry)
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	s := create(t, e, ofImage(reference), func(s *yurt.SandboxSpec) { s.Template.Env = map[string]string{"BOTH": "template"} })
 	r := run(t, e, s.ID, `hello; echo $FROM $BOTH; cat /etc/secret; ls /workspace; cat /etc/hosts; id -un; touch /etc/x /opt/x || touch /tmp/x /workspace/y && ls /tmp /proc/self/comm; ls -d /usr/lib/python3 /root`)
 	want := "hello from the image\nimage template\nreadable127.0.0.1 localhost\n::1 localhost\nuser\n/proc/self/comm\n\n/tmp:\nx\n"
@@ -79,7 +79,7 @@ func TestImage(t *testing.T) {
 		"not in registry":  ofImage(registry.Host + "/shell:2"),
 		"no digest of its": ofImage(registry.Host + "/shell@sha256:" + strings.Repeat("0", 64)),
 	} {
-		spec2 := rig.Spec()
+		spec2 := testutil.Spec()
 		spec(&spec2)
 		if _, err := e.CreateSandbox(t.Context(), spec2); err == nil || yurt.CodeOf(err) == yurt.CodeInternal {
 			t.Errorf("%s: %v", name, err)
@@ -90,12 +90,12 @@ func TestImage(t *testing.T) {
 // TestImageWithMounts has the node's directories in places that the image has, and has not.
 func TestImageWithMounts(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
-	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{}, shellLayer(t), rig.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "srv/data/old"}}, nil))
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
+	reference, _ := registry.Push(t, "shell:1", testutil.ImageConfig{}, shellLayer(t), testutil.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "srv/data/old"}}, nil))
 	config := withImages(t, registry)
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	source := t.TempDir()
 	s := create(t, e, ofImage(reference), withHost(yurt.HostAccess{Mounts: []yurt.Mount{
 		{Source: source, Target: "/srv/data", ReadOnly: true}, {Source: source, Target: "/new/place", ReadOnly: true},
@@ -109,14 +109,14 @@ func TestImageWithMounts(t *testing.T) {
 // made for while it lives, and whose registry is away.
 func TestImageAfterRestart(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
-	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{Env: []string{"FROM=image"}}, shellLayer(t))
-	big, _ := registry.Push(t, "big:1", rig.ImageConfig{}, rig.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "big"}}, map[string]string{"big": strings.Repeat("x", 20<<20)}))
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
+	reference, _ := registry.Push(t, "shell:1", testutil.ImageConfig{Env: []string{"FROM=image"}}, shellLayer(t))
+	big, _ := registry.Push(t, "big:1", testutil.ImageConfig{}, testutil.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "big"}}, map[string]string{"big": strings.Repeat("x", 20<<20)}))
 	config := withImages(t, registry)
 	config.Images.KeepBytes = 21 << 20
-	e := rig.Open(t, config)
-	spec := rig.Spec()
+	e := testutil.Open(t, config)
+	spec := testutil.Spec()
 	ofImage(reference)(&spec)
 	if _, err := e.CreateSandbox(t.Context(), spec); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestImageAfterRestart(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e = rig.Start(t, config)
+	e = testutil.Start(t, config)
 	tell := func(string) error { return nil }
 	if _, err := e.PrepareImage(t.Context(), big, tell); err != nil {
 		t.Fatal(err)
@@ -153,18 +153,18 @@ func TestImageAfterRestart(t *testing.T) {
 // TestImageThatComesAgain has an image removed for another, and pulled to the same place.
 func TestImageThatComesAgain(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
 	shell := shellLayer(t)
 	var references []string
 	for _, name := range []string{"one", "two"} {
-		reference, _ := registry.Push(t, name+":1", rig.ImageConfig{}, shell, rig.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "name"}}, map[string]string{"name": name}))
+		reference, _ := registry.Push(t, name+":1", testutil.ImageConfig{}, shell, testutil.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "name"}}, map[string]string{"name": name}))
 		references = append(references, reference)
 	}
 	config := withImages(t, registry)
 	config.Transient = true
 	config.Images.KeepBytes = int64(len(shell)) + 100<<10 // room for one
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	for range 2 {
 		for i, want := range []string{"one", "two"} {
 			s := create(t, e, ofImage(references[i]))
@@ -185,18 +185,18 @@ func TestImageThatComesAgain(t *testing.T) {
 // TestImageRunsCode has the interpreter of a language found in the image, and not the node's.
 func TestImageRunsCode(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
 	libraries, err := filepath.Glob("/usr/lib/python3.[0-9]*")
 	if err != nil || len(libraries) == 0 {
 		t.Fatalf("this machine has no Python to make an image of: %v", err)
 	}
-	snake, _ := registry.Push(t, "python:1", rig.ImageConfig{Env: []string{"PYTHON_VERSION=3"}}, rig.HostLayer(t, []string{"/usr/bin/python3"}, libraries...),
-		rig.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "marker"}}, map[string]string{"marker": "of the image"}))
-	bare, _ := registry.Push(t, "bare:1", rig.ImageConfig{}, shellLayer(t))
+	snake, _ := registry.Push(t, "python:1", testutil.ImageConfig{Env: []string{"PYTHON_VERSION=3"}}, testutil.HostLayer(t, []string{"/usr/bin/python3"}, libraries...),
+		testutil.Tar(t, []tar.Header{{Typeflag: tar.TypeReg, Name: "marker"}}, map[string]string{"marker": "of the image"}))
+	bare, _ := registry.Push(t, "bare:1", testutil.ImageConfig{}, shellLayer(t))
 	config := withImages(t, registry)
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	s := create(t, e, ofImage(snake))
 	for _, in := range []string{"", "kept"} {
 		r := execute(t, e, s.ID, python("import json; print(json.dumps(open('/marker').read()))", func(s *yurt.ExecutionSpec) { s.ContextName = in }))

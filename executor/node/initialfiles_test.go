@@ -12,7 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // given are files of all kinds that a sandbox can be asked for with.
@@ -56,12 +56,12 @@ func ways() map[string]func(t *testing.T, e *executor.Executor, spec yurt.Sandbo
 // TestSandboxesBeginWithFiles: in each way a sandbox has the files, owned by its user, and the executor's records do not.
 func TestSandboxesBeginWithFiles(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	e := rig.Start(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	e := testutil.Start(t, config)
 	for name, get := range ways() {
 		t.Run(name, func(t *testing.T) {
-			spec := rig.Spec()
+			spec := testutil.Spec()
 			spec.Files = given()
 			s, err := get(t, e, spec)
 			if err != nil {
@@ -129,10 +129,10 @@ func destroy(t *testing.T, e *executor.Executor, id string) {
 // TestFilesThatDoNotFit: the caller gets an error, and no sandbox stays that has some of the files.
 func TestFilesThatDoNotFit(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	for name, get := range ways() {
 		t.Run(name, func(t *testing.T) {
-			spec := rig.Spec()
+			spec := testutil.Spec()
 			spec.Resources.Disk = 1 << 20
 			for n := range 3 {
 				spec.Files = append(spec.Files, yurt.SourceFile{Path: fmt.Sprint("part-", n), Data: make([]byte, 500<<10)})
@@ -145,7 +145,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 			if err := e.CloseSlot(t.Context(), "of-one"); err != nil {
 				t.Error(err)
 			}
-			rig.Eventually(t, "no sandbox is left", func() bool {
+			testutil.Eventually(t, "no sandbox is left", func() bool {
 				list, err := e.Sandboxes(t.Context())
 				return err == nil && len(list) == 0
 			})
@@ -156,7 +156,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 // TestFilesThatAreRefused: invalid files do not use up a sandbox.
 func TestFilesThatAreRefused(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	reserveOne(t, e)
 	many := make([]yurt.SourceFile, yurt.MaxFiles+1)
 	for n := range many {
@@ -169,7 +169,7 @@ func TestFilesThatAreRefused(t *testing.T) {
 		"many":     many,
 		"large":    {{Path: "a", Data: make([]byte, yurt.MaxFilesBytes+1)}},
 	} {
-		spec := rig.Spec()
+		spec := testutil.Spec()
 		spec.Files = files
 		var coded *yurt.Error
 		if _, found, err := e.ClaimSandbox(t.Context(), spec); found || !errors.As(err, &coded) || coded.Field != "files" {
@@ -188,8 +188,8 @@ func TestFilesThatAreRefused(t *testing.T) {
 // first answer, and the writing of the files, may have been cut off.
 func TestAskedAgainForFiles(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
-	spec := rig.Spec()
+	e := testutil.Executor(t)
+	spec := testutil.Spec()
 	spec.Files = given()
 	first, err := ways()["of a slot"](t, e, spec)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestIsolation runs small programs that look for a way out. Each must fail, or see no data of the host.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestIsolation(t *testing.T) {
 
 func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	a, b := create(t, e), create(t, e)
 	if hostRoot(t, a) == hostRoot(t, b) || hostRoot(t, a) == "0" {
 		t.Errorf("host ids begin at %s and %s", hostRoot(t, a), hostRoot(t, b))
@@ -89,7 +89,7 @@ func TestSandboxesDoNotShareAnIdentity(t *testing.T) {
 // executor's starter.
 func TestEachHasAKeyring(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	users, err := os.ReadFile("/proc/key-users")
 	if errors.Is(err, os.ErrNotExist) {
@@ -119,27 +119,27 @@ func hostRoot(t *testing.T, s yurt.Sandbox) string {
 // sandboxes see.
 func TestHostPathsThatAreNotOffered(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	outside := t.TempDir()
 	for path, want := range map[string]yurt.Code{
 		outside: yurt.CodeForbidden, "/root": yurt.CodeForbidden, "/": yurt.CodeForbidden, "/etc/shadow": yurt.CodeForbidden,
 		"/etc": yurt.CodeForbidden, "/proc/self/root/root": yurt.CodeForbidden, "/usr/../root": yurt.CodeTemplateInvalid,
 	} {
-		spec := rig.Spec()
+		spec := testutil.Spec()
 		spec.Template.RootFS.HostPaths = []string{"/usr", path}
 		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != want {
 			t.Errorf("binding %s gave %v (%s), want %s", path, err, yurt.CodeOf(err), want)
 		}
 	}
-	offered := rig.Config(t, rig.Build(t))
+	offered := testutil.Config(t, testutil.Build(t))
 	offered.HostPaths = []string{"/usr", "/bin", "/lib", "/lib64", outside}
 	link := outside + "/link"
 	if err := os.Symlink("/root", link); err != nil {
 		t.Fatal(err)
 	}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Template.RootFS.HostPaths = []string{"/usr", link}
-	if _, err := rig.Start(t, offered).CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeForbidden {
+	if _, err := testutil.Start(t, offered).CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeForbidden {
 		t.Errorf("binding a link that leads out gave %v", err)
 	}
 }

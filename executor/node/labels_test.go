@@ -11,11 +11,11 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/lsm"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	for name, label := range map[string]func(*executor.Config){
 		"AppArmor": func(c *executor.Config) { c.AppArmorProfile = "yurt-test-not-there" },
 		"SELinux":  func(c *executor.Config) { c.SELinux = seLinux() },
@@ -23,7 +23,7 @@ func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
 		if name == "SELinux" && lsm.HasSELinux() {
 			continue // it has
 		}
-		config := rig.Config(t, rig.Build(t))
+		config := testutil.Config(t, testutil.Build(t))
 		label(&config)
 		if e, err := executor.New(config); yurt.CodeOf(err) != yurt.CodeNotSupported {
 			t.Errorf("%s: %v", name, err)
@@ -37,9 +37,9 @@ func TestLabelsThatTheHostHasNotAreRefused(t *testing.T) {
 // hasAppArmor reports whether the kernel has AppArmor.
 func hasAppArmor(t *testing.T) bool {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	if !lsm.HasAppArmor() {
-		rig.Lacks(t, "AppArmor")
+		testutil.Lacks(t, "AppArmor")
 		return false
 	}
 	return true
@@ -73,7 +73,7 @@ func TestAppArmorProfileThatIsNotEnforced(t *testing.T) {
 	if !hasAppArmor(t) {
 		return
 	}
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.AppArmorProfile = loadProfile(t, "complain")
 	e, err := executor.New(config)
 	if yurt.CodeOf(err) != yurt.CodeNotSupported || !strings.Contains(err.Error(), "mode complain") {
@@ -90,9 +90,9 @@ func TestAppArmorProfile(t *testing.T) {
 	if !hasAppArmor(t) {
 		return
 	}
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient, config.AppArmorProfile = true, loadProfile(t, "enforce")
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	label := config.AppArmorProfile + " (enforce)\n"
 	for _, s := range []yurt.Sandbox{create(t, e), layered(t, e)} {
 		if init, err := os.ReadFile(fmt.Sprintf("/proc/%d/attr/current", s.PID)); err != nil || string(init) != label {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // landlockVersion is the kernel's, 0 without.
@@ -31,7 +31,7 @@ func landlockVersion(t *testing.T) int {
 // places that can be written to.
 func TestLandlock(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	if r := run(t, e, s.ID, "cat /proc/self/oom_score_adj"); r.Stdout != "1000\n" {
 		t.Errorf("the score for want of memory is %q %q, want 1000", r.Stdout, r.Stderr)
@@ -64,7 +64,7 @@ for path in ('/proc/self/comm', '/proc/self/oom_score_adj', '/proc/self/coredump
 // under no rules: they can neither signal it nor connect to its abstract socket.
 func TestLandlockScopes(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	beside := exec.CommandContext(t.Context(), "nsenter", "-t", strconv.Itoa(s.PID), "-U", "-n", "-p", "-S", "1000", "-G", "1000", "/usr/bin/python3", "-c", `
 import os, socket, sys
@@ -141,7 +141,7 @@ print('works')`),
 
 func TestProgramsWork(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	for name, spec := range programs() {
 		t.Run(name, func(t *testing.T) {
 			s := create(t, e)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // layered is a sandbox each of whose executions has namespaces of its own.
@@ -22,13 +22,13 @@ func layered(t *testing.T, e *executor.Executor) yurt.Sandbox {
 }
 
 func TestLayer(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := layered(t, e)
 	other := command("echo secret > /tmp/secret; touch /workspace/begun; exec sleep 300")
 	if err := e.StartExecution(t.Context(), s.ID, other); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "the other execution has begun", func() bool {
+	testutil.Eventually(t, "the other execution has begun", func() bool {
 		return run(t, e, s.ID, "test -e /workspace/begun").ExitCode == 0
 	})
 	tests := []struct{ name, line, want string }{
@@ -62,7 +62,7 @@ func TestLayer(t *testing.T) {
 
 // TestLayerTellsHowItsCommandEnded: the keeper in between reports the command's end completely.
 func TestLayerTellsHowItsCommandEnded(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := layered(t, e)
 	for _, tt := range []struct {
 		line       string
@@ -88,17 +88,17 @@ func TestLayerTellsHowItsCommandEnded(t *testing.T) {
 		t.Errorf("a command that is not there: %+v", r)
 	}
 	// Background processes ended with their execution, and no execution has a leaf.
-	rig.Eventually(t, "nothing is left", func() bool {
+	testutil.Eventually(t, "nothing is left", func() bool {
 		list, err := e.Sandboxes(t.Context())
 		return err == nil && len(list) == 1 && hostProcesses(t, s) == 1 // its init
 	})
-	long := command("trap '' TERM INT; echo begun; (sleep 300 &); while :; do sleep 0.1; done", timeout(rig.Moment(t, time.Second)))
+	long := command("trap '' TERM INT; echo begun; (sleep 300 &); while :; do sleep 0.1; done", timeout(testutil.Moment(t, time.Second)))
 	wantErrorType(t, execute(t, e, s.ID, long), yurt.ErrorTypeTimeout)
-	rig.Eventually(t, "nothing is left after a timeout", func() bool { return hostProcesses(t, s) == 1 })
+	testutil.Eventually(t, "nothing is left after a timeout", func() bool { return hostProcesses(t, s) == 1 })
 }
 
 func TestProgramsWorkInALayer(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := layered(t, e)
 	for name, spec := range programs() {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestProgramsWorkInALayer(t *testing.T) {
 }
 
 func TestUlimits(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	for _, perExecution := range []bool{false, true} {
 		s := create(t, e, func(s *yurt.SandboxSpec) {
 			s.Template.Isolation.PerExecution = perExecution
@@ -133,7 +133,7 @@ func TestUlimits(t *testing.T) {
 	if r := run(t, e, s.ID, "ulimit -n"); r.Stdout != "4096\n" {
 		t.Errorf("without ulimits of the template's there are %q", r.Stdout)
 	}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Template.Resources.Ulimits.NoFile = yurt.MaxNoFile + 1
 	if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 		t.Errorf("too many open files gave %v", err)
@@ -143,7 +143,7 @@ func TestUlimits(t *testing.T) {
 // TestNoCoreDumps: a limit that code cannot change decides about the kernel's dump of a crash, and a limit of 0 would
 // not do on a host that pipes core dumps to a program.
 func TestNoCoreDumps(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	r := execute(t, e, s.ID, python(`
 import ctypes, os, resource
@@ -161,7 +161,7 @@ print(os.WCOREDUMP(os.waitpid(pid, 0)[1]))`))
 }
 
 func TestClocksBeginWithTheSandbox(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	before := uptime(t)
 	s := create(t, e)
 	r := execute(t, e, s.ID, python("import time\nprint(time.monotonic(), time.clock_gettime(time.CLOCK_BOOTTIME), open('/proc/uptime').read().split()[0])"))

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestMemoryLimit(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
 	r := execute(t, e, s.ID, python("print('before', flush=True)\nx = bytearray(512 << 20)\nprint('after')"))
 	wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
@@ -26,7 +26,7 @@ func TestMemoryLimit(t *testing.T) {
 }
 
 func TestProcessLimit(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 20 })
 	r := execute(t, e, s.ID, python("import os, time\nn = 0\ntry:\n  while True:\n    if os.fork() == 0: time.sleep(60); os._exit(0)\n    n += 1\nexcept OSError as e: print(n, e.errno)"))
 	if r.Stdout != "19 11\n" { // itself, and EAGAIN
@@ -41,7 +41,7 @@ func TestProcessLimit(t *testing.T) {
 
 // TestForkBombIsEndedByItsTimeout: the timeout ends a fork bomb, and its processes do not hinder the next execution.
 func TestForkBombIsEndedByItsTimeout(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.PIDs = 64 })
 	for range 5 {
 		r := execute(t, e, s.ID, python("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass", timeout(500*time.Millisecond)))
@@ -53,7 +53,7 @@ func TestForkBombIsEndedByItsTimeout(t *testing.T) {
 }
 
 func TestCPULimit(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.CPU = 0.2 })
 	r := execute(t, e, s.ID, python("import time\nend = time.time() + 2\nwhile time.time() < end: pass"))
 	// A fifth of two seconds; a period more on either side is the kernel's business.
@@ -63,7 +63,7 @@ func TestCPULimit(t *testing.T) {
 }
 
 func TestDiskLimit(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Disk = 8 << 20 })
 	for _, dir := range []string{"/workspace", "/tmp"} {
 		r := run(t, e, s.ID, "head -c 20000000 /dev/zero > "+dir+"/big; stat -c %s "+dir+"/big; rm "+dir+"/big")
@@ -82,7 +82,7 @@ func TestDiskLimit(t *testing.T) {
 }
 
 func TestLimitsThatTheNodeCannotHoldAreRefused(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	for name, change := range map[string]func(*yurt.Resources){
 		"more memory than the host has":  func(r *yurt.Resources) { r.Memory = 1 << 41 },
 		"more processes than the kernel": func(r *yurt.Resources) { r.PIDs = pidMax(t) + 1 },
@@ -91,14 +91,14 @@ func TestLimitsThatTheNodeCannotHoldAreRefused(t *testing.T) {
 		"more disk than the host has":    func(r *yurt.Resources) { r.Disk = 1 << 41 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := rig.Spec()
+			spec := testutil.Spec()
 			change(&spec.Resources)
 			if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Resources.Memory = 0
 	if _, err := e.CreateSandbox(t.Context(), spec); err == nil {
 		t.Error("a sandbox without a memory limit was made")
@@ -122,15 +122,15 @@ func pidMax(t *testing.T) int {
 // TestTimeoutEndsAProcessWithoutItsMainThread: the kernel lists such a process by a
 // thread that is dead already.
 func TestTimeoutEndsAProcessWithoutItsMainThread(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	code := "import ctypes, threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start()\nprint('gone', flush=True)\nctypes.PyDLL(None).pthread_exit(None)"
-	r := execute(t, e, s.ID, python(code, timeout(rig.Moment(t, time.Second))))
+	r := execute(t, e, s.ID, python(code, timeout(testutil.Moment(t, time.Second))))
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.Stdout != "gone\n" {
 		t.Errorf("it said %q", r.Stdout)
 	}
-	rig.Eventually(t, "the process is gone", func() bool {
+	testutil.Eventually(t, "the process is gone", func() bool {
 		return run(t, e, s.ID, "ps -eo comm= | grep -c python").Stdout == "0\n"
 	})
 }

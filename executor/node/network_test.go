@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestNetworksAreNotShared: whether its network was made ahead or not, each sandbox has
@@ -16,7 +16,7 @@ import (
 // somebody to become that, could not change.
 func TestNetworksAreNotShared(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	seen := map[string]string{link(t, "/proc/self/ns/net"): "the host"}
 	host := link(t, "/proc/self/ns/user")
 	for range 8 { // more than are made ahead

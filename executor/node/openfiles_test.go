@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/executor/openfiles"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestOpenFilesOfASandbox: a sandbox in which something runs takes no more files than are counted on.
 func TestOpenFilesOfASandbox(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	begin := func() int {
 		s := create(t, e)
 		if err := e.StartExecution(t.Context(), s.ID, command("sleep 300")); err != nil {

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestCgroupsOfWhatWasLeftAreRemoved has runs leave processes behind, which end some time after
 // them: their cgroups go then, and not with the sandbox.
 func TestCgroupsOfWhatWasLeftAreRemoved(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	e := rig.Start(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	e := testutil.Start(t, config)
 	sandbox := create(t, e).ID
 	leaves := func() (n int) {
 		for _, hierarchy := range []string{"memory", ""} { // of v1 and of v2
@@ -33,7 +33,7 @@ func TestCgroupsOfWhatWasLeftAreRemoved(t *testing.T) {
 		t.Fatalf("%d cgroups are there, want one for each of the %d runs that left something", n, runs)
 	}
 	run(t, e, sandbox, "touch /tmp/go")
-	rig.Eventually(t, "cgroups of runs that left nothing any more", func() bool {
+	testutil.Eventually(t, "cgroups of runs that left nothing any more", func() bool {
 		run(t, e, sandbox, "true")
 		return leaves() < runs/2
 	})

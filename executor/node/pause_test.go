@@ -7,7 +7,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const counting = "i=0; while :; do echo $i; i=$((i+1)); sleep 0.01; done"
@@ -36,7 +36,7 @@ func cpu(t testing.TB, e *executor.Executor, sandbox string) float64 {
 }
 
 func TestPausedSandboxStandsStill(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	busy := begin(t, e, s.ID, "echo up; setsid sh -c 'while :; do :; done' & while :; do :; done")
 	awaitOutput(t, e, s.ID, busy, "up")
@@ -67,9 +67,9 @@ func TestPausedSandboxStandsStill(t *testing.T) {
 }
 
 func TestTimeoutsStandStillWhilePaused(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
-	limit := rig.Moment(t, 4*time.Second)
+	limit := testutil.Moment(t, 4*time.Second)
 	cat := begin(t, e, s.ID, "cat", stdinOpen, timeout(limit))
 	late := begin(t, e, s.ID, "sleep 1000", timeout(limit))
 	pause(t, e, s.ID)
@@ -83,7 +83,7 @@ func TestTimeoutsStandStillWhilePaused(t *testing.T) {
 }
 
 func TestPausedSandboxIsDestroyed(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	id := begin(t, e, s.ID, counting)
 	awaitOutput(t, e, s.ID, id, "1\n")
@@ -94,9 +94,9 @@ func TestPausedSandboxIsDestroyed(t *testing.T) {
 }
 
 func TestPauseOutlivesTheExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	id := begin(t, first, s.ID, counting, timeout(time.Minute))
 	awaitOutput(t, first, s.ID, id, "1\n")
@@ -105,7 +105,7 @@ func TestPauseOutlivesTheExecutor(t *testing.T) {
 		t.Error(err)
 	}
 
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	if list, err := e.Sandboxes(t.Context()); err != nil || len(list) != 1 || list[0].State != yurt.SandboxPaused {
 		t.Fatalf("it found %+v, %v", list, err)
 	}
@@ -123,14 +123,14 @@ func TestPauseOutlivesTheExecutor(t *testing.T) {
 }
 
 func TestProcesses(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	left := begin(t, e, s.ID, "setsid sleep 1000 & echo $!")
 	wait(t, e, s.ID, left)
 	runs := begin(t, e, s.ID, "echo up; sleep 2000; true")
 	awaitOutput(t, e, s.ID, runs, "up")
 	var sleeper yurt.Process
-	rig.Eventually(t, "both sleep", func() bool {
+	testutil.Eventually(t, "both sleep", func() bool {
 		list, err := e.Processes(t.Context(), s.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func TestProcesses(t *testing.T) {
 	if err := e.SignalProcess(t.Context(), s.ID, sleeper.PID, 15); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "it is gone", func() bool {
+	testutil.Eventually(t, "it is gone", func() bool {
 		list, err := e.Processes(t.Context(), s.ID)
 		return err == nil && len(list) == 2
 	})
@@ -163,7 +163,7 @@ func TestProcesses(t *testing.T) {
 }
 
 func TestSandboxStats(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	id := begin(t, e, s.ID, "head -c 20000000 /dev/zero >/workspace/file; echo up; sleep 1000")
 	awaitOutput(t, e, s.ID, id, "up")
@@ -181,7 +181,7 @@ func TestSandboxStats(t *testing.T) {
 
 // TestCreateSaysWhereItsTimeGoes: each step of a create is a part of the whole.
 func TestCreateSaysWhereItsTimeGoes(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	phases := create(t, e).Phases
 	for _, step := range []string{"launch", "init", "total"} {
 		if phases[step] <= 0 {

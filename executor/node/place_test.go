@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/node"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // tree is Python that says whether it is a fork, and has a child that got away from its session.
@@ -69,7 +69,7 @@ func TestForksHaveCgroupsOfTheirOwn(t *testing.T) {
 		}
 		r := wait(t, e, sandbox, id)
 		wantErrorType(t, r, yurt.ErrorTypeSignaled)
-		rig.Eventually(t, "the end of all that it has started, and of nothing else", func() bool {
+		testutil.Eventually(t, "the end of all that it has started, and of nothing else", func() bool {
 			got := ofRuns(t, e, sandbox)
 			return got[id] == 0 && (id == b.ID || got[b.ID] == 2)
 		})
@@ -126,12 +126,12 @@ func playFork(ctx context.Context, e *executor.Executor, sandbox string) (yurt.E
 // TestForkOfAKilledExecutor: the next executor has the run, with its cgroup, and no zygote; nor
 // is anything left of the fork that waited for the run after it.
 func TestForkOfAKilledExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	t.Setenv(forkEnv, patience(t).String())
 	sandbox, id := killMidway(t, config)
 
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	awaitOutput(t, e, sandbox, id, "1\n")
 	processes, err := e.Processes(t.Context(), sandbox)
 	if err != nil || len(processes) != 2 || processes[0].ExecutionID != id || processes[1].ExecutionID != id {
@@ -145,23 +145,23 @@ func TestForkOfAKilledExecutor(t *testing.T) {
 		t.Error(err)
 	}
 	wantErrorType(t, wait(t, e, sandbox, id), yurt.ErrorTypeSignaled)
-	rig.Eventually(t, "the end of all that it has started", func() bool { return len(ofRuns(t, e, sandbox)) == 0 })
+	testutil.Eventually(t, "the end of all that it has started", func() bool { return len(ofRuns(t, e, sandbox)) == 0 })
 	untilForked(t, e, sandbox)
 }
 
 // TestForksEndAtTheTimeoutForTheNextExecutor: also all that they have started.
 func TestForksEndAtTheTimeoutForTheNextExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	untilForked(t, first, s.ID)
-	spec := python(tree, timeout(rig.Moment(t, 2*time.Second)))
+	spec := python(tree, timeout(testutil.Moment(t, 2*time.Second)))
 	startFork(t, first, s.ID, spec)
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	wantErrorType(t, wait(t, e, s.ID, spec.ID), yurt.ErrorTypeTimeout)
-	rig.Eventually(t, "the end of all that it has started", func() bool { return len(ofRuns(t, e, s.ID)) == 0 })
+	testutil.Eventually(t, "the end of all that it has started", func() bool { return len(ofRuns(t, e, s.ID)) == 0 })
 }

@@ -12,22 +12,22 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/budget"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestMemoryIsPromisedOnce: of sandboxes that are asked for at once, as many are made as the node may promise memory to, and the rest are
 // refused with the reason. All of them are below the bounds of all.
 func TestMemoryIsPromisedOnce(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	config.All = budget.Bounds{Memory: 600 << 20, PIDs: 1000, Overcommit: 2}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	var wait sync.WaitGroup
 	made, refused := make(chan string, 5), make(chan error, 5)
 	for range cap(made) {
 		wait.Go(func() {
-			spec := rig.Spec()
+			spec := testutil.Spec()
 			spec.Resources.Memory = 500 << 20
 			if s, err := e.CreateSandbox(t.Context(), spec); err != nil {
 				refused <- err
@@ -60,7 +60,7 @@ func TestMemoryIsPromisedOnce(t *testing.T) {
 		"resources.memory": func(r *yurt.Resources) { r.Memory = 601 << 20 },
 		"resources.pids":   func(r *yurt.Resources) { r.PIDs = 1001 },
 	} {
-		spec := rig.Spec()
+		spec := testutil.Spec()
 		change(&spec.Resources)
 		if _, err := e.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange || !strings.Contains(err.Error(), strconv.Itoa(600)) && field == "resources.memory" {
 			t.Errorf("%s beyond that of all sandboxes gave %v", field, err)
@@ -71,12 +71,12 @@ func TestMemoryIsPromisedOnce(t *testing.T) {
 // TestClaimsPromiseMemoryOnce: of claims that ask at once for more memory than their sandboxes have, as many succeed as the node may
 // promise memory to. A claim that adds no memory succeeds.
 func TestClaimsPromiseMemoryOnce(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	config.All = budget.Bounds{Memory: 600 << 20, PIDs: 1000, Overcommit: 1}
-	e := rig.Start(t, config)
-	template := rig.Template()
+	e := testutil.Start(t, config)
+	template := testutil.Template()
 	template.Resources.Memory = 100 << 20
 	for range 4 {
 		if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
@@ -84,7 +84,7 @@ func TestClaimsPromiseMemoryOnce(t *testing.T) {
 		}
 	}
 	claim := func(memory yurt.Size) bool {
-		spec := rig.Spec()
+		spec := testutil.Spec()
 		spec.Template, spec.Resources.Memory = template, memory
 		_, found, err := e.ClaimSandbox(t.Context(), spec)
 		if err != nil {

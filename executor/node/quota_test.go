@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/doctor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const quotaSize = 4 << 20
@@ -31,8 +31,8 @@ func byQuota(s *yurt.SandboxSpec) {
 // project quotas, and where that is.
 func onQuotas(t *testing.T, test func(t *testing.T, config executor.Config, dir string)) {
 	t.Helper()
-	rig.OnQuotas(t, func(t *testing.T, dir string) {
-		config := rig.Config(t, rig.Build(t))
+	testutil.OnQuotas(t, func(t *testing.T, dir string) {
+		config := testutil.Config(t, testutil.Build(t))
 		config.StateDir = filepath.Join(dir, "state")
 		test(t, config, dir)
 	})
@@ -75,8 +75,8 @@ func projects(t *testing.T, dir string) (ids []uint32) {
 }
 
 func TestDiskQuota(t *testing.T) {
-	without := rig.Executor(t) // in memory, or on a file system without quotas
-	spec := rig.Spec()
+	without := testutil.Executor(t) // in memory, or on a file system without quotas
+	spec := testutil.Spec()
 	byQuota(&spec)
 	if _, err := without.CreateSandbox(t.Context(), spec); yurt.CodeOf(err) != yurt.CodeLimitNotEnforceable {
 		t.Errorf("where there are no quotas: %v", err)
@@ -87,7 +87,7 @@ func TestDiskQuota(t *testing.T) {
 func testDiskQuota(t *testing.T, config executor.Config, dir string) {
 	testDoctorOfQuotas(t, dir)
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	s, other := create(t, e, byQuota), create(t, e, byQuota)
 	r := run(t, e, s.ID, "ls -A; stat -c %U:%a .; df -k --output=size . | tail -n 1; grep ' /workspace ' /proc/mounts | grep -c 'nosuid,nodev'")
 	if got := strings.Fields(r.Stdout); strings.Join(got, " ") != "user:755 4096 1" {
@@ -154,7 +154,7 @@ func testQuotaOfFiles(t *testing.T, e *executor.Executor, id string) {
 func TestDiskQuotaHoldsForTheNextExecutor(t *testing.T) { onQuotas(t, testDiskQuotaHolds) }
 
 func testDiskQuotaHolds(t *testing.T, config executor.Config, dir string) {
-	first := rig.Open(t, config)
+	first := testutil.Open(t, config)
 	s, dies := create(t, first, byQuota), create(t, first, byQuota)
 	if r := run(t, first, s.ID, "head -c 3M /dev/zero > f"); r.Error != nil {
 		t.Fatal(r.Error)
@@ -162,15 +162,15 @@ func testDiskQuotaHolds(t *testing.T, config executor.Config, dir string) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	rig.Kill(t, dies.PID)
-	e := rig.Start(t, config)
+	testutil.Kill(t, dies.PID)
+	e := testutil.Start(t, config)
 	if r := run(t, e, s.ID, "wc -c < f; head -c 3M /dev/zero > g"); r.Stdout != "3145728\n" || !isFull(r.Stderr) {
 		t.Errorf("after a restart: %q, %q, %+v", r.Stdout, r.Stderr, r.Error)
 	}
 	if _, err := e.WriteFile(t.Context(), s.ID, "h", bytes.NewReader(make([]byte, 3<<20)), yurt.WriteOptions{}); yurt.CodeOf(err) != yurt.CodeWorkspaceFull {
 		t.Errorf("a file that does not fit: %v", err)
 	}
-	rig.Eventually(t, "nothing is left of the one that died meanwhile", func() bool { return len(projects(t, dir)) == 1 })
+	testutil.Eventually(t, "nothing is left of the one that died meanwhile", func() bool { return len(projects(t, dir)) == 1 })
 }
 
 // TestDiskQuotaIsGivenBack: removing a sandbox leaves no file and no project, however the sandbox changed its workspace.
@@ -178,7 +178,7 @@ func TestDiskQuotaIsGivenBack(t *testing.T) { onQuotas(t, testDiskQuotaIsGivenBa
 
 func testDiskQuotaIsGivenBack(t *testing.T, config executor.Config, dir string) {
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	before := inodes(t, dir)
 	s := create(t, e, byQuota)
 	if r := run(t, e, s.ID, `/usr/bin/python3 -c "
@@ -195,7 +195,7 @@ os.symlink('/', 'root'); os.mkfifo('p')"`); r.Error != nil || r.ExitCode != 0 {
 		t.Fatal(err)
 	}
 	// XFS takes its time.
-	rig.Eventually(t, "neither inodes nor projects are left", func() bool { return inodes(t, dir) <= before && len(projects(t, dir)) == 0 })
+	testutil.Eventually(t, "neither inodes nor projects are left", func() bool { return inodes(t, dir) <= before && len(projects(t, dir)) == 0 })
 }
 
 // inodes returns how many are in use on the file system.
@@ -212,7 +212,7 @@ func inodes(t *testing.T, dir string) uint64 {
 func TestDiskQuotaOfAbandonedState(t *testing.T) { onQuotas(t, testDiskQuotaOfAbandonedState) }
 
 func testDiskQuotaOfAbandonedState(t *testing.T, config executor.Config, dir string) {
-	e := rig.Open(t, config)
+	e := testutil.Open(t, config)
 	for range 2 {
 		s := create(t, e, byQuota)
 		if r := run(t, e, s.ID, "mkdir -p a/b && head -c 1M /dev/zero > a/b/c"); r.Error != nil || r.ExitCode != 0 {
@@ -232,9 +232,9 @@ func testDiskQuotaOfAbandonedState(t *testing.T, config executor.Config, dir str
 	if err := executor.RemoveAbandoned(config.StateDir); err != nil {
 		t.Fatal(err)
 	}
-	rig.CheckNothingLeft(t, config.StateDir)
+	testutil.CheckNothingLeft(t, config.StateDir)
 	if _, err := os.Stat(config.StateDir); err == nil {
 		t.Error("the directory is left")
 	}
-	rig.Eventually(t, "no projects are left", func() bool { return len(projects(t, dir)) == 0 })
+	testutil.Eventually(t, "no projects are left", func() bool { return len(projects(t, dir)) == 0 })
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestResultTellsItsEvents: the events that a result is told with are those that its watchers had.
 func TestResultTellsItsEvents(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	for _, tt := range []struct {
 		name string
@@ -26,7 +26,7 @@ func TestResultTellsItsEvents(t *testing.T) {
 		{"output that is cut", command("head -c 100000 /dev/zero | tr '\\0' x", func(s *yurt.ExecutionSpec) { s.OutputLimit = 70_000 }), 0},
 		{"output that is not text", command(`printf 'a\377'; sleep 0.05; echo end`), 1},
 		{"a context", cell("print('one')\ndisplay({'a': 1})\nprint('two', flush=True)\n6 * 7"), 0},
-		{"what it ran out of time with", command("echo begun; sleep 300", timeout(rig.Moment(t, 300*time.Millisecond))), 0},
+		{"what it ran out of time with", command("echo begun; sleep 300", timeout(testutil.Moment(t, 300*time.Millisecond))), 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := execute(t, e, s.ID, tt.spec)

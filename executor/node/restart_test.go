@@ -17,7 +17,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/records"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // hostEnv makes the test binary play an executor of its own, to be killed.
@@ -52,7 +52,7 @@ func playExecutor(encoded string) error {
 	if err := e.Start(ctx); err != nil {
 		return err
 	}
-	s, err := e.CreateSandbox(ctx, rig.Spec())
+	s, err := e.CreateSandbox(ctx, testutil.Spec())
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,11 @@ func playExecutor(encoded string) error {
 }
 
 func TestKilledExecutorIsFollowedByAnother(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	sandboxID, executionID := killMidway(t, config)
 
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	sandboxes, err := e.Sandboxes(t.Context())
 	if err != nil || len(sandboxes) != 1 || sandboxes[0].ID != sandboxID || sandboxes[0].State != yurt.SandboxReady {
 		t.Fatalf("it found %+v, %v", sandboxes, err)
@@ -103,16 +103,16 @@ func TestKilledExecutorIsFollowedByAnother(t *testing.T) {
 // TestLeafThatWasNotNamed: an executor that is killed while its run is being started leaves
 // the cgroup of it, on v1, as it was made ahead. The next one limits the run all the same.
 func TestLeafThatWasNotNamed(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	spec := command("(sleep 100 &); echo started; exec sleep 100")
-	spec.Timeout = yurt.Duration(rig.Moment(t, 3*time.Second))
+	spec.Timeout = yurt.Duration(testutil.Moment(t, 3*time.Second))
 	if err := first.StartExecution(t.Context(), s.ID, spec); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "both sleep, and the shells between them are gone", func() bool {
+	testutil.Eventually(t, "both sleep, and the shells between them are gone", func() bool {
 		processes, err := first.Processes(t.Context(), s.ID)
 		return err == nil && len(processes) == 2 && processes[0].Name == "sleep" && processes[1].Name == "sleep"
 	})
@@ -129,7 +129,7 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 		}
 	}
 
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	processes, err := e.Processes(t.Context(), s.ID)
 	if err != nil || len(processes) != 2 || processes[0].ExecutionID != spec.ID || processes[1].ExecutionID != spec.ID {
 		t.Errorf("its processes are %+v, %v", processes, err)
@@ -141,7 +141,7 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "started\n" || r.Error == nil || r.Error.Type != yurt.ErrorTypeTimeout {
 		t.Errorf("it ended with %+v, %+v", r, r.Error)
 	}
-	rig.Eventually(t, "the end of what it started", func() bool {
+	testutil.Eventually(t, "the end of what it started", func() bool {
 		left, err := e.Processes(t.Context(), s.ID)
 		return err == nil && len(left) == 0
 	})
@@ -150,11 +150,11 @@ func TestLeafThatWasNotNamed(t *testing.T) {
 // TestDestroyIsNotUndoneByACrash: a destroyed sandbox stays so, even if the executor was killed before it removed any
 // part of it.
 func TestDestroyIsNotUndoneByACrash(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	t.Setenv(destroyEnv, "1")
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	killMidway(t, config)
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	if list, err := e.Sandboxes(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("it found %+v, %v", list, err)
 	}
@@ -197,8 +197,8 @@ func killMidway(t *testing.T, config executor.Config) (sandboxID, executionID st
 }
 
 func TestWhatIsDeadOrHalfMadeIsRemoved(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	sandboxID, _ := killMidway(t, config)
 	path := filepath.Join(executor.RunDir("", config.StateDir), "sandboxes", sandboxID, "sandbox.json")
 	data, err := os.ReadFile(path)
@@ -217,7 +217,7 @@ func TestWhatIsDeadOrHalfMadeIsRemoved(t *testing.T) {
 	if err := json.Unmarshal(data, &record); err != nil {
 		t.Fatal(err)
 	}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	if sandboxes, err := e.Sandboxes(t.Context()); err != nil || len(sandboxes) != 0 {
 		t.Errorf("it kept %+v, %v", sandboxes, err)
 	}
@@ -230,17 +230,17 @@ func TestWhatIsDeadOrHalfMadeIsRemoved(t *testing.T) {
 }
 
 func TestOneExecutorAStateDirectory(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	rig.Start(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	testutil.Start(t, config)
 	if _, err := executor.New(config); yurt.CodeOf(err) != yurt.CodeUnavailable {
 		t.Errorf("a second one on the same directory: %v", err)
 	}
 }
 
 func TestAbandonedStateIsRemoved(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	killMidway(t, config)
 	lock := filepath.Join(config.StateDir, "lock")
 	remove := func() {
@@ -280,7 +280,7 @@ func TestAbandonedStateIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	remove()
-	rig.CheckNothingLeft(t, config.StateDir)
+	testutil.CheckNothingLeft(t, config.StateDir)
 	if _, err := os.Stat(config.StateDir); err == nil {
 		t.Error("the directory is still there")
 	}
@@ -288,8 +288,8 @@ func TestAbandonedStateIsRemoved(t *testing.T) {
 
 // An executor that is told to stop while it starts has not declared a living sandbox dead.
 func TestStartThatIsGivenUpLosesNothing(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	sandboxID, executionID := killMidway(t, config)
 
 	const steps = 16
@@ -299,7 +299,7 @@ func TestStartThatIsGivenUpLosesNothing(t *testing.T) {
 	for i := range steps {
 		giveUp(t, config, took*time.Duration(i)/steps)
 	}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	if _, err := e.WaitExecution(t.Context(), sandboxID, executionID); err != nil {
 		t.Fatal(err)
 	}

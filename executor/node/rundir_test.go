@@ -11,16 +11,16 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/node"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestReboot: neither sandboxes nor their records outlive the boot. The next executor removes their files on disk.
 func TestReboot(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.RunDir = t.TempDir()
-	first := rig.Open(t, config)
+	first := testutil.Open(t, config)
 	open(t, first, room("a"))
 	plain, onDisk := create(t, first), create(t, first, onImage)
 	if r := run(t, first, plain.ID, "yes | head -c 1000000"); r.Error != nil {
@@ -33,12 +33,12 @@ func TestReboot(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(config.StateDir, "sandboxes", s.ID)); err != nil {
 			t.Errorf("it has nothing on disk: %v", err)
 		}
-		rig.Kill(t, s.PID)
+		testutil.Kill(t, s.PID)
 	}
 	if err := os.RemoveAll(executor.RunDir(config.RunDir, config.StateDir)); err != nil {
 		t.Fatal(err)
 	}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	if list, err := e.Sandboxes(t.Context()); err != nil || slicesOf(list, plain.ID, onDisk.ID) {
 		t.Errorf("after it there are %+v, %v", list, err)
 	}
@@ -47,7 +47,7 @@ func TestReboot(t *testing.T) {
 			t.Errorf("something of it is still on disk: %v", err)
 		}
 	}
-	rig.Eventually(t, "no device is left", func() bool { return loopsOn(t, config.StateDir) == 0 })
+	testutil.Eventually(t, "no device is left", func() bool { return loopsOn(t, config.StateDir) == 0 })
 	awaitSlot(t, e, "a", yurt.SlotReady) // a slot goes on
 }
 
@@ -65,13 +65,13 @@ func slicesOf(list []yurt.Sandbox, ids ...string) bool {
 // TestStateDirectoryIsLost: the executor knows running sandboxes from the runtime directory.
 func TestStateDirectoryIsLost(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	sandboxID, executionID := killMidway(t, config)
 	if err := os.RemoveAll(config.StateDir); err != nil {
 		t.Fatal(err)
 	}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	if r, err := e.WaitExecution(t.Context(), sandboxID, executionID); err != nil || strings.Count(r.Stdout, "\n") != 300 {
 		t.Errorf("it has %+v, %v", r, err)
 	}
@@ -80,8 +80,8 @@ func TestStateDirectoryIsLost(t *testing.T) {
 // TestSandboxOfAVersionWithoutRunDir: it is taken over, and stays where it is.
 func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	base, err := os.MkdirTemp("", "yurt") // short, and one file system: a socket cannot be moved to another
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // it is adopted as often as it takes
-		e := rig.Open(t, config)
+		e := testutil.Open(t, config)
 		if r, err := e.WaitExecution(t.Context(), sandboxID, executionID); err != nil || strings.Count(r.Stdout, "\n") != 300 {
 			t.Errorf("it has %+v, %v", r, err)
 		}
@@ -109,17 +109,17 @@ func TestSandboxOfAVersionWithoutRunDir(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rig.Start(t, config)
+	testutil.Start(t, config)
 }
 
 // TestLargeLogsAreOnDisk: the host's memory holds the beginning of an execution's log, and
 // of all logs together no more than is meant for them.
 func TestLargeLogsAreOnDisk(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.RunDir = t.TempDir()
-	first := rig.Open(t, config)
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	size := func(dir, name string) int64 {
 		t.Helper()
@@ -150,7 +150,7 @@ func TestLargeLogsAreOnDisk(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	next := rig.Start(t, config)
+	next := testutil.Start(t, config)
 	for id, want := range map[string]string{large.ID: strings.Repeat("y\n", output/2), small.ID: "small\n"} {
 		var seen strings.Builder
 		err := next.WatchExecution(t.Context(), s.ID, id, 0, func(event yurt.Event) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/oci"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // seLinux are the labels that the policy of test/vm has for sandboxes.
@@ -30,10 +30,10 @@ const secretLabel = "system_u:object_r:secret_t:s0"
 // hasSELinux reports whether this machine enforces the policy of test/vm.
 func hasSELinux(t *testing.T) bool {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	err := lsm.CheckLabels("", seLinux())
 	if err != nil {
-		rig.Lacks(t, "SELinux with the policy of test/vm: "+err.Error())
+		testutil.Lacks(t, "SELinux with the policy of test/vm: "+err.Error())
 	}
 	return err == nil
 }
@@ -42,7 +42,7 @@ func hasSELinux(t *testing.T) bool {
 func labelled(t *testing.T, config executor.Config) *executor.Executor {
 	t.Helper()
 	config.Transient, config.SELinux = true, seLinux()
-	return rig.Start(t, config)
+	return testutil.Start(t, config)
 }
 
 // categories returns those that the sandbox has to itself, by its first process.
@@ -91,7 +91,7 @@ func TestSELinuxLabels(t *testing.T) {
 	if !hasSELinux(t) {
 		return
 	}
-	e := labelled(t, rig.Config(t, rig.Build(t)))
+	e := labelled(t, testutil.Config(t, testutil.Build(t)))
 	plain, layers, image := create(t, e), layered(t, e), create(t, e, onImage)
 	for _, s := range []yurt.Sandbox{plain, layers, image} {
 		wantWork(t, e, s)
@@ -151,12 +151,12 @@ func TestSELinuxDenies(t *testing.T) {
 	}
 	data := shared(t, map[string]string{".": seLinux().Files, "public": seLinux().Files, "secret": secretLabel})
 	const read = "cat /data/public /data/secret"
-	without := rig.Executor(t)
+	without := testutil.Executor(t)
 	free := create(t, without, data)
 	if r := run(t, without, free.ID, read); r.Stdout != "publicsecret" {
 		t.Errorf("without labels: %q, %q", r.Stdout, r.Stderr)
 	}
-	e := labelled(t, rig.Config(t, rig.Build(t)))
+	e := labelled(t, testutil.Config(t, testutil.Build(t)))
 	a, b := create(t, e, data), create(t, e, data)
 	if r := run(t, e, a.ID, read); r.Stdout != "public" || !strings.Contains(r.Stderr, "/data/secret: Permission denied") {
 		t.Errorf("with a label: %q, %q", r.Stdout, r.Stderr)

@@ -9,15 +9,15 @@ import (
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/node"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestSilentInitIsTakenOver: a sandbox whose init does not answer for its executions does not keep its node from
 // starting. Its executions and their processes have ended then.
 func TestSilentInitIsTakenOver(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	specs := []yurt.ExecutionSpec{
 		command("exec sleep 300"), command("exec sleep 300"),
@@ -30,11 +30,11 @@ func TestSilentInitIsTakenOver(t *testing.T) {
 		}
 	}
 	wait(t, first, s.ID, specs[3].ID)
-	rig.Eventually(t, "five executions and kernels", func() bool {
+	testutil.Eventually(t, "five executions and kernels", func() bool {
 		processes, err := first.Processes(t.Context(), s.ID)
 		return err == nil && len(processes) >= 5
 	})
-	rig.TakeOver(t, first, config.StateDir, s.ID, func(conn net.Conn) error {
+	testutil.TakeOver(t, first, config.StateDir, s.ID, func(conn net.Conn) error {
 		if frame, err := initd.NewReader(conn).Next(); err != nil || frame.Kind != initd.KindPing {
 			return err
 		}
@@ -49,7 +49,7 @@ func TestSilentInitIsTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node.LimitAdoption(e.Node, rig.Moment(t, 3*time.Second))
+	node.LimitAdoption(e.Node, testutil.Moment(t, 3*time.Second))
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestSilentInitIsTakenOver(t *testing.T) {
 			t.Errorf("%s %q ended with exit %d", spec.Kind, spec.Code, r.ExitCode)
 		}
 	}
-	rig.Eventually(t, "the end of what ran", func() bool {
+	testutil.Eventually(t, "the end of what ran", func() bool {
 		left, err := e.Processes(t.Context(), s.ID)
 		return err == nil && len(left) == 0
 	})
@@ -69,5 +69,5 @@ func TestSilentInitIsTakenOver(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	rig.CheckNothingLeft(t, config.StateDir)
+	testutil.CheckNothingLeft(t, config.StateDir)
 }

@@ -9,15 +9,15 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/node"
-	"github.com/yurtrun/yurt/test/rig"
 	"github.com/yurtrun/yurt/test/smalldisk"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestUserCodeCannotEndItsSlot: whichever process it kills or resource it uses up, its sandbox stays until its owner
 // destroys it, and the next sandbox is unaffected.
 func TestUserCodeCannotEndItsSlot(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	open(t, e, room("a", func(s *yurt.SlotSpec) { s.Resources.Memory, s.Resources.PIDs = 64<<20, 32 }))
 	spec := wanted("ses_1")
 	spec.Resources.Memory, spec.Resources.PIDs = 64<<20, 32
@@ -55,12 +55,12 @@ func TestUserCodeCannotEndItsSlot(t *testing.T) {
 // and a claim that cannot be recorded does not count.
 func TestFullDiskAtTheExecutor(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	disk := smalldisk.InMemory(t, 4<<20, "").Dir
 	config.StateDir, config.RunDir = filepath.Join(disk, "state"), disk
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	for _, id := range []string{"a", "b"} {
 		open(t, e, room(id))
 	}
@@ -90,13 +90,13 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 		t.Fatal(err)
 	}
 	open(t, e, room("c")) // takes the remaining room for its record
-	rig.Eventually(t, "the slot says why it has no sandbox", func() bool {
+	testutil.Eventually(t, "the slot says why it has no sandbox", func() bool {
 		return strings.Contains(awaitSlot(t, e, "c", yurt.SlotMaking).Reason, "is full")
 	})
 	if err := e.WriteStdin(t.Context(), s.ID, goesOn.ID, []byte("on\n"), true); err != nil {
 		t.Error(err)
 	}
-	rig.Eventually(t, "what runs goes on", func() bool {
+	testutil.Eventually(t, "what runs goes on", func() bool {
 		info, err := e.StatFile(t.Context(), s.ID, "said")
 		return err == nil && info.Size == 3
 	})
@@ -113,7 +113,7 @@ func TestFullDiskAtTheExecutor(t *testing.T) {
 // the slot, which the next executor goes on with.
 func TestClosingEndsNoSlot(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	open(t, e, room("a"))
 	s, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "a")
 	if err != nil {
@@ -133,7 +133,7 @@ func TestClosingEndsNoSlot(t *testing.T) {
 	}
 	select {
 	case <-left:
-	case <-time.After(rig.Moment(t, 10*time.Second)):
+	case <-time.After(testutil.Moment(t, 10*time.Second)):
 		t.Error("the slot is still tried to be filled")
 	}
 	list, err := e.Slots(t.Context())

@@ -15,12 +15,12 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/node"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // room is a slot of the template without an owner.
 func room(id string, changes ...func(*yurt.SlotSpec)) yurt.SlotSpec {
-	spec := yurt.SlotSpec{ID: id, Template: rig.Template(), Resources: rig.Spec().Resources, Labels: map[string]string{yurt.LabelNomadAlloc: "alloc-" + id}}
+	spec := yurt.SlotSpec{ID: id, Template: testutil.Template(), Resources: testutil.Spec().Resources, Labels: map[string]string{yurt.LabelNomadAlloc: "alloc-" + id}}
 	for _, change := range changes {
 		change(&spec)
 	}
@@ -33,7 +33,7 @@ func forSession(id string) func(*yurt.SlotSpec) { return func(s *yurt.SlotSpec) 
 
 // wanted is the request of a session for a sandbox.
 func wanted(session string) yurt.SandboxSpec {
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Labels = map[string]string{yurt.SessionLabel: session}
 	return spec
 }
@@ -50,7 +50,7 @@ func open(t *testing.T, e *executor.Executor, spec yurt.SlotSpec) yurt.Slot {
 // awaitSlot waits until the slot has the state.
 func awaitSlot(t *testing.T, e *executor.Executor, id string, state yurt.SlotState) yurt.Slot {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 	defer cancel()
 	var last yurt.Slot
 	err := e.WatchSlots(ctx, id, func(list []yurt.Slot) error {
@@ -78,7 +78,7 @@ func (e ended) Error() string { return string(e) }
 
 func TestSlotIsFilledAgain(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	if s := open(t, e, room("a")); s.State != yurt.SlotMaking {
 		t.Errorf("at first it is %+v", s)
 	}
@@ -131,7 +131,7 @@ func TestSlotIsFilledAgain(t *testing.T) {
 // TestSlotsThatNobodyNeeds are ended, and no others.
 func TestSlotsThatNobodyNeeds(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	for _, spec := range []yurt.SlotSpec{room("a"), room("b"), room("c"), room("mine", once, forSession("ses_mine"))} {
 		open(t, e, spec)
 		awaitSlot(t, e, spec.ID, yurt.SlotReady)
@@ -140,7 +140,7 @@ func TestSlotsThatNobodyNeeds(t *testing.T) {
 	if err != nil || !found {
 		t.Fatal(found, err)
 	}
-	digest := rig.Template().Digest()
+	digest := testutil.Template().Digest()
 	if ids, err := e.RetireSlots(t.Context(), "another", 5); err != nil || len(ids) != 0 {
 		t.Errorf("of another template it ended %q, %v", ids, err)
 	}
@@ -167,7 +167,7 @@ func TestSlotsThatNobodyNeeds(t *testing.T) {
 
 func TestSlotForOneSession(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	type answer struct {
 		sandbox yurt.Sandbox
 		err     error
@@ -210,7 +210,7 @@ func TestSlotForOneSession(t *testing.T) {
 
 func TestSlotHasBounds(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	open(t, e, room("small"))
 	awaitSlot(t, e, "small", yurt.SlotReady)
 	spec := wanted("ses_1")
@@ -252,14 +252,14 @@ func TestSlotHasBounds(t *testing.T) {
 // TestSlotMakesAnotherWhenItsSandboxDies, claimed or not.
 func TestSlotMakesAnotherWhenItsSandboxDies(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	open(t, e, room("a"))
 	open(t, e, room("b", once))
 	for range 2 {
 		for _, id := range []string{"a", "b"} {
 			before := awaitSlot(t, e, id, yurt.SlotReady).SandboxID
 			kill(t, e, before)
-			rig.Eventually(t, "another is ready", func() bool {
+			testutil.Eventually(t, "another is ready", func() bool {
 				now := awaitSlot(t, e, id, yurt.SlotReady).SandboxID
 				return now != before
 			})
@@ -300,7 +300,7 @@ func kill(t *testing.T, e *executor.Executor, id string) {
 // TestClosedSlotTellsItsOwner: a session hears of it whose sandbox goes with its slot.
 func TestClosedSlotTellsItsOwner(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	open(t, e, room("a"))
 	s, err := e.AwaitSandbox(t.Context(), wanted("ses_1"), "a")
 	if err != nil {
@@ -316,7 +316,7 @@ func TestClosedSlotTellsItsOwner(t *testing.T) {
 		slot, _ := e.WaitSlot(t.Context(), "a")
 		ended <- slot
 	}()
-	rig.Eventually(t, "it is watched", func() bool { return node.Watchers(e.Node) == 1 })
+	testutil.Eventually(t, "it is watched", func() bool { return node.Watchers(e.Node) == 1 })
 	if err := e.CloseSlot(t.Context(), "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestClosedSlotTellsItsOwner(t *testing.T) {
 // TestManyClaimFewSlots: each sandbox is handed out once, to any caller by any call.
 func TestManyClaimFewSlots(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	ids := []string{"a", "b", "c"}
 	for _, id := range ids {
 		open(t, e, room(id))
@@ -388,9 +388,9 @@ func TestManyClaimFewSlots(t *testing.T) {
 // slots ended.
 func TestSlotsOutliveTheirExecutor(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	for _, spec := range []yurt.SlotSpec{room("warm"), room("claimed"), room("dead"), room("over", once), room("lost", once)} {
 		open(t, first, spec)
 		awaitSlot(t, first, spec.ID, yurt.SlotReady)
@@ -419,10 +419,10 @@ func TestSlotsOutliveTheirExecutor(t *testing.T) {
 			if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
-			rig.Eventually(t, "it is dead", func() bool { return !running(s.PID) })
+			testutil.Eventually(t, "it is dead", func() bool { return !running(s.PID) })
 		}
 	}
-	next := rig.Start(t, config)
+	next := testutil.Start(t, config)
 	if s := awaitSlot(t, next, "warm", yurt.SlotReady); s.SandboxID != warm.SandboxID {
 		t.Errorf("the warm one is %+v", s)
 	}
@@ -444,8 +444,8 @@ func TestSlotsOutliveTheirExecutor(t *testing.T) {
 // TestRecordsOfSlotsThatCannotBeRead: a slot with a broken record is closed, and a newer version's is left unchanged.
 func TestRecordsOfSlotsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	e, err := executor.New(config) // makes the directory
 	if err != nil {
 		t.Fatal(err)
@@ -474,7 +474,7 @@ func TestRecordsOfSlotsThatCannotBeRead(t *testing.T) {
 	if err := os.Remove(path("newer")); err != nil {
 		t.Fatal(err)
 	}
-	e = rig.Start(t, config)
+	e = testutil.Start(t, config)
 	if list, err := e.Slots(t.Context()); err != nil || len(list) != 0 {
 		t.Errorf("there are %+v, %v", list, err)
 	}
@@ -495,7 +495,7 @@ func TestSlotThatCannotBeFilledEnds(t *testing.T) {
 	e := limited(t, func(c *executor.Config) { c.MaxSandboxes = 1 })
 	create(t, e)
 	open(t, e, room("a"))
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 	defer cancel()
 	ended, err := e.WaitSlot(ctx, "a")
 	if err != nil || !ended.Failed || !strings.Contains(ended.Reason, "as many as it may") {
@@ -506,9 +506,9 @@ func TestSlotThatCannotBeFilledEnds(t *testing.T) {
 // TestDrainingNodeTakesNothingNew, also when it is started again; existing sandboxes go on.
 func TestDrainingNodeTakesNothingNew(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	open(t, first, room("a"))
 	open(t, first, room("b"))
 	s, err := first.AwaitSandbox(t.Context(), wanted("ses_1"), "a")
@@ -524,7 +524,7 @@ func TestDrainingNodeTakesNothingNew(t *testing.T) {
 		_, found, claim := e.ClaimSandbox(t.Context(), wanted("ses_2"))
 		_, await := e.AwaitSandbox(t.Context(), wanted("ses_2"), "b")
 		_, opened := e.OpenSlot(t.Context(), room("c"))
-		_, made := e.CreateSandbox(t.Context(), rig.Spec())
+		_, made := e.CreateSandbox(t.Context(), testutil.Spec())
 		for what, err := range map[string]error{"claim": claim, "await": await, "open": opened, "create": made} {
 			if found || yurt.CodeOf(err) != yurt.CodeUnavailable || !strings.Contains(err.Error(), "drained") {
 				t.Errorf("%s: %v", what, err)
@@ -538,7 +538,7 @@ func TestDrainingNodeTakesNothingNew(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	next := rig.Start(t, config)
+	next := testutil.Start(t, config)
 	refused(next)
 	if r := run(t, next, s.ID, "echo on"); r.Stdout != "on\n" {
 		t.Errorf("what was there says %+v", r)
@@ -558,10 +558,10 @@ func TestDrainingNodeTakesNothingNew(t *testing.T) {
 
 func TestCapacity(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+	e := testutil.Executor(t)
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 	defer cancel()
-	digest := rig.Template().Digest()
+	digest := testutil.Template().Digest()
 	until := func(what string, good func(c yurt.Capacity, t yurt.TemplateCapacity) bool) {
 		t.Helper()
 		var last yurt.Capacity
@@ -592,6 +592,6 @@ func TestCapacity(t *testing.T) {
 		t.Error(err)
 	}
 	create(t, e)
-	want := yurt.TemplateCapacity{Template: rig.Template().Name, Slots: 2, Claimed: 2, Own: 1, Cached: true, Claims: 1, Cold: 2, Refused: 1}
+	want := yurt.TemplateCapacity{Template: testutil.Template().Name, Slots: 2, Claimed: 2, Own: 1, Cached: true, Claims: 1, Cold: 2, Refused: 1}
 	until("all claimed", func(c yurt.Capacity, of yurt.TemplateCapacity) bool { return of == want && c.Sandboxes == 3 })
 }

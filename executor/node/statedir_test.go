@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestLongStateDirectory: a path that is longer than a socket's name may be works, and leaves no file elsewhere.
 func TestLongStateDirectory(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.StateDir = filepath.Join(config.StateDir, strings.Repeat("x", 100))
 	elsewhere := executor.RunDir("", config.StateDir)
 	t.Cleanup(func() { // after the executor is closed
@@ -24,7 +24,7 @@ func TestLongStateDirectory(t *testing.T) {
 			t.Errorf("%s is still there: %v", elsewhere, err)
 		}
 	})
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	if r := execute(t, e, create(t, e).ID, cell("print(1 + 1)")); r.Stdout != "2\n" {
 		t.Errorf("a cell printed %q: %+v", r.Stdout, r.Error)
 	}

@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt/executor/cpuidle"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestProcessorsStayAwake while a request waits for a sandbox or a short execution, and not while it waits
 // for a long one.
 func TestProcessorsStayAwake(t *testing.T) {
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.StayAwake = 25 * time.Millisecond
-	e := rig.Start(t, config)
-	spec := rig.Spec()
+	e := testutil.Start(t, config)
+	spec := testutil.Spec()
 	made := make(chan error, 1)
 	go func() {
 		_, err := e.CreateSandbox(t.Context(), spec)

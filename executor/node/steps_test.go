@@ -8,19 +8,19 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // luaSandbox returns a sandbox that runs Lua, by the example of a runtime, whose plans
 // have a compile step.
 func luaSandbox(t testing.TB) (*executor.Executor, string) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	binaries := rig.Build(t)
+	testutil.NeedsSandboxes(t)
+	binaries := testutil.Build(t)
 	binaries.PluginDir = binaries.ExampleDir
-	config := rig.Config(t, binaries)
+	config := testutil.Config(t, binaries)
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	return e, create(t, e, func(s *yurt.SandboxSpec) { s.Template.Runtimes = []string{"lua"} }).ID
 }
 
@@ -89,7 +89,7 @@ func TestCompileSteps(t *testing.T) {
 		})
 	}
 	// A run is cleaned up after its result is told.
-	rig.Eventually(t, "nothing of the runs is left", func() bool {
+	testutil.Eventually(t, "nothing of the runs is left", func() bool {
 		return run(t, e, sandbox, "find /tmp -name '.yurt-out*'; find /run/yurt -mindepth 1 ! -name packages.sock").Stdout == ""
 	})
 }
@@ -98,7 +98,7 @@ func TestCompileSteps(t *testing.T) {
 func TestStepsTimeOut(t *testing.T) {
 	t.Parallel()
 	e, sandbox := luaSandbox(t)
-	r := execute(t, e, sandbox, lua("print('begun') io.stdout:flush() while true do end", timeout(rig.Moment(t, time.Second))))
+	r := execute(t, e, sandbox, lua("print('begun') io.stdout:flush() while true do end", timeout(testutil.Moment(t, time.Second))))
 	wantErrorType(t, r, yurt.ErrorTypeTimeout)
 	if r.Stdout != "begun\n" {
 		t.Errorf("stdout is %q", r.Stdout)
@@ -130,12 +130,12 @@ func TestForgedReports(t *testing.T) {
 // TestMissingToolchain has a template without the language's programs.
 func TestMissingToolchain(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	binaries := rig.Build(t)
+	testutil.NeedsSandboxes(t)
+	binaries := testutil.Build(t)
 	binaries.PluginDir = binaries.ExampleDir
-	config := rig.Config(t, binaries)
+	config := testutil.Config(t, binaries)
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	s := create(t, e, func(s *yurt.SandboxSpec) {
 		s.Template.Runtimes = []string{"lua"}
 		s.Template.RootFS.HostPaths = []string{"/usr/bin/env"}
@@ -153,7 +153,7 @@ func TestMissingToolchain(t *testing.T) {
 
 func TestProjects(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	files := map[string]string{"app/main.py": "import sys, lib\nprint(lib.name, sys.argv[1:], open('data.txt').read())", "app/lib.py": "name = 'lib'", "data.txt": "data"}
 	r := execute(t, e, s.ID, python("", project("app/main.py", files, "x", "y z")))
@@ -177,7 +177,7 @@ func TestProjects(t *testing.T) {
 
 func TestBadProjects(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	if r := run(t, e, s.ID, "ln -s /etc link; mkdir dir; ln -s /etc/passwd main.py"); r.ExitCode != 0 {
 		t.Fatal(r)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func streamed(s *yurt.ExecutionSpec) { s.Timeout, s.OutputLimit, s.Streamed = 0, 0, true }
@@ -44,8 +44,8 @@ func never(yurt.Event) bool { return false }
 // A watcher gets all of it, however much and however slowly it takes it. The program waits meanwhile.
 func TestStreamedToASlowWatcher(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	const lines = 12_000_000 // more than the most that is kept of any other execution
 	id := begin(t, e, s.ID, fmt.Sprintf("seq %d; touch /workspace/done; echo e >&2; exit 3", lines), streamed)
@@ -84,8 +84,8 @@ func TestStreamedToASlowWatcher(t *testing.T) {
 // A watcher that leaves takes the execution with it, and one that never came likewise.
 func TestStreamedToNobody(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	for name, line := range map[string]string{"it sleeps": "echo begun; sleep 600 & sleep 600", "it writes": "echo begun; yes"} {
 		t.Run(name, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestStreamedToNobody(t *testing.T) {
 // that are lost.
 func TestStreamedOutlivesExecutors(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.PluginDir = t.TempDir() // no languages, which take time to start
 	e := passing(t, config)
 	s := create(t, e)
@@ -138,7 +138,7 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e = rig.Start(t, config)
+	e = testutil.Start(t, config)
 	write(t, e, s.ID, kept, "2\n", true)
 	out, last := watched(t, e, s.ID, kept, at.Seq, never)
 	if out != "got 2\n" || last.Type != yurt.EventEnded || last.Result.ExitCode != 4 {
@@ -157,8 +157,8 @@ func TestStreamedOutlivesExecutors(t *testing.T) {
 // A watcher that returns after the end gets the missing part of the last output, and a gap event if it lacks more.
 func TestStreamedEndIsKept(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.PluginDir = t.TempDir() // no languages, which take time to start
 	e := passing(t, config)
 	s := create(t, e)
@@ -175,7 +175,7 @@ func TestStreamedEndIsKept(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e = rig.Start(t, config)
+	e = testutil.Start(t, config)
 	for after := last.Seq - 1; len(out)-ends[after] < 1<<20; after-- {
 		again, end := watched(t, e, s.ID, long, after, never)
 		if again != out[ends[after]:] || end.Type != yurt.EventEnded || end.Seq != last.Seq || end.Result.ExitCode != 3 {
@@ -197,8 +197,8 @@ func TestStreamedEndIsKept(t *testing.T) {
 // A terminal is streamed as any other output, and its size follows its watcher's.
 func TestStreamedTerminal(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	id := begin(t, e, s.ID, "until [ \"$(stty size)\" = '33 111' ]; do sleep 0.05; done; tty; exit 5", streamed, terminal)
 	if err := e.ResizeExecution(t.Context(), s.ID, id, yurt.TerminalSize{Rows: 33, Cols: 111}); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // startLate starts an execution in a sandbox whose init lets it wait for so long.
@@ -25,15 +25,15 @@ func startLate(t *testing.T, e *executor.Executor, s yurt.Sandbox, spec yurt.Exe
 
 // TestTimeoutBeginsWithTheProcess: the time that a node takes to start an execution does not count.
 func TestTimeoutBeginsWithTheProcess(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
-	spec := command("sleep 0.05; echo done", timeout(rig.Moment(t, 500*time.Millisecond)))
+	spec := command("sleep 0.05; echo done", timeout(testutil.Moment(t, 500*time.Millisecond)))
 	startLate(t, e, s, spec, 2*spec.Timeout.Std())
 	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "done\n" || r.Error != nil {
 		t.Errorf("it wrote %q, error %+v", r.Stdout, r.Error)
 	}
 
-	spec = command("sleep 300", timeout(rig.Moment(t, 300*time.Millisecond)))
+	spec = command("sleep 300", timeout(testutil.Moment(t, 300*time.Millisecond)))
 	startLate(t, e, s, spec, time.Millisecond)
 	wantErrorType(t, wait(t, e, s.ID, spec.ID), yurt.ErrorTypeTimeout)
 }
@@ -42,7 +42,7 @@ func TestTimeoutBeginsWithTheProcess(t *testing.T) {
 func TestTimeoutBeginsWithTheProcessOverARestart(t *testing.T) {
 	config, first, leave := succession(t)
 	s := create(t, first)
-	spec := command("until [ -e /workspace/go ]; do sleep 0.02; done; echo done", timeout(rig.Moment(t, 3*time.Second)))
+	spec := command("until [ -e /workspace/go ]; do sleep 0.02; done; echo done", timeout(testutil.Moment(t, 3*time.Second)))
 	startLate(t, first, s, spec, spec.Timeout.Std())
 	leave()
 	e, _ := follow(t, config, time.Hour)

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestToolchainsHaveTheirFiles runs Java and Go in a template that names the runtimes without their files.
 func TestToolchainsHaveTheirFiles(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
-	spec := rig.Spec()
+	e := testutil.Executor(t)
+	spec := testutil.Spec()
 	spec.Template.Runtimes = []string{"python", "java", "go"}
 	spec.Template.Env = map[string]string{"PATH": "/usr/bin:/bin"}
 	spec.Env = spec.Template.Env // as a session has it
@@ -35,10 +35,10 @@ func TestToolchainsHaveTheirFiles(t *testing.T) {
 // TestToolchainsGetOnlyTheOffered has an operator that offers no file of /etc.
 func TestToolchainsGetOnlyTheOffered(t *testing.T) {
 	t.Parallel()
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.HostPaths = slices.DeleteFunc(yurt.OfferedHostPaths(), func(p string) bool { return strings.HasPrefix(p, "/etc/java") })
-	e := rig.Start(t, config)
-	spec := rig.Spec()
+	e := testutil.Start(t, config)
+	spec := testutil.Spec()
 	spec.Template.Runtimes = []string{"java"}
 	s, err := e.CreateSandbox(t.Context(), spec)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestClaimOfWhatIsComing: a request for the next sandbox of a template gets that of a slot which makes one. It fails
 // at once when there is no such slot or other callers wait for all of them, and never takes a session's own slot.
 func TestClaimOfWhatIsComing(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	next := func(session string) (yurt.Sandbox, error) {
 		return e.AwaitSandbox(t.Context(), wanted(session), "")
 	}
@@ -57,7 +57,7 @@ func TestClaimOfWhatIsComing(t *testing.T) {
 // sandbox of its own, and a caller that leaves while it waits keeps no sandbox.
 func TestNextOnesAreClaimedOnce(t *testing.T) {
 	t.Parallel()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	const slots, clients, rounds = 3, 5, 6
 	const hurry = 10 * time.Millisecond // which is enough for some sandboxes, and not for others
 	for i := range slots {
@@ -151,7 +151,7 @@ type answer struct {
 func await(t *testing.T, e *executor.Executor, template yurt.Template, sessions int) <-chan answer {
 	t.Helper()
 	answers := make(chan answer, sessions)
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 	t.Cleanup(cancel)
 	for i := range sessions {
 		spec := wanted(fmt.Sprintf("ses_%d", i))
@@ -175,17 +175,17 @@ func wantNone(t *testing.T, answers <-chan answer) {
 // withheld is an executor with a template whose image comes when it is released.
 func withheld(t *testing.T) (*executor.Executor, yurt.Template, *gate) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
-	reference, _ := registry.Push(t, "shell:1", rig.ImageConfig{}, shellLayer(t))
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
+	reference, _ := registry.Push(t, "shell:1", testutil.ImageConfig{}, shellLayer(t))
 	g := &gate{opened: make(chan struct{}), next: httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: registry.Host})}
 	server := httptest.NewServer(g)
 	t.Cleanup(server.Close)
-	config := withImages(t, &rig.Registry{Host: strings.TrimPrefix(server.URL, "http://")})
+	config := withImages(t, &testutil.Registry{Host: strings.TrimPrefix(server.URL, "http://")})
 	config.Transient = true
-	template := rig.Template()
+	template := testutil.Template()
 	template.RootFS = yurt.RootFS{Image: strings.Replace(reference, registry.Host, config.Images.Registries[0], 1)}
-	return rig.Start(t, config), template, g
+	return testutil.Start(t, config), template, g
 }
 
 // gate keeps everything waiting until it is opened.

@@ -12,7 +12,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/node"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // claimAhead claims a sandbox that waited with its interpreter.
@@ -41,7 +41,7 @@ func claimAheadOf(t *testing.T, e *executor.Executor, template yurt.Template, ch
 
 func warmTemplate(t *testing.T) yurt.Template {
 	t.Helper()
-	template := rig.Template()
+	template := testutil.Template()
 	template.WarmPool = yurt.WarmPool{Interpreter: true}
 	return template
 }
@@ -64,7 +64,7 @@ func kernelsOf(t *testing.T, e *executor.Executor, sandbox string) (kernels []st
 // TestInterpreterIsThereAtTheClaim: the kernel of the context "default" runs before anybody
 // has the sandbox, is nobody's until it is used, and is the one that is used.
 func TestInterpreterIsThereAtTheClaim(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := claimAhead(t, e)
 	kernels := kernelsOf(t, e, s.ID)
 	if len(kernels) != 1 {
@@ -93,7 +93,7 @@ func TestInterpreterIsThereAtTheClaim(t *testing.T) {
 // TestInterpreterOutlivesTheTemplatesEnvironment: a claim that repeats the template's environment, as that of a session does,
 // keeps the interpreter and its zygote.
 func TestInterpreterOutlivesTheTemplatesEnvironment(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	template := warmTemplate(t)
 	template.Env = map[string]string{"OF_TEMPLATE": "yes", "PYTHONPATH": "/usr/lib/python3"} // in the files of the host
 	s := claimAheadOf(t, e, template, func(s *yurt.SandboxSpec) { s.Env = maps.Clone(template.Env) })
@@ -114,7 +114,7 @@ func TestInterpreterOutlivesTheTemplatesEnvironment(t *testing.T) {
 
 // TestInterpreterHasTheEnvironmentOfTheClaim: one that was started without is not used.
 func TestInterpreterHasTheEnvironmentOfTheClaim(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := claimAhead(t, e, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"OF_CLAIM": "yes"} })
 	for _, spec := range []yurt.ExecutionSpec{cell("import os; print(os.environ['OF_CLAIM'])"), python("import os; print(os.environ['OF_CLAIM'])")} {
 		if r := execute(t, e, s.ID, spec); r.Stdout != "yes\n" || r.KernelRestarted {
@@ -125,7 +125,7 @@ func TestInterpreterHasTheEnvironmentOfTheClaim(t *testing.T) {
 
 // TestFirstRunAfterAClaimIsAFork, and its kernel another.
 func TestFirstRunAfterAClaimIsAFork(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := claimAhead(t, e)
 	if r := execute(t, e, s.ID, python("print("+isFork+")")); r.Stdout != "1\n" {
 		t.Errorf("a run: %q, stderr %q", r.Stdout, r.Stderr)
@@ -138,7 +138,7 @@ func TestFirstRunAfterAClaimIsAFork(t *testing.T) {
 // TestForkedKernelsAreLikeOthers runs the same cells in a kernel that was forked and in one
 // that was started.
 func TestForkedKernelsAreLikeOthers(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	forked, started := claimAhead(t, e).ID, create(t, e).ID
 	for _, code := range []string{
 		"print(" + isFork + " >= 0)", "import sys; print(sys.argv, sys.path, sys.executable, __name__)",
@@ -166,7 +166,7 @@ func TestForkedKernelsAreLikeOthers(t *testing.T) {
 // TestPreload: the modules that a template names are imported before a run begins, unless files of the user's would
 // have taken their place.
 func TestPreload(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"decimal", "json.tool"} })
 	untilForked(t, e, s.ID)
 	imported := "import sys; print(" + isFork + ", 'decimal' in sys.modules, 'json.tool' in sys.modules)\nimport decimal; print(decimal.__file__)"
@@ -198,7 +198,7 @@ func TestPreload(t *testing.T) {
 // TestFirstCellFindsPreload: the first code in a sandbox that was just made waits for the interpreter that imports its
 // template's modules, and is a fork of it. Code in an existing context, or with a module of the user's, is not.
 func TestFirstCellFindsPreload(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	node.GrantZygotes(e.Node, patience(t))
 	preloading := func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"decimal"} }
 	s := create(t, e, preloading)
@@ -219,7 +219,7 @@ func TestFirstCellFindsPreload(t *testing.T) {
 
 // TestPreloadThatFails: a module that cannot be imported ahead is reported missing when it is used, as without preloading.
 func TestPreloadThatFails(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, func(s *yurt.SandboxSpec) { s.Template.Preload = []string{"there_is_none_such"} })
 	for range 3 {
 		if r := execute(t, e, s.ID, python("print("+isFork+")")); r.Stdout != "0\n" || r.Error != nil {

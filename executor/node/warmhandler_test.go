@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // handler is the invocation of a Python handler whose process may stay.
@@ -19,7 +19,7 @@ func handler(body string, change ...func(*yurt.ExecutionSpec)) yurt.ExecutionSpe
 // TestHandlersThatStayWarmAreForked, on a node with cgroup v1, where an interpreter was started ahead: a handler finds
 // the same state as in an interpreter that was started for it.
 func TestHandlersThatStayWarmAreForked(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := claimAhead(t, e)
 	const body = `import os, sys, threading
     print("count", count)

@@ -9,7 +9,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/node"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // isFork is Python that says whether its process is a zygote's fork. A fresh interpreter has
@@ -33,12 +33,12 @@ func untilForked(t *testing.T, e *executor.Executor, sandbox string) {
 }
 
 // patience is for the beginning of a zygote.
-func patience(t *testing.T) time.Duration { return rig.Moment(t, 30*time.Second) }
+func patience(t *testing.T) time.Duration { return testutil.Moment(t, 30*time.Second) }
 
 // zygoteSandbox is a sandbox whose Python runs are forks.
 func zygoteSandbox(t *testing.T, change ...func(*yurt.SandboxSpec)) (*executor.Executor, string) {
 	t.Helper()
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e, append(change, func(s *yurt.SandboxSpec) { s.Env = map[string]string{"FROM_SANDBOX": "yes"} })...)
 	untilForked(t, e, s.ID)
 	return e, s.ID
@@ -134,7 +134,7 @@ func TestForksAreLimited(t *testing.T) {
 // TestForksHaveTheirMemory: the pages that a run writes to before it ends were copied from the zygote before the run
 // came; but not for the first run, as there may be a zygote for the sake of a kernel alone.
 func TestForksHaveTheirMemory(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	node.GrantZygotes(e.Node, patience(t))
 	sandbox := create(t, e).ID
 	var private []int // KiB at the beginning of each fork
@@ -159,7 +159,7 @@ func TestForksHaveTheirMemory(t *testing.T) {
 // TestSlowZygoteIsTriedAgain: a machine that is too busy for a zygote to begin in time is so for
 // the moment.
 func TestSlowZygoteIsTriedAgain(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	node.GrantZygotes(e.Node, time.Nanosecond)
 	sandbox := create(t, e).ID
 	for range 10 {
@@ -225,9 +225,9 @@ for pid in zygotes:
 // TestForksOutliveTheExecutor: a run that was forked goes on, its zygote ends, and the next
 // executor starts another.
 func TestForksOutliveTheExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	first := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	first := testutil.Open(t, config)
 	s := create(t, first)
 	untilForked(t, first, s.ID)
 	spec := python("import os, time\nprint(" + isFork + ", flush=True)\nwhile not os.path.exists('/tmp/go'): time.sleep(0.01)\nprint('on')\nraise SystemExit(3)")
@@ -238,7 +238,7 @@ func TestForksOutliveTheExecutor(t *testing.T) {
 		t.Error(err)
 	}
 
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	run(t, e, s.ID, "touch /tmp/go")
 	if r := wait(t, e, s.ID, spec.ID); r.Stdout != "1\non\n" || r.ExitCode != 3 {
 		t.Errorf("got exit code %d, %q, %+v", r.ExitCode, r.Stdout, r.Error)
@@ -258,7 +258,7 @@ func TestForksOutliveTheExecutor(t *testing.T) {
 // TestRunsFollowEachOther: one run of Python after the other has its result, whether it is a
 // fork or not.
 func TestRunsFollowEachOther(t *testing.T) {
-	e := rig.Executor(t)
+	e := testutil.Executor(t)
 	s := create(t, e)
 	for range 5 {
 		r := execute(t, e, s.ID, python("import os; print(6 * 7, os.getpid() == os.getsid(0))"))

@@ -4,10 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	rig.Conformance(t, "bash", os.DirFS("testdata/samples"))
+	testutil.Conformance(t, "bash", os.DirFS("testdata/samples"))
 }

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestConformance(t *testing.T) {
@@ -12,7 +12,7 @@ func TestConformance(t *testing.T) {
 	for runtime, dir := range map[string]string{"c": "testdata/samples-c", "cpp": "testdata/samples-cpp"} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
-			rig.Conformance(t, runtime, os.DirFS(dir))
+			testutil.Conformance(t, runtime, os.DirFS(dir))
 		})
 	}
 }

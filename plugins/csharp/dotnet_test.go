@@ -9,14 +9,14 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
 	"github.com/yurtrun/yurt/plugins/csharp"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // dotnetHost is a host with a .NET SDK, and without Mono.
 func dotnetHost(t *testing.T) compiledtest.Host {
 	t.Helper()
 	h := compiledtest.NewHost(t)
-	dir := rig.Dotnet(t)
+	dir := testutil.Dotnet(t)
 	dotnet := filepath.Join(dir, "dotnet", "dotnet")
 	h.Tools = map[string]string{"compiler": dotnet, "dotnet": dotnet, "mcs": "", "mono": ""}
 	h.Env = []string{"LD_LIBRARY_PATH=" + filepath.Join(dir, "lib")}

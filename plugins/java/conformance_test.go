@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	rig.Conformance(t, "java", os.DirFS("testdata/samples"), func(t *yurt.Template) {
+	testutil.Conformance(t, "java", os.DirFS("testdata/samples"), func(t *yurt.Template) {
 		t.Resources.Memory, t.Resources.Disk, t.Resources.PIDs = 1<<30, 512<<20, 512
 	})
 }

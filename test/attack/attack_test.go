@@ -10,7 +10,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 //go:embed prelude.py
@@ -40,7 +40,7 @@ type arena struct {
 
 func newArena(t *testing.T) *arena {
 	t.Helper()
-	return arenaOf(t, rig.Executor(t))
+	return arenaOf(t, testutil.Executor(t))
 }
 
 func arenaOf(t *testing.T, e *executor.Executor) *arena {
@@ -53,7 +53,7 @@ func arenaOf(t *testing.T, e *executor.Executor) *arena {
 // create makes a sandbox, small enough for attacks on its limits to be quick.
 func (a *arena) create(t *testing.T, change func(*yurt.SandboxSpec)) string {
 	t.Helper()
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Resources = yurt.Resources{CPU: 1, Memory: 128 << 20, Disk: 32 << 20, PIDs: 64}
 	spec.Template.Isolation.SystemCalls = []string{yurt.CallsPtrace} // so that the layers behind the filter are tried
 	change(&spec)
@@ -70,7 +70,7 @@ func (a *arena) execute(t *testing.T, sandbox string, spec yurt.ExecutionSpec) *
 		t.Fatalf("starting an execution: %v", err)
 	}
 	// No attack may keep its execution from ending; each has a timeout of seconds.
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 3*time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, 3*time.Minute))
 	defer cancel()
 	result, err := a.WaitExecution(ctx, sandbox, spec.ID)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a *arena) wage(t *testing.T, attacks []attack) {
 			}
 			sandbox := a.create(t, attack.sandbox)
 			spec := program(attack.program)
-			spec.Timeout = yurt.Duration(rig.Moment(t, spec.Timeout.Std()))
+			spec.Timeout = yurt.Duration(testutil.Moment(t, spec.Timeout.Std()))
 			if attack.run != nil {
 				attack.run(&spec)
 			}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 //go:embed battery.py
@@ -118,7 +118,7 @@ func TestBatteries(t *testing.T) {
 			}
 			sandbox := a.create(t, change)
 			spec := command("/usr/bin/python3", "-")
-			spec.Timeout = yurt.Duration(rig.Moment(t, spec.Timeout.Std()))
+			spec.Timeout = yurt.Duration(testutil.Moment(t, spec.Timeout.Std()))
 			spec.StdinOpen = false
 			spec.Stdin = []byte(b.program(facts, func(trial) bool { return true }))
 			r := a.execute(t, sandbox, spec)
@@ -142,7 +142,7 @@ func TestBatteries(t *testing.T) {
 // TestBatteriesWithoutTheLayer makes the attacks that name a place where they succeed, there: in a
 // sandbox, the sandbox itself stops them.
 func TestBatteriesWithoutTheLayer(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	made := 0
 	for _, b := range batteries() {
 		for _, where := range []surroundings{inNamespaces, onHost} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // cell runs Python in a context, with the kernel's own object in the name kernel.
@@ -73,7 +73,7 @@ threading.Thread(target=say, daemon=True).start()
 	if r.Error != nil {
 		t.Fatalf("%+v, %s", r.Error, r.Stderr)
 	}
-	rig.Eventually(t, "nonsense in plenty", func() bool {
+	testutil.Eventually(t, "nonsense in plenty", func() bool {
 		r := a.execute(t, sandbox, shell("cat /proc/*/io 2>/dev/null | awk '/^wchar/ && $2 > 64000000 {print 1}'"))
 		return strings.HasPrefix(r.Stdout, "1")
 	})

@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestDevices attack through a device that the sandbox was given.
 func TestDevices(t *testing.T) {
-	own, _ := rig.LoopDevice(t, "own")
-	fixed, _ := rig.LoopDevice(t, "fixed")
-	rig.LoopDevice(t, "of somebody else")
+	own, _ := testutil.LoopDevice(t, "own")
+	fixed, _ := testutil.LoopDevice(t, "fixed")
+	testutil.LoopDevice(t, "of somebody else")
 	wage(t, deviceAttacks(own, fixed))
 }
 

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // fileAttack is a program that lays a trap in its workspace, the host's operation there, and why
@@ -163,7 +163,7 @@ def go():
 				if _, err := a.WriteFile(t.Context(), sandbox, "target", strings.NewReader(target), yurt.WriteOptions{}); err != nil {
 					t.Fatal(err)
 				}
-				rig.Eventually(t, "the links are there", func() bool { _, err := a.StatFile(t.Context(), sandbox, "linked"); return err == nil })
+				testutil.Eventually(t, "the links are there", func() bool { _, err := a.StatFile(t.Context(), sandbox, "linked"); return err == nil })
 				var read []byte
 				for _, path := range []string{"file", "dir", "dir/canary", "relative", "alias"} {
 					read = append(read, everything(t, a, sandbox, path)...)

@@ -5,12 +5,12 @@ package attack
 import (
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestHoardsOfEveryKind fills every kind of object in one sandbox, and those of the smoke test in ten at once.
 func TestHoardsOfEveryKind(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	t.Run("one", func(t *testing.T) { fillAll(t, 1, func(hoard) bool { return true }) })
 	t.Run("ten", func(t *testing.T) { fillAll(t, 10, func(h hoard) bool { return h.smoke }) })
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/seccomp"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 //go:embed hoard.py
@@ -242,7 +242,7 @@ func number(t *testing.T, path, key string) int64 {
 
 // TestHoards fills kinds that the kernel charges to no cgroup by itself, and compares the host's loss with the charge.
 func TestHoards(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	fillAll(t, 1, func(h hoard) bool { return h.smoke })
 }
 

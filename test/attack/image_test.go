@@ -9,24 +9,24 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/images"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestHostileImages has nodes take images that were made to attack them: the unpacked files stay in
 // the images' directory, and their programs can do no more than those of any sandbox.
 func TestHostileImages(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	config.Images = images.Config{Registries: []string{registry.Host}}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	canary := filepath.Join(t.TempDir(), "canary")
 	if err := os.WriteFile(canary, []byte("whole"), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Dir(canary)
-	layer := rig.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/usr/bin/id", "/usr/bin/touch", "/bin/mount", "/bin/umount", "/usr/bin/chmod", "/usr/bin/stat"})
+	layer := testutil.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/usr/bin/id", "/usr/bin/touch", "/bin/mount", "/bin/umount", "/usr/bin/chmod", "/usr/bin/stat"})
 	evil := map[string]string{}
 	links := []tar.Header{
 		{Typeflag: tar.TypeSymlink, Name: "out", Linkname: dir},
@@ -55,7 +55,7 @@ func TestHostileImages(t *testing.T) {
 		"by both":       {{Typeflag: tar.TypeLink, Name: "mine", Linkname: "canary"}, {Typeflag: tar.TypeReg, Name: "mine"}},
 		"by its parent": {{Typeflag: tar.TypeReg, Name: "out/../../canary"}, {Typeflag: tar.TypeDir, Name: "out"}, {Typeflag: tar.TypeReg, Name: "out/canary"}},
 	} {
-		reference, _ := registry.Push(t, strings.ReplaceAll(name, " ", "-")+":1", rig.ImageConfig{}, rig.Tar(t, append(links[:3:3], tar.Header{Typeflag: tar.TypeReg, Name: canary[1:]}), nil), rig.Tar(t, above, nil))
+		reference, _ := registry.Push(t, strings.ReplaceAll(name, " ", "-")+":1", testutil.ImageConfig{}, testutil.Tar(t, append(links[:3:3], tar.Header{Typeflag: tar.TypeReg, Name: canary[1:]}), nil), testutil.Tar(t, above, nil))
 		_, err := e.PrepareImage(t.Context(), reference, func(string) error { return nil })
 		if code := yurt.CodeOf(err); err != nil && code != yurt.CodeArchiveInvalid {
 			t.Errorf("%s: %v", name, err)
@@ -65,8 +65,8 @@ func TestHostileImages(t *testing.T) {
 		}
 	}
 
-	reference, _ := registry.Push(t, "evil:1", rig.ImageConfig{User: "root", Env: []string{"LD_PRELOAD=/nowhere.so"}}, layer, rig.Tar(t, links, evil))
-	spec := rig.Spec()
+	reference, _ := registry.Push(t, "evil:1", testutil.ImageConfig{User: "root", Env: []string{"LD_PRELOAD=/nowhere.so"}}, layer, testutil.Tar(t, links, evil))
+	spec := testutil.Spec()
 	spec.Template.RootFS = yurt.RootFS{Image: reference}
 	s, err := e.CreateSandbox(t.Context(), spec)
 	if err != nil {

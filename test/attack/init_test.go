@@ -15,7 +15,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // hostileFrames are frames that no executor sends.
@@ -50,12 +50,12 @@ func hostileFrames() map[string][]byte {
 // fail, since each connection is for itself, a frame is bounded, and a frame that init does not
 // understand ends only its connection.
 func TestHostileFrames(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	a := arenaOf(t, rig.Start(t, config))
+	a := arenaOf(t, testutil.Start(t, config))
 	sandbox := a.create(t, func(*yurt.SandboxSpec) {})
-	socket := rig.InitSocket(t, config.StateDir, sandbox)
+	socket := testutil.InitSocket(t, config.StateDir, sandbox)
 	line := shell("echo begun; read x; seq 20000; exit 7")
 	line.StdinOpen = true
 	if err := a.StartExecution(t.Context(), sandbox, line); err != nil {
@@ -132,10 +132,10 @@ func descriptors(socket string) error {
 // that a run of the sandbox's own could have made, and waits for no answer beyond the run's
 // timeout.
 func TestInitThatWasTakenOver(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	a := arenaOf(t, rig.Start(t, config))
+	a := arenaOf(t, testutil.Start(t, config))
 	begun := initd.AppendFrame(nil, initd.KindBegun, []byte(`{"pid":2,"keeps":true}`))
 	chunk := func(seq uint64, size int) []byte {
 		return initd.AppendChunk(nil, initd.Chunk{Seq: seq, Stream: initd.Stdout, Data: make([]byte, size)})
@@ -167,7 +167,7 @@ func TestInitThatWasTakenOver(t *testing.T) {
 			a.takeOver(t, config.StateDir, sandbox, answer)
 			spec := shell("echo believed")
 			spec.Timeout = yurt.Duration(time.Second)
-			ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+			ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 			defer cancel()
 			err := a.StartExecution(ctx, sandbox, spec)
 			if err == nil {
@@ -196,7 +196,7 @@ func (a *arena) takeOver(t *testing.T, stateDir, sandbox string, answer func(net
 		t.Fatal(err)
 	}
 	waitFor(t, a, sandbox, long.ID, "begun\n")
-	rig.TakeOver(t, a.Executor, stateDir, sandbox, answer)
+	testutil.TakeOver(t, a.Executor, stateDir, sandbox, answer)
 }
 
 func send(w io.Writer, frames ...[]byte) error {

@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // warmed returns a sandbox of the reserve and its workspace as the host sees it. The template's
 // preloaded code may have done there all that its user can.
 func warmed(t *testing.T, a *arena) (spec yurt.SandboxSpec, workspace string) {
 	t.Helper()
-	s, err := a.ReserveSandbox(t.Context(), rig.Template())
+	s, err := a.ReserveSandbox(t.Context(), testutil.Template())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rig.Spec(), fmt.Sprintf("/proc/%d/root%s", s.PID, yurt.WorkspaceDir)
+	return testutil.Spec(), fmt.Sprintf("/proc/%d/root%s", s.PID, yurt.WorkspaceDir)
 }
 
 // asOwner does something in a workspace as its user, for whom alone the kernel makes files there.
@@ -116,7 +116,7 @@ func TestFilesOfAClaimInARace(t *testing.T) {
 				}
 			}
 		})
-		rig.Eventually(t, "they are swapped", func() bool { return swapped.Load() > 0 })
+		testutil.Eventually(t, "they are swapped", func() bool { return swapped.Load() > 0 })
 		s, found, err := a.ClaimSandbox(t.Context(), spec)
 		close(swap)
 		swaps.Wait()

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestNeighbours has one sandbox leave everything that it can where another may find
@@ -82,7 +82,7 @@ while True: open('/tmp/x', 'wb').write(bytes(1 << 20))
 	if err := a.StartExecution(t.Context(), greedy, bomb); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "it takes what it can", func() bool { return a.used(t, greedy) > 0.1 })
+	testutil.Eventually(t, "it takes what it can", func() bool { return a.used(t, greedy) > 0.1 })
 	before := a.used(t, greedy)
 	r := a.execute(t, modest, program(`
 end = time.time() + 2

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // attributes gives attacks on project quotas the constants of the kernel's headers, and prints at
@@ -32,12 +32,12 @@ mine = ('/workspace', '/workspace/d', '/workspace/f')
 `
 
 // TestProjectQuotas are attacks on workspaces that are directories of the node's disk.
-func TestProjectQuotas(t *testing.T) { rig.OnQuotas(t, testProjectQuotas) }
+func TestProjectQuotas(t *testing.T) { testutil.OnQuotas(t, testProjectQuotas) }
 
 func testProjectQuotas(t *testing.T, dir string) {
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.StateDir, config.Transient = filepath.Join(dir, "state"), true
-	arenaOf(t, rig.Start(t, config)).wage(t, quotaAttacks(dir))
+	arenaOf(t, testutil.Start(t, config)).wage(t, quotaAttacks(dir))
 }
 
 // quotaAttacks are attacks on a workspace that a quota bounds.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // silences are the ways in which an init that was taken over can keep a caller waiting for the end
@@ -121,11 +121,11 @@ func (a *arena) awaitTurn(ctx context.Context, sandbox string) error {
 // TestSilentInit has an init that was taken over withhold the ends of its processes. It must fail
 // to keep callers waiting, however an execution is to end.
 func TestSilentInit(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	a := arenaOf(t, rig.Start(t, config))
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, 2*time.Minute))
+	a := arenaOf(t, testutil.Start(t, config))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, 2*time.Minute))
 	defer cancel()
 	var work sync.WaitGroup // they mostly wait
 	var sandboxes []string
@@ -173,13 +173,13 @@ func (a *arena) await(ctx context.Context, sandbox string, way ending) (*yurt.Re
 
 // TestSilentInitIsAskedInVain: other requests beside a run are not waited for either.
 func TestSilentInitIsAskedInVain(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	a := arenaOf(t, rig.Start(t, config))
+	a := arenaOf(t, testutil.Start(t, config))
 	sandbox := a.create(t, func(*yurt.SandboxSpec) {})
 	a.takeOver(t, config.StateDir, sandbox, silences()["silence"])
-	ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+	ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 	defer cancel()
 	spec := shell("cat")
 	spec.StdinOpen = true

@@ -11,7 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/pkgsocket"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // survivors are programs that want to be there when their session is over: with sessions and
@@ -63,10 +63,10 @@ func named(t *testing.T, name string) (found []string) {
 // which code cannot keep alive, and its cgroup is killed besides; and since a claim is recorded on
 // the node's disk, which code does not reach, before the claimer gets its sandbox.
 func TestSlots(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	a := &arena{Executor: e}
 	a.bystander = a.create(t, func(*yurt.SandboxSpec) {})
 	name := fmt.Sprintf("yurt%d", os.Getpid()%100000)
@@ -81,21 +81,21 @@ func TestSlots(t *testing.T) {
 		{"the slot is for one", true, func(_, sandbox string) error { return e.DestroySandbox(t.Context(), sandbox) }},
 	} {
 		t.Run(end.name, func(t *testing.T) {
-			slot := yurt.SlotSpec{ID: fmt.Sprintf("attacked-%d", i), Template: rig.Template(), Resources: small, Once: end.once}
+			slot := yurt.SlotSpec{ID: fmt.Sprintf("attacked-%d", i), Template: testutil.Template(), Resources: small, Once: end.once}
 			if _, err := e.OpenSlot(t.Context(), slot); err != nil {
 				t.Fatal(err)
 			}
-			spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: rig.Template(), Resources: small}
+			spec := yurt.SandboxSpec{ID: yurt.NewSandboxID(), Template: testutil.Template(), Resources: small}
 			s, err := e.AwaitSandbox(t.Context(), spec, slot.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			held(t, a.execute(t, s.ID, program(fmt.Sprintf(survivors, name))))
-			rig.Eventually(t, "something survives the execution, or nothing would be shown", func() bool { return len(named(t, name)) > 0 })
+			testutil.Eventually(t, "something survives the execution, or nothing would be shown", func() bool { return len(named(t, name)) > 0 })
 			if err := end.do(slot.ID, s.ID); err != nil {
 				t.Fatal(err)
 			}
-			rig.Eventually(t, "every process of the session is gone", func() bool { return len(named(t, name)) == 0 })
+			testutil.Eventually(t, "every process of the session is gone", func() bool { return len(named(t, name)) == 0 })
 			afterwards(t, a, slot, spec, s.ID)
 		})
 	}
@@ -157,10 +157,10 @@ func socketsBelow(t *testing.T, dir string) (paths []string) {
 // path inside leads to one, and names without a path belong to the network namespace. The socket
 // for packages alone is in a sandbox on purpose; test/packages attacks it.
 func TestSocketsOfTheNode(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	a := &arena{Executor: rig.Start(t, config)}
+	a := &arena{Executor: testutil.Start(t, config)}
 	sandbox := a.create(t, func(*yurt.SandboxSpec) {})
 	paths := socketsBelow(t, config.StateDir)
 	text, err := os.ReadFile("/proc/net/unix")

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // throughStdio attacks the caller of yurt run by way of its input and output.
@@ -55,12 +55,12 @@ type caller struct {
 
 // TestStdio runs hostile programs by yurt run itself, with all that its input and output may be.
 func TestStdio(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	file := filepath.Join(t.TempDir(), "attack.py")
 	if err := os.WriteFile(file, []byte(prelude+throughStdio+"\nprint('held')\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	yurt := rig.BuildYurt(t, "yurt", "test")
+	yurt := testutil.BuildYurt(t, "yurt", "test")
 	for name, begin := range map[string]func(*testing.T) caller{
 		"pipes":                       pipes,
 		"a pipe with a secret in it":  sharedPipe,
@@ -74,7 +74,7 @@ func TestStdio(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := begin(t)
 			before := flagsOf(t, c.stdin, c.stdout)
-			ctx, cancel := context.WithTimeout(t.Context(), rig.Moment(t, time.Minute))
+			ctx, cancel := context.WithTimeout(t.Context(), testutil.Moment(t, time.Minute))
 			defer cancel()
 			cmd := exec.CommandContext(ctx, yurt, "run", file)
 			var stderr bytes.Buffer
@@ -195,7 +195,7 @@ func namedPipe(t *testing.T) caller {
 }
 
 func ownTerminal(t *testing.T) caller {
-	person, terminal := rig.Terminal(t)
+	person, terminal := testutil.Terminal(t)
 	before, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func ownTerminal(t *testing.T) caller {
 		stdin: terminal, stdout: terminal, terminal: true,
 		wrote: func(t *testing.T) []byte {
 			var buf [64]byte
-			_ = person.SetReadDeadline(time.Now().Add(rig.Moment(t, time.Second))) // all written data is there
+			_ = person.SetReadDeadline(time.Now().Add(testutil.Moment(t, time.Second))) // all written data is there
 			n, err := person.Read(buf[:])
 			if err != nil {
 				t.Error(err)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // forkOf is Python that stops unless it runs in a fork of the interpreter that waits in the
@@ -29,7 +29,7 @@ func (a *arena) asFork(t *testing.T, sandbox, code string) *yurt.Result {
 		if r := a.execute(t, sandbox, spec); r.ExitCode != 3 {
 			return r
 		}
-		if time.Since(begun) > rig.Moment(t, 2*time.Minute) {
+		if time.Since(begun) > testutil.Moment(t, 2*time.Minute) {
 			t.Fatal("no run was forked from a zygote")
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/test/leftovers"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // Driver names the programs that a client needs to run tasks of Yurt.
@@ -29,10 +29,10 @@ type Driver struct {
 // BuildDriver builds the driver, and the programs that it starts.
 func BuildDriver(t testing.TB) Driver {
 	t.Helper()
-	d := Driver{Program: rig.BuildYurt(t, "yurt", "test")}
+	d := Driver{Program: testutil.BuildYurt(t, "yurt", "test")}
 	d.PluginDir = filepath.Join(filepath.Dir(d.Program), "nomad")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", filepath.Join(d.PluginDir, DriverPlugin), "./cmd/"+DriverPlugin)
-	cmd.Dir = rig.Root(t)
+	cmd.Dir = testutil.Root(t)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the driver: %v\n%s", err, out)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // work is a shell script that must end well and print the wanted text.
@@ -27,21 +27,21 @@ type workshop struct {
 
 func newWorkshop(t *testing.T, groups ...string) *workshop {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	goRoot := output(t, "go", "env", "GOROOT")
-	npm := rig.Npm(t)
+	npm := testutil.Npm(t)
 	more := []string{goRoot, npm}
 	java, err := filepath.Glob("/etc/java-*-openjdk") // where Debian keeps a JDK's settings
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.HostPaths = append(append(yurt.DefaultHostPaths(), more...), java...)
-	w := &workshop{Executor: rig.Start(t, config), env: map[string]string{
+	w := &workshop{Executor: testutil.Start(t, config), env: map[string]string{
 		"PATH": filepath.Join(goRoot, "bin") + ":/usr/bin:/bin", "NPM": npm, "HOME": yurt.WorkspaceDir, "LC_ALL": "C.UTF-8",
 	}}
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Template.RootFS.HostPaths = below(config.HostPaths)
 	spec.Template.Isolation.SystemCalls = groups
 	spec.Resources = yurt.Resources{CPU: 2, Memory: 3 << 30, Disk: 1 << 30, PIDs: 1024}
@@ -81,7 +81,7 @@ func (w *workshop) do(t *testing.T, works []work) {
 			script := "set -eu; mkdir " + dir + "; cd " + dir + "\n" + work.script
 			spec := yurt.ExecutionSpec{
 				ID: yurt.NewExecutionID(), Kind: yurt.KindCommand, Command: []string{"/bin/bash", "-c", script},
-				Env: w.env, Timeout: yurt.Duration(rig.Moment(t, 5*time.Minute)), OutputLimit: 1 << 20,
+				Env: w.env, Timeout: yurt.Duration(testutil.Moment(t, 5*time.Minute)), OutputLimit: 1 << 20,
 			}
 			if err := w.StartExecution(t.Context(), w.sandbox, spec); err != nil {
 				t.Fatal(err)

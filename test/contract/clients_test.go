@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const (
@@ -38,7 +38,7 @@ func venv(t *testing.T, pinned string) string {
 		t.Fatalf("asking %s for its version: %v", python, err)
 	}
 	name := filepath.Join("contract", strings.ReplaceAll(pinned, "==", "-")+"-python"+strings.TrimSpace(string(version)))
-	return rig.Cached(t, name, func(dir string) {
+	return testutil.Cached(t, name, func(dir string) {
 		run(t, dir, nil, python, "-m", "venv", dir)
 		run(t, dir, nil, filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "--no-cache-dir", pinned)
 	})
@@ -47,8 +47,8 @@ func venv(t *testing.T, pinned string) string {
 // served returns where a real server listens, and a directory with its document.
 func served(t *testing.T) (url, dir string) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	url, _ = rig.Serve(t, rig.BuildYurt(t, "yurt-contract", "test"))
+	testutil.NeedsSandboxes(t)
+	url, _ = testutil.Serve(t, testutil.BuildYurt(t, "yurt-contract", "test"))
 	dir = t.TempDir()
 	run(t, dir, nil, "curl", "--silent", "--fail", "--output", "openapi.json", url+"/openapi.json")
 	return url, dir
@@ -71,8 +71,8 @@ func TestPythonClient(t *testing.T) {
 // drives a session by them, and runs it.
 func TestTypeScriptClient(t *testing.T) {
 	name := filepath.Join("contract", strings.NewReplacer("@", "-").Replace(typeGenerator+"-"+typeClient+"-"+typeCompiler))
-	packages := rig.Cached(t, name, func(dir string) {
-		run(t, dir, nil, "node", filepath.Join(rig.Npm(t), "bin", "npm-cli.js"), "install", "--silent", "--no-audit", "--no-fund", "--prefix", dir,
+	packages := testutil.Cached(t, name, func(dir string) {
+		run(t, dir, nil, "node", filepath.Join(testutil.Npm(t), "bin", "npm-cli.js"), "install", "--silent", "--no-audit", "--no-fund", "--prefix", dir,
 			typeGenerator, typeClient, typeCompiler)
 	})
 	modules := filepath.Join(packages, "node_modules")

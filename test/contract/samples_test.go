@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/contract"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // described is the part of a document that a reader copies requests from.
@@ -45,8 +45,8 @@ type copier struct {
 
 // TestSamples sends every sample of the document to a real server.
 func TestSamples(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-contract", "test"))
+	testutil.NeedsSandboxes(t)
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-contract", "test"))
 	c := &copier{t: t, client: &http.Client{Transport: checkedTransport(t, url)}}
 	var document described
 	c.server = url
@@ -284,8 +284,8 @@ func (c *copier) session(operation string) []string {
 
 // TestRootLeadsToTheDocumentation follows the address that a server prints.
 func TestRootLeadsToTheDocumentation(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-contract", "test"))
+	testutil.NeedsSandboxes(t)
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-contract", "test"))
 	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/devserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // checker is the program that makes requests by the document and holds the answers to it.
@@ -26,7 +26,7 @@ type schemaChecker struct {
 func startChecker(t *testing.T) *schemaChecker {
 	t.Helper()
 	tools := venv(t, checker)
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	testdata, err := filepath.Abs("testdata")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func startChecker(t *testing.T) *schemaChecker {
 	for _, mirror := range []string{"PIP_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY", "YURT_CARGO_INDEX", "YURT_MAVEN_MIRROR"} {
 		t.Setenv(mirror, "")
 	}
-	program := rig.BuildYurt(t, "yurt-contract", "test")
+	program := testutil.BuildYurt(t, "yurt-contract", "test")
 	server, err := devserver.Run(context.WithoutCancel(t.Context()), program, t.TempDir(), "dev", "--listen", "127.0.0.1:0", "--packages-from", "none")
 	if err != nil {
 		t.Fatal(err)

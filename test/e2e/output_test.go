@@ -8,7 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // A hundred megabytes must not block the program, nor grow the server.
@@ -26,7 +26,7 @@ func TestEndlessOutputIsCutAndReported(t *testing.T) {
 	if strings.Trim(result.Stdout, "x") != "" {
 		t.Error("the output is not what was written")
 	}
-	if peak := rig.Memory(t, server.PID(), "VmHWM"); peak > 400<<20 {
+	if peak := testutil.Memory(t, server.PID(), "VmHWM"); peak > 400<<20 {
 		t.Errorf("the server took %d MiB at its peak", peak>>20)
 	}
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/yurtrun/yurt/executor/announce"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestAnnouncedExecutor: a controller finds an executor by Consul, and claims sandboxes in its
 // slots. Killed and started again it is announced with its new state; stopped it is not.
 func TestAnnouncedExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	consul := cluster.Consul(t, cluster.ConsulOptions{})
 	d, controller, _ := newTLSDaemon(t, "--consul", consul.Address)
 	digest := reservedTemplate().Digest()
 	until := func(what string, good func(yurt.Capacity) bool) yurt.Capacity {
 		t.Helper()
 		var now yurt.Capacity
-		rig.Eventually(t, what, func() bool {
+		testutil.Eventually(t, what, func() bool {
 			pair, _, err := consul.Client.KV().Get(announce.KeyPrefix+"test", nil)
 			now = yurt.Capacity{}
 			if err == nil && pair != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/test/leftovers"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // patience bounds the wait for events that must happen, on machines of any speed.
@@ -34,8 +34,8 @@ type daemon struct {
 // files behind.
 func newDaemon(t *testing.T, args ...string) *daemon {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	d := &daemon{t: t, stateDir: t.TempDir(), program: rig.BuildYurt(t, "yurt", "v1"), args: args}
+	testutil.NeedsSandboxes(t)
+	d := &daemon{t: t, stateDir: t.TempDir(), program: testutil.BuildYurt(t, "yurt", "v1"), args: args}
 	client, err := api.NewUnixClient(d.socket())
 	if err != nil {
 		t.Fatal(err)

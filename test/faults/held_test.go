@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // remember counts in a context. Each time that is said to be begun counts at most once,
@@ -82,7 +82,7 @@ func (l *load) fallAsleep() *sleeper {
 	if err := l.node.StartExecution(l.t.Context(), s.ID, spec); err != nil {
 		l.t.Fatal(err)
 	}
-	rig.Eventually(l.t, "it counts", func() bool { return l.ticks(s.ID) > 0 })
+	testutil.Eventually(l.t, "it counts", func() bool { return l.ticks(s.ID) > 0 })
 	if err := l.node.PauseSandbox(l.t.Context(), s.ID); err != nil {
 		l.t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (l *load) wake(s *sleeper) {
 	if err := l.node.ResumeSandbox(l.t.Context(), s.ID); err != nil {
 		l.t.Fatal(err)
 	}
-	rig.Eventually(l.t, "what was paused goes on", func() bool { return l.ticks(s.ID) > s.ticks })
+	testutil.Eventually(l.t, "what was paused goes on", func() bool { return l.ticks(s.ID) > s.ticks })
 }
 
 // ticks returns how far a sandbox has counted, 0 before it begins.
@@ -151,7 +151,7 @@ func (l *load) stock(stop context.Context) {
 }
 
 func reservedTemplate() yurt.Template {
-	t := rig.Template()
+	t := testutil.Template()
 	t.Name = "reserved"
 	t.Resources.Memory, t.Resources.Disk = 64<<20, 8<<20
 	return t

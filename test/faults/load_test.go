@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // load is the work of callers while the executor is killed under them. Each acknowledged result has
@@ -63,7 +63,7 @@ func (l *load) again(what string, do func(context.Context) error) bool {
 }
 
 func (l *load) create() (yurt.Sandbox, bool) {
-	spec := rig.Spec()
+	spec := testutil.Spec()
 	spec.Resources.Memory, spec.Resources.Disk = 64<<20, 8<<20
 	l.mu.Lock()
 	l.tried[spec.ID] = true

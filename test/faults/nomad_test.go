@@ -15,7 +15,7 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // counters are tasks that print numbers, two of one allocation and one of another.
@@ -154,7 +154,7 @@ func (m *matrix) begin() {
 func (m *matrix) sandboxes() map[string]int {
 	m.t.Helper()
 	inits := map[string]int{}
-	rig.Eventually(m.t, "the executor answers", func() bool {
+	testutil.Eventually(m.t, "the executor answers", func() bool {
 		client, err := m.client.Executor()
 		if err != nil {
 			return false
@@ -185,7 +185,7 @@ func (m *matrix) round(v victims) {
 		}
 	}
 	if v.executor {
-		rig.Kill(m.t, executor)
+		testutil.Kill(m.t, executor)
 	}
 	written := m.written()
 	if v.client {
@@ -193,16 +193,16 @@ func (m *matrix) round(v victims) {
 			m.t.Fatal(err)
 		}
 	}
-	rig.Eventually(m.t, fmt.Sprintf("a driver runs after %+v", v), func() bool {
+	testutil.Eventually(m.t, fmt.Sprintf("a driver runs after %+v", v), func() bool {
 		now := m.plugins()
 		return len(now) > 0 && (!v.plugin || !slices.Equal(now, plugins)) // it outlives its client
 	})
-	rig.Eventually(m.t, fmt.Sprintf("an executor runs after %+v", v), func() bool {
+	testutil.Eventually(m.t, fmt.Sprintf("an executor runs after %+v", v), func() bool {
 		pid, err := m.client.ExecutorPID()
 		return err == nil && (pid != executor) == v.executor
 	})
 	for path, size := range written {
-		rig.Eventually(m.t, fmt.Sprintf("%s grows after %+v", path, v), func() bool { return m.written()[path] > size })
+		testutil.Eventually(m.t, fmt.Sprintf("%s grows after %+v", path, v), func() bool { return m.written()[path] > size })
 	}
 	m.check(v)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // A create that its caller gives up at any moment leaves no sandbox behind.
@@ -22,7 +22,7 @@ func TestCreatesThatAreGivenUp(t *testing.T) {
 		callers.Go(func() {
 			for range 10 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(60))*time.Millisecond)
-				s, err := d.CreateSandbox(ctx, rig.Spec())
+				s, err := d.CreateSandbox(ctx, testutil.Spec())
 				switch {
 				case err == nil:
 					err = d.DestroySandbox(t.Context(), s.ID)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // lossy is a way to an executor on which answers get lost while it is told so, as they do that
@@ -74,7 +74,7 @@ func (a *answers) Write(data []byte) (int, error) {
 // output, and its result, are on their way. The watcher gets both from the next one.
 func TestKilledAsAStreamEnds(t *testing.T) {
 	d := newDaemon(t)
-	s, err := d.CreateSandbox(t.Context(), rig.Spec())
+	s, err := d.CreateSandbox(t.Context(), testutil.Spec())
 	if err != nil {
 		t.Fatal(err)
 	}

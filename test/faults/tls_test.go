@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/api"
 	"github.com/yurtrun/yurt/executor/identity"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // A controller elsewhere, known by a certificate, uses an executor that is killed.
@@ -25,7 +25,7 @@ func TestControllerOverTLS(t *testing.T) {
 	}
 	defer remote.Close()
 
-	s, err := remote.CreateSandbox(t.Context(), rig.Spec())
+	s, err := remote.CreateSandbox(t.Context(), testutil.Spec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,9 +59,9 @@ func TestControllerOverTLS(t *testing.T) {
 // address to call it.
 func newTLSDaemon(t *testing.T, args ...string) (d *daemon, controller *identity.Source, address string) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	dir := t.TempDir()
-	program := rig.BuildYurt(t, "yurt", "v1")
+	program := testutil.BuildYurt(t, "yurt", "v1")
 	for _, args := range [][]string{{"ca", "init"}, {"ca", "issue", "executor", "test"}, {"ca", "issue", "controller", "c1"}} {
 		cmd := exec.CommandContext(t.Context(), program, args...)
 		cmd.Dir = dir

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // Another build of the command takes over the running sandboxes, and reports its version.
@@ -35,7 +35,7 @@ func TestUpgrade(t *testing.T) {
 		t.Errorf("before, it is %+v, %v", info, err)
 	}
 	d.stop(syscall.SIGTERM)
-	d.program = rig.BuildYurt(t, "yurt-next", "v2")
+	d.program = testutil.BuildYurt(t, "yurt-next", "v2")
 	d.start()
 	if info, err := d.Describe(t.Context()); err != nil || info.Version != "v2" {
 		t.Errorf("afterwards, it is %+v, %v", info, err)

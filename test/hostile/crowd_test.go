@@ -12,7 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const (
@@ -109,7 +109,7 @@ func gather(t *testing.T, c *yurtclient.Client, kinds []kind) *crowd {
 		g.acting.Go(func() { g.act(ctx, s, kinds[n%len(kinds)]) })
 	}
 	g.gate.Unlock()
-	time.Sleep(rig.Moment(t, 2*time.Second))
+	time.Sleep(testutil.Moment(t, 2*time.Second))
 	g.pause(t)
 	return g
 }
@@ -242,8 +242,8 @@ func beside(t *testing.T, c *yurtclient.Client, works []work, kinds []kind, roun
 // TestCrowd puts ten kinds beside one another. Other tests run at the same time, so that it tells a node that stands still from
 // one that works. The API, which shares no cgroup with sandboxes, is held to more.
 func TestCrowd(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	_, client := rig.Serve(t, rig.BuildYurt(t, "yurt-hostile", "test"))
+	testutil.NeedsSandboxes(t)
+	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt-hostile", "test"))
 	all := kinds()
 	var some []kind
 	for n := 0; n < len(all); n += 2 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const awsLambdaGo = "v1.49.0"
@@ -102,7 +102,7 @@ func goBuilt(t *testing.T) string {
 // goFunction returns the compiled function, and the sandbox that has it.
 func goFunction(t *testing.T) (*sandbox, function) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t)
 	s.upload(t, goBuilt(t), "/workspace")
 	return s, function{command: []string{"./bootstrap"}, handler: "bootstrap"}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // sandbox is where a test's functions run.
@@ -27,8 +27,8 @@ type sandbox struct {
 
 func newSandbox(t *testing.T, runtimes ...string) *sandbox {
 	t.Helper()
-	e := rig.Executor(t)
-	spec := rig.Spec()
+	e := testutil.Executor(t)
+	spec := testutil.Spec()
 	if len(runtimes) > 0 {
 		spec.Template.Runtimes = runtimes
 	}
@@ -156,5 +156,5 @@ func (s *sandbox) wantError(t *testing.T, f function, event, kind string) *yurt.
 // cached returns a directory that fill has filled, once for all runs of the tests.
 func cached(t *testing.T, name string, fill func(dir string)) string {
 	t.Helper()
-	return rig.Cached(t, filepath.Join("lambda", name), fill)
+	return testutil.Cached(t, filepath.Join("lambda", name), fill)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const awsLambdaRIC = "4.0.2"
@@ -62,7 +62,7 @@ const nodeClient = "/workspace/node_modules/aws-lambda-ric"
 // nodeFunction returns a function of the official client, and the sandbox that has it.
 func nodeFunction(t *testing.T, handler string) (*sandbox, function) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t)
 	s.upload(t, nodePackages(t), nodeClient)
 	return s, function{

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const awslambdaric = "4.2.2"
@@ -49,7 +49,7 @@ func pythonPackages(t *testing.T) string {
 // pythonFunction returns a function of the official client, and the sandbox that has it.
 func pythonFunction(t *testing.T, handler, source string) (*sandbox, function) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t)
 	s.upload(t, pythonPackages(t), "/workspace/packages")
 	return s, function{

@@ -14,7 +14,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // goOn is the file that a function which streams waits for, after its first piece.
@@ -29,9 +29,9 @@ type session struct {
 
 func newSession(t *testing.T, function, to string) *session {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	program := rig.BuildYurt(t, "yurt-lambda", "test")
-	url, client := rig.Serve(t, program)
+	testutil.NeedsSandboxes(t)
+	program := testutil.BuildYurt(t, "yurt-lambda", "test")
+	url, client := testutil.Serve(t, program)
 	made, err := client.CreateSession(t.Context(), yurtclient.CreateSessionRequest{TemplateID: "python-basic", Mode: yurt.ModePersistent})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // plainClient is a runtime client that says which process it is.
@@ -28,17 +28,17 @@ while True:
 // next returns an executor that the test has to close.
 func next(t *testing.T, config executor.Config) *executor.Executor {
 	t.Helper()
-	e := rig.Open(t, config)
+	e := testutil.Open(t, config)
 	return e
 }
 
 // TestFunctionEndsWithItsExecutor has an executor leave while a function runs: the next one ends
 // its process, says so, and goes on with the waiting invocations.
 func TestFunctionEndsWithItsExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	first := next(t, config)
-	created, err := first.CreateSandbox(t.Context(), rig.Spec())
+	created, err := first.CreateSandbox(t.Context(), testutil.Spec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestFunctionEndsWithItsExecutor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rig.Eventually(t, "the function runs", func() bool {
+	testutil.Eventually(t, "the function runs", func() bool {
 		_, err := first.StatFile(t.Context(), created.ID, "/workspace/begun")
 		return err == nil
 	})
@@ -77,7 +77,7 @@ func TestFunctionEndsWithItsExecutor(t *testing.T) {
 	if err := s.e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.e = rig.Start(t, config)
+	s.e = testutil.Start(t, config)
 	if r := s.invoke(t, f, `{}`); !r.KernelRestarted || r.Error != nil {
 		t.Errorf("the first invocation after another restart: %+v", r)
 	}

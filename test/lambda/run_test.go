@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // runner runs functions with "yurt run".
@@ -19,8 +19,8 @@ type runner struct{ program, stateDir, tempDir string }
 
 func newRunner(t *testing.T) *runner {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	return &runner{rig.BuildYurt(t, "yurt-lambda", "test"), t.TempDir(), t.TempDir()}
+	testutil.NeedsSandboxes(t)
+	return &runner{testutil.BuildYurt(t, "yurt-lambda", "test"), t.TempDir(), t.TempDir()}
 }
 
 // invocation is of one function, with the expected outcome. Empty text is not looked for.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // numbered is one of several handlers that count their invocations.
@@ -27,7 +27,7 @@ func (s *sandbox) wantCount(t *testing.T, spec yurt.ExecutionSpec, n int) {
 // one more: it takes the place of the one that was invoked the longest ago.
 func TestHandlersTakeTurns(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t)
 	for n := 1; n <= 3; n++ {
 		for number := range 4 {
@@ -44,7 +44,7 @@ func TestHandlersTakeTurns(t *testing.T) {
 	if err != nil || len(contexts) != 4 {
 		t.Errorf("contexts %+v, %v", contexts, err)
 	}
-	rig.Eventually(t, "the processes of the others are gone", func() bool {
+	testutil.Eventually(t, "the processes of the others are gone", func() bool {
 		processes, err := s.e.Processes(t.Context(), s.id)
 		return err == nil && len(processes) == 4
 	})
@@ -53,9 +53,9 @@ func TestHandlersTakeTurns(t *testing.T) {
 // TestBusyHandlersStay has all that may stay warm run: another one is not kept.
 func TestBusyHandlersStay(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	e := rig.Executor(t)
-	spec := rig.Spec()
+	testutil.NeedsSandboxes(t)
+	e := testutil.Executor(t)
+	spec := testutil.Spec()
 	spec.Resources.Memory = 128 << 20 // room for one
 	made, err := e.CreateSandbox(t.Context(), spec)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestBusyHandlersStay(t *testing.T) {
 	if err := e.StartExecution(t.Context(), s.id, waiting); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "the handler runs", func() bool {
+	testutil.Eventually(t, "the handler runs", func() bool {
 		_, err := e.StatFile(t.Context(), s.id, "/workspace/begun")
 		return err == nil
 	})
@@ -101,7 +101,7 @@ export const handler = async (event: Event, context: any): Promise<unknown> => {
 // TestTypeScriptHandlersStayWarm compiles a handler once.
 func TestTypeScriptHandlersStayWarm(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t, "typescript")
 	call := func(event string) yurt.ExecutionSpec { return warm("typescript", warmTypeScript, event) }
 	s.wantCount(t, call(`{}`), 1)
@@ -143,7 +143,7 @@ func TestTypeScriptHandlersStayWarm(t *testing.T) {
 // TestTypeScriptHandlersThatDoNotLoad: the error of a handler is reported, each time.
 func TestTypeScriptHandlersThatDoNotLoad(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t, "typescript")
 	for range 2 {
 		for code, want := range map[string]struct{ kind, message string }{
@@ -162,7 +162,7 @@ func TestTypeScriptHandlersThatDoNotLoad(t *testing.T) {
 			}
 		}
 	}
-	rig.Eventually(t, "the processes of those that did not load are gone", func() bool {
+	testutil.Eventually(t, "the processes of those that did not load are gone", func() bool {
 		processes, err := s.e.Processes(t.Context(), s.id)
 		return err == nil && len(processes) == 1
 	})

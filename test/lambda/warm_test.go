@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const warmPython = `
@@ -55,7 +55,7 @@ func (s *sandbox) wantWarm(t *testing.T, spec yurt.ExecutionSpec, result, stdout
 // Where its code or its environment is another, it is another handler.
 func TestHandlersStayWarm(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t)
 	call := func(event string) yurt.ExecutionSpec { return warm("python", warmPython, event) }
 	s.wantWarm(t, call(` {} `), "1", "call 1\n")
@@ -92,7 +92,7 @@ func TestHandlersStayWarm(t *testing.T) {
 // has a fresh one and says so.
 func TestWarmHandlersEnd(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t)
 	call := func(event string) yurt.ExecutionSpec { return warm("python", warmPython, event) }
 	s.wantWarm(t, call(`{"do":"fork"}`), "1", "call 1\n")
@@ -128,13 +128,13 @@ func TestWarmHandlersEnd(t *testing.T) {
 // TestWarmHandlersRunSideBySide invokes a handler while an invocation of it runs.
 func TestWarmHandlersRunSideBySide(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t)
 	waiting := warm("python", warmPython, `{"do":"wait"}`)
 	if err := s.e.StartExecution(t.Context(), s.id, waiting); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "the handler runs", func() bool {
+	testutil.Eventually(t, "the handler runs", func() bool {
 		_, err := s.e.StatFile(t.Context(), s.id, "/workspace/begun")
 		return err == nil
 	})
@@ -186,7 +186,7 @@ exports.handler = async (event, context) => {
 // TestNodeHandlersStayWarm repeats the tests above, in JavaScript.
 func TestNodeHandlersStayWarm(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	s := newSandbox(t, "javascript")
 	call := func(event string) yurt.ExecutionSpec { return warm("javascript", warmNode, event) }
 	s.wantWarm(t, call(` {} `), "1", "call 1\n")

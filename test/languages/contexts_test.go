@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestContexts runs the cells of notebooks, one by one, in contexts.
 func TestContexts(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	for language, file := range caseFiles(t, "contexts") {
 		t.Run(language, func(t *testing.T) {
 			s := create(t, e, templateOf(t, language))

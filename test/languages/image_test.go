@@ -15,21 +15,21 @@ import (
 	"github.com/yurtrun/yurt/executor/images"
 	"github.com/yurtrun/yurt/hcl"
 	"github.com/yurtrun/yurt/plugins/conformance"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestImages runs programs with the toolchains of images, in sessions of the example templates: their output shows
 // that the compiler is the image's and newer than, or other than, the host's.
 func TestImages(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	registry := rig.StartRegistry(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	registry := testutil.StartRegistry(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	config.Images = images.Config{Registries: []string{registry.Host}}
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 
 	t.Run("rust", func(t *testing.T) {
-		s := create(t, e, ofImage(t, registry, "rust", rig.Debian(t, "rust", []string{"rustc-web"})))
+		s := create(t, e, ofImage(t, registry, "rust", testutil.Debian(t, "rust", []string{"rustc-web"})))
 		r := imageRun(t, e, s, "rust", `use std::sync::LazyLock;
 static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| vec!["let", "else"]);
 fn second(list: &[&str]) -> Option<usize> {
@@ -45,7 +45,7 @@ println!("{:?} {:?} {}", second(&WORDS), second(&[]), 6u32.is_multiple_of(3));
 		}
 	})
 	t.Run("cpp", func(t *testing.T) {
-		layer := rig.Debian(t, "clang", []string{"clang-19", "libstdc++-12-dev"}, "ln -s clang-19 /usr/bin/clang; ln -s clang++-19 /usr/bin/clang++")
+		layer := testutil.Debian(t, "clang", []string{"clang-19", "libstdc++-12-dev"}, "ln -s clang-19 /usr/bin/clang; ln -s clang++-19 /usr/bin/clang++")
 		s := create(t, e, ofImage(t, registry, "cpp", layer))
 		r := imageRun(t, e, s, "cpp", "#include <iostream>\n#include <expected>\nstruct P { int x; auto operator<=>(const P&) const = default; };\nint main() {\n  std::cout << __clang_major__ << (P{1} < P{2}) << '\\n';\n}\n")
 		wantOutput(t, r, "191\n")
@@ -58,9 +58,9 @@ println!("{:?} {:?} {}", second(&WORDS), second(&[]), 6u32.is_multiple_of(3));
 }
 
 // dotnet runs the conformance suite with the .NET SDK of an image.
-func dotnet(t *testing.T, e *executor.Executor, registry *rig.Registry) {
-	base := rig.Debian(t, "dotnet", []string{"libgcc-s1", "libstdc++6", "zlib1g"})
-	s := create(t, e, ofImage(t, registry, "dotnet", base, rig.DotnetLayer(t)))
+func dotnet(t *testing.T, e *executor.Executor, registry *testutil.Registry) {
+	base := testutil.Debian(t, "dotnet", []string{"libgcc-s1", "libstdc++6", "zlib1g"})
+	s := create(t, e, ofImage(t, registry, "dotnet", base, testutil.DotnetLayer(t)))
 	r := imageRun(t, e, s, "csharp", "using System.Runtime.InteropServices;\nvar list = new[] { 1, 2, 3 };\nstring text = list[^1] switch { 3 => \"three\", _ => \"other\" };\nConsole.WriteLine($\"{RuntimeInformation.FrameworkDescription}: {text}\");\n")
 	wantOutput(t, r, ".NET Core 3.1.2: three\n")
 	r = imageRun(t, e, s, "csharp", "var l = new System.Collections.Generic.List<byte[]>();\nfor (;;) l.Add(new byte[50 << 20]);\n")
@@ -90,7 +90,7 @@ func dotnet(t *testing.T, e *executor.Executor, registry *rig.Registry) {
 }
 
 // ofImage is the example template for a toolchain, with an image of the layers in place of its own.
-func ofImage(t *testing.T, registry *rig.Registry, name string, layers ...[]byte) yurt.Template {
+func ofImage(t *testing.T, registry *testutil.Registry, name string, layers ...[]byte) yurt.Template {
 	t.Helper()
 	templates, err := hcl.ParseFiles(filepath.Join("..", "..", "hcl", "examples", name+"-image.hcl"))
 	if err != nil {
@@ -99,7 +99,7 @@ func ofImage(t *testing.T, registry *rig.Registry, name string, layers ...[]byte
 	if len(templates) != 1 || templates[0].RootFS.Image == "" {
 		t.Fatalf("the example of %s has no template with an image: %+v", name, templates)
 	}
-	reference, _ := registry.Push(t, fmt.Sprintf("%s:%d", name, len(layers)), rig.ImageConfig{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}, layers...)
+	reference, _ := registry.Push(t, fmt.Sprintf("%s:%d", name, len(layers)), testutil.ImageConfig{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}, layers...)
 	templates[0].RootFS.Image = reference
 	return templates[0]
 }

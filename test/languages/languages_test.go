@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt/hcl"
 	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
 	"github.com/yurtrun/yurt/plugins/golang"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // language has the programs that are tried in each language.
@@ -95,12 +95,12 @@ func all() []language {
 
 // TestLanguages runs everything of a language in one sandbox, as a user would.
 func TestLanguages(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	cache := compiledtest.GoCache(t)
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	config.HostPaths = append(yurt.OfferedHostPaths(), cache)
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	for _, l := range all() {
 		t.Run(l.name, func(t *testing.T) {
 			template := templateOf(t, l.name)

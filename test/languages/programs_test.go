@@ -8,18 +8,18 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
 	"github.com/yurtrun/yurt/plugins/golang"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestPrograms runs programs as they are written for tasks: with standard input, several files, collections, concurrency,
 // errors and exit codes.
 func TestPrograms(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	cache := compiledtest.GoCache(t)
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	config.HostPaths = append(yurt.OfferedHostPaths(), cache)
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	for language, file := range caseFiles(t, "programs") {
 		t.Run(language, func(t *testing.T) {
 			template := templateOf(t, language)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const (
@@ -20,8 +20,8 @@ const (
 // yurt returns the path of a built yurt, with its helpers beside it.
 func yurt(t *testing.T) string {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	return rig.BuildYurt(t, "yurt-mcp", "mcp")
+	testutil.NeedsSandboxes(t)
+	return testutil.BuildYurt(t, "yurt-mcp", "mcp")
 }
 
 // drive runs a program that drives a server and wants it to end well.
@@ -38,7 +38,7 @@ func drive(t *testing.T, dir string, env []string, program ...string) string {
 
 func source(t *testing.T, name string) string {
 	t.Helper()
-	return filepath.Join(rig.Root(t), "test", "mcp", "clients", name)
+	return filepath.Join(testutil.Root(t), "test", "mcp", "clients", name)
 }
 
 // nothingLives wants all sandboxes of a server to have ended.
@@ -58,7 +58,7 @@ func nothingLives(t *testing.T, client *yurtclient.Client) {
 // pythonPackages returns an environment of Python with the stock client.
 func pythonPackages(t *testing.T) string {
 	t.Helper()
-	return rig.Cached(t, "mcp-python-"+strings.TrimPrefix(pythonClient, "mcp=="), func(dir string) {
+	return testutil.Cached(t, "mcp-python-"+strings.TrimPrefix(pythonClient, "mcp=="), func(dir string) {
 		for _, command := range [][]string{{"python3", "-m", "venv", dir}, {filepath.Join(dir, "bin", "python3"), "-m", "pip", "install", "--quiet", pythonClient}} {
 			if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %v\n%s", command, err, out)
@@ -70,7 +70,7 @@ func pythonPackages(t *testing.T) string {
 func TestPythonClient(t *testing.T) {
 	program := yurt(t)
 	interpreter, script := filepath.Join(pythonPackages(t), "bin", "python3"), source(t, "client.py")
-	url, client := rig.Serve(t, program)
+	url, client := testutil.Serve(t, program)
 	for _, mode := range []struct{ name, revision string }{{"auto", "2026-07-28"}, {"legacy", "2025-11-25"}} {
 		t.Run("HTTP "+mode.revision, func(t *testing.T) {
 			if out := drive(t, "", nil, interpreter, script, url, mode.name, conversations); !strings.Contains(out, "revision "+mode.revision) {
@@ -94,9 +94,9 @@ func TestPythonClient(t *testing.T) {
 
 func TestTypeScriptClient(t *testing.T) {
 	program := yurt(t)
-	dir := rig.Cached(t, "mcp-typescript-1.32.2", func(dir string) { npm(t, dir, typescriptClient) })
+	dir := testutil.Cached(t, "mcp-typescript-1.32.2", func(dir string) { npm(t, dir, typescriptClient) })
 	script := source(t, "client.mjs")
-	url, client := rig.Serve(t, program)
+	url, client := testutil.Serve(t, program)
 	t.Run("HTTP", func(t *testing.T) {
 		drive(t, dir, nil, "node", script, url, conversations)
 		nothingLives(t, client)
@@ -108,7 +108,7 @@ func TestTypeScriptClient(t *testing.T) {
 
 // TestConformanceOfYurt runs those scenarios against a real server that need no tools of the suite's.
 func TestConformanceOfYurt(t *testing.T) {
-	url, _ := rig.Serve(t, yurt(t))
+	url, _ := testutil.Serve(t, yurt(t))
 	suite := installSuite(t, suiteNow)
 	for revision, scenarios := range map[string][]string{
 		"2025-11-25": {"server-initialize", "ping", "tools-list", "server-sse-multiple-streams", "dns-rebinding-protection"},

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/nodejs"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // The suite in the version that was current with the older revision, and in the first that knows which
@@ -26,7 +26,7 @@ type suite struct{ node, program string }
 
 func installSuite(t *testing.T, version string) suite {
 	t.Helper()
-	dir := rig.Cached(t, "mcp-conformance-"+version+"-node-"+nodeVersion, func(dir string) {
+	dir := testutil.Cached(t, "mcp-conformance-"+version+"-node-"+nodeVersion, func(dir string) {
 		npm(t, dir, "@modelcontextprotocol/conformance@"+version, "node@"+nodeVersion)
 	})
 	return suite{

@@ -8,7 +8,7 @@ import (
 
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestMigrationPage makes the requests of docs/MIGRATION.md to a server that has the settings of the older
@@ -18,7 +18,7 @@ func TestMigrationPage(t *testing.T) {
 	t.Setenv("SANDBOX_ALLOW_NETWORK", "false")
 	t.Setenv("SANDBOX_POOL_SIZE", "1")
 	t.Setenv("SANDBOX_CPU_QUOTA", "0.5")
-	url, client := rig.Serve(t, program)
+	url, client := testutil.Serve(t, program)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "note.md"), []byte("a note\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestMigrationPage(t *testing.T) {
 	if session := page.Sessions[0]; session.Resources.CPU != 2 || !session.State.Ended() {
 		t.Errorf("the session has %v cores and is %s, expected those of the request, and that it has ended", session.Resources.CPU, session.State)
 	}
-	rig.Eventually(t, "there is a warm sandbox of the template default", func() bool {
+	testutil.Eventually(t, "there is a warm sandbox of the template default", func() bool {
 		pool, err := client.Pool(t.Context(), "default")
 		return err == nil && pool.Min == 1
 	})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const page = "docs/MCP.md"
@@ -26,7 +26,7 @@ func printed(t *testing.T, program string, args ...string) string {
 }
 
 func TestPageHasConfigurations(t *testing.T) {
-	program := rig.BuildYurt(t, "yurt-mcp", "mcp")
+	program := testutil.BuildYurt(t, "yurt-mcp", "mcp")
 	for _, client := range []string{"claude-desktop", "claude-code", "vscode", "cursor"} {
 		if got, want := printed(t, program, client), readme.BlockOf(t, page, "json "+client, "yurt"); got != want {
 			t.Errorf("yurt mcp config %s prints\n%s\nand the page has\n%s", client, got, want)
@@ -38,7 +38,7 @@ func TestPageHasConfigurations(t *testing.T) {
 }
 
 func TestPageNamesTools(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(rig.Root(t), page))
+	text, err := os.ReadFile(filepath.Join(testutil.Root(t), page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestPageNamesTools(t *testing.T) {
 // TestConfigurationWorks starts the command of a printed configuration, as a client does, and has a plot of it.
 func TestConfigurationWorks(t *testing.T) {
 	program := yurt(t)
-	url, client := rig.Serve(t, program)
+	url, client := testutil.Serve(t, program)
 	for _, args := range [][]string{{"cursor"}, {"claude-desktop", "--server", url}, {"vscode", "--server", url}} {
 		t.Run(strings.Join(args[:1], " "), func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program, append([]string{"mcp", "config"}, args...)...)

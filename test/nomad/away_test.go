@@ -12,14 +12,14 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestClientAway: a client is away for longer than its heartbeat. The tasks of jobs that have
 // the block that docs/OPERATING.md shows go on, in the same allocations; a service that is to be
 // replaced meanwhile is, and the first one stays.
 func TestClientAway(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	n := &node{NomadCluster: cluster.Yurt(t, cluster.Options{Clients: 2}, "host_network = true")}
 	n.example(t, "web")
 	web := n.WaitRunning(t, "web")
@@ -27,7 +27,7 @@ func TestClientAway(t *testing.T) {
 	n.job(t, keptJob(away.Node))
 	kept := n.WaitRunning(t, "kept")
 	n.printed(t, kept, "begun\n")
-	rig.Eventually(t, "the service's deployment is over", func() bool { // until then Nomad replaces no part of it
+	testutil.Eventually(t, "the service's deployment is over", func() bool { // until then Nomad replaces no part of it
 		deployment, _, err := n.API.Jobs().LatestDeployment("web", nil)
 		return err == nil && deployment != nil && deployment.Status == "successful"
 	})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // cniPlugins is where Debian has those that Nomad makes a group's network with.
@@ -74,12 +74,12 @@ job "bridged" {
 // bridge and firewall rules for that, which then go with the host.
 func TestBridge(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	options := cluster.Options{Network: cluster.TestNetwork(t), ClientConfig: "client {\n  cni_path = \"" + cniPlugins + "\"\n}\n"}
 	n := &node{NomadCluster: cluster.Yurt(t, options, "")}
 	n.job(t, bridged)
 	alloc := n.WaitRunning(t, "bridged")
-	rig.Eventually(t, "the check passes", func() bool {
+	testutil.Eventually(t, "the check passes", func() bool {
 		checks, err := n.API.Allocations().Checks(alloc.ID, nil)
 		for _, check := range checks {
 			return err == nil && check.Status == "success"
@@ -111,5 +111,5 @@ func TestBridge(t *testing.T) {
 	if want := "nameserver 192.0.2.53\nsearch a.example b.example\noptions ndots:2\nfixed\n"; out != want {
 		t.Errorf("names are %q, want %q", out, want)
 	}
-	rig.Eventually(t, "the task beside it has read the same", func() bool { return n.Logs(t, alloc, "beside", "stdout") == string(body) })
+	testutil.Eventually(t, "the task beside it has read the same", func() bool { return n.Logs(t, alloc, "beside", "stdout") == string(body) })
 }

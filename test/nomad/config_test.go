@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt/driver"
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // everything has all attributes of the config block in its tasks, in the HCL that users write.
@@ -232,7 +232,7 @@ func (n *node) missing(t *testing.T) {
 	}
 	last := ""
 	defer func() { t.Log("the check's last output: ", last) }()
-	rig.Eventually(t, "the check says what is wrong", func() bool {
+	testutil.Eventually(t, "the check says what is wrong", func() bool {
 		checks, err := n.consul.Agent().ChecksWithFilter(`ServiceName == "missing"`) // its catalog hears of a change of status alone
 		for _, check := range checks {
 			last = check.Output

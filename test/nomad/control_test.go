@@ -11,7 +11,7 @@ import (
 
 	"github.com/yurtrun/yurt/jobspecs"
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // task is a job of one task that runs a shell line. The rest is for inside the task.
@@ -63,7 +63,7 @@ func (n *node) control(t *testing.T) {
 	}
 	n.terminal(t, alloc)
 
-	rig.Eventually(t, "it is measured", func() bool {
+	testutil.Eventually(t, "it is measured", func() bool {
 		stats, err := n.API.Allocations().Stats(alloc, nil)
 		return err == nil && stats.Tasks["t"] != nil && stats.Tasks["t"].ResourceUsage.MemoryStats.Usage > 0
 	})
@@ -87,7 +87,7 @@ func (n *node) printed(t *testing.T, alloc *nomad.Allocation, want string) {
 			t.Logf("it printed %q, want %q", got, want)
 		}
 	}()
-	rig.Eventually(t, "it has printed all", func() bool {
+	testutil.Eventually(t, "it has printed all", func() bool {
 		got = n.Logs(t, alloc, "t", "stdout")
 		return got == want
 	})
@@ -275,7 +275,7 @@ func (n *node) script(t *testing.T) {
       }`))
 	last := ""
 	defer func() { t.Log("the check's last output: ", last) }()
-	rig.Eventually(t, "the check passes", func() bool {
+	testutil.Eventually(t, "the check passes", func() bool {
 		checks, _, err := n.consul.Health().Checks("scripted", nil)
 		for _, check := range checks {
 			last = check.Output

@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestDevice has a task use a device of a device plugin of Nomad's: the device, with the
 // permissions that it comes with, and the mount and the variable that belong to it.
 func TestDevice(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	disk, behind := rig.LoopDevice(t, "of the disk\n")
+	testutil.NeedsSandboxes(t)
+	disk, behind := testutil.LoopDevice(t, "of the disk\n")
 	dir := volume(t)
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("of the plugin\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func pluginDir(t *testing.T, driver cluster.Driver) string {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", filepath.Join(dir, "deviceplugin"), "./test/nomad/deviceplugin")
-	cmd.Dir = rig.Root(t)
+	cmd.Dir = testutil.Root(t)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building the device plugin: %v\n%s", err, out)

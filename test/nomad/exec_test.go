@@ -14,7 +14,7 @@ import (
 
 	nomad "github.com/hashicorp/nomad/api"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // slowReader digests its input, and pauses for a while at each of the given places.
@@ -67,7 +67,7 @@ func (n *node) leaves(t *testing.T, alloc *nomad.Allocation) {
 	if err == nil {
 		t.Error("it ended by itself")
 	}
-	rig.Eventually(t, "nothing of it is left", func() bool {
+	testutil.Eventually(t, "nothing of it is left", func() bool {
 		running, _, _ := n.Exec(t, alloc, "t", "", "sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
 		return strings.Contains(running, "sleep 3600") && !strings.Contains(running, "sleep 471")
 	})

@@ -7,23 +7,23 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // image runs a job of a container image: with the image's command, user and directory; and the
 // downloading is among the task's events.
 func (n *node) image(t *testing.T) {
-	layer := rig.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/usr/bin/id", "/usr/bin/pwd"})
-	files := rig.Tar(t, []tar.Header{
+	layer := testutil.HostLayer(t, []string{"/bin/sh", "/bin/cat", "/usr/bin/id", "/usr/bin/pwd"})
+	files := testutil.Tar(t, []tar.Header{
 		{Typeflag: tar.TypeReg, Name: "app/say", Mode: 0o755}, {Typeflag: tar.TypeReg, Name: "etc/passwd", Mode: 0o644},
 	}, map[string]string{
 		"app/say":    "#!/bin/sh\necho \"$WORD $JOB from $(pwd) as $(id -u): $*\"\n",
 		"etc/passwd": "root:x:0:0::/:/bin/sh\napp:x:70:70::/home/app:/bin/sh\n",
 	})
-	reference, digest := n.images.Push(t, "app:1", rig.ImageConfig{
+	reference, digest := n.images.Push(t, "app:1", testutil.ImageConfig{
 		Env: []string{"WORD=image", "JOB=image", "PATH=/app:/usr/bin:/bin"}, Entrypoint: []string{"./say"}, Command: []string{"its", "own"}, WorkingDir: "/app", User: "app",
 	}, layer, files)
-	foreign, _ := n.images.Push(t, "foreign:1", rig.ImageConfig{Architecture: "s390x"}, files)
+	foreign, _ := n.images.Push(t, "foreign:1", testutil.ImageConfig{Architecture: "s390x"}, files)
 	// The first of them has the image downloaded.
 	for _, test := range []struct{ name, config, prints string }{
 		{"own", fmt.Sprintf("image = %q", reference), "image job from /app as 70: its own\n"},

@@ -12,7 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt/jobspecs"
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // node is the one client that all tests of this package share.
@@ -21,7 +21,7 @@ type node struct {
 	data   string // its volume
 	counts string // another
 	roots  string // a directory of root's that is a volume
-	images *rig.Registry
+	images *testutil.Registry
 	consul *consul.Client
 }
 
@@ -29,8 +29,8 @@ type node struct {
 // real nodes.
 func TestDriver(t *testing.T) {
 	t.Parallel()
-	rig.NeedsSandboxes(t)
-	n := &node{data: volume(t), counts: volume(t), roots: t.TempDir(), images: rig.StartRegistry(t)}
+	testutil.NeedsSandboxes(t)
+	n := &node{data: volume(t), counts: volume(t), roots: t.TempDir(), images: testutil.StartRegistry(t)}
 	// Without this, Nomad does not ask drivers for the usage of their tasks.
 	const measure = "telemetry {\n  publish_allocation_metrics = true\n}\n"
 	agent := cluster.Consul(t, cluster.ConsulOptions{})
@@ -139,7 +139,7 @@ func (n *node) python(t *testing.T) {
 func (n *node) web(t *testing.T) {
 	n.example(t, "web")
 	alloc := n.WaitRunning(t, "web")
-	rig.Eventually(t, "the check passes", func() bool {
+	testutil.Eventually(t, "the check passes", func() bool {
 		checks, err := n.API.Allocations().Checks(alloc.ID, nil)
 		for _, check := range checks {
 			return err == nil && check.Status == "success"
@@ -162,7 +162,7 @@ func (n *node) parameterized(t *testing.T) {
 func (n *node) system(t *testing.T) {
 	n.example(t, "system")
 	alloc := n.WaitRunning(t, "everywhere")
-	rig.Eventually(t, "it beats", func() bool {
+	testutil.Eventually(t, "it beats", func() bool {
 		return strings.HasPrefix(n.Logs(t, alloc, "beat", "stdout"), "alive on "+n.Clients[0].Node+"\n")
 	})
 }

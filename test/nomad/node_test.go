@@ -13,7 +13,7 @@ import (
 
 	"github.com/yurtrun/yurt/test/cluster"
 	"github.com/yurtrun/yurt/test/leftovers"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // counter prints numbers until it is told to end, which it says.
@@ -26,7 +26,7 @@ func (n *node) count(t *testing.T, id string) *nomad.Allocation {
 	n.job(t, strings.Replace(task(id, "service", counter, `kill_signal = "SIGINT"
       kill_timeout = "30s"`), "attempts = 0\n      mode     = \"fail\"", "attempts = 3\n      delay    = \"100ms\"\n      mode     = \"fail\"", 1))
 	alloc := n.WaitRunning(t, id)
-	rig.Eventually(t, "it counts", func() bool { return strings.HasPrefix(n.Logs(t, alloc, "t", "stdout"), "1\n2\n3\n") })
+	testutil.Eventually(t, "it counts", func() bool { return strings.HasPrefix(n.Logs(t, alloc, "t", "stdout"), "1\n2\n3\n") })
 	return alloc
 }
 
@@ -36,7 +36,7 @@ func (n *node) countsOn(t *testing.T, alloc *nomad.Allocation, lives int) {
 	t.Helper()
 	before := n.Logs(t, alloc, "t", "stdout")
 	log := ""
-	rig.Eventually(t, fmt.Sprintf("it counts on in life %d", lives), func() bool {
+	testutil.Eventually(t, fmt.Sprintf("it counts on in life %d", lives), func() bool {
 		log = n.Logs(t, alloc, "t", "stdout")
 		return strings.Count("\n"+log, "\n1\n") == lives && len(log) > len(before)+20
 	})
@@ -69,7 +69,7 @@ func (n *node) stopped(t *testing.T) {
 	}
 	log := filepath.Join(client.Dir, "data", "alloc", alloc.ID, "alloc", "logs", "t.stdout.0")
 	written := len(read(t, log))
-	rig.Eventually(t, "it counts without a client", func() bool { return len(read(t, log)) > written+20 })
+	testutil.Eventually(t, "it counts without a client", func() bool { return len(read(t, log)) > written+20 })
 	n.start(t)
 	n.countsOn(t, alloc, 1)
 	after := n.alive(t, alloc)

@@ -8,7 +8,7 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // killSignals stops tasks with signals that are not the usual ones, all of which Nomad lets a job
@@ -29,7 +29,7 @@ func (n *node) killSignals(t *testing.T) {
 	n.job(t, job.String())
 	alloc := n.WaitRunning(t, "kill-signals")
 	for _, name := range append(signals, "NULL") {
-		rig.Eventually(t, name+" has begun", func() bool { return n.started(alloc.ID, name) && n.Logs(t, alloc, name, "stdout") == "begun\n" })
+		testutil.Eventually(t, name+" has begun", func() bool { return n.started(alloc.ID, name) && n.Logs(t, alloc, name, "stdout") == "begun\n" })
 	}
 	if _, _, err := n.API.Jobs().Deregister("kill-signals", false, nil); err != nil {
 		t.Fatal(err)

@@ -8,17 +8,17 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // chosen opens a session whose template chooses ipykernel.
 func chosen(t *testing.T) session {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
 	config.Transient = true
-	return open(t, rig.Start(t, config), template(t, packages, "ipykernel"))
+	return open(t, testutil.Start(t, config), template(t, packages, "ipykernel"))
 }
 
 // prints runs code that has to print exactly this.
@@ -120,17 +120,17 @@ func TestIPykernelIsInterrupted(t *testing.T) {
 // TestIPykernelOutlivesExecutor: the next executor goes on with the kernel, with the running cell
 // and those that wait.
 func TestIPykernelOutlivesExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
-	s := open(t, rig.Open(t, config), template(t, packages, "ipykernel"))
+	s := open(t, testutil.Open(t, config), template(t, packages, "ipykernel"))
 	s.run(t, "import time, os\nx = 1")
 	running := s.start(t, "print('one')\nwhile not os.path.exists('go'): time.sleep(0.01)\nx += 1\nprint('two')")
 	waiting := s.start(t, "%time pass\nprint('three', x)")
 	if err := s.executor.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.executor = rig.Open(t, config)
+	s.executor = testutil.Open(t, config)
 	s.prints(t, "", "open('go', 'w').close()", func(s *yurt.ExecutionSpec) { s.ContextName = "" })
 	if r := s.wait(t, running); r.Error != nil || r.Stdout != "one\ntwo\n" {
 		t.Errorf("what ran: %+v", r)
@@ -141,16 +141,16 @@ func TestIPykernelOutlivesExecutor(t *testing.T) {
 	if err := s.executor.Close(); err != nil { // while no cell runs
 		t.Fatal(err)
 	}
-	s.executor = rig.Start(t, config)
+	s.executor = testutil.Start(t, config)
 	s.prints(t, "2\n", "print(x)")
 }
 
 // TestIPykernelIsMissing: a template without ipykernel, and one that chooses a missing kernel.
 func TestIPykernelIsMissing(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	config := offering(t, "")
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	without := template(t, "", "ipykernel")
 	without.Env = nil
 	s := open(t, e, without)

@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // inIPython opens a session whose template chooses IPython's shell.
 func inIPython(t *testing.T) session {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
 	config.Transient = true
-	return open(t, rig.Start(t, config), template(t, packages, "ipython"))
+	return open(t, testutil.Start(t, config), template(t, packages, "ipython"))
 }
 
 // TestIPython: code in a context is in a shell of IPython's, with all that this has, and no Jupyter.
@@ -68,11 +68,11 @@ func TestIPython(t *testing.T) {
 // TestOwnKernelBesideIPython: where IPython is installed and Yurt's own kernel runs the code, classes that code
 // takes from IPython work with that kernel's shell.
 func TestOwnKernelBesideIPython(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
 	config.Transient = true
-	s := open(t, rig.Start(t, config), template(t, packages, ""))
+	s := open(t, testutil.Start(t, config), template(t, packages, ""))
 	s.run(t, "from IPython.core.magic import Magics, magics_class, line_magic, cell_magic, register_line_magic\n"+
 		"@magics_class\nclass Mine(Magics):\n    def __init__(self, shell, mark):\n        super().__init__(shell)\n        self.mark = mark\n"+
 		"    @line_magic\n    def said(self, line): return self.mark + line\n    @cell_magic\n    def loud(self, line, cell): return cell.upper()\n"+
@@ -91,7 +91,7 @@ func TestOwnKernelBesideIPython(t *testing.T) {
 // TestShortCellsInIPython compares cells of one line, which IPython's shell runs on a shorter way, with an
 // ipykernel: where the user has changed a part of the shell, the change takes effect.
 func TestShortCellsInIPython(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	cells := []string{
 		"1 + 1", "_, In[-1], Out[1]", "40;", "40 # ;", "None", "True", "1.5", "2j", "'text'", "(1)", "-1", "...", "1 +", "1 / 0", "missing",
@@ -150,17 +150,17 @@ func TestIPythonIsInterrupted(t *testing.T) {
 // TestIPythonOutlivesExecutor: the next executor goes on with the kernel, with the running cell and
 // those that wait.
 func TestIPythonOutlivesExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	packages := sitePackages(t)
 	config := offering(t, packages)
-	s := open(t, rig.Open(t, config), template(t, packages, "ipython"))
+	s := open(t, testutil.Open(t, config), template(t, packages, "ipython"))
 	s.run(t, "import time, os\nx = 1")
 	running := s.start(t, "print('one')\nwhile not os.path.exists('go'): time.sleep(0.01)\nx += 1\nprint('two')")
 	waiting := s.start(t, "%time pass\nprint('three', x)")
 	if err := s.executor.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.executor = rig.Start(t, config)
+	s.executor = testutil.Start(t, config)
 	s.prints(t, "", "open('go', 'w').close()", func(s *yurt.ExecutionSpec) { s.ContextName = "" })
 	if r := s.wait(t, running); r.Error != nil || r.Stdout != "one\ntwo\n" {
 		t.Errorf("what ran: %+v", r)
@@ -172,12 +172,12 @@ func TestIPythonOutlivesExecutor(t *testing.T) {
 
 // TestIPythonIsMissing: for a template without IPython, the error names the package to install.
 func TestIPythonIsMissing(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	config := offering(t, "")
 	config.Transient = true
 	without := template(t, "", "ipython")
 	without.Env = nil
-	s := open(t, rig.Start(t, config), without)
+	s := open(t, testutil.Start(t, config), without)
 	r := s.fails(t, "ModuleNotFoundError", "1 + 1")
 	for _, hint := range []string{"No module named 'IPython'", "dependencies", "python3-ipython"} {
 		if !strings.Contains(r.Error.Message, hint) {

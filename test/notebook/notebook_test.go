@@ -18,7 +18,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // The types that Yurt shows beside those that a notebook has, for programs that read results:
@@ -51,7 +51,7 @@ func differences() []difference {
 }
 
 func TestNotebook(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	cells, odd := load(t, "testdata/cells.ipynb"), load(t, "testdata/differences.ipynb")
 	if len(cells.Cells) < 100 || len(odd.Cells) != len(differences()) {
 		t.Fatalf("there are %d cells, and %d that differ", len(cells.Cells), len(odd.Cells))
@@ -109,7 +109,7 @@ func TestLayout(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs IPython; run without -short")
 	}
-	cmd := exec.CommandContext(t.Context(), jupyter(t), "layout.py", filepath.Join(rig.Root(t), "plugins", "python", "pretty.py"), "300")
+	cmd := exec.CommandContext(t.Context(), jupyter(t), "layout.py", filepath.Join(testutil.Root(t), "plugins", "python", "pretty.py"), "300")
 	cmd.Env = []string{"HOME=" + t.TempDir(), "LANG=C.UTF-8"}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

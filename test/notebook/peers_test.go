@@ -15,7 +15,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const python = "/usr/bin/python3" // as in sandboxes
@@ -73,7 +73,7 @@ func install(t *testing.T, name string, fill func(dir string) [][]string) string
 		t.Fatalf("asking %s for its version: %v", python, err)
 	}
 	name = filepath.Join("notebook", name+"-python"+strings.TrimSpace(string(version)))
-	return rig.Cached(t, name, func(dir string) {
+	return testutil.Cached(t, name, func(dir string) {
 		for _, argv := range fill(dir) {
 			if out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput(); err != nil {
 				t.Fatalf("%q: %v\n%s", argv, err, out)
@@ -195,7 +195,7 @@ func template(t *testing.T, libraries, kernel string) yurt.Template {
 // offering is the configuration of an executor that offers its sandboxes the directories.
 func offering(t *testing.T, libraries string) executor.Config {
 	t.Helper()
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.HostPaths = append(yurt.OfferedHostPaths(), filepath.SplitList(libraries)...)
 	return config
 }
@@ -250,7 +250,7 @@ func throughYurt(t *testing.T, cells document, libraries, kernel string) []outco
 	t.Helper()
 	config := offering(t, libraries)
 	config.Transient = true
-	s := open(t, rig.Start(t, config), template(t, libraries, kernel))
+	s := open(t, testutil.Start(t, config), template(t, libraries, kernel))
 	var all []outcome
 	for _, c := range cells.Cells {
 		r := s.run(t, c.code())

@@ -7,18 +7,18 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestPreloadedLibraries: runs that are forked from an interpreter which has imported numpy and
 // pandas have both, and draw random numbers of their own.
 func TestPreloadedLibraries(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	libraries := libraries(t)
-	config := rig.Config(t, rig.Build(t))
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	config.HostPaths = append(yurt.OfferedHostPaths(), libraries)
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	template := pythonTemplate(t)
 	template.RootFS.HostPaths = append(template.RootFS.HostPaths, libraries)
 	template.Env = map[string]string{"PYTHONPATH": libraries}
@@ -41,7 +41,7 @@ func TestPreloadedLibraries(t *testing.T) {
 		}
 		return r.Stdout
 	}
-	rig.Eventually(t, "a run has them imported", func() bool {
+	testutil.Eventually(t, "a run has them imported", func() bool {
 		return run("import sys; print('numpy' in sys.modules and 'pandas' in sys.modules)") == "True\n"
 	})
 	const draw = "print(numpy.random.random(), numpy.random.default_rng().random(), numpy.random.RandomState().random(), random.random())"

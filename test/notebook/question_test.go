@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestQuestionsToIPython: ipykernel and IPython answer questions about code, before the first
 // execution and after it, and do not count them.
 func TestQuestionsToIPython(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	for name, open := range map[string]func(*testing.T) session{"ipykernel": chosen, "ipython": inIPython} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const choosing = `template "choosing" {
@@ -19,8 +19,8 @@ const choosing = `template "choosing" {
 // choosingSession returns a session of a server whose template chooses ipykernel.
 func choosingSession(t *testing.T) (*yurtclient.Client, string) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	_, client := rig.Serve(t, rig.BuildYurt(t, "yurt-notebook", "test"))
+	testutil.NeedsSandboxes(t)
+	_, client := testutil.Serve(t, testutil.BuildYurt(t, "yurt-notebook", "test"))
 	template, err := client.CreateTemplate(t.Context(), []byte(choosing))
 	if err != nil {
 		t.Fatal(err)

@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // kernels opens a session for each kernel of Python, with the libraries and with IPython.
 func kernels(t *testing.T, each func(t *testing.T, s session)) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	packages := libraries(t) + ":" + sitePackages(t)
 	config := offering(t, packages)
 	config.Transient = true
-	e := rig.Start(t, config)
+	e := testutil.Start(t, config)
 	for _, kernel := range []string{"", "ipykernel"} {
 		t.Run("kernel "+kernel, func(t *testing.T) { each(t, open(t, e, template(t, packages, kernel))) })
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // syntaxCells are cells with IPython's additions to Python, of which Yurt's own kernel makes the
@@ -61,7 +61,7 @@ func syntaxCells() []string {
 
 // TestSyntax compares the outcomes of the cells in Yurt's own kernel and in an ipykernel.
 func TestSyntax(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	var all document
 	for _, code := range syntaxCells() {
 		all.Cells = append(all.Cells, cell{Source: []string{code}, Metadata: map[string]any{}})
@@ -76,12 +76,12 @@ func TestSyntax(t *testing.T) {
 // own opens a session whose contexts are Yurt's own kernel.
 func own(t *testing.T) session {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	config := offering(t, "")
 	config.Transient = true
 	without := template(t, "", "")
 	without.Env = nil
-	return open(t, rig.Start(t, config), without)
+	return open(t, testutil.Start(t, config), without)
 }
 
 // TestSyntaxOfOurOwn has the differences from IPython that are on purpose.

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/devserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const (
@@ -88,7 +88,7 @@ func ended(t *testing.T, c *yurtclient.Client, session string, ids []string) {
 // cost runs n sandboxes that print NULs, and returns the most that the server had above idle.
 func cost(t *testing.T, n int) int64 {
 	t.Helper()
-	server, err := devserver.Start(context.WithoutCancel(t.Context()), rig.BuildYurt(t, "yurt", "test"), t.TempDir(), "127.0.0.1:0")
+	server, err := devserver.Start(context.WithoutCancel(t.Context()), testutil.BuildYurt(t, "yurt", "test"), t.TempDir(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func cost(t *testing.T, n int) int64 {
 	for i := range sessions {
 		sessions[i] = session(t, c)
 	}
-	idle, most := rig.Memory(t, server.PID(), "RssAnon"), int64(0)
+	idle, most := testutil.Memory(t, server.PID(), "RssAnon"), int64(0)
 	stop, measured := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(measured)
@@ -111,7 +111,7 @@ func cost(t *testing.T, n int) int64 {
 			case <-stop:
 				return
 			case <-time.After(20 * time.Millisecond):
-				most = max(most, rig.Memory(t, server.PID(), "RssAnon"))
+				most = max(most, testutil.Memory(t, server.PID(), "RssAnon"))
 			}
 		}
 	}()
@@ -161,7 +161,7 @@ func TestPrintersCostLittle(t *testing.T) {
 func TestSmallServer(t *testing.T) {
 	group := smallGroup(t)
 	binary := filepath.Join(t.TempDir(), "yurt-in-group")
-	script := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, rig.BuildYurt(t, "yurt", "test"))
+	script := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, testutil.BuildYurt(t, "yurt", "test"))
 	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/egress"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // slow is a registry that does not answer until it is told to, and then reports that there is no
@@ -75,15 +75,15 @@ func TestWaitIsCancelled(t *testing.T) {
 // life starts an executor that the test closes itself.
 func life(t *testing.T, config executor.Config) *executor.Executor {
 	t.Helper()
-	e := rig.Open(t, config)
+	e := testutil.Open(t, config)
 	return e
 }
 
 // TestPackagesOverRestart closes the executor while packages are installed, and while some
 // are in use.
 func TestPackagesOverRestart(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	e := life(t, config)
 	s := sandbox(t, e, "python")
 	humanize := needs("humanize==4.9.0", "import humanize\nprint(humanize.intcomma(1000))")
@@ -100,7 +100,7 @@ func TestPackagesOverRestart(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e = rig.Start(t, config)
+	e = testutil.Start(t, config)
 	o := wait(t, e, s, id)
 	if o.Error == nil || o.Error.Type != yurt.ErrorTypeDependency || !strings.Contains(o.Error.Message, "restarted") {
 		t.Errorf("it waited: %+v", o.Error)

@@ -11,7 +11,7 @@ import (
 	"github.com/yurtrun/yurt/hcl"
 	"github.com/yurtrun/yurt/plugins/compiled/compiledtest"
 	"github.com/yurtrun/yurt/plugins/golang"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // outcome is the outcome of an execution, and the progress of its installation of packages.
@@ -25,13 +25,13 @@ func (o outcome) installed() bool { _, ok := o.Metrics.Phases["install"]; return
 
 func node(t *testing.T, changes ...func(*executor.Config)) *executor.Executor {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	config.Transient = true
 	for _, change := range changes {
 		change(&config)
 	}
-	return rig.Start(t, config)
+	return testutil.Start(t, config)
 }
 
 func sandbox(t *testing.T, e *executor.Executor, language string) string {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // flood attacks the socket of its session with connections without end. They send no byte, half a
@@ -59,7 +59,7 @@ func TestSocketIsFlooded(t *testing.T) {
 	time.Sleep(time.Second)
 	at := time.Now()
 	wantLast(t, "another session meanwhile", run(t, e, third, shell("pip install -q humanize==4.9.0 && echo on")), "on")
-	if took, limit := time.Since(at), rig.Moment(t, 2*time.Second); took > limit {
+	if took, limit := time.Since(at), testutil.Moment(t, 2*time.Second); took > limit {
 		t.Errorf("another session waited %s for packages that are there, want at most %s", took, limit)
 	}
 	o := wait(t, e, bad, id)

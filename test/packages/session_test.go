@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // several is a template for Python, JavaScript and Bash.
@@ -160,23 +160,23 @@ func TestInstallIsCached(t *testing.T) {
 	}
 	first, second := took(), took()
 	t.Logf("the first session waited %s, the second %s", first, second)
-	if limit := rig.Moment(t, 300*time.Millisecond); second > limit {
+	if limit := testutil.Moment(t, 300*time.Millisecond); second > limit {
 		t.Errorf("the second session waited %s, want at most %s", second, limit)
 	}
 }
 
 // TestInstalledOutlivesExecutor: a next executor has the packages that a session installed, and installs more.
 func TestInstalledOutlivesExecutor(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
-	e := rig.Open(t, config)
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
+	e := testutil.Open(t, config)
 	s := makeSession(t, e, several())
 	run(t, e, s, inContext("python", "x = 1"))
 	wantLast(t, "installing", run(t, e, s, shell("pip install -q humanize==4.9.0 && echo done")), "done")
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e = rig.Start(t, config)
+	e = testutil.Start(t, config)
 	wantLast(t, "a context", run(t, e, s, inContext("python", "import humanize\nprint(humanize.intcomma(1000), x)")), "1,000 1")
 	wantLast(t, "one more", run(t, e, s, shell("pip install -q six==1.16.0 && python3 -c 'import six, humanize; print(six.__version__, humanize.__version__)'")), "1.16.0 4.9.0")
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/hcl"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // furnished is a template for Python and JavaScript, with those packages.
@@ -71,8 +71,8 @@ func wantPackages(t *testing.T, e *executor.Executor, sandbox string) {
 // TestTemplatePackages: a template's packages are installed once, before a sandbox is kept ready,
 // and all executions in its sandboxes have them, over a restart of the executor too.
 func TestTemplatePackages(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	config := rig.Config(t, rig.Build(t))
+	testutil.NeedsSandboxes(t)
+	config := testutil.Config(t, testutil.Build(t))
 	e := life(t, config)
 	template := furnished("humanize==4.9.0", "ms@2.1.3")
 	if _, err := e.ReserveSandbox(t.Context(), template); err != nil {
@@ -105,7 +105,7 @@ func TestTemplatePackages(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantPackages(t, rig.Start(t, config), cold.ID)
+	wantPackages(t, testutil.Start(t, config), cold.ID)
 }
 
 // TestTemplatePackagesPreloaded: a module that a template names both as a package and to be

@@ -13,7 +13,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/pgserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -143,7 +143,7 @@ func kinds(sessions []yurt.Session) map[yurt.PlacementKind]int {
 // earlier size, at its least when idle; and the leader killed in the middle of it, which neither
 // doubles nor empties it.
 func TestPool(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	p := &pool{t: t, cluster: yurtcluster.Test(t, yurtcluster.Options{Store: pgserver.Start(t).Database()})}
 	if _, err := p.cluster.StartController(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -38,7 +38,7 @@ template "wide" {
 // the free memory and not the granted one, has plenty. Idle slots end for it, as many as it takes,
 // and the pool has them again when the session has ended.
 func TestIdleSlotsGiveWay(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	p := &pool{t: t, cluster: yurtcluster.Test(t, yurtcluster.Options{MemoryMB: 400})}
 	client := p.client(0)
 	for _, text := range []string{narrow, wide} {

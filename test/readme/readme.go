@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // Block returns the first fenced block of the README that holds the text.
@@ -21,7 +21,7 @@ func Block(t testing.TB, language, holding string) string {
 // BlockOf is Block for another page, such as docs/OPERATING.md.
 func BlockOf(t testing.TB, page, language, holding string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(rig.Root(t), page))
+	text, err := os.ReadFile(filepath.Join(testutil.Root(t), page))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestBrowser uses the package in a page of Chromium, bundled as users bundle it. The page comes from the address that the API
 // is at, as the server answers no page of another origin, which the test shows as well.
 func TestBrowser(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	project := installedTypescript(t, "playwright-core@1.65.1")
 	bundle := filepath.Join(project, "page.js")
 	run(t, project, "esbuild", "--bundle", "--format=iife", "--outfile="+bundle, "page.mjs")
@@ -25,7 +25,7 @@ func TestBrowser(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "node:fs") {
 		t.Fatalf("the bundle for browsers holds parts for Node (%v)", err)
 	}
-	address, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	address, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	target, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/devserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -68,7 +68,7 @@ func NewFaults(t testing.TB, program string) *Faults {
 		if err := errors.Join(endSandboxes(f.server.URL), f.server.Stop()); err != nil {
 			t.Error(err)
 		}
-		rig.CheckNothingLeft(t, state)
+		testutil.CheckNothingLeft(t, state)
 	})
 	f.serve()
 	return f

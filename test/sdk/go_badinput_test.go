@@ -14,13 +14,13 @@ import (
 
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestGoBadInput shows that wrong values are refused, and that a client that leaves leaves no process and no file behind.
 func TestGoBadInput(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	testutil.NeedsSandboxes(t)
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	client, err := yurtclient.New(url)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func goLeaving(t *testing.T, box *yurtclient.Sandbox) {
 		}
 		cancel()
 	}
-	rig.Eventually(t, "commands whose callers left have ended", func() bool { return sleepers(t, box) == 0 })
+	testutil.Eventually(t, "commands whose callers left have ended", func() bool { return sleepers(t, box) == 0 })
 	execution, err := box.Stream(t.Context(), yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "sleep 60"}})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func goLeaving(t *testing.T, box *yurtclient.Sandbox) {
 	for range execution.Events(t.Context()) {
 		break
 	}
-	rig.Eventually(t, "a command goes on when its loop is left", func() bool { return sleepers(t, box) == 1 })
+	testutil.Eventually(t, "a command goes on when its loop is left", func() bool { return sleepers(t, box) == 1 })
 	if err := execution.Cancel(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestGoExamples runs the examples of the Go SDK against a server. Their own package has no server, so the output in their
 // comments follows another word than "Output:", by which go test would run them.
 func TestGoExamples(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	program := rig.BuildYurt(t, "yurt-sdk", "sdk")
-	url, _ := rig.Serve(t, program)
-	source, dir := filepath.Join(rig.Root(t), "sdk", "go", "example_test.go"), t.TempDir()
+	testutil.NeedsSandboxes(t)
+	program := testutil.BuildYurt(t, "yurt-sdk", "sdk")
+	url, _ := testutil.Serve(t, program)
+	source, dir := filepath.Join(testutil.Root(t), "sdk", "go", "example_test.go"), t.TempDir()
 	text, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestGoExamples(t *testing.T) {
 		}
 	}
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "seccomp", "-count=1", "-v", "-run", "^Example", "-overlay", filepath.Join(dir, "overlay.json"), "./sdk/go")
-	cmd.Dir, cmd.Env = rig.Root(t), append(os.Environ(), "YURT_BIN="+program)
+	cmd.Dir, cmd.Env = testutil.Root(t), append(os.Environ(), "YURT_BIN="+program)
 	out, err := cmd.CombinedOutput()
 	if got := strings.Count(string(out), "--- PASS: Example"); err != nil || got != count {
 		t.Errorf("%d of %d examples print what they say (%v):\n%s", got, count, err, out)

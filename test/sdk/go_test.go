@@ -4,18 +4,18 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // goRunner builds the runner of the Go SDK.
 func goRunner(t testing.TB) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "gorunner")
-	run(t, rig.Root(t), "go", "build", "-o", program, "./test/sdk/gorunner")
+	run(t, testutil.Root(t), "go", "build", "-o", program, "./test/sdk/gorunner")
 	return program
 }
 
 func TestGo(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	Scenarios(t, false, goRunner(t))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestPythonScenariosLong(t *testing.T) {
@@ -19,7 +19,7 @@ func TestPythonScenariosLong(t *testing.T) {
 
 // TestPythonVersions runs the scenarios with every other Python of the machine that the SDK is for, those of pyenv among them.
 func TestPythonVersions(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	home, err := os.UserHomeDir()
 	if err != nil {
 		t.Fatal(err)
@@ -45,10 +45,10 @@ func TestPythonVersions(t *testing.T) {
 
 // TestPythonShows has the packages of the SDK's extras in the environment: pandas and LangChain.
 func TestPythonShows(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	interpreter := installed(t)
 	run(t, t.TempDir(), interpreter, "-m", "pip", "install", "--quiet", "yurt-sandbox[dataframe,langchain]")
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	script := filepath.Join(python(t), "tests", "shows.py")
 	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_URL="+url); out != "all shown\n" {
 		t.Errorf("the program printed %q, expected all to be shown", out)
@@ -58,8 +58,8 @@ func TestPythonShows(t *testing.T) {
 // Every snippet of the quick start runs as it is written: the shell's install the wheel into an empty
 // environment, and those of Python run in it, each in a process of its own.
 func TestPythonQuickStart(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	testutil.NeedsSandboxes(t)
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "sdk", "python"), os.DirFS(python(t))); err != nil {
 		t.Fatal(err)

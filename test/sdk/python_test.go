@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // run runs a program and wants it to succeed.
@@ -27,7 +27,7 @@ func run(t testing.TB, dir string, command ...string) string {
 func document(t testing.TB) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-tags", "seccomp", "./test/sdk/document")
-	cmd.Dir = rig.Root(t)
+	cmd.Dir = testutil.Root(t)
 	text, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -45,12 +45,12 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-func python(t testing.TB) string { return filepath.Join(rig.Root(t), "sdk", "python") }
+func python(t testing.TB) string { return filepath.Join(testutil.Root(t), "sdk", "python") }
 
 // pythonTools returns an interpreter with the tools that build and check the SDK.
 func pythonTools(t testing.TB) string {
 	t.Helper()
-	dir := rig.Cached(t, "sdk-python-tools-1", func(dir string) {
+	dir := testutil.Cached(t, "sdk-python-tools-1", func(dir string) {
 		run(t, dir, "python3", "-m", "venv", dir)
 		run(t, dir, filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet", "build==1.6.1", "hatchling==1.33.0",
 			"mypy==2.4.1", "pyright[nodejs]==1.1.414", "httpx==0.28.1", "msgspec==0.22.0", "websockets==17.4")

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestPython uses the wheel from an empty environment.
 func TestPython(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	interpreter := installed(t)
 	t.Run("scenarios", func(t *testing.T) {
 		Scenarios(t, false, interpreter, filepath.Join(python(t), "tests", "scenarios.py"))
@@ -44,7 +44,7 @@ except UnavailableError as error:
 	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out := readme.Bash(t, temp, interpreter+" "+file, "YURT_BIN="+rig.BuildYurt(t, "yurt-sdk", "sdk"), "TMPDIR="+temp)
+	out := readme.Bash(t, temp, interpreter+" "+file, "YURT_BIN="+testutil.BuildYurt(t, "yurt-sdk", "sdk"), "TMPDIR="+temp)
 	if out != "gone: unavailable\nrefused: local\n" {
 		t.Errorf("the program printed %q, expected that its server is gone and a broken one refused", out)
 	}
@@ -56,7 +56,7 @@ except UnavailableError as error:
 // badInput shows that wrong values are refused, and that a client that leaves leaves no process behind.
 func badInput(t *testing.T, interpreter string) {
 	t.Helper()
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	script := filepath.Join(python(t), "tests", "bad_input.py")
 	if out := readme.Bash(t, t.TempDir(), interpreter+" "+script, "YURT_URL="+url); out != "all refused\n" {
 		t.Errorf("the program printed %q, expected all input to be refused", out)

@@ -9,21 +9,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // Scenarios starts a runner against a server of its own, and reports each scenario as a test.
 // With long those that take long are run, and no others.
 func Scenarios(t *testing.T, long bool, command ...string) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
-	NewFaults(t, rig.BuildYurt(t, "yurt-sdk", "sdk")).scenarios(t, long, command...)
+	testutil.NeedsSandboxes(t)
+	NewFaults(t, testutil.BuildYurt(t, "yurt-sdk", "sdk")).scenarios(t, long, command...)
 }
 
 // ClusterScenarios runs all scenarios against a controller of a cluster.
 func ClusterScenarios(t *testing.T, command ...string) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	faults := NewClusterFaults(t)
 	faults.scenarios(t, false, command...)
 	faults.scenarios(t, true, command...)
@@ -33,7 +33,7 @@ func (f *Faults) scenarios(t *testing.T, long bool, command ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "YURT_URL="+f.URL, "YURT_CONTROL="+f.Control,
-		"YURT_SCENARIOS="+filepath.Join(rig.Root(t), "test", "sdk", "scenarios.json"))
+		"YURT_SCENARIOS="+filepath.Join(testutil.Root(t), "test", "sdk", "scenarios.json"))
 	if long {
 		cmd.Env = append(cmd.Env, "YURT_LONG=1")
 	}
@@ -71,7 +71,7 @@ func (f *Faults) scenarios(t *testing.T, long bool, command ...string) {
 // names returns the names of the scenarios that take long, or of the others.
 func names(t *testing.T, long bool) []string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(rig.Root(t), "test", "sdk", "scenarios.json"))
+	data, err := os.ReadFile(filepath.Join(testutil.Root(t), "test", "sdk", "scenarios.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func TestTypescriptScenariosLong(t *testing.T) {
@@ -29,7 +29,7 @@ func TestGoScenariosLong(t *testing.T) {
 // snippets returns the blocks of a guide, in the languages, and wants as many as there are at least.
 func snippets(t *testing.T, page, languages string, least int) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(rig.Root(t), "docs", page))
+	text, err := os.ReadFile(filepath.Join(testutil.Root(t), "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ func wantPlot(t *testing.T, dir string) {
 // Every snippet of the quick start runs as it is written: the shell's install the package into an empty project, and
 // the others run in it, each in a process of its own.
 func TestTypescriptQuickStart(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	testutil.NeedsSandboxes(t)
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	dir := t.TempDir()
 	run(t, dir, "mkdir", "sdk")
 	source := copiedTypescript(t)
@@ -60,7 +60,7 @@ func TestTypescriptQuickStart(t *testing.T) {
 	run(t, dir, "rm", "sdk/typescript/node_modules")
 	run(t, typescript(t), "cp", "package-lock.json", filepath.Join(dir, "sdk", "typescript"))
 	bin := t.TempDir() // npm by its name
-	npm := "#!/bin/sh\nexec " + node(t) + " " + filepath.Join(rig.Npm(t), "bin", "npm-cli.js") + " \"$@\"\n"
+	npm := "#!/bin/sh\nexec " + node(t) + " " + filepath.Join(testutil.Npm(t), "bin", "npm-cli.js") + " \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "npm"), []byte(npm), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -78,10 +78,10 @@ func TestTypescriptQuickStart(t *testing.T) {
 
 // Every snippet of Go's quick start is a program in a module of its own, beside the source.
 func TestGoQuickStart(t *testing.T) {
-	rig.NeedsSandboxes(t)
-	url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	testutil.NeedsSandboxes(t)
+	url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	dir := t.TempDir()
-	if err := os.Symlink(rig.Root(t), filepath.Join(dir, "yurt")); err != nil {
+	if err := os.Symlink(testutil.Root(t), filepath.Join(dir, "yurt")); err != nil {
 		t.Fatal(err)
 	}
 	for i, snippet := range snippets(t, "GO.md", "sh|go", 4) {

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt/test/nodejs"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
-func typescript(t testing.TB) string { return filepath.Join(rig.Root(t), "sdk", "typescript") }
+func typescript(t testing.TB) string { return filepath.Join(testutil.Root(t), "sdk", "typescript") }
 
 // node returns a Node of version 20 or newer: the machine's, or one that npm brings.
 func node(t testing.TB) string {
@@ -37,7 +37,7 @@ func typescriptTools(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rig.Cached(t, "sdk-typescript-tools-"+digest(lock), func(dir string) {
+	return testutil.Cached(t, "sdk-typescript-tools-"+digest(lock), func(dir string) {
 		for _, name := range []string{"package.json", "package-lock.json"} {
 			data, err := os.ReadFile(filepath.Join(typescript(t), name))
 			if err == nil {

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestTypescript uses the package from an empty project, as ESM and as CommonJS.
 func TestTypescript(t *testing.T) {
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	project := installedTypescript(t, "@langchain/core@1.4.0", "ai@7.0.173", "zod@4.6.7")
 	for _, form := range []string{"esm", "cjs"} {
 		t.Run(form, func(t *testing.T) {
@@ -21,7 +21,7 @@ func TestTypescript(t *testing.T) {
 				Scenarios(t, false, "env", "YURT_FORM="+form, node(t), filepath.Join(project, "scenarios.mjs"))
 			})
 			t.Run("results and bad input", func(t *testing.T) {
-				url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+				url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 				program(t, project, "shows.mjs", "all shown\n", "YURT_URL="+url, "YURT_FORM="+form)
 				program(t, project, "bad_input.mjs", "all refused\n", "YURT_URL="+url, "YURT_FORM="+form)
 			})
@@ -29,7 +29,7 @@ func TestTypescript(t *testing.T) {
 	}
 	t.Run("local", func(t *testing.T) { localTypescript(t, project) })
 	t.Run("tools", func(t *testing.T) {
-		url, _ := rig.Serve(t, rig.BuildYurt(t, "yurt-sdk", "sdk"))
+		url, _ := testutil.Serve(t, testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 		program(t, project, "tools.mjs", "all called\n", "YURT_URL="+url)
 	})
 }
@@ -57,7 +57,7 @@ func localTypescript(t *testing.T, project string) {
 	for _, end := range []string{"kill", "exit", "crash"} {
 		temp := t.TempDir()
 		program(t, project, "local.mjs", "hello\n", "YURT_BIN="+tellingYurt(t, temp), "TMPDIR="+temp, "YURT_END="+end)
-		rig.Eventually(t, "the state directory is gone after "+end, func() bool {
+		testutil.Eventually(t, "the state directory is gone after "+end, func() bool {
 			left, err := filepath.Glob(filepath.Join(temp, "yurt-local-*"))
 			return err == nil && len(left) == 0
 		})
@@ -65,7 +65,7 @@ func localTypescript(t *testing.T, project string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rig.CheckNothingLeft(t, strings.TrimSpace(string(state)))
+		testutil.CheckNothingLeft(t, strings.TrimSpace(string(state)))
 	}
 	program(t, project, "local.mjs", "refused: local\n", "YURT_BIN=/bin/false", "TMPDIR="+t.TempDir())
 	program(t, project, "local.mjs", "refused: local\n", "YURT_BIN="+os.DevNull, "TMPDIR="+t.TempDir())
@@ -77,7 +77,7 @@ const stateFile = "state"
 // tellingYurt returns a program that writes the last of its arguments, the state directory, into a file in dir, and becomes yurt.
 func tellingYurt(t *testing.T, dir string) string {
 	t.Helper()
-	script := fmt.Sprintf("#!/bin/sh\nfor last; do :; done\necho \"$last\" >%q\nexec %q \"$@\"\n", filepath.Join(dir, stateFile), rig.BuildYurt(t, "yurt-sdk", "sdk"))
+	script := fmt.Sprintf("#!/bin/sh\nfor last; do :; done\necho \"$last\" >%q\nexec %q \"$@\"\n", filepath.Join(dir, stateFile), testutil.BuildYurt(t, "yurt-sdk", "sdk"))
 	path := filepath.Join(dir, "yurt")
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	nomad "github.com/hashicorp/nomad/api"
 
 	"github.com/yurtrun/yurt/jobspecs"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // operator is the token of the cluster's operator, once Nomad asks for one.
@@ -41,7 +41,7 @@ func turnACLsOn(t *testing.T, w *world) {
 		Name: "yurt-controller", Rules: strings.ReplaceAll(rules, "#     ", ""),
 		JobACL: &nomad.JobACL{Namespace: nomad.DefaultNamespace, JobID: "yurt-controller"},
 	}
-	rig.Eventually(t, "the policy is there", func() bool {
+	testutil.Eventually(t, "the policy is there", func() bool {
 		_, err := w.Nomad.API.ACLPolicies().Upsert(policy, nil)
 		return err == nil
 	})

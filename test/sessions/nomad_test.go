@@ -13,7 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/contract"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -41,8 +41,8 @@ func TestNomad(t *testing.T) {
 
 func (w *world) wantNothingLeft(t *testing.T) {
 	t.Helper()
-	rig.Eventually(t, "Nomad has no job of a session", func() bool { return len(w.jobs(t)) == 0 })
-	rig.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 })
+	testutil.Eventually(t, "Nomad has no job of a session", func() bool { return len(w.jobs(t)) == 0 })
+	testutil.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 })
 }
 
 // testPurged: the session whose job it was fails and says why; the others go on.
@@ -52,7 +52,7 @@ func testPurged(t *testing.T, w *world) {
 	if _, _, err := w.Nomad.API.Jobs().Deregister("yurt-"+mine.ID, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "the session without a job fails", func() bool {
+	testutil.Eventually(t, "the session without a job fails", func() bool {
 		got, err := w.Session(t.Context(), mine.ID)
 		return err == nil && got.State == yurt.SessionFailed && got.Reason != ""
 	})
@@ -79,7 +79,7 @@ func testNomadDrains(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	var ended yurt.Session
-	rig.Eventually(t, "the session fails", func() bool {
+	testutil.Eventually(t, "the session fails", func() bool {
 		ended, err = w.Session(t.Context(), session.ID)
 		return err == nil && ended.State == yurt.SessionFailed
 	})
@@ -109,7 +109,7 @@ func wantToldOfDrain(t *testing.T, w *world, nodeID, session string) {
 		if _, err := w.Nomad.API.Nodes().UpdateDrainOpts(nodeID, drain, nil); err != nil {
 			t.Fatal(err)
 		}
-		rig.Eventually(t, fmt.Sprintf("the session is told of the drain %+v", spec), func() bool {
+		testutil.Eventually(t, fmt.Sprintf("the session is told of the drain %+v", spec), func() bool {
 			s, err := w.Session(t.Context(), session)
 			if err != nil || s.State != yurt.SessionReady {
 				t.Fatalf("the session is %+v, %v", s, err)
@@ -151,7 +151,7 @@ job "other" {
 	if _, _, err := w.Nomad.API.Jobs().Deregister(*other.ID, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "there is room again", func() bool {
+	testutil.Eventually(t, "there is room again", func() bool {
 		session, err := w.CreateSession(t.Context(), request)
 		if err != nil {
 			return false
@@ -213,7 +213,7 @@ func testControllerKilled(t *testing.T, w *world) {
 			_, _ = w.CreateSession(ctx, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent, TemplateID: template})
 		})
 	}
-	rig.Eventually(t, "Nomad has a job of a session", func() bool { return len(w.jobs(t)) > 0 })
+	testutil.Eventually(t, "Nomad has a job of a session", func() bool { return len(w.jobs(t)) > 0 })
 	old := w.Controllers[0]
 	if err := old.Kill(); err != nil {
 		t.Fatal(err)

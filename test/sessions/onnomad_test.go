@@ -19,7 +19,7 @@ import (
 	"github.com/yurtrun/yurt/jobspecs"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/pgserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // testOnNomad runs two controllers on a Nomad that asks for tokens, by the job that ships: they ask it in the name of their
@@ -47,12 +47,12 @@ func testOnNomad(t *testing.T, w *world) {
 	w.Nomad.WaitAlloc(t, "yurt-controller", "restarted", func(a *nomad.Allocation) bool {
 		return a.ID == allocs[0] && a.TaskStates["controller"].Restarts > 0 && a.TaskStates["controller"].State == "running"
 	})
-	rig.Eventually(t, "the next life goes on with the session", func() bool {
+	testutil.Eventually(t, "the next life goes on with the session", func() bool {
 		e, err := one.Execute(t.Context(), session.ID, yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "echo again"}})
 		return err == nil && e.Result != nil && e.Result.Stdout == "again\n"
 	})
 	one.end(t, session)
-	rig.Eventually(t, "the session's job is purged", func() bool {
+	testutil.Eventually(t, "the session's job is purged", func() bool {
 		jobs := w.jobs(t)
 		return len(jobs) == 1 && jobs[0].ID == "yurt-controller"
 	})
@@ -143,7 +143,7 @@ func endControllers(t *testing.T, w *world) {
 	if _, _, err := w.Nomad.API.Jobs().Deregister("yurt-controller", true, nil); err != nil {
 		t.Error(err)
 	}
-	rig.Eventually(t, "the controllers have ended", func() bool { return len(found(t, w)) == 0 })
+	testutil.Eventually(t, "the controllers have ended", func() bool { return len(found(t, w)) == 0 })
 }
 
 // found are the controllers that Consul knows to be ready.
@@ -160,7 +160,7 @@ func found(t *testing.T, w *world) []*consul.ServiceEntry {
 // allocations, and clients, in the same order.
 func findControllers(t *testing.T, w *world) (allocs []string, clients []*yurtclient.Client) {
 	t.Helper()
-	rig.Eventually(t, "Consul knows the controllers, and that they are ready", func() bool { return len(found(t, w)) == controllers })
+	testutil.Eventually(t, "Consul knows the controllers, and that they are ready", func() bool { return len(found(t, w)) == controllers })
 	for _, entry := range found(t, w) {
 		client, err := yurtclient.New(fmt.Sprintf("http://%s:%d", entry.Service.Address, entry.Service.Port))
 		if err != nil {

@@ -22,7 +22,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -123,11 +123,11 @@ func testCold(t *testing.T, w *world) {
 		t.Errorf("the session's environment or its file is in its job: %s, %v", text, err)
 	}
 	w.end(t, session)
-	rig.Eventually(t, "the job is purged", func() bool { return len(w.jobs(t)) == 0 })
-	rig.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 })
+	testutil.Eventually(t, "the job is purged", func() bool { return len(w.jobs(t)) == 0 })
+	testutil.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 })
 	w.once(t)
 	w.full(t)
-	rig.Eventually(t, "nothing is left of it", func() bool { return w.containers(t) == 0 && len(w.jobs(t)) == 0 })
+	testutil.Eventually(t, "nothing is left of it", func() bool { return w.containers(t) == 0 && len(w.jobs(t)) == 0 })
 }
 
 // full: a session whose files do not fit is not there at all.
@@ -174,7 +174,7 @@ func testPackages(t *testing.T, w *world) {
 		t.Error("the package was installed again")
 	}
 	w.end(t, session)
-	rig.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 && len(w.jobs(t)) == 0 })
+	testutil.Eventually(t, "nothing runs", func() bool { return w.containers(t) == 0 && len(w.jobs(t)) == 0 })
 }
 
 func (w *world) containers(t *testing.T) int {
@@ -192,7 +192,7 @@ func (w *world) once(t *testing.T) {
 	if out := w.sh(t, session, "echo once"); out != "once\n" {
 		t.Errorf("it printed %q", out)
 	}
-	rig.Eventually(t, "an ephemeral session ends with its execution", func() bool {
+	testutil.Eventually(t, "an ephemeral session ends with its execution", func() bool {
 		got, err := w.Session(t.Context(), session.ID)
 		return err == nil && got.State == yurt.SessionTerminated && len(w.jobs(t)) == 0
 	})
@@ -205,7 +205,7 @@ func testReadme(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	readme.REST(t, w.URL(), session.ID)
-	rig.Eventually(t, "the session's job is purged", func() bool {
+	testutil.Eventually(t, "the session's job is purged", func() bool {
 		return !slices.ContainsFunc(w.jobs(t), func(j *nomad.JobListStub) bool { return j.ID == "yurt-"+session.ID })
 	})
 }
@@ -219,7 +219,7 @@ func testRefused(t *testing.T, w *world) {
 		t.Errorf("more memory than any node has: %v", err)
 	}
 	t.Logf("it said: %v", err)
-	rig.Eventually(t, "no job is left", func() bool { return len(w.jobs(t)) == 0 })
+	testutil.Eventually(t, "no job is left", func() bool { return len(w.jobs(t)) == 0 })
 }
 
 // testReuse: an agent gets its session back.
@@ -241,7 +241,7 @@ func (w *world) pool(t *testing.T, size yurt.PoolSize) {
 		t.Fatal(err)
 	}
 	w.ready(t, size.Min)
-	rig.Eventually(t, "there are no more slots than that", func() bool {
+	testutil.Eventually(t, "there are no more slots than that", func() bool {
 		nodes, err := w.Nodes(t.Context())
 		return err == nil && len(nodes) == 1 && nodes[0].Slots == size.Min && nodes[0].Claimed == 0
 	})
@@ -255,7 +255,7 @@ func (w *world) ready(t *testing.T, want int) {
 			t.Logf("the pool is %+v", seen)
 		}
 	}()
-	rig.Eventually(t, fmt.Sprintf("%d are ready", want), func() bool {
+	testutil.Eventually(t, fmt.Sprintf("%d are ready", want), func() bool {
 		pools, err := w.Pools(t.Context())
 		if err != nil {
 			return false
@@ -277,7 +277,7 @@ func testWarm(t *testing.T, w *world) {
 	w.pool(t, yurt.PoolSize{Min: 2, Max: 2})
 	for range 4 {
 		var session yurt.Session
-		rig.Eventually(t, "a session is placed warm", func() bool {
+		testutil.Eventually(t, "a session is placed warm", func() bool {
 			w.ready(t, 2)
 			session = w.create(t, yurtclient.CreateSessionRequest{Env: map[string]string{"WHO": "me"}, Mode: yurt.ModePersistent})
 			if session.Placement.Kind == yurt.PlacementWarm {
@@ -299,7 +299,7 @@ func testWarm(t *testing.T, w *world) {
 // execution too; for files that exceed its size a sandbox is made again.
 func (w *world) warmFiles(t *testing.T) {
 	t.Helper()
-	rig.Eventually(t, "a session with files is placed warm", func() bool {
+	testutil.Eventually(t, "a session with files is placed warm", func() bool {
 		w.ready(t, 2)
 		session := w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModeEphemeral, Files: yurtclient.Files{"in/data": []byte("mine\xff")}})
 		out := w.sh(t, session, "stat -c '%u %a' in/data; od -An -tx1 in/data")
@@ -385,7 +385,7 @@ func testWithoutConsul(t *testing.T, w *world) {
 		t.Fatal(err)
 	}
 	var session yurt.Session
-	rig.Eventually(t, "one is placed warm", func() bool { // the last known state may be ahead of the node
+	testutil.Eventually(t, "one is placed warm", func() bool { // the last known state may be ahead of the node
 		session = w.create(t, yurtclient.CreateSessionRequest{Mode: yurt.ModePersistent})
 		if session.Placement.Kind == yurt.PlacementWarm {
 			return true
@@ -393,7 +393,7 @@ func testWithoutConsul(t *testing.T, w *world) {
 		w.end(t, session)
 		return false
 	})
-	rig.Eventually(t, "it is said that Consul is away", func() bool { return len(w.warnings(t)) == 1 })
+	testutil.Eventually(t, "it is said that Consul is away", func() bool { return len(w.warnings(t)) == 1 })
 	if out := w.sh(t, session, "echo on"); out != "on\n" {
 		t.Errorf("it printed %q", out)
 	}
@@ -401,9 +401,9 @@ func testWithoutConsul(t *testing.T, w *world) {
 	if err := w.Consul.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rig.Eventually(t, "Consul is back", func() bool { return len(w.warnings(t)) == 0 })
+	testutil.Eventually(t, "Consul is back", func() bool { return len(w.warnings(t)) == 0 })
 	w.ready(t, 2)
-	rig.Eventually(t, "the node is known with its slots", func() bool {
+	testutil.Eventually(t, "the node is known with its slots", func() bool {
 		nodes, err := w.Nodes(t.Context())
 		return err == nil && len(nodes) == 1 && nodes[0].Healthy && nodes[0].Slots == 2
 	})

@@ -14,7 +14,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/contract"
 	"github.com/yurtrun/yurt/test/pgserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -114,7 +114,7 @@ func testControllerIsKilled(t *testing.T, c *several) {
 	if err := second.WatchExecution(t.Context(), session.ID, e.ID, last, watch); err != nil || seen.String() != "one\ntwo\n" {
 		t.Errorf("watched %q, %v", seen.String(), err)
 	}
-	rig.Eventually(t, "the other one leads", func() bool { return c.Leads(t, 1) })
+	testutil.Eventually(t, "the other one leads", func() bool { return c.Leads(t, 1) })
 	t.Logf("the other one leads, and has stored the result, %s after the first was killed; measured under load", time.Since(killed).Round(time.Millisecond))
 	got, err := second.Result(t.Context(), session.ID, e.ID)
 	if err != nil || got.Result.Stdout != "one\ntwo\n" || got.Result.Error != nil {
@@ -212,17 +212,17 @@ func testExecutorMoves(t *testing.T, c *several) {
 		<-begun
 	}
 	c.killExecutor(t, session.Placement.Node)
-	rig.Eventually(t, "it is announced elsewhere", func() bool {
+	testutil.Eventually(t, "it is announced elsewhere", func() bool {
 		now := c.address(t, session.Placement.Node)
 		return now != "" && now != before
 	})
-	rig.Eventually(t, "it is reached there", func() bool {
+	testutil.Eventually(t, "it is reached there", func() bool {
 		_, err := other.PutFile(context.WithoutCancel(t.Context()), session.ID, "go", strings.NewReader(""))
 		return err == nil
 	})
 	watchers.Wait()
 	var got yurt.Execution
-	rig.Eventually(t, "the result is stored", func() (stored bool) {
+	testutil.Eventually(t, "the result is stored", func() (stored bool) {
 		got, err = w.Result(context.WithoutCancel(t.Context()), session.ID, e.ID)
 		return err == nil && got.Result != nil
 	})
@@ -272,7 +272,7 @@ func testNodeIsDrained(t *testing.T, c *several) {
 	if err != nil || !drain.Draining || drain.Sessions != 1 {
 		t.Fatalf("%+v, %v", drain, err)
 	}
-	rig.Eventually(t, "it is listed so", func() bool {
+	testutil.Eventually(t, "it is listed so", func() bool {
 		nodes, err := w.Nodes(context.WithoutCancel(t.Context()))
 		return err == nil && slices.ContainsFunc(nodes, func(n yurt.NodeInfo) bool { return n.Name == node && n.Draining })
 	})
@@ -280,7 +280,7 @@ func testNodeIsDrained(t *testing.T, c *several) {
 	if other.Placement.Node == node {
 		t.Error("a session is placed on a node that drains")
 	}
-	rig.Eventually(t, "the session ends", func() bool {
+	testutil.Eventually(t, "the session ends", func() bool {
 		s, err := w.Session(context.WithoutCancel(t.Context()), session.ID)
 		return err == nil && s.State == yurt.SessionTerminated && s.Reason == "its node "+node+" is drained"
 	})
@@ -305,17 +305,17 @@ func testStoreIsKilled(t *testing.T, c *several) {
 		t.Errorf("without a store it answers %v", err)
 	}
 	c.store.Restart()
-	rig.Eventually(t, "requests are served", func() bool {
+	testutil.Eventually(t, "requests are served", func() bool {
 		_, err := w.Session(context.WithoutCancel(t.Context()), session.ID)
 		return err == nil
 	})
-	rig.Eventually(t, "the result is stored", func() bool {
+	testutil.Eventually(t, "the result is stored", func() bool {
 		got, err := c.clients[2].Result(context.WithoutCancel(t.Context()), session.ID, e.ID)
 		return err == nil && got.Result != nil && got.Result.Stdout == "done\n"
 	})
-	rig.Eventually(t, "the session ends, once the controller has compared clocks with the store", func() bool {
+	testutil.Eventually(t, "the session ends, once the controller has compared clocks with the store", func() bool {
 		_, err := w.EndSession(context.WithoutCancel(t.Context()), session.ID)
 		return err == nil
 	})
-	rig.Eventually(t, "no slot is left of a session", func() bool { return len(w.jobs(t)) == 0 })
+	testutil.Eventually(t, "no slot is left of a session", func() bool { return len(w.jobs(t)) == 0 })
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/yurtrun/yurt/test/cluster"
 	"github.com/yurtrun/yurt/test/pgserver"
 	"github.com/yurtrun/yurt/test/readme"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -125,7 +125,7 @@ func newVaultOperator(t *testing.T, w *world, vault *cluster.VaultServer) vaultO
 
 func (o vaultOperator) run(t *testing.T, script string) {
 	t.Helper()
-	commands := filepath.Join(rig.Root(t), "test", "sessions", "testdata", "vault.py")
+	commands := filepath.Join(testutil.Root(t), "test", "sessions", "testdata", "vault.py")
 	readme.Bash(t, o.dir, "vault() { /usr/bin/python3 "+commands+" \"$@\"; }\n"+script, o.env...)
 }
 

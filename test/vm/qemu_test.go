@@ -108,7 +108,7 @@ func share(tag, path string) []string {
 type accelerator struct {
 	name     string
 	args     []string
-	slowness string // how many times slower than this machine it may be, see rig.Moment
+	slowness string // how many times slower than this machine it may be, see testutil.Moment
 }
 
 // chooseAccelerator takes KVM on a processor that has virtualization, and emulation

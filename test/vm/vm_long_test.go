@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // otherTests are the executor's tests that run in the machine beside the short ones.
@@ -105,7 +105,7 @@ func TestSELinux(t *testing.T) {
 // TestClockJumps sets the clock of a machine ahead and back while sessions are served there.
 func TestClockJumps(t *testing.T) {
 	m := prepare(t)
-	copyPrograms(t, rig.BuildYurt(t, "yurt", "test"), filepath.Join(m.work, "bin", "yurt"))
+	copyPrograms(t, testutil.BuildYurt(t, "yurt", "test"), filepath.Join(m.work, "bin", "yurt"))
 	goTool(t, "build", "-o", filepath.Join(m.work, "jump"), "./test/vm/jump")
 	m.command(t, "/run/vm/jump")
 	m.test(t)

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // shortTests are the executor's tests that run in the machine each time: one of each thing that is other on cgroup v2. They
@@ -109,7 +109,7 @@ func prepare(t *testing.T, environment ...string) machine {
 	writeFile(t, m.initrd, string(initrd))
 
 	bin := filepath.Join(m.work, "bin")
-	b := rig.Build(t)
+	b := testutil.Build(t)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func (m machine) command(t *testing.T, words ...string) {
 func goTool(t *testing.T, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir = rig.Root(t)
+	cmd.Dir = testutil.Root(t)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)

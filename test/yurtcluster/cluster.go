@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/identity"
 	"github.com/yurtrun/yurt/test/cluster"
 	"github.com/yurtrun/yurt/test/devserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // Options describe the cluster. The driver, with its programs, is needed.
@@ -204,7 +204,7 @@ func (c *Cluster) Close(ctx context.Context) error {
 // Test starts a cluster for the test, of programs that are built now.
 func Test(t testing.TB, options Options) *Cluster {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	options.Driver = cluster.BuildDriver(t)
 	// The test's own context is done before its cleanup begins, and would end controllers.
 	c, err := Start(context.WithoutCancel(t.Context()), options)

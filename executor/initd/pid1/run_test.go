@@ -21,7 +21,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/cgroup"
 	"github.com/yurtrun/yurt/executor/initd"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // testUser is a user that the host does not know.
@@ -39,7 +39,7 @@ type realInit struct {
 
 func startInit(t *testing.T) *realInit {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	manager, err := cgroup.Open(fmt.Sprintf("yurt-test-pid1-%d-%d", os.Getpid(), time.Now().UnixNano()))
 	if err != nil {
 		t.Fatal(err)

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestDocsShowThis holds the steps of docs/RUNTIMES.md to this example, line by line.
 func TestDocsShowThis(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(rig.Root(t), "docs", "RUNTIMES.md"))
+	page, err := os.ReadFile(filepath.Join(testutil.Root(t), "docs", "RUNTIMES.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 const (
@@ -39,7 +39,7 @@ func TestMatrixAway(t *testing.T) {
 func clientAway(t *testing.T, a *arena, l *load) {
 	client := a.Nomad.Clients[1]
 	before := a.allocationsOfKept(t, client)
-	rig.Eventually(t, "Nomad knows that the slots of the node run", func() bool {
+	testutil.Eventually(t, "Nomad knows that the slots of the node run", func() bool {
 		return len(a.slotsOn(t, client.Node, nomad.AllocClientStatusPending)) == 0
 	})
 	if err := client.Kill(); err != nil {
@@ -55,7 +55,7 @@ func clientAway(t *testing.T, a *arena, l *load) {
 	}
 	a.wantNomadStatus(t, l, client, "")
 	for _, id := range before {
-		rig.Eventually(t, "allocation "+id+" runs again as far as Nomad knows", func() bool {
+		testutil.Eventually(t, "allocation "+id+" runs again as far as Nomad knows", func() bool {
 			alloc, _, err := a.Nomad.API.Allocations().Info(id, nil)
 			if err != nil {
 				return false
@@ -92,7 +92,7 @@ func (a *arena) allocationsOfKept(t *testing.T, client *cluster.NomadAgent) []st
 // is well. "" says that Nomad reaches the client.
 func (a *arena) wantNomadStatus(t *testing.T, l *load, client *cluster.NomadAgent, want string) {
 	t.Helper()
-	rig.Eventually(t, "the list of nodes has the node with Nomad's status "+want, func() bool {
+	testutil.Eventually(t, "the list of nodes has the node with Nomad's status "+want, func() bool {
 		var nodes []yurt.NodeInfo
 		err := l.once("listing nodes", func(ctx context.Context, c *yurtclient.Client) (err error) {
 			nodes, err = c.Nodes(ctx)
@@ -118,9 +118,9 @@ func clientAndExecutorAway(t *testing.T, a *arena, l *load) {
 	for _, pid := range client.Processes(cluster.DriverPlugin) { // it would start another executor
 		_ = syscall.Kill(pid, syscall.SIGKILL) // a child of another one may have ended with it
 	}
-	rig.Kill(t, executor)
-	rig.Eventually(t, "the sessions of the node have failed", func() bool { return a.keptOn(t, l, client.Node) == 0 })
-	rig.Eventually(t, "no slot of the node is left in Nomad", func() bool { return len(a.slotsOn(t, client.Node, "")) == 0 })
+	testutil.Kill(t, executor)
+	testutil.Eventually(t, "the sessions of the node have failed", func() bool { return a.keptOn(t, l, client.Node) == 0 })
+	testutil.Eventually(t, "no slot of the node is left in Nomad", func() bool { return len(a.slotsOn(t, client.Node, "")) == 0 })
 	l.wantPlaced(unpooled, yurt.PlacementCold, 1)
 	a.wantPoolWhole(t, l)
 	time.Sleep(time.Until(back))
@@ -139,7 +139,7 @@ func (a *arena) wantPoolWhole(t *testing.T, l *load) {
 			t.Logf("the pool is %+v", seen)
 		}
 	}()
-	rig.Eventually(t, "nothing of the pool is pending", func() bool {
+	testutil.Eventually(t, "nothing of the pool is pending", func() bool {
 		var pools []yurt.Pool
 		err := l.once("looking at pools", func(ctx context.Context, c *yurtclient.Client) (err error) {
 			pools, err = c.Pools(ctx)

@@ -16,7 +16,7 @@ import (
 	"github.com/yurtrun/yurt"
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/cluster"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestMatrixAll has one cluster go through all faults that are over in seconds.
@@ -43,7 +43,7 @@ func driverKilled(t *testing.T, a *arena, _ *load) {
 	for _, pid := range before {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // a child of another one may have ended with it
 	}
-	rig.Eventually(t, "another driver runs", func() bool {
+	testutil.Eventually(t, "another driver runs", func() bool {
 		now := client.Processes(cluster.DriverPlugin)
 		return len(now) > 0 && !slices.ContainsFunc(now, func(pid int) bool { return slices.Contains(before, pid) })
 	})
@@ -93,7 +93,7 @@ func consulLeaderKilled(t *testing.T, a *arena, l *load) {
 	l.wantPlaced(unpooled, yurt.PlacementCold, 1)
 	for i, client := range a.Nomad.Clients {
 		since := uint64(0)
-		rig.Eventually(t, "what the node announces is written", func() bool {
+		testutil.Eventually(t, "what the node announces is written", func() bool {
 			pair, _, err := a.Consul.Client.KV().Get("yurt/capacity/"+client.Node, nil)
 			if err != nil || pair == nil {
 				return false
@@ -102,7 +102,7 @@ func consulLeaderKilled(t *testing.T, a *arena, l *load) {
 			since = pair.ModifyIndex
 			return before > 0 && since > before
 		})
-		rig.Eventually(t, "the controller hears of nodes", func() bool { return a.Tells(t, i, "yurt_view_live 1") })
+		testutil.Eventually(t, "the controller hears of nodes", func() bool { return a.Tells(t, i, "yurt_view_live 1") })
 	}
 	if err := leader.Start(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func cutOff(t *testing.T, a *arena, l *load) {
 		if s.Placement.Node != node {
 			continue
 		}
-		rig.Eventually(t, "the sessions of the node have failed", func() bool {
+		testutil.Eventually(t, "the sessions of the node have failed", func() bool {
 			var now yurt.Session
 			err := l.once("looking at a session", func(ctx context.Context, c *yurtclient.Client) (err error) {
 				now, err = c.Session(ctx, s.ID)

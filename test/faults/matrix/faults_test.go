@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/yurtrun/yurt"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // away is how long a part is gone that something outside of Yurt has to start again.
@@ -37,7 +37,7 @@ func shortFaults() []fault {
 func (a *arena) killController(t *testing.T, leads bool) {
 	t.Helper()
 	n := -1
-	rig.Eventually(t, "there is such a controller", func() bool {
+	testutil.Eventually(t, "there is such a controller", func() bool {
 		n = slices.IndexFunc([]int{0, 1}, func(i int) bool { return a.Leads(t, i) == leads })
 		return n >= 0
 	})
@@ -59,8 +59,8 @@ func executorKilled(t *testing.T, a *arena, _ *load) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rig.Kill(t, pid)
-	rig.Eventually(t, "another executor runs", func() bool {
+	testutil.Kill(t, pid)
+	testutil.Eventually(t, "another executor runs", func() bool {
 		now, err := client.ExecutorPID()
 		return err == nil && now != pid
 	})

@@ -18,7 +18,7 @@ import (
 	yurtclient "github.com/yurtrun/yurt/sdk/go"
 	"github.com/yurtrun/yurt/test/cluster"
 	"github.com/yurtrun/yurt/test/pgserver"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 	"github.com/yurtrun/yurt/test/yurtcluster"
 )
 
@@ -59,7 +59,7 @@ func TestMatrix(t *testing.T) { goThrough(t, shortFaults()) }
 // goThrough has a cluster of its own go through the faults, one after the other.
 func goThrough(t *testing.T, faults []fault) {
 	t.Helper()
-	rig.NeedsSandboxes(t)
+	testutil.NeedsSandboxes(t)
 	a := start(t)
 	defer func() { t.Log("\n" + a.table()) }()
 	for _, f := range faults {

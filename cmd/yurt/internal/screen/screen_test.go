@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/cmd/yurt/internal/screen"
-	"github.com/yurtrun/yurt/test/rig"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 func widest(text string) int {
@@ -73,7 +73,7 @@ func TestColors(t *testing.T) {
 }
 
 func TestOf(t *testing.T) {
-	_, terminal := rig.Terminal(t)
+	_, terminal := testutil.Terminal(t)
 	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 25, Col: 101}); err != nil {
 		t.Fatal(err)
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/yurtrun/yurt/test/ociimage"
 )
 
-// rig is a registry on loopback that can be told to misbehave.
-type rig struct {
+// loopback is a registry on loopback that can be told to misbehave.
+type loopback struct {
 	host string
 
 	mu    sync.Mutex
@@ -34,9 +34,9 @@ type rig struct {
 	spoil func(w http.ResponseWriter, r *http.Request) bool
 }
 
-func newRig(t *testing.T) *rig {
+func newLoopback(t *testing.T) *loopback {
 	t.Helper()
-	g := &rig{asked: make(map[string]int)}
+	g := &loopback{asked: make(map[string]int)}
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
@@ -56,20 +56,20 @@ func newRig(t *testing.T) *rig {
 	return g
 }
 
-func (g *rig) misbehave(how func(w http.ResponseWriter, r *http.Request) bool) {
+func (g *loopback) misbehave(how func(w http.ResponseWriter, r *http.Request) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.spoil = how
 }
 
-func (g *rig) count(kind string) int {
+func (g *loopback) count(kind string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.asked[kind]
 }
 
 // push makes an image known to the registry, and returns its reference.
-func (g *rig) push(t *testing.T, repository string, image v1.Image) string {
+func (g *loopback) push(t *testing.T, repository string, image v1.Image) string {
 	t.Helper()
 	text := g.host + "/" + repository
 	ref, err := name.ParseReference(text)

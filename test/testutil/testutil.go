@@ -1,7 +1,7 @@
-// Package rig gives tests the real parts of Yurt: built binaries, and executors on state
+// Package testutil gives tests the real parts of Yurt: built binaries, and executors on state
 // directories of their own. The processes that it starts are gone when the test ends, and the test
 // fails if they are not.
-package rig
+package testutil
 
 import (
 	"context"
