@@ -24,7 +24,8 @@ func linkGroups() map[string][]string {
 			"execute", "get-status", "get-result", "list-executions", "get-execution", "cancel-execution",
 			"signal-execution", "write-stdin", "resize-execution",
 		},
-		"contexts":  {"execute", "list-contexts", "complete-in-context", "inspect-in-context", "restart-context", "delete-context"},
+		"contexts":  {"execute", "list-contexts", "restart-context", "delete-context"},
+		"questions": {"execute", "complete-in-context", "inspect-in-context"},
 		"processes": {"execute", "list-processes", "signal-process", "kill-process"},
 		"files":     {"put-file", "get-file", "change-file", "delete-file", "list-files", "archive-files"},
 		// A watch lasts until its session ends, which hooks.py takes care of.
