@@ -40,6 +40,7 @@ type Store struct {
 	record.Results
 
 	pool    *pgxpool.Pool
+	output  *record.OutputWriter
 	log     *slog.Logger
 	away    atomic.Bool  // the last try found the server away
 	full    atomic.Int64 // when the server last had no room on its disk, in nanoseconds since 1970
@@ -76,7 +77,8 @@ func Open(ctx context.Context, url string, options ...Option) (*Store, error) {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	s := &Store{pool: pool, log: slog.New(slog.DiscardHandler), metrics: newMetrics()}
-	s.Results.Table = outputTable{s}
+	table := outputTable{s}
+	s.Results.Table, s.output = table, record.NewOutputWriter(table)
 	for _, option := range options {
 		option(s)
 	}

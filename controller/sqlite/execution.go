@@ -41,7 +41,7 @@ func (s *Store) BeginExecution(ctx context.Context, e yurt.Execution, change con
 
 // EndExecution implements controller.ExecutionStore. Large output is stored first.
 func (s *Store) EndExecution(ctx context.Context, id string, result *yurt.Result, change controller.SessionChange) (yurt.Session, bool, error) {
-	outputID, err := record.StoreOutput(ctx, outputTable{s}, id, result)
+	outputID, err := s.output.Store(ctx, id, result)
 	if err != nil {
 		return yurt.Session{}, false, s.unlessUnknown(ctx, id, err)
 	}

@@ -34,12 +34,13 @@ const lockPatience = time.Second
 type Store struct {
 	record.Results
 
-	path  string
-	lock  *os.File
-	write *writer
-	read  *reader
-	cache *cache
-	pools poolSizes
+	path   string
+	lock   *os.File
+	write  *writer
+	read   *reader
+	output *record.OutputWriter
+	cache  *cache
+	pools  poolSizes
 }
 
 var (
@@ -51,7 +52,8 @@ var (
 // store. It fails when another process has the file open, since each would miss the other's changes in its cache.
 func Open(ctx context.Context, path string) (_ *Store, err error) {
 	s := &Store{path: path, cache: newCache()}
-	s.Results.Table = outputTable{s}
+	table := outputTable{s}
+	s.Results.Table, s.output = table, record.NewOutputWriter(table)
 	defer func() {
 		switch {
 		case isDamage(err):

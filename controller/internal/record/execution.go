@@ -22,7 +22,7 @@ func ExecutionValues(e yurt.Execution) []any {
 }
 
 // ResultValues returns the stored values of a result: the state, and then the values of [ResultColumns]; and the number of bytes
-// of all of it. outputID names the rows that [StoreOutput] wrote; if it is empty the output is in the values.
+// of all of it. outputID names the rows that [OutputWriter.Store] wrote; if it is empty the output is in the values.
 func ResultValues(result *yurt.Result, outputID string) ([]any, error) {
 	rest := *result
 	rest.Stdout, rest.Stderr = "", ""

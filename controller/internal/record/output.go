@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller"
 )
@@ -27,16 +29,36 @@ type OutputTable interface {
 // streams are the streams of output by their number in a table.
 func streams() []yurt.EventType { return []yurt.EventType{yurt.EventStdout, yurt.EventStderr} }
 
-// StoreOutput writes the output of a result into the table, if it is too large to be with the result, and returns the id
-// of its rows; "" for output that is small. No more than one piece is in memory.
-func StoreOutput(ctx context.Context, table OutputTable, executionID string, result *yurt.Result) (id string, err error) {
+// outputWriters is how many results a store writes the output of at once. A database that writes one row after another is
+// not faster with more.
+const outputWriters = 3
+
+// OutputWriter writes large output into the table of a store. Each result that it writes has one piece in memory; further
+// results wait. Its methods may be called at the same time.
+type OutputWriter struct {
+	table OutputTable
+	turns *semaphore.Weighted
+}
+
+// NewOutputWriter returns a writer into the table.
+func NewOutputWriter(table OutputTable) *OutputWriter {
+	return &OutputWriter{table: table, turns: semaphore.NewWeighted(outputWriters)}
+}
+
+// Store writes the output of a result into the table, if it is too large to be with the result, and returns the id
+// of its rows; "" for output that is small.
+func (w *OutputWriter) Store(ctx context.Context, executionID string, result *yurt.Result) (id string, err error) {
 	if result.OutputBytes(yurt.EventStdout)+result.OutputBytes(yurt.EventStderr) <= yurt.InlineOutput {
 		return "", nil
 	}
+	if err := w.turns.Acquire(ctx, 1); err != nil {
+		return "", fmt.Errorf("waiting to store output: %w", err)
+	}
+	defer w.turns.Release(1)
 	id = "out_" + rand.Text()
 	for number, stream := range streams() {
-		if err := storeStream(ctx, table, id, executionID, number, stream, result); err != nil {
-			return "", errors.Join(err, table.DropOutput(context.WithoutCancel(ctx), id))
+		if err := storeStream(ctx, w.table, id, executionID, number, stream, result); err != nil {
+			return "", errors.Join(err, w.table.DropOutput(context.WithoutCancel(ctx), id))
 		}
 	}
 	return id, nil
