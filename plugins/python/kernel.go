@@ -17,8 +17,10 @@ var kernel embed.FS
 //go:embed jupyter.py
 var jupyter []byte
 
-//go:embed ipython.py
-var interactive []byte
+// interactive is the folder whose files, one after the other, are the program ipython.py.
+//
+//go:embed ipython/*.py
+var interactive embed.FS
 
 //go:embed display.py
 var display []byte
@@ -91,7 +93,7 @@ func (Runtime) PlanKernel(_ context.Context, req plugins.KernelRequest) (plugins
 	}
 	if req.Kernel == ipython {
 		main = "ipython.py"
-		plan.Files = append(plan.Files, plugins.File{Path: main, Data: interactive, Mode: 0o644})
+		plan.Files = append(plan.Files, interactiveProgram())
 	}
 	if req.Kernel == ipykernel {
 		main = "jupyter.py"
@@ -110,13 +112,23 @@ func kernelParts() []string {
 
 // kernelProgram returns the file kernel.py.
 func kernelProgram() plugins.File {
-	var texts [][]byte
-	for _, part := range kernelParts() {
-		text, err := kernel.ReadFile("kernel/" + part + ".py")
+	return program("kernel.py", texts(kernel, "kernel", kernelParts()))
+}
+
+// interactiveProgram returns the file ipython.py.
+func interactiveProgram() plugins.File {
+	return plugins.File{Path: "ipython.py", Data: texts(interactive, "ipython", []string{"shell", "cell", "runner"}), Mode: 0o644}
+}
+
+// texts returns the texts of the parts of a program, one after the other.
+func texts(folder embed.FS, name string, parts []string) []byte {
+	var all []byte
+	for _, part := range parts {
+		text, err := folder.ReadFile(name + "/" + part + ".py")
 		if err != nil {
 			panic(err) // the folder is compiled in
 		}
-		texts = append(texts, text)
+		all = append(all, text...)
 	}
-	return program("kernel.py", texts...)
+	return all
 }

@@ -52,7 +52,7 @@ func (Runtime) PlanZygote(_ context.Context, req plugins.KernelRequest) (plugins
 		},
 	}
 	if req.Kernel == ipython {
-		plan.Files = append(plan.Files, plugins.File{Path: "ipython.py", Data: interactive, Mode: 0o644})
+		plan.Files = append(plan.Files, interactiveProgram())
 	}
 	if req.Kernel == ipykernel {
 		plan.Files = append(plan.Files, plugins.File{Path: "jupyter.py", Data: jupyter, Mode: 0o644})

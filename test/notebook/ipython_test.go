@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"fmt"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,5 +184,54 @@ func TestIPythonIsMissing(t *testing.T) {
 		if !strings.Contains(r.Error.Message, hint) {
 			t.Errorf("the error is %q, which does not name %q", r.Error.Message, hint)
 		}
+	}
+}
+
+// TestIPythonExpressions: a cell that is one expression takes a shorter way through IPython, by which all of
+// the history, the events, the user's transformers and formatters, and the tracebacks stay.
+func TestIPythonExpressions(t *testing.T) {
+	s := inIPython(t)
+	s.run(t, "import sys\nclass Probe:\n    def __neg__(self): return sys._getframe(1).f_code.co_filename\nprobe = Probe(); shell = get_ipython()")
+	if r := s.run(t, "-probe"); strings.Count(string(r.Result), "-") != 2 {
+		t.Errorf("the cell's code is of %s, want a name without the digest that IPython's longer way gives it", r.Result)
+	}
+	r := s.run(t, "20 + 1")
+	number := r.ExecutionCount
+	s.run(t, "'second'")
+	s.run(t, "[3, 4]")
+	want := fmt.Sprintf("[3, 4] second 21 | [3, 4] 'second' 20 + 1 | 21 21 20 + 1 | %d %d\n", number+3, number+4)
+	s.prints(t, want, fmt.Sprintf("print(_, __, ___, '|', _i, _ii, _iii, '|', _%d, Out[%d], In[%d], '|', len(In) - 1, shell.execution_count)", number, number, number))
+	s.prints(t, "20 + 1\n", fmt.Sprintf("%%history %d", number))
+	for _, code := range []string{"[1 / 0]", "(missing_name)"} {
+		r := s.run(t, code)
+		if r.Error == nil || !strings.Contains(r.Stderr, "Cell In[") || !strings.Contains(r.Stderr, "----> 1 "+code) || strings.Contains(r.Stderr, "ipython.py") {
+			t.Errorf("%s: %+v, stderr %q; want IPython's traceback of the cell", code, r.Error, r.Stderr)
+		}
+	}
+	s.run(t, "seen = [shell.last_execution_succeeded, type(shell.last_execution_result.error_in_exec).__name__]")
+	s.prints(t, "[False, 'NameError']\n", "print(seen)")
+	s.run(t, "seen = []\nshell.events.register('pre_run_cell', lambda info: seen.append(info.raw_cell))\n"+
+		"shell.events.register('post_run_cell', lambda result: seen.append((result.result, _)))")
+	s.run(t, "2 * 3")
+	s.prints(t, "[(None, [3, 4]), '2 * 3', (6, 6)]\n", "print(seen[:3])")
+	s.run(t, "shell.events.callbacks['pre_run_cell'].clear(); shell.events.callbacks['post_run_cell'].clear()")
+
+	s.run(t, "shell.display_formatter.formatters['text/html'].for_type(int, lambda n: '<b>%d</b>' % n)")
+	if r := s.run(t, "5 + 5"); len(r.Displays) != 1 || string(r.Displays[0]["text/html"]) != `"\u003cb\u003e10\u003c/b\u003e"` && string(r.Displays[0]["text/html"]) != `"<b>10</b>"` {
+		t.Errorf("the displays are %v, want HTML by the user's formatter", r.Displays)
+	}
+	s.run(t, "shell.display_formatter.formatters['text/plain'].for_type(int, lambda n, p, cycle: p.text('number'))\nshell.display_formatter.formatters['text/html'].pop(int)")
+	if r := s.run(t, "5 + 5"); len(r.Displays) != 1 || string(r.Displays[0]["text/plain"]) != `"number"` {
+		t.Errorf("the displays are %v, want the text of the user's formatter", r.Displays)
+	}
+	s.run(t, "shell.input_transformers_post.append(lambda lines: [line.replace('5', '7') for line in lines])")
+	if r := s.run(t, "5 + 5"); string(r.Result) != "14" {
+		t.Errorf("5 + 5 is %s by the user's transformer, want 14", r.Result)
+	}
+	s.run(t, "shell.input_transformers_post.clear()")
+	s.run(t, "import ast\nclass Add(ast.NodeTransformer):\n"+
+		"    def visit_Constant(self, node): return ast.Constant(node.value + 1) if node.value == 5 else node\nshell.ast_transformers.append(Add())")
+	if r := s.run(t, "5 + 5"); string(r.Result) != "12" {
+		t.Errorf("5 + 5 is %s by the user's transformer of trees, want 12", r.Result)
 	}
 }
