@@ -21,9 +21,20 @@ var memory []byte
 //go:embed ahead.py
 var ahead []byte
 
-// The run that a zygote rehearses; as main.py and spec.json of a run.
+// The run that a zygote rehearses; as main.py and spec.json of a run. Where matplotlib is loaded ahead it draws,
+// so that a fork has the memory that a first figure writes to.
 const (
-	rehearsal     = "print()\n"
+	rehearsal = `import sys
+print()
+if "matplotlib.pyplot" in sys.modules:
+    import io
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    figure.add_subplot().plot([1, 2])
+    figure.savefig(io.BytesIO(), format="png", bbox_inches="tight")
+`
 	rehearsalSpec = `{"kind":"code"}`
 )
 

@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,10 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/test/testutil"
 )
+
+// mostFaults is how many pages a first figure may still find missing. It is 2,400 where no figure was rehearsed, and 600
+// where one was.
+const mostFaults = 1200
 
 // TestPreloadedLibraries: runs that are forked from an interpreter which has imported numpy and
 // pandas have both, and draw random numbers of their own.
@@ -52,9 +57,16 @@ func TestPreloadedLibraries(t *testing.T) {
 	if same := run("import numpy, random; numpy.random.seed(1); a = numpy.random.random(); numpy.random.seed(1); print(a == numpy.random.random())"); same != "True\n" {
 		t.Errorf("a seed of the run's own: %q", same)
 	}
-	plot := session{e, s.ID}.run(t, "import sys\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as plt\n_ = plt.plot([1, 2])")
-	if plot.Stdout != "True\n" || plot.Error != nil || len(plot.Displays) != 1 || plot.Displays[0]["image/png"] == nil {
-		t.Errorf("a plot in a context: stdout %q, want the module imported; displays %d, want a PNG; error %+v, stderr %q", plot.Stdout, len(plot.Displays), plot.Error, plot.Stderr)
+	plot := session{e, s.ID}.run(t, "import sys, resource\nprint('matplotlib.pyplot' in sys.modules)\nimport matplotlib.pyplot as plt\n"+
+		"faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt\nbefore = faults()\n_ = plt.plot([1, 2])\n"+
+		"plt.savefig('/tmp/first.png', bbox_inches='tight')\nafter = faults()\nprint(plt.get_fignums())\nprint(after - before)")
+	said := strings.Fields(plot.Stdout)
+	if plot.Error != nil || len(said) != 3 || said[0] != "True" || said[1] != "[1]" || len(plot.Displays) != 1 || plot.Displays[0]["image/png"] == nil {
+		t.Fatalf("a plot in a context: stdout %q, want the module imported and one figure; displays %d, want a PNG; error %+v, stderr %q",
+			plot.Stdout, len(plot.Displays), plot.Error, plot.Stderr)
+	}
+	if faults, err := strconv.Atoi(said[2]); err != nil || faults > mostFaults {
+		t.Errorf("the first figure has %s page faults, want at most %d: its memory is there ahead", said[2], mostFaults)
 	}
 	if table := run("import pandas; print(pandas.DataFrame({'a': [1, 2]}).describe().loc['mean'].to_dict())"); table != "{'a': 1.5}\n" {
 		t.Errorf("a table: %q", table)

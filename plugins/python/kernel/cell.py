@@ -4,6 +4,9 @@
 def standard(name):
     """A module of the standard library, whatever the user has by the names of those that it
     needs."""
+    loaded = sys.modules.get(name)
+    if name not in STANDARD and loaded is not None and not users(str(getattr(loaded, "__file__", ""))):
+        STANDARD[name] = loaded
     if name not in STANDARD:
         theirs = {other: module for other, module in sys.modules.items() if users(str(getattr(module, "__file__", "")))}
         path = sys.path
