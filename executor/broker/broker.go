@@ -7,7 +7,6 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/cgroup"
-	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
@@ -25,8 +24,8 @@ type Broker interface {
 	RemoveDisk(sandboxID string) error
 	// Open opens a directory inside a sandbox, as a place from which paths are resolved. No link leads there. The caller closes it.
 	Open(in Sandbox, at Place) (*os.File, error)
-	// Resize gives a file system in memory of a sandbox other bounds.
-	Resize(in Sandbox, at Place, to oci.Sizes) error
+	// Resize gives the file systems in memory of a sandbox, and the memory that its /proc shows, the sizes of other limits.
+	Resize(in Sandbox, from, to yurt.Resources) error
 	// Mount mounts a tree of the node inside a sandbox, read-only, at the place of such trees.
 	Mount(in Sandbox, tree Tree) error
 	// Shows reports whether a tree is mounted inside a sandbox. It is an error if the sandbox has no place for it.

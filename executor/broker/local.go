@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/yurtrun/yurt/executor/launch"
 	"github.com/yurtrun/yurt/executor/layers"
 	"github.com/yurtrun/yurt/executor/lsm"
-	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/internal/linux/netns"
 	"github.com/yurtrun/yurt/internal/linux/openat"
 )
@@ -115,27 +113,6 @@ func (l *Local) open(in Sandbox, path string) (fd int, err error) {
 
 func gone(in Sandbox) error {
 	return yurt.Errorf(yurt.CodeSandboxFailed, "sandbox %s is gone", in.ID)
-}
-
-// Resize implements [Broker].
-func (l *Local) Resize(in Sandbox, at Place, to oci.Sizes) error {
-	dir, err := l.open(in, string(at))
-	if err != nil {
-		return err
-	}
-	defer unix.Close(dir)
-	fs, err := unix.Fspick(dir, "", unix.FSPICK_CLOEXEC|unix.FSPICK_EMPTY_PATH)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fs)
-	if err := unix.FsconfigSetString(fs, "size", strconv.FormatInt(int64(to.Bytes), 10)); err != nil {
-		return err
-	}
-	if err := unix.FsconfigSetString(fs, "nr_inodes", strconv.FormatInt(to.Inodes, 10)); err != nil {
-		return err
-	}
-	return unix.FsconfigReconfigure(fs)
 }
 
 // source returns the directory of a tree on the node.

@@ -40,7 +40,7 @@ func (l *Local) Start(ctx context.Context, r StartRequest) (_ Started, err error
 		return Started{}, err
 	}
 	reply, err := l.Launcher.Create(ctx, launch.CreateRequest{
-		ID: r.Spec.ID, Spec: spec, Layout: r.Layout, Binds: bindsOf(r.Spec.Host), Network: networkOf(r.Spec.Host),
+		ID: r.Spec.ID, Spec: spec, Layout: r.Layout, Memory: int64(r.Spec.Resources.Memory), Binds: bindsOf(r.Spec.Host), Network: networkOf(r.Spec.Host),
 	}, []*os.File{r.Listener, filter, r.Words}, setup.take)
 	setup.finish()
 	if err != nil {

@@ -30,6 +30,7 @@ type CreateRequest struct {
 	ID     string        `json:"id"`
 	Spec   *specs.Spec   `json:"spec"` // without a path for cgroups where init is born into those that come later
 	Layout layout.Layout `json:"layout"`
+	Memory int64         `json:"memory"` // that the sandbox's /proc shows, in bytes
 
 	Binds []Bind `json:"binds,omitempty"`
 	// Network is the path of the namespace to join, or "node" for the node's; "" is one of its own.

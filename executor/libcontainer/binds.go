@@ -46,7 +46,11 @@ func mountOwn(req *launch.CreateRequest) (drop func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, dropWorkspace())
 	}
-	return func() error { return errors.Join(dropBinds(), dropWorkspace()) }, nil
+	dropProc, err := bindProc(req)
+	if err != nil {
+		return nil, errors.Join(err, dropBinds(), dropWorkspace())
+	}
+	return func() error { return errors.Join(dropProc(), dropBinds(), dropWorkspace()) }, nil
 }
 
 // bindAll mounts the host's directories for the sandbox, with the sandbox's IDs, where only this process sees them,

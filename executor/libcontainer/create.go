@@ -58,7 +58,7 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan
 		return launch.Reply{}, err
 	}
 	defer func() { err = errors.Join(err, drop()) }()
-	deferMounts(req.Spec)
+	deferMounts(req.Spec, req.Memory)
 	joins := req.Spec.Linux.CgroupsPath == "" // the launcher makes no cgroups then, see isolate
 	config, err := specconv.CreateLibcontainerConfig(&specconv.CreateOpts{CgroupName: req.ID, Spec: req.Spec, RootlessCgroups: joins})
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 // yurt-init is given the capability for it, and gives that up again for good. Under a label of AppArmor or SELinux,
 // which may deny it to mount, libcontainer makes all mounts. libcontainer always mounts /proc, which it uses itself,
 // and binds.
-func deferMounts(spec *specs.Spec) {
+func deferMounts(spec *specs.Spec, memory int64) {
 	process := spec.Process
-	if process.ApparmorProfile != "" || process.SelinuxLabel != "" {
+	if labelled(spec) {
 		return
 	}
 	spec.Mounts = slices.DeleteFunc(spec.Mounts, func(m specs.Mount) bool {
@@ -39,7 +39,8 @@ func deferMounts(spec *specs.Spec) {
 	for _, path := range spec.Linux.MaskedPaths {
 		process.Args = append(process.Args, "-mask="+path)
 	}
-	process.Args = append(process.Args, "-empty="+layout.EmptyDir)
+	process.Args = append(process.Args, "-empty="+layout.EmptyDir,
+		"-view="+layout.EmptyDir, "-view-cpuinfo="+layout.CPUInfo, fmt.Sprintf("-view-memory=%d", memory))
 	spec.Linux.ReadonlyPaths, spec.Linux.MaskedPaths = nil, nil
 	own := process.Capabilities
 	if slices.Contains(own.Permitted, mountCapability) {
@@ -49,6 +50,11 @@ func deferMounts(spec *specs.Spec) {
 		*set = append(slices.Clone(*set), mountCapability)
 	}
 	process.Args = append(process.Args, "-no-more-mounts")
+}
+
+// labelled reports whether processes of the sandbox are under a label of AppArmor or SELinux.
+func labelled(spec *specs.Spec) bool {
+	return spec.Process.ApparmorProfile != "" || spec.Process.SelinuxLabel != ""
 }
 
 // mountCapability is the capability to mount.

@@ -31,8 +31,9 @@ func specOf(change func(*specs.Spec)) *specs.Spec {
 // TestDeferredMounts: either yurt-init or libcontainer makes a mount, never both.
 func TestDeferredMounts(t *testing.T) {
 	spec := specOf(func(*specs.Spec) {})
-	deferMounts(spec)
-	want := []string{"/init", "-mount=tmpfs /tmp 6 mode=1777,size=4096", "-readonly=/proc/sys", "-mask=/proc/kcore", "-empty=/.yurt-empty", "-no-more-mounts"}
+	deferMounts(spec, 512<<20)
+	want := []string{"/init", "-mount=tmpfs /tmp 6 mode=1777,size=4096", "-readonly=/proc/sys", "-mask=/proc/kcore", "-empty=/.yurt-empty",
+		"-view=/.yurt-empty", "-view-cpuinfo=/.yurt-cpuinfo", "-view-memory=536870912", "-no-more-mounts"}
 	if diff := cmp.Diff(want, spec.Process.Args); diff != "" {
 		t.Errorf("arguments (-want +got):\n%s", diff)
 	}
@@ -58,7 +59,7 @@ func TestLabelledInitMountsNothing(t *testing.T) {
 		"selinux":  func(s *specs.Spec) { s.Process.SelinuxLabel = "label" },
 	} {
 		spec := specOf(label)
-		deferMounts(spec)
+		deferMounts(spec, 512<<20)
 		if diff := cmp.Diff(specOf(label), spec); diff != "" {
 			t.Errorf("%s: it was changed (-want +got):\n%s", name, diff)
 		}
@@ -70,7 +71,7 @@ func TestLayeredInitGoesOnMounting(t *testing.T) {
 	spec := specOf(func(s *specs.Spec) {
 		s.Process.Capabilities.Permitted = []string{mountCapability}
 	})
-	deferMounts(spec)
+	deferMounts(spec, 512<<20)
 	if slices.Contains(spec.Process.Args, "-no-more-mounts") {
 		t.Errorf("it is told to give that up: %q", spec.Process.Args)
 	}

@@ -73,6 +73,9 @@ func enterNetwork() (*os.File, error) {
 	if err := boundSockets(); err != nil {
 		return nil, err
 	}
+	if err := hideCounters(); err != nil {
+		return nil, err
+	}
 	file, err := os.Open(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()))
 	if err != nil {
 		return nil, fmt.Errorf("making a network namespace: %w", err)
@@ -107,6 +110,24 @@ func boundSockets() error {
 		}
 		if err != nil {
 			return fmt.Errorf("setting net/%s of a network namespace: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// counters returns the files of /proc/net that have figures of the whole host, whatever namespace they are in: memory and number of
+// sockets, packets by processor, entries of tables that all namespaces share.
+func counters() []string {
+	return []string{"protocols", "rt_acct", "sockstat", "softnet_stat", "stat"}
+}
+
+// hideCounters lets the host's root alone read the counters of the network namespace that the calling thread is in. They are below
+// the directory of each process, where no mount can cover them.
+func hideCounters() error {
+	for _, name := range counters() {
+		path := "/proc/thread-self/net/" + name
+		if err := os.Chmod(path, 0o400); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("hiding net/%s of a network namespace: %w", name, err)
 		}
 	}
 	return nil

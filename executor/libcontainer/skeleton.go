@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt/executor/hugepage"
+	"github.com/yurtrun/yurt/executor/procview"
 	"github.com/yurtrun/yurt/executor/rootfs/layout"
 )
 
@@ -126,6 +127,13 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 		}
 	}
 	if err := writeInit(filepath.Join(path, layout.InitPath), s.initBin); err != nil {
+		return err
+	}
+	cpuInfo, err := procview.CPUInfoOf()
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(path, layout.CPUInfo), cpuInfo, 0o444); err != nil {
 		return err
 	}
 	if root.Image != "" {

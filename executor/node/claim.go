@@ -8,7 +8,6 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/demand"
-	"github.com/yurtrun/yurt/executor/oci"
 	"github.com/yurtrun/yurt/executor/records"
 	"github.com/yurtrun/yurt/executor/sandbox"
 )
@@ -196,14 +195,8 @@ func (s *Handle) bind(spec yurt.SandboxSpec, phases *sandbox.Phases) error {
 		}
 	}
 	phases.Mark("limits")
-	sizes := oci.Volumes(spec.Resources.Disk, spec.Resources.Memory)
-	for path, now := range oci.Volumes(had.Disk, had.Memory) {
-		if sizes[path] == now {
-			continue
-		}
-		if err := s.Resize(path, sizes[path]); err != nil {
-			return fmt.Errorf("resizing %s: %w", path, err)
-		}
+	if err := s.Broker.Resize(s.Named(), had, spec.Resources); err != nil {
+		return err
 	}
 	phases.Mark("disk")
 	record := s.Record

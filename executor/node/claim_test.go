@@ -54,9 +54,10 @@ func TestClaimBindsWhatWasAskedFor(t *testing.T) {
 		t.Errorf("it got %+v", s)
 	}
 	r := run(t, e, s.ID, `echo $OWNER; df -k --output=size /workspace /tmp | tail -n 2; df -k --output=size /dev/shm | tail -n 1
+		sed -n 's/MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo
 		head -c 300M /dev/zero > /workspace/x 2>/dev/null || echo full; df -k --output=used /workspace | tail -n 1`)
-	disk, shm := int64(spec.Resources.Disk)>>10, int64(spec.Resources.Memory)>>11
-	got, want := strings.Fields(r.Stdout), strings.Fields(fmt.Sprintln("me", disk, disk, shm, "full", disk))
+	disk, memory := int64(spec.Resources.Disk)>>10, int64(spec.Resources.Memory)>>10
+	got, want := strings.Fields(r.Stdout), strings.Fields(fmt.Sprintln("me", disk, disk, memory/2, memory, "full", disk))
 	if !slices.Equal(got, want) {
 		t.Errorf("inside it is %q, want %q; %s", got, want, r.Stderr)
 	}

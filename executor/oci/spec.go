@@ -196,18 +196,3 @@ func OwnOptions(disk, memory yurt.Size) map[string]string {
 		ShmDir:  "noexec,mode=1777," + sized[ShmDir].option(),
 	}
 }
-
-// maskedPaths are the files of /proc that reveal facts about the host or can change it.
-func maskedPaths() []string {
-	return []string{
-		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users",
-		"/proc/kmsg", "/proc/kpagecgroup", "/proc/kpagecount", "/proc/kpageflags", "/proc/latency_stats", "/proc/modules",
-		"/proc/sched_debug", "/proc/scsi", "/proc/slabinfo", "/proc/sysrq-trigger", "/proc/timer_list", "/proc/timer_stats",
-		"/proc/vmallocinfo", "/proc/cmdline", "/proc/config.gz", "/proc/iomem", "/proc/ioports",
-	}
-}
-
-// readonlyPaths are the files of /proc that may be read and never written.
-func readonlyPaths() []string {
-	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/pressure"}
-}

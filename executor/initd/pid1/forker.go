@@ -12,6 +12,7 @@ import (
 
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/initd/sockets"
+	"github.com/yurtrun/yurt/executor/procview"
 )
 
 // forker starts processes from one thread of its own. That thread has no capability
@@ -40,6 +41,8 @@ type setting struct {
 	layered  bool       // every process gets namespaces of its own,
 	ownFiles []ownFiles // these file systems in them,
 	covers   []string   // and a /proc where these parts of init's are covered
+
+	view *procview.View // the files in the place of those of /proc; nil if none change
 }
 
 type forkRequest struct {
@@ -137,6 +140,9 @@ func (f *forker) forkInto(req forkRequest) (c child, err error) {
 	path, err := lookPath(req.start)
 	if err != nil {
 		return child{}, err
+	}
+	if f.setting.view != nil {
+		f.setting.view.Refresh()
 	}
 	b := &birth{}
 	defer b.close()

@@ -85,9 +85,11 @@ func Run(ctx context.Context, args []string) error {
 	for i := range homes {
 		homes[i] = os.NewFile(uintptr(o.homes+i), "cgroup")
 	}
-	if err := o.mounts.make(); err != nil {
+	view, err := o.mounts.make()
+	if err != nil {
 		return err
 	}
+	o.own.view = view
 	if err := standardSignals(); err != nil {
 		return err
 	}

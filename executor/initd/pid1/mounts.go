@@ -5,12 +5,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt/executor/procview"
 )
 
 // mounts lists the mounts that init makes in its namespace before anything else. No other process runs there yet, so a
@@ -21,6 +24,14 @@ type mounts struct {
 	masked   []string // of /proc: to be neither
 	empty    string   // an empty directory, which masks others
 	last     bool     // init gives up the right to mount afterwards
+	view     view     // of /proc
+}
+
+// view says which files of /proc are replaced by the sandbox's own, and all others masked that it is not known to need.
+type view struct {
+	dir     string // where the files are for the moment; "" if the launcher has replaced them
+	memory  int64  // that they show
+	cpuInfo string // the file that all sandboxes share
 }
 
 func (m *mounts) flags(flags *flag.FlagSet) {
@@ -38,6 +49,9 @@ func (m *mounts) flags(flags *flag.FlagSet) {
 	flags.Func("readonly", "path to make read-only; may be repeated", paths(&m.readonly))
 	flags.Func("mask", "path to mask; may be repeated", paths(&m.masked))
 	flags.StringVar(&m.empty, "empty", "", "empty directory, which masks others")
+	flags.StringVar(&m.view.dir, "view", "", "directory for the files that replace those of /proc")
+	flags.Int64Var(&m.view.memory, "view-memory", 0, "memory that these files show, in bytes")
+	flags.StringVar(&m.view.cpuInfo, "view-cpuinfo", "", "file that replaces /proc/cpuinfo")
 	flags.BoolVar(&m.last, "no-more-mounts", false, "give up the capability to mount")
 }
 
@@ -54,25 +68,55 @@ func parseMount(text string) (mount, error) {
 	return mount{source: fields[0], target: fields[1], kind: fields[0], flags: uintptr(flags), data: fields[3]}, nil
 }
 
-// make mounts everything, and gives up the capability to do so if that was all.
-func (m *mounts) make() error {
+// make mounts everything, and gives up the capability to do so if that was all. It returns the files in the place of those of
+// /proc; nil if there are none that change.
+func (m *mounts) make() (*procview.View, error) {
 	for _, fs := range m.list {
 		if err := unix.Mount(fs.source, fs.target, fs.kind, fs.flags, fs.data); err != nil {
-			return fmt.Errorf("mounting at %s: %w", fs.target, err)
+			return nil, fmt.Errorf("mounting at %s: %w", fs.target, err)
 		}
 	}
 	for _, path := range m.readonly {
 		if err := makeReadonly(path); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("making %s read-only: %w", path, err)
+			return nil, fmt.Errorf("making %s read-only: %w", path, err)
 		}
 	}
+	own, err := m.replace()
+	if err != nil {
+		return nil, err
+	}
 	if err := m.mask(); err != nil {
-		return err
+		return nil, err
 	}
 	if m.last {
-		return giveUp(unix.CAP_SYS_ADMIN)
+		return own, giveUp(unix.CAP_SYS_ADMIN)
 	}
-	return nil
+	return own, nil
+}
+
+// replace mounts the files of the view, and adds to those masked all of /proc that is not known.
+func (m *mounts) replace() (*procview.View, error) {
+	if m.view.dir == "" {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("masking: %w", err)
+	}
+	defer proc.Close()
+	names, err := proc.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("masking: %w", err)
+	}
+	for _, path := range procview.Hide(names) {
+		if !slices.Contains(m.masked, path) {
+			m.masked = append(m.masked, path)
+		}
+	}
+	if err := unix.Mount(m.view.cpuInfo, procview.CPUInfo, "", unix.MS_BIND, ""); err != nil {
+		return nil, fmt.Errorf("mounting a sandbox's %s: %w", procview.CPUInfo, err)
+	}
+	return procview.Mount(m.view.dir, m.view.memory)
 }
 
 // makeReadonly binds the file or directory at path over itself, read-only.

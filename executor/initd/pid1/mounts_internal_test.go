@@ -23,7 +23,7 @@ func TestMountsThatFail(t *testing.T) {
 		"file system": {list: []mount{{"tmpfs", "/nonexistent", "tmpfs", 0, ""}}},
 		"mask":        {masked: []string{strings.Repeat("x", 300)}},
 	} {
-		if err := m.make(); err == nil {
+		if _, err := m.make(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -1,0 +1,73 @@
+package broker
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/oci"
+	"github.com/yurtrun/yurt/executor/procview"
+	"github.com/yurtrun/yurt/internal/linux/openat"
+)
+
+// Resize implements [Broker].
+func (l *Local) Resize(in Sandbox, from, to yurt.Resources) error {
+	sizes := oci.Volumes(to.Disk, to.Memory)
+	for path, had := range oci.Volumes(from.Disk, from.Memory) {
+		if sizes[path] == had {
+			continue
+		}
+		if err := l.resize(in, path, sizes[path]); err != nil {
+			return fmt.Errorf("resizing %s: %w", path, err)
+		}
+	}
+	if from.Memory == to.Memory {
+		return nil
+	}
+	return l.showMemory(in, int64(to.Memory))
+}
+
+// resize gives a file system in memory other bounds.
+func (l *Local) resize(in Sandbox, path string, to oci.Sizes) error {
+	dir, err := l.open(in, path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	fs, err := unix.Fspick(dir, "", unix.FSPICK_CLOEXEC|unix.FSPICK_EMPTY_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigSetString(fs, "size", strconv.FormatInt(int64(to.Bytes), 10)); err != nil {
+		return err
+	}
+	if err := unix.FsconfigSetString(fs, "nr_inodes", strconv.FormatInt(to.Inodes, 10)); err != nil {
+		return err
+	}
+	return unix.FsconfigReconfigure(fs)
+}
+
+// showMemory writes the file that a sandbox has in the place of /proc/meminfo.
+func (l *Local) showMemory(in Sandbox, memory int64) error {
+	data, err := procview.MeminfoOf(memory)
+	if err != nil {
+		return err
+	}
+	fd, err := openat.Inside(in.Init.PID, procview.Meminfo, unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	file := os.NewFile(uintptr(fd), procview.Meminfo)
+	defer file.Close()
+	if !in.Init.Alive() {
+		return gone(in)
+	}
+	if _, err := file.WriteAt(data, 0); err != nil { // readers see no moment without contents
+		return fmt.Errorf("showing its memory to sandbox %s: %w", in.ID, err)
+	}
+	return file.Truncate(int64(len(data)))
+}
