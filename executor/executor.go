@@ -13,6 +13,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor/broker"
 	"github.com/yurtrun/yurt/executor/cgroup"
+	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/images"
@@ -22,6 +23,7 @@ import (
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/internal/linux/power"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -34,6 +36,7 @@ type Executor struct {
 	config     Config
 	broker     *broker.Local
 	runtimes   *host.Host
+	programs   *confine.Starter // nil in a process without power
 	lock       *os.File
 	runDir     string         // see [RunDir]
 	room       *headroom.Room // for writes that end something while the disk is full
@@ -69,14 +72,15 @@ func New(config Config) (*Executor, error) {
 	if err != nil {
 		return nil, errors.Join(err, rundir.Remove(runDir), lock.Close())
 	}
+	programs, err := openPrograms()
+	if err != nil {
+		return nil, errors.Join(err, rundir.Remove(runDir), layers.Close(), images.Close(), lock.Close())
+	}
 	room := newRoom(config.StateDir, config.Transient)
 	e := &Executor{
 		config: config, logger: config.Logger, lock: lock, runDir: runDir, layers: layers, images: images,
 		room: room, disks: &headroom.Guard{Node: config.Node, Room: room, RunDir: runDir, Logger: config.Logger},
-		runtimes: host.New(config.PluginDir, config.Logger, host.WithChecksums(config.RuntimeChecksums), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
-			host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),
-			host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout))),
-		processors: openProcessors(config),
+		runtimes: newRuntimes(config, runDir, programs), programs: programs, processors: openProcessors(config),
 	}
 	e.broker = broker.NewLocal(broker.Config{
 		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, "launcher.lock"), config.Transient, config.Logger),
@@ -88,6 +92,26 @@ func New(config Config) (*Executor, error) {
 		Layers: e.layers, Images: e.images, Processors: e.processors,
 	})
 	return e, nil
+}
+
+// openPrograms returns nil in a process without power over the host, whose helper programs have none either.
+func openPrograms() (*confine.Starter, error) {
+	if !power.Held() {
+		return nil, nil //nolint:nilnil // as documented
+	}
+	return confine.New()
+}
+
+func newRuntimes(config Config, runDir string, programs *confine.Starter) *host.Host {
+	options := []host.Option{
+		host.WithChecksums(config.RuntimeChecksums), host.WithTempDir(filepath.Join(runDir, rundir.Plugins)),
+		host.WithStartTimeout(cmp.Or(config.RuntimeStart, host.DefaultStartTimeout)),
+		host.WithCallTimeout(cmp.Or(config.RuntimeCall, host.DefaultCallTimeout)),
+	}
+	if programs != nil {
+		options = append(options, host.WithConfinement(programs))
+	}
+	return host.New(config.PluginDir, config.Logger, options...)
 }
 
 // check returns the configuration with its defaults and absolute paths, or the reason why this host cannot have it.
@@ -166,6 +190,9 @@ func (e *Executor) Start(ctx context.Context) error {
 func (e *Executor) Close() error {
 	e.Node.Close()
 	e.runtimes.Close()
+	if e.programs != nil {
+		e.programs.Close()
+	}
 	return errors.Join(e.broker.Close(), rundir.Remove(e.runDir), e.layers.Close(), e.images.Close(), e.processors.Close(), e.room.Close(), e.lock.Close())
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/executor"
+	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/internal/linux/power"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -118,7 +120,16 @@ func localRuntimes(ctx context.Context) ([]yurt.RuntimeInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	runtimes := host.New(binaries.PluginDir, slog.New(slog.DiscardHandler))
+	var options []host.Option
+	if power.Held() {
+		programs, err := confine.New()
+		if err != nil {
+			return nil, err
+		}
+		defer programs.Close()
+		options = append(options, host.WithConfinement(programs))
+	}
+	runtimes := host.New(binaries.PluginDir, slog.New(slog.DiscardHandler), options...)
 	defer runtimes.Close()
 	if _, err := runtimes.Discover(ctx); err != nil {
 		return nil, err

@@ -13,40 +13,49 @@ import (
 
 // User and group ids of sandboxes on the host: a range that no distribution assigns
 // (systemd's UIDS-GIDS documents 1879048192 to 2147483647 as unused), one part of
-// it for each sandbox, so that no two share an identity.
+// it for each sandbox, so that no two share an identity. The last part is for helper programs of the node, such as language
+// runtimes, an id for each.
 const (
-	First = 1879048192 // of the first one
-	End   = 1 << 31    // is after the last of the last one
-
-	count = (End - First) / oci.IDRange
+	First    = 1879048192             // of the first one
+	Programs = 1<<31 - oci.IDRange    // of the first program; those of sandboxes end before it
+	End      = Programs + oci.IDRange // is after the last one
 )
 
 // Number returns which of the parts begins with the id; the first is 0.
 func Number(base uint32) int { return int(base-First) / oci.IDRange }
 
-// Ranges hands out the parts. Its methods may be called concurrently.
+// Ranges hands out parts of equal size of a range. Its methods may be called concurrently.
 type Ranges struct {
+	first, size, count int
+
 	mu   sync.Mutex
 	used map[uint32]bool // by first id
 }
 
-// New returns all of them free.
-func New() *Ranges { return &Ranges{used: make(map[uint32]bool)} }
+// New returns the parts of sandboxes, all of them free.
+func New() *Ranges { return newRanges(First, Programs, oci.IDRange) }
+
+// NewPrograms returns the ids of helper programs, all of them free.
+func NewPrograms() *Ranges { return newRanges(Programs, End, 1) }
+
+func newRanges(first, end, size int) *Ranges {
+	return &Ranges{first: first, size: size, count: (end - first) / size, used: make(map[uint32]bool)}
+}
 
 // Take returns the first id of a free range. It begins looking at a random one, so
 // that executors on one machine, which do not know of each other, seldom meet.
 func (r *Ranges) Take() (uint32, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	start := rand.IntN(count) //nolint:gosec // chance, not secrecy
-	for i := range count {
-		base := uint32(First + (start+i)%count*oci.IDRange)
+	start := rand.IntN(r.count) //nolint:gosec // chance, not secrecy
+	for i := range r.count {
+		base := uint32(r.first + (start+i)%r.count*r.size)
 		if !r.used[base] {
 			r.used[base] = true
 			return base, nil
 		}
 	}
-	return 0, yurt.Errorf(yurt.CodeOverloaded, "all %d ranges of user ids are in use; end some sandboxes", count)
+	return 0, yurt.Errorf(yurt.CodeOverloaded, "all %d ranges of user ids are in use; end some sandboxes", r.count)
 }
 
 // Keep marks a range as used, for a sandbox that has it already.

@@ -24,13 +24,13 @@ func TestIDRangesProperty(t *testing.T) {
 				if used[base] {
 					t.Fatalf("%d was handed out twice", base)
 				}
-				if base < First || (base-First)%oci.IDRange != 0 || uint64(base)+oci.IDRange > 1<<31 {
+				if base < First || (base-First)%oci.IDRange != 0 || base+oci.IDRange > Programs {
 					t.Fatalf("%d is not the beginning of a range", base)
 				}
 				used[base] = true
 			},
 			"keep": func(t *rapid.T) { // of a sandbox that was taken over
-				base := uint32(First + rapid.IntRange(0, count-1).Draw(t, "range")*oci.IDRange)
+				base := uint32(First + rapid.IntRange(0, ranges.count-1).Draw(t, "range")*oci.IDRange)
 				ranges.Keep(base)
 				used[base] = true
 			},
@@ -46,12 +46,18 @@ func TestIDRangesProperty(t *testing.T) {
 }
 
 func TestIDRangesComeToAnEnd(t *testing.T) {
-	ranges := New()
+	t.Run("sandboxes", func(t *testing.T) { comeToAnEnd(t, New()) })
+	t.Run("programs", func(t *testing.T) { comeToAnEnd(t, NewPrograms()) })
+}
+
+func comeToAnEnd(t *testing.T, ranges *Ranges) {
+	t.Helper()
 	var group sync.WaitGroup
-	seen := make(chan uint32, count)
-	for range 4 {
+	const together = 5
+	seen := make(chan uint32, ranges.count)
+	for i := range together {
 		group.Go(func() {
-			for range count / 4 {
+			for range ranges.count*(i+1)/together - ranges.count*i/together {
 				base, err := ranges.Take()
 				if err != nil {
 					t.Error(err)
@@ -69,8 +75,8 @@ func TestIDRangesComeToAnEnd(t *testing.T) {
 		distinct[base] = true
 		last = base
 	}
-	if len(distinct) != count {
-		t.Errorf("%d ranges are distinct of %d", len(distinct), count)
+	if len(distinct) != ranges.count {
+		t.Errorf("%d ranges are distinct of %d", len(distinct), ranges.count)
 	}
 	if _, err := ranges.Take(); yurt.CodeOf(err) != yurt.CodeOverloaded {
 		t.Errorf("one too many: %v", err)

@@ -49,10 +49,14 @@ func (h *Host) launch(ctx context.Context, name, path string) (*instance, error)
 		return nil, err
 	}
 	defer file.Close()
+	if err := h.checkConfined(name, file); err != nil {
+		return nil, err
+	}
 	proc, err := newProcess(h.starter, start, plugins.BinaryPrefix+name, env)
 	if err != nil {
 		return nil, err
 	}
+	proc.confinement, proc.program = h.opts.confinement, file
 	inst := &instance{name: name, process: proc, plans: newPlanCache()}
 	inst.client = plugin.NewClient(h.clientConfig(proc))
 
@@ -92,6 +96,9 @@ func (h *Host) clientConfig(proc *process) *plugin.ClientConfig {
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, socketDir string) (runner.Runner, error) {
 			proc.socketDir = socketDir
 			proc.cmd.Env = append(proc.cmd.Env, cmd.Env...)
+			if proc.confinement != nil {
+				proc.cmd.Env = append(proc.cmd.Env, confinedEnv()...)
+			}
 			return proc, nil
 		},
 	}
@@ -165,6 +172,10 @@ func (h *Host) diagnose(name string, proc *process, err error) error {
 
 // diagnoseExec explains a binary that the kernel did not start.
 func diagnoseExec(name string, err error) error {
+	var given *yurt.Error
+	if errors.As(err, &given) {
+		return yurt.Errorf(given.Code, "runtime %s is not started: %w", name, given)
+	}
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EMFILE) || errors.Is(err, errHostClosed) {
 		return yurt.Errorf(yurt.CodeRuntimeUnavailable, "runtime %s cannot be started now: %w", name, err)
 	}

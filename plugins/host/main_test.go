@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,9 +20,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/confine"
+	"github.com/yurtrun/yurt/internal/linux/power"
 	"github.com/yurtrun/yurt/plugins"
 	"github.com/yurtrun/yurt/plugins/internal/protocol"
 	"github.com/yurtrun/yurt/plugins/proto"
@@ -49,6 +53,10 @@ func play(name string) int {
 	case "crash":
 		fmt.Fprintln(os.Stderr, "cannot find\x1b[31m my libraries")
 		return 3
+	case "killed": // by the filter of system calls, or else by itself
+		syscall.RawSyscall(unix.SYS_GETPID|1<<30, 0, 0, 0)
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+		time.Sleep(time.Second)
 	case "quit":
 	case "garbage":
 		fmt.Println("Hello, world!")
@@ -145,7 +153,7 @@ func (o obedient) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan
 		if err := cmd.Start(); err != nil {
 			return plugins.Plan{}, err
 		}
-		return plugins.Plan{Argv: []string{fmt.Sprint(cmd.Process.Pid)}}, nil
+		return plugins.Plan{Argv: []string{hostPID(fmt.Sprint(cmd.Process.Pid))}}, nil
 	case "refuse":
 		return plugins.Plan{}, yurt.FieldErrorf(yurt.CodeInvalidArgument, "code", "no %s please", arg)
 	case "fail":
@@ -155,7 +163,7 @@ func (o obedient) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan
 	case "env":
 		return plugins.Plan{Argv: append([]string{"env"}, os.Environ()...)}, nil
 	case "pid":
-		return plugins.Plan{Argv: []string{fmt.Sprint(os.Getpid())}}, nil
+		return plugins.Plan{Argv: []string{hostPID("self")}}, nil
 	case "print":
 		fmt.Println("on standard output") // must not break the protocol
 	case "large":
@@ -169,6 +177,36 @@ func (o obedient) Plan(_ context.Context, req plugins.PlanRequest) (plugins.Plan
 		Env:    map[string]string{"DIR": req.Dir},
 		Result: plugins.ResultEnvelope,
 	}, nil
+}
+
+// hostPID returns the number that the process has on the host: /proc has those numbers, and a confined process has others of its
+// own. The process is the own one or a child.
+func hostPID(pid string) string {
+	if self, err := os.Readlink("/proc/self"); pid == "self" && err == nil {
+		return self
+	}
+	all, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, file := range all {
+		status, _ := os.ReadFile(file)
+		for line := range strings.Lines(string(status)) {
+			if field, numbers, _ := strings.Cut(line, ":"); field == "NSpid" && slices.Contains(strings.Fields(numbers)[1:], pid) {
+				return strings.Fields(numbers)[0]
+			}
+		}
+	}
+	return pid
+}
+
+// confined is how the tests start runtimes: as a node does.
+func confined() (option Option, end func()) {
+	if !power.Held() {
+		return func(*options) {}, func() {}
+	}
+	programs, err := confine.New()
+	if err != nil {
+		panic(err)
+	}
+	return WithConfinement(programs), programs.Close
 }
 
 // hostile bypasses the checks of the SDK.
@@ -212,7 +250,8 @@ func (unregistered) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.Client
 
 // playHost starts a runtime, prints its pid and waits to be killed.
 func playHost(dir string) {
-	h := New(dir, slog.New(slog.DiscardHandler))
+	option, _ := confined() // the process is killed
+	h := New(dir, slog.New(slog.DiscardHandler), option)
 	plan, err := h.Plan(context.Background(), plugins.PlanRequest{Kind: yurt.KindCode, Language: "good", Code: "pid"})
 	if err != nil {
 		fmt.Println(err)
@@ -255,9 +294,11 @@ func newLoggedHost(t testing.TB, dir string, logs slog.Handler, opts ...Option) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := New(dir, slog.New(logs), append([]Option{WithTempDir(temp)}, opts...)...)
+	option, end := confined()
+	h := New(dir, slog.New(logs), append([]Option{WithTempDir(temp), option}, opts...)...)
 	t.Cleanup(func() {
 		h.Close()
+		end()
 		if left, _ := filepath.Glob(temp + "/*"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}

@@ -41,12 +41,19 @@ type process struct {
 
 	socketDir string // set before Start; of go-plugin, removed by the host
 
+	confinement Confinement // nil for none
+	program     *os.File    // to start under confinement
+	dir         *os.File    // of a confined process; set by Start
+	release     func() error
+
 	mu       sync.Mutex // guards the fields below
 	pid      int        // 0 until started
 	gone     bool       // reaped, so that its pid may be somebody else's
 	startErr error      // why it could not be started
 	killed   error      // why the host killed it, if it did
 	status   string     // how it ended
+	remark   string     // more about its end
+	socket   *os.File   // by which a confined process is reached
 }
 
 var _ runner.Runner = (*process)(nil)
@@ -88,7 +95,7 @@ func newProcess(s *starter, path, name string, env []string) (*process, error) {
 
 // Start implements [runner.Runner].
 func (p *process) Start(context.Context) error {
-	err := p.starter.start(p.cmd)
+	err := p.begin()
 	for _, f := range p.inherit {
 		f.Close()
 	}
@@ -109,6 +116,14 @@ func (p *process) Start(context.Context) error {
 	}
 	p.wg.Go(func() { p.reap(p.cmd.Process.Pid) })
 	return nil
+}
+
+func (p *process) begin() (err error) {
+	if p.confinement == nil {
+		return p.starter.start(p.cmd)
+	}
+	p.dir, p.release, err = p.confinement.Start(p.cmd, p.program)
+	return err
 }
 
 // reap waits for the process and ends the rest of its group. The group is killed before the pid is released, so the signal
@@ -132,10 +147,26 @@ func (p *process) reap(pid int) {
 	case <-time.After(drainTime):
 	}
 	p.closePipes()
+	remark := ""
+	if p.release != nil {
+		if err := p.release(); err != nil {
+			remark = "; " + err.Error()
+		}
+	}
 	p.mu.Lock()
-	p.status = describeExit(err)
+	p.status, p.remark = describeExit(err), remark
+	p.closeConfined()
 	p.mu.Unlock()
 	close(p.exited)
+}
+
+// closeConfined closes the files of a confined process. The caller holds the lock.
+func (p *process) closeConfined() {
+	for _, f := range []*os.File{p.dir, p.socket} {
+		if f != nil {
+			f.Close()
+		}
+	}
 }
 
 func (p *process) closePipes() {
@@ -173,12 +204,13 @@ func (p *process) hasExited() bool {
 // last words: …".
 func (p *process) epitaph() string {
 	p.mu.Lock()
-	killed, status := p.killed, p.status
+	killed, status, remark := p.killed, p.status, p.remark
 	p.mu.Unlock()
 	text := "it " + status
 	if killed != nil && status == describeSignal(syscall.SIGKILL) {
 		text = "it " + killed.Error()
 	}
+	text += remark
 	if words := p.stderr.tail.String(); words != "" {
 		text += "; the last lines of its standard error: " + words
 	}
@@ -238,12 +270,7 @@ func (p *process) ID() string {
 // Diagnose implements [runner.Runner]. The host makes its own diagnosis.
 func (p *process) Diagnose(context.Context) string { return "" }
 
-// PluginToHost implements [runner.Runner]: both share one file system.
-func (p *process) PluginToHost(network, addr string) (hostNetwork, hostAddr string, err error) {
-	return network, addr, nil
-}
-
-// HostToPlugin implements [runner.Runner].
+// HostToPlugin implements [runner.Runner]. No runtime connects to the host.
 func (p *process) HostToPlugin(network, addr string) (pluginNetwork, pluginAddr string, err error) {
 	return network, addr, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/confine"
 	"github.com/yurtrun/yurt/plugins/host"
 )
 
@@ -20,8 +21,12 @@ func newHost(t testing.TB) *host.Host {
 	if err := build.Run(); err != nil {
 		t.Fatalf("building the runtime: %v", err)
 	}
-	h := host.New(dir, slog.New(slog.DiscardHandler))
-	t.Cleanup(h.Close)
+	programs, err := confine.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := host.New(dir, slog.New(slog.DiscardHandler), host.WithConfinement(programs))
+	t.Cleanup(func() { h.Close(); programs.Close() })
 	return h
 }
 

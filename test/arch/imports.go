@@ -27,7 +27,7 @@ func Directions() []Direction {
 		{"internal/grpccode", []string{"."}, "the table of gRPC maps the codes of the domain"},
 		{"hcl/...", []string{".", "internal/suggest"}, "a template file decodes to a value of the domain, whoever uses it then"},
 		{"plugins", []string{".", "plugins/internal/...", "plugins/proto"}, "a runtime's author links this; it must not bring the host or the node along"},
-		{"plugins/...", []string{".", "internal/grpccode", "internal/linux/oomscore", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
+		{"plugins/...", []string{".", "internal/grpccode", "internal/linux/oomscore", "internal/linux/power", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
 		{"executor/...", []string{".", "executor/...", "internal/grpccode", "internal/linux/...", "plugins/..."}, "a node owns sandboxes and knows nothing of sessions, their owners or template files"},
 		{"executor/libcontainer", []string{"executor/disk/loop", "executor/hugepage", "executor/launch", "executor/seccomp", "internal/linux/lockedthread", "internal/linux/openat", "internal/linux/pidfd", "executor/procview", "executor/rootfs/layout", "executor/sysmon"}, lean},
 		{"executor/procview", nil, lean},
