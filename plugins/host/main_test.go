@@ -72,6 +72,19 @@ func play(name string) int {
 		}
 		fmt.Printf("1|1|unix|%s|grpc|\n", listener.Addr())
 		time.Sleep(time.Hour)
+	case "elsewhere", "linked", "overtcp", "nowhere": // a handshake that names a socket of another's
+		if err := os.Symlink("/run/other", "/tmp/link"); err != nil {
+			panic(err)
+		}
+		fmt.Println(map[string]string{
+			"elsewhere": "1|1|unix|/run/other|grpc|", "linked": "1|1|unix|/tmp/link|grpc|", "overtcp": "1|1|tcp|127.0.0.1:22|grpc|", "nowhere": "1|1|unix|/tmp/none|grpc|",
+		}[kind])
+		time.Sleep(time.Hour)
+	case "attacker":
+		if err := plugins.Serve(attacker{obedient{name}}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	case "netrpc":
 		fmt.Println("1|1|unix|/nowhere|netrpc|")
 		time.Sleep(time.Hour)
