@@ -23,6 +23,8 @@ import (
 	"github.com/yurtrun/yurt/executor/node"
 	"github.com/yurtrun/yurt/executor/run"
 	"github.com/yurtrun/yurt/executor/rundir"
+	"github.com/yurtrun/yurt/executor/workspace"
+	"github.com/yurtrun/yurt/internal/linux/inotify"
 	"github.com/yurtrun/yurt/internal/linux/power"
 	"github.com/yurtrun/yurt/plugins/host"
 )
@@ -45,7 +47,8 @@ type Executor struct {
 	images     *images.Store
 	processors *cpuidle.Processors // nil where they are not kept awake
 
-	watches atomic.Int64 // of files, that go on
+	watches atomic.Int64    // of files, that go on
+	inotify *inotify.Shared // for them
 }
 
 // New returns an executor on the state directory, which it locks. Start comes next.
@@ -81,6 +84,7 @@ func New(config Config) (*Executor, error) {
 		config: config, logger: config.Logger, lock: lock, runDir: runDir, layers: layers, images: images,
 		room: room, disks: &headroom.Guard{Node: config.Node, Room: room, RunDir: runDir, Logger: config.Logger},
 		runtimes: newRuntimes(config, runDir, programs), programs: programs, processors: openProcessors(config),
+		inotify: inotify.New(workspace.MaxDirs),
 	}
 	e.broker = broker.NewLocal(broker.Config{
 		Launcher: launch.New(config.LauncherPath, config.InitPath, filepath.Join(config.StateDir, "launcher.lock"), config.Transient, config.Logger),

@@ -118,9 +118,8 @@ func (e *Executor) UnpackFiles(ctx context.Context, sandboxID, path string, arch
 	return files.Unpack(ctx, path, archive, workspace.Limits{Entries: yurt.MaxArchiveEntries, Bytes: yurt.MaxArchiveBytes})
 }
 
-// maxWatches is how many watches there may be at once. The kernel counts them for a
-// user, and this user is the host's.
-const maxWatches = 64
+// maxWatches is how many watches there may be at once: each may hold a queue of changes in memory, of 256 KiB at most.
+const maxWatches = 256
 
 // WatchFiles calls ready once it watches, and then each with the changes in the
 // directory at path, and below it if deep, until ctx is done, the directory or the
@@ -130,11 +129,9 @@ func (e *Executor) WatchFiles(ctx context.Context, sandboxID, path string, deep 
 	if err != nil {
 		return err
 	}
+	defer e.watches.Add(-1)
 	if e.watches.Add(1) > maxWatches {
-		err = yurt.Errorf(yurt.CodeOverloaded, "%d directories are watched already on this node, and no more may be; end another watch", maxWatches)
-	} else {
-		err = files.Watch(ctx, path, deep, ready, each)
+		return yurt.Errorf(yurt.CodeOverloaded, "%d directories are watched already on this node, and no more may be; end another watch", maxWatches)
 	}
-	e.watches.Add(-1)
-	return err
+	return files.Watch(ctx, e.inotify, path, deep, ready, each)
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/inotify"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,6 +36,7 @@ type arena struct {
 	*Dir
 
 	in, out string
+	shared  *inotify.Shared
 }
 
 func newArena(t testing.TB) *arena {
@@ -43,7 +45,7 @@ func newArena(t testing.TB) *arena {
 		t.Skip("takes on another identity; run without -short")
 	}
 	top := t.TempDir()
-	a := &arena{in: filepath.Join(top, "in"), out: filepath.Join(top, "out")}
+	a := &arena{in: filepath.Join(top, "in"), out: filepath.Join(top, "out"), shared: inotify.New(MaxDirs)}
 	for dir, mode := range map[string]fs.FileMode{top: 0o755, a.in: 0o755, a.out: 0o777} {
 		if err := errors.Join(os.MkdirAll(dir, mode), os.Chmod(dir, mode)); err != nil {
 			t.Fatal(err)

@@ -190,7 +190,7 @@ func TestRemoveWhatIsDeep(t *testing.T) {
 	if err := a.Pack(t.Context(), "deep", io.Discard); yurt.CodeOf(err) != yurt.CodeInvalidPath {
 		t.Errorf("packing it: %v", err)
 	}
-	if err := a.Watch(t.Context(), "deep", true, func() {}, nil); yurt.CodeOf(err) != yurt.CodeInvalidPath {
+	if err := a.Watch(t.Context(), a.shared, "deep", true, func() {}, nil); yurt.CodeOf(err) != yurt.CodeInvalidPath {
 		t.Errorf("watching it: %v", err)
 	}
 	if list, err := a.List(t.Context(), "deep", yurt.ListOptions{Depth: yurt.MaxFileDepth, Limit: yurt.MaxListFiles}); err != nil || len(list.Files) != yurt.MaxFileDepth {

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -13,30 +12,36 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/inotify"
 )
 
 const (
 	watched = unix.IN_CREATE | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 		unix.IN_DELETE_SELF | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
 	// watchPause lets changes gather: a program that writes byte by byte makes one event, and costs the host no more than another.
-	watchPause  = 20 * time.Millisecond
-	watchBuffer = 64 << 10
+	watchPause = 20 * time.Millisecond
 )
+
+// MaxDirs is how many directories all watches of an executor take in together: one third of the watches that the kernel has for a
+// user by default on a host of 24 GiB, of which sandboxes have the rest.
+const MaxDirs = 65536
 
 // Watch calls ready once it watches, and then each with every change in the directory at name, and below it if deep, until ctx
 // is done, the directory is removed or each returns an error. It returns nil when no directory is left to watch. It leaves out
-// the files that [Dir.Write] fills before it gives them their names.
-func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
+// the files that [Dir.Write] fills before it gives them their names. All watches of an executor share one instance of inotify, of which the
+// host has few. While each is busy, a bounded number of changes waits for it; more than that are told of as lost.
+func (d *Dir) Watch(ctx context.Context, shared *inotify.Shared, name string, deep bool, ready func(), each func(yurt.FileEvent) error) error {
 	name, err := yurt.CleanWorkspaceDir("path", name)
 	if err != nil {
 		return err
 	}
-	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	subscription, err := shared.Subscribe()
 	if err != nil {
-		return yurt.Errorf(yurt.CodeOverloaded, "the node cannot watch more files now: %w; end another watch", err)
+		return yurt.Errorf(yurt.CodeOverloaded, "the node cannot watch files now: %w; end another watch, or raise fs.inotify.max_user_instances of the host", err)
 	}
+	defer subscription.Close()
 	w := &watch{
-		Dir: d, fd: fd, file: os.NewFile(uintptr(fd), "inotify"), top: name, deep: deep,
+		Dir: d, subscription: subscription, top: name, deep: deep,
 		paths: map[int32]string{},
 		each: func(e yurt.FileEvent) error {
 			if isTemporary(e.Path) {
@@ -45,10 +50,6 @@ func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), e
 			return each(e)
 		},
 	}
-	defer w.file.Close()
-	wake := func() { w.file.SetReadDeadline(time.Now()) } // ends a read
-	defer context.AfterFunc(ctx, wake)()
-	defer context.AfterFunc(d.open, wake)()
 	if err := w.add(ctx, name, false); err != nil {
 		return err
 	}
@@ -59,13 +60,12 @@ func (d *Dir) Watch(ctx context.Context, name string, deep bool, ready func(), e
 // watch is one watch. One goroutine uses it.
 type watch struct {
 	*Dir
-	fd    int
-	file  *os.File
-	top   string
-	deep  bool
-	paths map[int32]string // by the kernel's number
-	each  func(yurt.FileEvent) error
-	ended bool // top is gone
+	subscription *inotify.Subscription
+	top          string
+	deep         bool
+	paths        map[int32]string // by the kernel's number
+	each         func(yurt.FileEvent) error
+	ended        bool // top is gone
 }
 
 // add watches the directory at name, and below it. In a new directory it tells of the present entries, since they were made
@@ -104,30 +104,38 @@ func (w *watch) addDir(dir *os.File, name string) error {
 		return yurt.FieldErrorf(yurt.CodeLimitOutOfRange, "path", "there are more than %d directories in %s; watch a part of them, or one alone", yurt.MaxWatchDirs, w.top)
 	}
 	return w.as(func() error {
-		number, err := unix.InotifyAddWatch(w.fd, fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), watched)
-		if err != nil {
+		number, err := w.subscription.Add(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), watched)
+		switch {
+		case errors.Is(err, inotify.ErrFull):
+			return yurt.Errorf(yurt.CodeOverloaded, "all watches of this node take in %d directories, and no more may be; end another watch, or watch fewer directories", MaxDirs)
+		case errors.Is(err, unix.ENOSPC):
+			return yurt.Errorf(yurt.CodeOverloaded, "the node cannot watch more directories now; end another watch, or raise fs.inotify.max_user_watches of the host")
+		case err != nil:
 			return explain(valid(name), err)
 		}
-		w.paths[int32(number)] = name
+		w.paths[number] = name
 		return nil
 	})
 }
 
 // follow tells of the changes.
 func (w *watch) follow(ctx context.Context) error {
-	buf := make([]byte, watchBuffer)
 	for !w.ended {
-		n, err := w.file.Read(buf)
-		switch {
-		case ctx.Err() != nil:
+		select {
+		case <-ctx.Done():
 			return ctx.Err()
-		case w.open.Err() != nil:
-			return nil //nolint:nilerr // the sandbox ends, and the watch with it
-		case err != nil:
-			return fmt.Errorf("watching %s: %w", w.top, err)
+		case <-w.open.Done():
+			return nil // the sandbox ends, and the watch with it
+		case <-w.subscription.Wake():
 		}
-		if err := w.tell(ctx, buf[:n]); err != nil {
+		events, lost := w.subscription.Take()
+		if err := w.tell(ctx, events); err != nil {
 			return err
+		}
+		if lost {
+			if err := w.each(yurt.FileEvent{Type: yurt.FileEventLost, Path: w.top, IsDir: true}); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -138,16 +146,11 @@ func (w *watch) follow(ctx context.Context) error {
 	return nil
 }
 
-// tell hands on the events in one read, each that is the same as another once.
-func (w *watch) tell(ctx context.Context, buf []byte) error {
+// tell hands on events that came together, each that is the same as another once.
+func (w *watch) tell(ctx context.Context, events []inotify.Event) error {
 	told := map[yurt.FileEvent]bool{}
-	for len(buf) >= unix.SizeofInotifyEvent {
-		number := int32(binary.NativeEndian.Uint32(buf)) //nolint:gosec // the kernel's own type
-		mask := binary.NativeEndian.Uint32(buf[4:])
-		size := binary.NativeEndian.Uint32(buf[12:])
-		name, _, _ := strings.Cut(string(buf[unix.SizeofInotifyEvent:unix.SizeofInotifyEvent+size]), "\x00")
-		buf = buf[unix.SizeofInotifyEvent+size:]
-		event, ok := w.event(number, mask, name)
+	for _, e := range events {
+		event, ok := w.event(e.Watch, e.Mask, e.Name)
 		if ok && !told[event] {
 			if told[event] = event.Type == yurt.FileWritten || event.Type == yurt.FileChmod; !told[event] {
 				clear(told) // later events of the same name are about another file
@@ -156,7 +159,7 @@ func (w *watch) tell(ctx context.Context, buf []byte) error {
 				return err
 			}
 		}
-		if err := w.moved(ctx, number, mask, name); err != nil {
+		if err := w.moved(ctx, e.Watch, e.Mask, e.Name); err != nil {
 			return err
 		}
 	}
@@ -165,9 +168,6 @@ func (w *watch) tell(ctx context.Context, buf []byte) error {
 
 // event translates an event of the kernel's, if it is for the caller.
 func (w *watch) event(number int32, mask uint32, name string) (yurt.FileEvent, bool) {
-	if mask&unix.IN_Q_OVERFLOW != 0 {
-		return yurt.FileEvent{Type: yurt.FileEventLost, Path: w.top, IsDir: true}, true
-	}
 	dir, ok := w.paths[number]
 	event := yurt.FileEvent{Path: valid(path.Join(dir, name)), IsDir: mask&unix.IN_ISDIR != 0}
 	switch {
@@ -231,10 +231,8 @@ func (w *watch) moved(ctx context.Context, number int32, mask uint32, name strin
 func (w *watch) leave(name string) {
 	for number, at := range w.paths {
 		if at == name || strings.HasPrefix(at, name+"/") {
-			_, err := unix.InotifyRmWatch(w.fd, uint32(number)) //nolint:gosec // the kernel's own type
-			if err == nil || errors.Is(err, unix.EINVAL) {
-				delete(w.paths, number)
-			}
+			w.subscription.Remove(number)
+			delete(w.paths, number)
 		}
 	}
 }

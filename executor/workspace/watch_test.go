@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/inotify"
 )
 
 // watching watches a directory until the test ends.
@@ -22,7 +23,7 @@ func (a *arena) watching(t *testing.T, dir string, deep bool) (<-chan yurt.FileE
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ended <- a.Watch(ctx, dir, deep, func() { close(ready) }, func(e yurt.FileEvent) error {
+		ended <- a.Watch(ctx, a.shared, dir, deep, func() { close(ready) }, func(e yurt.FileEvent) error {
 			select {
 			case events <- e:
 			case <-ctx.Done():
@@ -108,7 +109,7 @@ func TestWatchEnds(t *testing.T) {
 	ready := make(chan struct{})
 	ended := make(chan error)
 	go func() {
-		ended <- a.Watch(t.Context(), "d", false, func() { close(ready) }, func(yurt.FileEvent) error { return enough })
+		ended <- a.Watch(t.Context(), a.shared, "d", false, func() { close(ready) }, func(yurt.FileEvent) error { return enough })
 	}()
 	<-ready
 	os.WriteFile(a.in+"/d/new", nil, 0o644)
@@ -116,12 +117,12 @@ func TestWatchEnds(t *testing.T) {
 		t.Errorf("whoever had enough was answered %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	err := a.Watch(ctx, "d", false, cancel, nil)
+	err := a.Watch(ctx, a.shared, "d", false, cancel, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("whoever left was answered %v", err)
 	}
 	// With the sandbox it ends well.
-	if err := a.Watch(t.Context(), ".", true, func() { a.Close() }, nil); err != nil {
+	if err := a.Watch(t.Context(), a.shared, ".", true, func() { a.Close() }, nil); err != nil {
 		t.Errorf("when the sandbox ended it was answered %v", err)
 	}
 }
@@ -133,7 +134,7 @@ func TestWatchStaysInside(t *testing.T) {
 		"abs": yurt.CodePathOutsideWorkspace, "rel": yurt.CodePathOutsideWorkspace, "../out": yurt.CodePathOutsideWorkspace,
 		"none": yurt.CodeFileNotFound, "dir/f": yurt.CodeNotAFile, "fifo": yurt.CodeNotAFile, "self": yurt.CodeInvalidPath,
 	} {
-		if err := a.Watch(t.Context(), name, true, func() { t.Errorf("%s is watched", name) }, nil); yurt.CodeOf(err) != want {
+		if err := a.Watch(t.Context(), a.shared, name, true, func() { t.Errorf("%s is watched", name) }, nil); yurt.CodeOf(err) != want {
 			t.Errorf("watching %s: %v", name, err)
 		}
 	}
@@ -170,7 +171,7 @@ func TestWatchIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := a.Watch(t.Context(), ".", true, func() { t.Error("it is watched") }, nil); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
+	if err := a.Watch(t.Context(), a.shared, ".", true, func() { t.Error("it is watched") }, nil); yurt.CodeOf(err) != yurt.CodeLimitOutOfRange {
 		t.Errorf("one directory too many: %v", err)
 	}
 	os.Remove(a.in + "/0")
@@ -219,4 +220,127 @@ func TestWatchOfWhatIsSaved(t *testing.T) {
 	if want := []string{"create d/saved", "create d/saved", "create .yurt-last"}; !slices.Equal(seen, want) {
 		t.Errorf("events %q, want %q", seen, want)
 	}
+}
+
+// instances counts the inotify instances of this process.
+func instances(t *testing.T) (n int) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if to, err := os.Readlink(file); err == nil && strings.Contains(to, "inotify") {
+			n++
+		}
+	}
+	return n
+}
+
+// TestWatchesShareAnInstance: the host has 128 instances for its root, which sandboxes and other services need too.
+func TestWatchesShareAnInstance(t *testing.T) {
+	const watches = 200
+	a := newArena(t)
+	a.fill(t, "same/")
+	type watcher struct {
+		events <-chan yurt.FileEvent
+		ended  <-chan error
+		dir    string
+	}
+	var all []watcher
+	for n := range watches {
+		dir := "same"
+		if n%2 == 0 {
+			dir = fmt.Sprintf("own%d", n)
+			a.fill(t, dir+"/")
+		}
+		events, ended := a.watching(t, dir, false)
+		all = append(all, watcher{events, ended, dir})
+	}
+	if n := instances(t); n != 1 {
+		t.Errorf("%d watches take %d inotify instances, want 1", watches, n)
+	}
+	// The end of one is not the end of others, of the same directory too.
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := a.Watch(ctx, a.shared, "same", false, cancel, nil); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	a.fill(t, "same/f")
+	for n := range watches {
+		if n%2 == 0 {
+			a.fill(t, all[n].dir+"/f")
+		}
+	}
+	for _, w := range all {
+		expect(t, w.events, yurt.FileCreated, w.dir+"/f")
+	}
+	if err := a.RemoveAll("own0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-all[0].ended; err != nil {
+		t.Errorf("the watch of a directory that was removed ended with %v", err)
+	}
+	a.fill(t, "same/g")
+	expect(t, all[1].events, yurt.FileCreated, "same/g")
+}
+
+// TestSlowWatcher: a watcher that does not take its events loses some and hears of it; one beside it gets its own.
+func TestSlowWatcher(t *testing.T) {
+	a := newArena(t)
+	a.fill(t, "slow/", "fast/")
+	ready, stuck, goOn := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	lost := make(chan yurt.FileEvent, 1)
+	enough := errors.New("enough")
+	ended := make(chan error, 1)
+	go func() {
+		first := true
+		ended <- a.Watch(t.Context(), a.shared, "slow", false, func() { close(ready) }, func(e yurt.FileEvent) error {
+			if first {
+				first = false
+				close(stuck)
+				<-goOn
+			}
+			if e.Type == yurt.FileEventLost {
+				lost <- e
+				return enough
+			}
+			return nil
+		})
+	}()
+	<-ready
+	a.fill(t, "slow/f")
+	<-stuck
+	events, _ := a.watching(t, "fast", false)
+	for n := range 20_000 {
+		if err := os.WriteFile(fmt.Sprintf("%s/slow/%0100d", a.in, n%5000), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if n%4000 == 0 {
+			name := fmt.Sprintf("fast/%d", n)
+			a.fill(t, name)
+			expect(t, events, yurt.FileCreated, name)
+		}
+	}
+	close(goOn)
+	if err := <-ended; !errors.Is(err, enough) {
+		t.Fatal(err)
+	}
+	if e := <-lost; e.Path != "slow" {
+		t.Errorf("lost events were told of as %+v", e)
+	}
+}
+
+// TestWatchesAreFull: a directory that cannot be watched any more is an error that says so, and the watches go on.
+func TestWatchesAreFull(t *testing.T) {
+	a := newArena(t)
+	a.shared = inotify.New(3)
+	a.fill(t, "one/", "two/sub/sub/")
+	events, _ := a.watching(t, "one", true)
+	err := a.Watch(t.Context(), a.shared, "two", true, func() { t.Error("it is watched") }, nil)
+	if yurt.CodeOf(err) != yurt.CodeOverloaded || !strings.Contains(err.Error(), "end another watch") {
+		t.Errorf("beyond the bound the answer is %v", err)
+	}
+	a.watching(t, "two", false)
+	a.fill(t, "one/f")
+	expect(t, events, yurt.FileCreated, "one/f")
 }
