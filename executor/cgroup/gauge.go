@@ -16,6 +16,8 @@ type Gauge interface {
 	Processes() (map[string][]int, error)
 	// Leaves lists the names of all leaves, also of those without processes.
 	Leaves() ([]string, error)
+	// MemoryAlarm goes off when the runs have no memory left. The caller closes it. The group must be settled.
+	MemoryAlarm() (Alarm, error)
 }
 
 // Stats is the usage of a sandbox: CPU and I/O with its init, the rest without.

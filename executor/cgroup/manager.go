@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/inotify"
 )
 
 // Limits are the resources that the runs of a sandbox may use together.
@@ -118,10 +119,15 @@ type Manager struct {
 	v2     string            // mount point; "" if v1 controllers are in use
 	v1     map[string]string // controller → mount point
 
+	watches *inotify.Shared // for alarms on v2
+
 	mu      sync.Mutex // held while the parent directory comes to be, with its rules
 	all     All        // bounds of all groups together
 	bounded bool       // the parent directory has them, and its weight
 }
+
+// maxAlarms bounds the alarms of all groups: one a sandbox, of which a node has fewer.
+const maxAlarms = 1 << 16
 
 // required are the controllers without which no sandbox is made.
 func required() []string { return []string{"memory", "cpu", "pids"} }
@@ -134,7 +140,7 @@ func Open(parent string) (*Manager, error) {
 		return nil, fmt.Errorf("reading cgroup mounts: %w", err)
 	}
 	defer mounts.Close()
-	m := &Manager{parent: parent, v1: make(map[string]string)}
+	m := &Manager{parent: parent, v1: make(map[string]string), watches: inotify.New(maxAlarms)}
 	if err := m.findMounts(mounts); err != nil {
 		return nil, err
 	}

@@ -15,16 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/internal/linux/inotify"
 )
 
 // groupV2 is one directory of the unified hierarchy.
 type groupV2 struct {
-	dir    string
-	limits Limits
+	dir     string
+	limits  Limits
+	watches *inotify.Shared
 }
 
 func (m *Manager) groupV2(name string, limits Limits) *groupV2 {
-	return &groupV2{dir: filepath.Join(m.v2, m.parent, name), limits: limits}
+	return &groupV2{dir: filepath.Join(m.v2, m.parent, name), limits: limits, watches: m.watches}
 }
 
 func (m *Manager) createV2(name string, limits Limits) (Group, error) {

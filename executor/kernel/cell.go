@@ -214,6 +214,7 @@ func (c *cell) measure(result *yurt.Result) (kills int64) {
 	if err != nil {
 		return 0
 	}
+	c.run.Sandbox.Shortage.Note(c.process.id, after.OOMKills)
 	result.Metrics.CPUMS = sandbox.Millis(after.CPU - c.before.CPU)
 	result.Metrics.MemoryPeakBytes = after.MemoryPeak
 	return after.OOMKills - c.before.OOMKills
@@ -240,7 +241,7 @@ func (c *cell) judge(result *yurt.Result, o protocol.Outcome, oomKills int64) {
 		result.ExitCode = o.Done.ExitCode
 		c.run.TakeOutcome(result, o.Done.Outcome)
 	case oomKills > 0:
-		failed(killed, yurt.ErrorTypeOutOfMemory, "the sandbox reached its memory limit of %s; ask for more resources.memory. The variables of the context are lost", c.run.Sandbox.Record.Spec.Resources.Memory)
+		failed(killed, yurt.ErrorTypeOutOfMemory, "%s. The variables of the context are lost", c.run.Sandbox.Shortage.Message(c.run.Sandbox.Record.Spec.Resources.Memory))
 	default:
 		if code, why := kernelDied(o); why != "" {
 			failed(code, yurt.ErrorTypeKernelDied, "%s", why)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/shortage"
 	"github.com/yurtrun/yurt/test/testutil"
 )
 
@@ -23,6 +24,68 @@ func TestMemoryLimit(t *testing.T) {
 	if r.Error != nil || r.Metrics.MemoryPeakBytes < 16<<20 || r.Metrics.MemoryPeakBytes > 64<<20 {
 		t.Errorf("after that: %+v, peak %d", r.Error, r.Metrics.MemoryPeakBytes)
 	}
+}
+
+// starving is a program whose children run out of memory one after the other. It writes a byte for each to the workspace.
+const starving = `
+import mmap, os
+for n in range(1000):
+    if os.fork() == 0:
+        m = mmap.mmap(-1, 1 << 30)
+        for at in range(0, 1 << 30, 4096): m[at] = 1
+    os.wait()
+    with open('/workspace/ends', 'a') as f: f.write('x')
+`
+
+// TestMemoryAgainAndAgain: processes that an execution has left behind, and those of a context, may not run out of memory without end. The
+// next process of the sandbox waits, and runs.
+func TestMemoryAgainAndAgain(t *testing.T) {
+	e := testutil.Executor(t)
+	count := func(t *testing.T, id string) int {
+		t.Helper()
+		info, err := e.StatFile(t.Context(), id, "ends")
+		if err != nil && yurt.CodeOf(err) != yurt.CodeFileNotFound {
+			t.Fatal(err)
+		}
+		return int(info.Size)
+	}
+	within := func(t *testing.T, n int) {
+		t.Helper()
+		if n < shortage.Burst-1 || n > 2*shortage.Burst {
+			t.Errorf("%d children were killed, want about %d", n, shortage.Burst)
+		}
+	}
+	t.Run("left behind", func(t *testing.T) {
+		s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 32 << 20 })
+		if _, err := e.WriteFile(t.Context(), s.ID, "starving.py", strings.NewReader(starving), yurt.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r := run(t, e, s.ID, "(setsid python3 /workspace/starving.py >/dev/null 2>&1 &); true")
+		if r.ExitCode != 0 {
+			t.Fatalf("%+v", r)
+		}
+		testutil.Eventually(t, "children were killed", func() bool { return count(t, s.ID) >= shortage.Burst-1 })
+		time.Sleep(time.Second)
+		n := count(t, s.ID)
+		time.Sleep(time.Second)
+		if more := count(t, s.ID); more > n {
+			t.Errorf("after %d children others are killed: %d", n, more)
+		}
+		within(t, n)
+	})
+	t.Run("in a context", func(t *testing.T) {
+		s := create(t, e, func(s *yurt.SandboxSpec) { s.Resources.Memory = 64 << 20 })
+		began := time.Now()
+		r := execute(t, e, s.ID, cell(starving, timeout(30*time.Second)))
+		wantErrorType(t, r, yurt.ErrorTypeOutOfMemory)
+		if took := time.Since(began); took > 20*time.Second || !strings.Contains(r.Error.Message, "ended together") {
+			t.Errorf("after %s: %+v", took, r.Error)
+		}
+		within(t, count(t, s.ID))
+		if r := execute(t, e, s.ID, cell("print('works')")); r.Stdout != "works\n" {
+			t.Errorf("afterwards: %+v", r)
+		}
+	})
 }
 
 func TestProcessLimit(t *testing.T) {

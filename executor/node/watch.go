@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 
 	"github.com/yurtrun/yurt"
@@ -46,9 +47,22 @@ func (n *Node) WatchSandboxes(ctx context.Context, died func(yurt.Sandbox)) erro
 func (n *Node) watchInit(s *Handle) {
 	stop := context.AfterFunc(n.table.ctx, s.Detach)
 	defer stop()
+	ctx, cancel := context.WithCancel(n.table.ctx)
+	defer cancel()
+	n.table.goes(func() { s.watchMemory(ctx, n.logger) })
 	if s.Process.Wait() == nil {
 		close(s.Process.Gone)
 		n.died(s, "its init process ended")
+	}
+}
+
+// watchMemory bounds how often the kernel ends processes of the sandbox for want of memory, until ctx is done.
+func (s *Handle) watchMemory(ctx context.Context, logger *slog.Logger) {
+	err := s.Shortage.Follow(ctx, s.Group, func(leaf string, err error) {
+		logger.Warn("processes ran out of memory again and again, and were ended together", "sandbox", s.ID(), "execution", leaf, "error", err)
+	})
+	if err != nil && !s.IsGone() {
+		logger.Error("processes that run out of memory are not counted", "sandbox", s.ID(), "error", err)
 	}
 }
 

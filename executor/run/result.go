@@ -97,6 +97,7 @@ func (r *Run) assemble(exit *initd.Exit, lost error) *yurt.Result {
 	usage, err := r.leaf.Usage()
 	if err == nil {
 		result.Metrics.CPUMS, result.Metrics.MemoryPeakBytes = sandbox.Millis(usage.CPU), usage.MemoryPeak
+		r.Sandbox.Shortage.Note(r.Record.ID, usage.OOMKills)
 	}
 	if exit == nil {
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
@@ -166,7 +167,7 @@ func (r *Run) judge(result *yurt.Result, exit *initd.Exit, control []byte, usage
 		result.ExitCode = yurt.ExecutionExitSignal + int(syscall.SIGKILL)
 		result.Error = &yurt.ExecutionError{
 			Type:    yurt.ErrorTypeOutOfMemory,
-			Message: fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", r.Sandbox.Record.Spec.Resources.Memory),
+			Message: r.Sandbox.Shortage.Message(r.Sandbox.Record.Spec.Resources.Memory),
 		}
 	case r.judgeSteps(result, control):
 	case r.Record.Format == plugins.ResultEnvelope && exit.Bytes[2] > yurt.MaxResultBytes+envelopeRoom:

@@ -15,6 +15,7 @@ import (
 	"github.com/yurtrun/yurt/executor/initd"
 	"github.com/yurtrun/yurt/executor/packages"
 	"github.com/yurtrun/yurt/executor/rootfs"
+	"github.com/yurtrun/yurt/executor/shortage"
 	"github.com/yurtrun/yurt/executor/workspace"
 	"github.com/yurtrun/yurt/internal/linux/pidfd"
 )
@@ -36,6 +37,8 @@ type Sandbox struct {
 
 	Process InitProcess
 	Gone    chan struct{} // closed when it has died or is being destroyed
+	// Shortage bounds how often its processes are ended for want of memory.
+	Shortage shortage.Guard
 	// Installable says that commands of the session may install packages; it does not change.
 	Installable bool
 

@@ -24,6 +24,9 @@ type Process struct {
 // Start has init start a process: by a fork of the language's zygote, if there is one, or
 // else in the ordinary way.
 func (e *Engine) Start(ctx context.Context, s *Sandbox, st Process) (*initd.Output, error) {
+	if err := s.Shortage.Await(ctx, s.Gone); err != nil {
+		return nil, err
+	}
 	defer e.parkNext(s, st.Language)
 	if p := e.parkedFor(s, st.Language, st.ID); p != nil {
 		*st.Leaf, st.From = p.leaf, p.zygote

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/shortage"
 )
 
 func limits(change func(*yurt.Resources)) func(*yurt.SandboxSpec) {
@@ -38,6 +39,18 @@ func TestExhaustion(t *testing.T) {
 // that the program itself might have returned.
 func TestResults(t *testing.T) {
 	wage(t, forgedResults())
+}
+
+// endsTogether demands that few children of the program were killed before all of it was.
+func endsTogether(t *testing.T, r *yurt.Result) {
+	t.Helper()
+	ends(yurt.ErrorTypeOutOfMemory)(t, r)
+	if !strings.Contains(r.Error.Message, "ended together") {
+		t.Errorf("the error is %q", r.Error.Message)
+	}
+	if n := strings.Count(r.Stdout, "\n"); n < shortage.Burst-1 || n > 2*shortage.Burst {
+		t.Errorf("%d children were killed one after the other, want about %d", n, shortage.Burst)
+	}
 }
 
 // exhaustions take all that there is of something.
@@ -108,6 +121,19 @@ hoard = []
 while True: hoard.append(bytearray(1 << 20))
 `,
 			run: within(20 * time.Second), check: ends(yurt.ErrorTypeOutOfMemory, yurt.ErrorTypeTimeout),
+		},
+		{
+			name:    "children that run out of memory, one after the other",
+			fails:   "the executor ends the execution after some, and has the next one wait",
+			layer:   byCgroup,
+			sandbox: limits(func(r *yurt.Resources) { r.Memory = 32 << 20 }),
+			program: `
+def eat():
+    m = mmap.mmap(-1, 1 << 30)
+    for n in range(0, 1 << 30, 4096): m[n] = 1
+while True: print(in_child(eat), flush=True)
+`,
+			run: within(20 * time.Second), check: endsTogether,
 		},
 		{
 			name:    "memory by files",

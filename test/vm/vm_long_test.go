@@ -51,6 +51,7 @@ func otherTests() []string {
 		"TestLabelsThatTheHostHasNotAreRefused",       // also there
 		"TestLastProcessOfTheLimitIsUsable",           // for the runs alone
 		"TestLimitsThatTheNodeCannotHoldAreRefused",   // the machine's limits, not its host's
+		"TestMemoryAgainAndAgain",                     // memory.events says when it changes
 		"TestSandboxThatDiesIsReported",               // a group without its init
 		"TestWhatIsDeadOrHalfMadeIsRemoved",           // groups removed
 		"TestSlotIsFilledAgain",                       // limits of a group that is there

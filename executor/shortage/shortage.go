@@ -1,0 +1,193 @@
+// Package shortage bounds how often the kernel ends processes of one sandbox for want of memory. Each time costs the host a search for
+// the process and lines in its log, and a program that starts children again and again can have it done dozens of times a second.
+//
+// A [Guard] allows a sandbox some such ends at once and one a second in the long run. Beyond that it ends the execution or the
+// interpreter whose processes they were, and has the sandbox's next process wait.
+package shortage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/cgroup"
+)
+
+const (
+	// Burst is how many processes of a sandbox the kernel may end at once: more than a parallel build or test run starts together
+	// with the default limits.
+	Burst = 16
+	// perSecond is how many it may end in the long run.
+	perSecond = 1
+	// mostDebt bounds the wait of the next process to 3 s, which is well within the time that the start of a process may take.
+	mostDebt = 2
+	// gathering is how long the guard waits after an alarm: the kernel raises it before it ends a process and counts that.
+	gathering = 50 * time.Millisecond
+	// killTimeout bounds the end of one execution.
+	killTimeout = 30 * time.Second
+)
+
+// Group is the cgroup of a sandbox, as far as a guard needs it.
+type Group interface {
+	MemoryAlarm() (cgroup.Alarm, error)
+	Leaves() ([]string, error)
+	Find(name string) cgroup.Leaf
+}
+
+// Guard counts the processes of one sandbox that the kernel ended. The zero value has counted none. Its methods may be called concurrently.
+type Guard struct {
+	mu   sync.Mutex
+	seen map[string]int64 // ends, by the name of the leaf
+	debt float64          // ends that the allowance does not cover yet, at the time of at
+	at   time.Time
+}
+
+// Note says how many processes the kernel has ended in a leaf since that was made. It reports whether there are new ones.
+func (g *Guard) Note(leaf string, kills int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	grown := kills - g.seen[leaf]
+	if grown <= 0 {
+		return false
+	}
+	if g.seen == nil {
+		g.seen = make(map[string]int64)
+	}
+	g.seen[leaf] = kills
+	g.settle()
+	g.debt = min(g.debt+float64(grown), Burst+mostDebt)
+	return true
+}
+
+// settle reduces the debt by the ends that the time since has allowed. The caller holds the lock.
+func (g *Guard) settle() {
+	now := time.Now()
+	g.debt = max(0, g.debt-now.Sub(g.at).Seconds()*perSecond)
+	g.at = now
+}
+
+// over returns how long it takes until the kernel may end a process again; 0 if it may now.
+func (g *Guard) over() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settle()
+	return time.Duration(max(0, g.debt-(Burst-1)) / perSecond * float64(time.Second))
+}
+
+// Message says that a sandbox with that limit has no memory left, and how long its next process waits.
+func (g *Guard) Message(limit yurt.Size) string {
+	text := fmt.Sprintf("the sandbox reached its memory limit of %s; ask for more resources.memory", limit)
+	if wait := g.over(); wait > 0 {
+		text += fmt.Sprintf(". Its processes ran out of memory more than %d times within moments, so they were ended together, and the next one waits for %s", Burst, wait.Round(time.Second/10))
+	}
+	return text
+}
+
+// Await waits until another process may be started in the sandbox: at once, unless the kernel has just ended too many.
+func (g *Guard) Await(ctx context.Context, gone <-chan struct{}) error {
+	wait := g.over()
+	if wait == 0 {
+		return nil
+	}
+	refused := func() error {
+		return yurt.Errorf(yurt.CodeOverloaded, "processes of this sandbox ran out of memory too often, so that its next one waits for %s; try again after that, and ask for more resources.memory", wait.Round(time.Second/10))
+	}
+	if until, ok := ctx.Deadline(); ok && time.Until(until) < wait {
+		return refused()
+	}
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-gone:
+		return nil // the start says why it fails
+	case <-ctx.Done():
+		return errors.Join(refused(), ctx.Err())
+	}
+}
+
+// Follow counts the ends in all leaves of the group, and ends the leaves that go on beyond the allowance, until ctx is done. It calls ended
+// with the name of each such leaf. Ends from before it are not counted.
+func (g *Guard) Follow(ctx context.Context, group Group, ended func(leaf string, err error)) error {
+	alarm, err := group.MemoryAlarm()
+	if err != nil {
+		return err
+	}
+	defer alarm.Close()
+	if err := g.look(group, func(leaf string, kills int64) { g.remember(leaf, kills) }); err != nil {
+		return err
+	}
+	for {
+		if err := alarm.Wait(ctx); err != nil {
+			return ifOver(ctx, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(gathering):
+		}
+		var grown []string
+		err := g.look(group, func(leaf string, kills int64) {
+			if g.Note(leaf, kills) {
+				grown = append(grown, leaf)
+			}
+		})
+		if err != nil {
+			return ifOver(ctx, err)
+		}
+		if g.over() > 0 {
+			for _, leaf := range grown {
+				ended(leaf, kill(ctx, group.Find(leaf)))
+			}
+		}
+	}
+}
+
+// ifOver returns an error unless ctx is done: the sandbox ends then.
+func ifOver(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("watching the memory of a sandbox: %w", err)
+}
+
+// look calls each with the count of every leaf, and forgets the leaves that are gone.
+func (g *Guard) look(group Group, each func(leaf string, kills int64)) error {
+	leaves, err := group.Leaves()
+	if err != nil {
+		return err
+	}
+	there := make(map[string]bool, len(leaves))
+	for _, leaf := range leaves {
+		there[leaf] = true
+		if usage, err := group.Find(leaf).Usage(); err == nil { // else it has just been removed
+			each(leaf, usage.OOMKills)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for leaf := range g.seen {
+		if !there[leaf] {
+			delete(g.seen, leaf)
+		}
+	}
+	return nil
+}
+
+// remember has the ends in a leaf until now count as known.
+func (g *Guard) remember(leaf string, kills int64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.seen == nil {
+		g.seen = make(map[string]int64)
+	}
+	g.seen[leaf] = max(g.seen[leaf], kills)
+}
+
+func kill(ctx context.Context, leaf cgroup.Leaf) error {
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	defer cancel()
+	return leaf.Kill(ctx)
+}
