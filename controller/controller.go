@@ -108,7 +108,7 @@ func (c *Controller) join(config Config) {
 	c.Files = &Files{store: config.Store, reach: c.reach}
 	c.Runner, c.tracker = execution.New(execution.Config{
 		Life: c.life, Reach: c.reach, Store: config.Store, Placer: config.Placer, Templates: c.Catalog, Deadlines: c.deadlines,
-		Ended: c.metrics.executionEnded, Quota: cmp.Or(config.ResultQuota, yurt.ResultQuota),
+		Ended: c.metrics.executionEnded, Quota: cmp.Or(config.ResultQuota, yurt.ResultQuota), Space: cmp.Or(config.ResultSpace, yurt.ResultSpace),
 		CancelGrace: cmp.Or(config.CancelGrace, execution.DefaultCancelGrace),
 	})
 	c.ledger = &ledger{life: c.life, reach: c.reach, store: config.Store, tracker: c.tracker, placing: map[string]chan struct{}{}}

@@ -62,15 +62,5 @@ func (t *Tracker) Adopt(ctx context.Context, session yurt.Session, unfinished []
 	return nil
 }
 
-// Trim drops what old results have beyond a quota, of a session or of all.
-func (t *Tracker) Trim(ctx context.Context, sessionID string, most yurt.Size) {
-	trimmed, err := t.store.TrimResults(ctx, sessionID, int64(most))
-	if err != nil {
-		t.life.Log.Error("bounding results", "session", sessionID, "error", err)
-	} else if trimmed > 0 {
-		t.life.Log.Info("dropped the output of old results", "session", sessionID, "count", trimmed)
-	}
-}
-
 // Busy reports whether this controller follows executions in the session.
 func (t *Tracker) Busy(sessionID string) bool { return len(t.of(sessionID)) > 0 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/internal/collect"
 	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
@@ -30,7 +31,7 @@ type inflight struct {
 	sandbox  string
 	begun    func(context.Context) (*yurt.Result, error) // waits for the answer of the call that started it, see [RunNode]
 	ending   *endCause                                   // why its session ended while it ran
-	partial  *outputs                                    // the output that was collected when the teardown began
+	partial  *collect.Output                             // the output that was collected when the teardown began
 	ended    yurt.Execution
 	watchers int
 }
@@ -56,6 +57,7 @@ func (t *Tracker) register(session yurt.Session, node contract.Node, record yurt
 // drop ends the following of an execution and wakes its waiting callers.
 func (t *Tracker) drop(run *inflight) {
 	close(run.done)
+	run.closePartial()
 	t.mu.Lock()
 	delete(t.inflight, run.record.ID)
 	t.mu.Unlock()
@@ -235,4 +237,13 @@ func (t *Tracker) awaitResult(run *inflight) *yurt.Result {
 func unanswered(err error) bool {
 	code := yurt.CodeOf(err)
 	return code == yurt.CodeUnavailable || code == yurt.CodeCanceled
+}
+
+// closePartial lets go of the output that was collected. The store has it, or another result was stored.
+func (l *inflight) closePartial() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.partial != nil {
+		l.partial.Close()
+	}
 }

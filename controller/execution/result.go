@@ -60,7 +60,7 @@ func (l *inflight) lost(cause *endCause, now time.Time) *yurt.Result {
 	l.mu.Unlock()
 	result := failedResult(cause.errorType, cause.reason, l.record.CreatedAt, now)
 	if partial != nil {
-		partial.fill(result)
+		partial.Fill(result)
 	}
 	return result
 }
@@ -116,9 +116,7 @@ func (t *Tracker) finish(run *inflight, result *yurt.Result, after afterEnd) {
 		return
 	}
 	t.ended(record)
-	if result.OutputBytes(yurt.EventStdout)+result.OutputBytes(yurt.EventStderr) > yurt.InlineOutput {
-		t.Trim(context.WithoutCancel(run.ctx), record.SessionID, t.quota)
-	}
+	t.boundResults(context.WithoutCancel(run.ctx), record.SessionID, result)
 	if result.Output != nil { // from now on it is read from the store: the node forgets it
 		if stored, err := t.store.Execution(context.WithoutCancel(run.ctx), record.SessionID, record.ID); err == nil {
 			record.Result = stored.Result
@@ -128,6 +126,7 @@ func (t *Tracker) finish(run *inflight, result *yurt.Result, after afterEnd) {
 	t.life.Log.Info("execution ended", "session", record.SessionID, "execution", record.ID, "kind", record.Kind,
 		"exit_code", result.ExitCode, "error_type", errorTypeOf(result), "duration_ms", result.Metrics.DurationMS)
 	if session.State.Ended() {
+		t.kept.forget(session.ID)
 		t.destroyAfterWatchers(session, run)
 	} else {
 		t.deadlines.Arm(session)

@@ -2,12 +2,12 @@ package execution
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/controller/internal/collect"
 	"github.com/yurtrun/yurt/controller/internal/life"
 )
 
@@ -20,11 +20,14 @@ const (
 	collectFirst = time.Second     // for a node to begin to tell of an execution
 	collectQuiet = 10 * time.Millisecond
 	collectTries = 25 // times collectQuiet
+	// collectBudget is how many bytes of output are held of all executions whose session ends.
+	collectBudget = 32 << 20
 )
 
 // Teardown destroys the sandbox of a session that has ended, in the background. Its executions end with errorType and
 // reason, and keep their output so far. A controller that is closed leaves it to the sweep of the next life.
 func (t *Tracker) Teardown(session yurt.Session, errorType, reason string) {
+	t.kept.forget(session.ID)
 	if session.Placement.Node == "" {
 		return // not placed yet: the placing request finds it ended and comes back
 	}
@@ -45,6 +48,7 @@ func (t *Tracker) Teardown(session yurt.Session, errorType, reason string) {
 		for _, run := range running {
 			select {
 			case <-run.done:
+				run.closePartial() // it may have ended before the collection began
 			case <-grace.Done():
 				run.cancel(cause)
 			}
@@ -128,7 +132,7 @@ func (t *Tracker) collectOutput(ctx context.Context, running []*inflight) (stop 
 		begun   = make(chan struct{}, len(running))
 	)
 	for _, run := range running {
-		collected := &outputs{limit: int(run.limit)}
+		collected := collect.New(t.collected, int64(run.limit))
 		run.mu.Lock()
 		run.partial = collected
 		run.mu.Unlock()
@@ -139,7 +143,7 @@ func (t *Tracker) collectOutput(ctx context.Context, running []*inflight) (stop 
 			// The error is the expected end of the sandbox.
 			_ = node.WatchExecution(ctx, sandbox, run.record.ID, 0, func(e yurt.Event) error {
 				events.Add(1)
-				collected.add(e)
+				collected.Add(e)
 				first()
 				return nil
 			})
@@ -161,45 +165,4 @@ func (t *Tracker) collectOutput(ctx context.Context, running []*inflight) (stop 
 		cancel()
 		readers.Wait()
 	}
-}
-
-// outputs collects the output of an execution up to a limit for each stream.
-type outputs struct {
-	mu             sync.Mutex
-	limit          int
-	stdout, stderr []byte
-	written        [2]int64
-	truncated      yurt.Truncated
-	events         yurt.OutlineBuilder
-}
-
-func (o *outputs) add(e yurt.Event) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.events.Add(e)
-	switch e.Type {
-	case yurt.EventStdout:
-		o.written[0] += int64(len(e.Data))
-		o.stdout, o.truncated.Stdout = appendUpTo(o.stdout, e.Data, o.limit)
-	case yurt.EventStderr:
-		o.written[1] += int64(len(e.Data))
-		o.stderr, o.truncated.Stderr = appendUpTo(o.stderr, e.Data, o.limit)
-	}
-}
-
-func appendUpTo(buf, data []byte, limit int) (result []byte, truncated bool) {
-	if room := limit - len(buf); len(data) > room {
-		return append(buf, data[:room]...), true
-	}
-	return append(buf, data...), false
-}
-
-// fill writes the collected output into the result.
-func (o *outputs) fill(result *yurt.Result) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	result.Stdout, result.Stderr = strings.ToValidUTF8(string(o.stdout), "\ufffd"), strings.ToValidUTF8(string(o.stderr), "\ufffd")
-	result.Truncated = o.truncated
-	result.Metrics.StdoutBytes, result.Metrics.StderrBytes = o.written[0], o.written[1]
-	result.Outline = o.events.Outline(result)
 }

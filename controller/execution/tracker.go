@@ -7,6 +7,7 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/controller/contract"
+	"github.com/yurtrun/yurt/controller/internal/collect"
 	"github.com/yurtrun/yurt/controller/internal/life"
 	"github.com/yurtrun/yurt/controller/internal/reach"
 )
@@ -53,6 +54,7 @@ type Config struct {
 	Deadlines Deadlines
 	Ended     func(yurt.Execution) // told of each execution that has ended
 	Quota     yurt.Size            // of the results that are kept of a session
+	Space     yurt.Size            // likewise of all sessions
 	// CancelGrace is how long an execution that is cancelled has to end after the interrupt.
 	CancelGrace time.Duration
 }
@@ -66,6 +68,9 @@ type Tracker struct {
 	deadlines Deadlines
 	ended     func(yurt.Execution)
 	quota     yurt.Size
+	space     yurt.Size
+	kept      kept
+	collected *collect.Budget // of output that is held while sandboxes are destroyed
 
 	mu       sync.Mutex
 	inflight map[string]*inflight // by id
@@ -75,7 +80,8 @@ type Tracker struct {
 func New(config Config) (*Runner, *Tracker) {
 	t := &Tracker{
 		life: config.Life, store: config.Store, placer: config.Placer, templates: config.Templates, deadlines: config.Deadlines,
-		ended: config.Ended, quota: config.Quota, inflight: map[string]*inflight{},
+		ended: config.Ended, quota: config.Quota, space: config.Space, collected: collect.NewBudget(collectBudget),
+		inflight: map[string]*inflight{},
 	}
 	return &Runner{
 		tracker: t, life: config.Life, reach: config.Reach, store: config.Store, templates: config.Templates, cancelGrace: config.CancelGrace,
