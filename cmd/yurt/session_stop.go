@@ -18,12 +18,13 @@ import (
 )
 
 func newSessionStopCommand(a *app) *cobra.Command {
-	var all, yes bool
+	var all, yes, forget bool
 	cmd := &cobra.Command{
 		Use:     "stop ID... | --all",
 		Aliases: []string{"rm"},
 		Short:   "End sessions and their programs",
-		Long: `End sessions and all programs in them, and remove their files. Results stay for a day.
+		Long: `End sessions and all programs in them, and remove their files. Results stay for a day; with --delete-results
+they are removed at once.
 
 With --all every session on the server ends. The command first prints their number and asks for
 a confirmation. Without a terminal, as in a script, give --yes.`,
@@ -39,26 +40,31 @@ a confirmation. Without a terminal, as in a script, give --yes.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if all {
-				return a.stopAllSessions(cmd.Context(), yes)
+			var options []yurtclient.EndOption
+			if forget {
+				options = append(options, yurtclient.DeleteResults)
 			}
-			return a.stopSessions(cmd.Context(), args)
+			if all {
+				return a.stopAllSessions(cmd.Context(), yes, options...)
+			}
+			return a.stopSessions(cmd.Context(), args, options...)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "end every session on the server, after a question")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "with --all: end them without a question")
+	cmd.Flags().BoolVar(&forget, "delete-results", false, "remove their executions and results at once, also those of sessions that have ended")
 	return cmd
 }
 
 // stopSessions ends every session that it can before it fails for one that it cannot.
-func (a *app) stopSessions(ctx context.Context, ids []string) error {
+func (a *app) stopSessions(ctx context.Context, ids []string, options ...yurtclient.EndOption) error {
 	client, err := a.client()
 	if err != nil {
 		return err
 	}
 	ended, failures := []yurt.Session{}, []error{}
 	for _, id := range ids {
-		session, err := a.stopSession(ctx, client, id)
+		session, err := a.stopSession(ctx, client, id, options...)
 		if err != nil {
 			failures = append(failures, err)
 			continue
@@ -73,12 +79,12 @@ func (a *app) stopSessions(ctx context.Context, ids []string) error {
 	return errors.Join(failures...)
 }
 
-func (a *app) stopSession(ctx context.Context, client *yurtclient.Client, written string) (yurt.Session, error) {
+func (a *app) stopSession(ctx context.Context, client *yurtclient.Client, written string, options ...yurtclient.EndOption) (yurt.Session, error) {
 	id, err := findSession(ctx, client, written)
 	if err != nil {
 		return yurt.Session{}, err
 	}
-	session, err := client.EndSession(ctx, id)
+	session, err := client.EndSession(ctx, id, options...)
 	if err == nil && !a.json {
 		a.printf("%s %s\n", session.ID, session.State)
 	}
@@ -87,7 +93,7 @@ func (a *app) stopSession(ctx context.Context, client *yurtclient.Client, writte
 
 // stopAllSessions ends the sessions that there are when it is called, and not those that
 // others create meanwhile.
-func (a *app) stopAllSessions(ctx context.Context, yes bool) error {
+func (a *app) stopAllSessions(ctx context.Context, yes bool, options ...yurtclient.EndOption) error {
 	client, err := a.client()
 	if err != nil {
 		return err
@@ -114,7 +120,7 @@ func (a *app) stopAllSessions(ctx context.Context, yes bool) error {
 	for i, session := range sessions {
 		ids[i] = session.ID
 	}
-	return a.stopSessions(ctx, ids)
+	return a.stopSessions(ctx, ids, options...)
 }
 
 // confirm asks a person at a terminal, and reports whether the answer is yes.

@@ -17,6 +17,8 @@ type Sessions interface {
 	CreateSession(ctx context.Context, req controller.CreateSessionRequest) (yurt.Session, error)
 	Sessions(ctx context.Context, query controller.SessionQuery) ([]yurt.Session, error)
 	EndSession(ctx context.Context, id string) (yurt.Session, error)
+	// DeleteResults ends the session, if it has not ended, and removes its executions and their results.
+	DeleteResults(ctx context.Context, id string) (yurt.Session, error)
 	Templates(ctx context.Context) ([]yurt.Template, error)
 }
 

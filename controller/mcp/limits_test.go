@@ -10,6 +10,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/mcp"
 )
 
@@ -25,6 +26,21 @@ func TestSandboxesOfClientAreLimited(t *testing.T) {
 	call(t, other, "create_sandbox", nil)
 	call(t, one, "terminate_sandbox", object{"sandbox_id": first})
 	call(t, one, "create_sandbox", nil)
+}
+
+// TestTerminateDeletesResults: the results of a sandbox outlive it, unless its end asks for them to be deleted.
+func TestTerminateDeletesResults(t *testing.T) {
+	w := newWorld(t)
+	session := w.connect(t, "tidy")
+	for forget, want := range map[bool]int{false: 1, true: 0} {
+		id, _ := call(t, session, "create_sandbox", nil)["sandbox_id"].(string)
+		call(t, session, "run_code", object{"sandbox_id": id, "code": "echo x"})
+		call(t, session, "terminate_sandbox", object{"sandbox_id": id, "delete_results": forget})
+		left, err := w.ctl.Executions(t.Context(), id, controller.Position{}, 10)
+		if err != nil || len(left) != want {
+			t.Errorf("with delete_results %v there are %d executions (%v), want %d", forget, len(left), err, want)
+		}
+	}
 }
 
 // Sandboxes that are made at once count as those that are there.

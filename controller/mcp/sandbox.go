@@ -153,12 +153,17 @@ func within(field string, given *int, otherwise, most int) (int, error) {
 	return *given, nil
 }
 
-type sandboxInput struct {
-	SandboxID string `json:"sandbox_id"`
+type terminateInput struct {
+	SandboxID     string `json:"sandbox_id"`
+	DeleteResults bool   `json:"delete_results,omitempty" jsonschema:"Remove its executions and their results at once. Default: they stay for the time that the operator has set."`
 }
 
-func (s *Server) terminateSandbox(ctx context.Context, _ call, in sandboxInput) (sandboxOutput, []sdk.Content, error) {
-	session, err := s.config.Sessions.EndSession(ctx, in.SandboxID)
+func (s *Server) terminateSandbox(ctx context.Context, _ call, in terminateInput) (sandboxOutput, []sdk.Content, error) {
+	end := s.config.Sessions.EndSession
+	if in.DeleteResults {
+		end = s.config.Sessions.DeleteResults
+	}
+	session, err := end(ctx, in.SandboxID)
 	return newSandboxOutput(session), nil, err
 }
 

@@ -112,9 +112,9 @@ func (s *Sandbox) SetTimeout(ctx context.Context, lifetime, idle time.Duration) 
 	return s.changed(s.client.SetSessionTimeout(ctx, s.ID, yurt.Duration(lifetime), yurt.Duration(idle)))
 }
 
-// Kill ends the sandbox. One that has ended is a [yurt.CodeSessionEnded] error.
-func (s *Sandbox) Kill(ctx context.Context) (yurt.Session, error) {
-	return s.changed(s.client.EndSession(ctx, s.ID))
+// Kill ends the sandbox. One that has ended is a [yurt.CodeSessionEnded] error, except with [DeleteResults].
+func (s *Sandbox) Kill(ctx context.Context, options ...EndOption) (yurt.Session, error) {
+	return s.changed(s.client.EndSession(ctx, s.ID, options...))
 }
 
 // Stream starts a request and returns its execution, whose events follow it.

@@ -105,11 +105,22 @@ func (c *Client) Sessions(ctx context.Context, filter SessionFilter) (SessionPag
 	return page, err
 }
 
+// EndOption changes how a session ends.
+type EndOption string
+
+// DeleteResults removes the session's executions and their results at once, in place of after a day. A session that has ended can be
+// ended again with it.
+const DeleteResults EndOption = "delete"
+
 // EndSession ends the session and returns its last state. Ending one that has
-// ended is a [yurt.CodeSessionEnded] error.
-func (c *Client) EndSession(ctx context.Context, id string) (yurt.Session, error) {
+// ended is a [yurt.CodeSessionEnded] error, except with [DeleteResults].
+func (c *Client) EndSession(ctx context.Context, id string, options ...EndOption) (yurt.Session, error) {
+	query := url.Values{}
+	for _, option := range options {
+		query.Set("results", string(option))
+	}
 	var s yurt.Session
-	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: sessionPath(id)}, &s)
+	err := c.roundTrip(ctx, call{method: http.MethodDelete, path: sessionPath(id), query: query}, &s)
 	return s, err
 }
 

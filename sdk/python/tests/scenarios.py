@@ -136,8 +136,8 @@ class Scenario:
         answer.raise_for_status()
         return dict(answer.json())
 
-    def kill(self, box: Sandbox) -> Json:
-        return session_json(box.kill())
+    def kill(self, box: Sandbox, **arguments: Any) -> Json:
+        return session_json(box.kill(**arguments))
 
     def pause(self, box: Sandbox) -> Json:
         return session_json(box.pause())

@@ -236,10 +236,13 @@ export class Sandbox {
     return this.#change("POST", "/timeout", options, given({ timeout, idle_timeout: options.idleTimeout }));
   }
 
-  /** Ends the sandbox, and the server that was started for it. A sandbox that has ended is an error of code session_ended. */
-  async kill(options: CallOptions = {}): Promise<Session> {
+  /**
+   * Ends the sandbox, and the server that was started for it. A sandbox that has ended is an error of code session_ended. With
+   * `deleteResults` its executions and their results are removed at once, also those of a sandbox that has ended.
+   */
+  async kill(options: CallOptions & { deleteResults?: boolean } = {}): Promise<Session> {
     try {
-      return await this.#change("DELETE", "", options);
+      return await this.#change("DELETE", queryOf({ results: options.deleteResults ? "delete" : undefined }), options);
     } finally {
       await this.close();
     }

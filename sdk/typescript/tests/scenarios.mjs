@@ -120,7 +120,7 @@ class Scenario {
     return answer.json();
   }
 
-  kill = async (box) => sessionJson(await box.kill());
+  kill = async (box, { delete_results: deleteResults } = {}) => sessionJson(await box.kill({ deleteResults }));
   pause = async (box) => sessionJson(await box.pause());
   resume = async (box) => sessionJson(await box.resume());
   set_timeout = async (box, { timeout }) => sessionJson(await box.setTimeout(timeout));

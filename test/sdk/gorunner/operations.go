@@ -152,11 +152,24 @@ func operations() map[string]operation {
 		}
 	}
 	return map[string]operation{
-		"kill": changing((*yurtclient.Sandbox).Kill), "pause": changing((*yurtclient.Sandbox).Pause), "resume": changing((*yurtclient.Sandbox).Resume),
+		"kill": kill, "pause": changing((*yurtclient.Sandbox).Pause), "resume": changing((*yurtclient.Sandbox).Resume),
 		"set_timeout": setTimeout, "run_code": runRequest, "run_command": runRequest, "invoke": invoke, "stream_code": streamCode, "abandon": abandon,
 		"contexts": contexts, "restart_context": restartContext, "processes": processes,
 		"write_file": writeFile, "read_file": readFile, "list_files": listFiles, "upload": upload, "download": download,
 	}
+}
+
+func kill(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {
+	var with struct {
+		DeleteResults bool `json:"delete_results"`
+	}
+	if err := arguments(s, &with); err != nil {
+		return nil, err
+	}
+	if with.DeleteResults {
+		return session(box.Kill(ctx, yurtclient.DeleteResults))
+	}
+	return session(box.Kill(ctx))
 }
 
 func setTimeout(ctx context.Context, box *yurtclient.Sandbox, s *step) (any, error) {

@@ -72,6 +72,11 @@ func (c *Controller) EndSession(ctx context.Context, id string) (yurt.Session, e
 	return c.client.EndSession(ctx, id)
 }
 
+// DeleteResults implements [mcp.Sessions].
+func (c *Controller) DeleteResults(ctx context.Context, id string) (yurt.Session, error) {
+	return c.client.EndSession(ctx, id, yurtclient.DeleteResults)
+}
+
 // Templates implements [mcp.Sessions].
 func (c *Controller) Templates(ctx context.Context) ([]yurt.Template, error) {
 	return c.client.Templates(ctx)

@@ -199,9 +199,14 @@ class AsyncSandbox:
         """Gives the sandbox another lifetime, since its creation, and another idle timeout."""
         return await self._change("POST", "/timeout", given(timeout=timeout, idle_timeout=idle_timeout))
 
-    async def kill(self) -> models.Session:
-        """Ends the sandbox. One that has ended is an error of code session_ended."""
-        return await self._change("DELETE", "")
+    async def kill(self, *, delete_results: bool = False) -> models.Session:
+        """Ends the sandbox. One that has ended is an error of code session_ended.
+
+        delete_results removes its executions and their results at once, also those of a sandbox that has ended.
+        """
+        params = {"results": "delete"} if delete_results else {}
+        self.info = await self._client.call(models.Session, "DELETE", self._path, params=params)
+        return self.info
 
     async def aclose(self) -> None:
         """Closes the connections. A sandbox goes on, unless its server was started for it."""

@@ -200,9 +200,14 @@ class Sandbox:
         """Gives the sandbox another lifetime, since its creation, and another idle timeout."""
         return self._change("POST", "/timeout", given(timeout=timeout, idle_timeout=idle_timeout))
 
-    def kill(self) -> models.Session:
-        """Ends the sandbox. One that has ended is an error of code session_ended."""
-        return self._change("DELETE", "")
+    def kill(self, *, delete_results: bool = False) -> models.Session:
+        """Ends the sandbox. One that has ended is an error of code session_ended.
+
+        delete_results removes its executions and their results at once, also those of a sandbox that has ended.
+        """
+        params = {"results": "delete"} if delete_results else {}
+        self.info = self._client.call(models.Session, "DELETE", self._path, params=params)
+        return self.info
 
     def close(self) -> None:
         """Closes the connections. A sandbox goes on, unless its server was started for it."""
