@@ -1,14 +1,71 @@
 package attack
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/test/testutil"
 )
 
 // TestKernel tries calls that widen a program's access to the kernel.
 func TestKernel(t *testing.T) {
+	testutil.NeedsSandboxes(t)
+	putHugePagesAside(t)
 	wage(t, kernelAttacks())
+	hugePagesAreDenied(t)
+}
+
+// putHugePagesAside has the host put some huge pages aside until the test ends, and makes sure that a program outside of a sandbox gets one.
+func putHugePagesAside(t *testing.T) {
+	t.Helper()
+	const setting, size = "/proc/sys/vm/nr_hugepages", 2 << 20
+	before, err := os.ReadFile(setting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := strconv.Atoi(strings.TrimSpace(string(before)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(setting, []byte(strconv.Itoa(have+4)), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(setting, before, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	page, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_HUGETLB)
+	if err != nil {
+		t.Fatalf("the host has put huge pages aside and gives none: %v", err)
+	}
+	if err := unix.Munmap(page); err != nil {
+		t.Error(err)
+	}
+}
+
+// hugePagesAreDenied wants the limit of huge pages to be 0 for all sandboxes together, where the host has such a limit.
+func hugePagesAreDenied(t *testing.T) {
+	t.Helper()
+	controllers, err := os.ReadFile("/sys/fs/cgroup/cgroup.controllers")
+	if err != nil || !strings.Contains(string(controllers), "hugetlb") {
+		return // cgroup v1, or a kernel without the controller: the list of system calls stands alone
+	}
+	limits, err := filepath.Glob("/sys/fs/cgroup/yurt-*/hugetlb.*MB.max")
+	if err != nil || len(limits) == 0 {
+		t.Fatalf("no group of sandboxes has a limit of huge pages: %v", err)
+	}
+	for _, limit := range limits {
+		if value, err := os.ReadFile(limit); err != nil || string(value) != "0\n" {
+			t.Errorf("%s is %q, %v; want 0", limit, value, err)
+		}
+	}
 }
 
 // kernelAttacks widen a program's access to the kernel.
@@ -31,6 +88,22 @@ if X86:
         # Without 32-bit calls in the kernel it is a segmentation fault.
         if not os.WIFSIGNALED(status) or os.WTERMSIG(status) not in (signal.SIGSYS, signal.SIGSEGV): got(attempt.__name__, status)
     if os.WTERMSIG(in_child(x32)) != signal.SIGSYS: got('x32 was not killed')
+`,
+		},
+		{
+			name:  "huge pages that the host has put aside",
+			fails: "no cgroup of memory is charged for them, so the list answers that there are none",
+			layer: byFilter,
+			program: `
+libc.mmap.restype = ctypes.c_void_p
+for size in (0, 21 << 26, 30 << 26):                    # the default, 2 MiB, 1 GiB
+    for kind in (0x01, 0x02):                           # shared, private
+        p = libc.mmap(None, ctypes.c_ulong(2 << 20), 3, kind | 0x20 | 0x40000 | size, -1, 0)
+        if p != ctypes.c_void_p(-1).value: got('huge pages by mmap', hex(size))
+    refused(319 if X86 else 279, b'x', 4 | size, why=(errno.ENOMEM,))
+    refused(29 if X86 else 194, 0, 2 << 20, 0o5600 | size, why=(errno.ENOMEM,))
+fd = syscall(319 if X86 else 279, b'x', 0)
+if fd < 0: got('memory by a file is refused too')
 `,
 		},
 		{
