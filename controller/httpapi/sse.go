@@ -19,6 +19,10 @@ import (
 const (
 	maxPending       = 1 << 20          // bytes that wait for a slow watcher before its source waits too
 	streamWriteLimit = 30 * time.Second // for a watcher to take the data
+
+	// joinLimit is how long the head of an answer waits for the first event, and the last event for the end of the answer: each
+	// write costs its client a read.
+	joinLimit = 2 * time.Millisecond
 )
 
 // eventBody is the data of one event on a stream.
@@ -121,7 +125,7 @@ func farewell(ctx context.Context, err error, again string) string {
 }
 
 // eventStream writes events to one watcher. Events that come during a write go out with the next one: a quick source
-// costs few writes, a slow one has no delay.
+// costs few writes, a slow one has no delay. The first event goes out with the head of the answer, the last with its end.
 type eventStream struct {
 	w    http.ResponseWriter
 	conn *http.ResponseController
@@ -148,7 +152,11 @@ func (s *eventStream) send(seq uint64, kind string, body any) error {
 	if err := s.await(); err != nil {
 		return err
 	}
-	s.notify()
+	if kind == string(yurt.EventEnded) {
+		time.AfterFunc(joinLimit, s.notify)
+	} else {
+		s.notify()
+	}
 	return writeEvent(&s.pending, seq, kind, body)
 }
 
@@ -192,16 +200,19 @@ func (s *eventStream) notify() {
 func (s *eventStream) write(heartbeat time.Duration) bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	_ = s.conn.Flush() // the head of the answer: the watcher knows that it is connected
+	head := time.NewTimer(joinLimit)
+	defer head.Stop()
 	for {
 		select {
 		case <-s.wake:
+		case <-head.C:
+			_ = s.conn.Flush() // the watcher knows that it is connected
 		case <-beat.C:
 			s.beat()
 		}
 		data, closed := s.take()
 		if len(data) > 0 {
-			if err := s.put(data); err != nil {
+			if err := s.put(data, closed); err != nil {
 				s.fail(err)
 				return false
 			}
@@ -234,11 +245,15 @@ func (s *eventStream) take() (data []byte, closed bool) {
 	return data, s.closed
 }
 
-func (s *eventStream) put(data []byte) error {
+// put writes data. The last of it is flushed by the server, with the end of the answer.
+func (s *eventStream) put(data []byte, last bool) error {
 	// The error is ignored: a test without a connection has no deadlines.
 	_ = s.conn.SetWriteDeadline(time.Now().Add(streamWriteLimit))
 	if _, err := s.w.Write(data); err != nil {
 		return err
+	}
+	if last {
+		return nil
 	}
 	if err := s.conn.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
