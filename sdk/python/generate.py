@@ -89,10 +89,10 @@ def models(document: dict[str, Any]) -> str:
 # How the async source becomes the sync one, in this order.
 WORDS = [
     (r"\basync def\b", "def"), (r"\basync (with|for)\b", r"\1"), (r"\bawait\b ?", ""),
-    (r"\bAsync(?=[A-Z])(?!Client\b|HTTPTransport\b)(?=(Sandbox|Execution|Terminal|Yurt|Files|Contexts|Processes|Templates|Pools))", ""),
-    (r"\bAsync(Client|HTTPTransport)\b", r"\1"), (r"\bAsyncIterator\b", "Iterator"), (r"\bAsyncGenerator\[(.+), None\]", r"Generator[\1, None, None]"),
+    (r"\bAsync(?=[A-Z])(?=(Answer|Transport|Sandbox|Execution|Terminal|Yurt|Files|Contexts|Processes|Templates|Pools))", ""),
+    (r"\bAsync(Client|ConnectionPool)\b", r"\1"), (r"\bAsyncIterator\b", "Iterator"), (r"\bAsyncGenerator\[(.+), None\]", r"Generator[\1, None, None]"),
     (r"\bAsyncIterable\b", "Iterable"), (r"\bStopAsyncIteration\b", "StopIteration"),
-    (r"__a(enter|exit|iter|next)__", r"__\1__"), (r"\baclose\b", "close"), (r"\baread\b", "read"), (r"\bhandle_async_request\b", "handle_request"), (r"\baiter_(raw|bytes)\b", r"iter_\1"),
+    (r"__a(enter|exit|iter|next)__", r"__\1__"), (r"\baclose\b", "close"), (r"\baread\b", "read"), (r"\bhandle_async_request\b", "handle_request"), (r"\baiter_(stream|bytes)\b", r"iter_\1"),
     (r"\bwebsockets\.asyncio\.client\b", "websockets.sync.client"), (r"\basyncio\.CancelledError\b", "KeyboardInterrupt"),
     (r"\b_aio\b", "_sio"),
 ]

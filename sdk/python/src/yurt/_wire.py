@@ -7,11 +7,20 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+import httpcore
+import httpx
 
 from .errors import InvalidArgumentError, UnavailableError
 
 API = "/api/v1"
+BROKEN = (
+    httpx.TransportError, httpx.StreamError,
+    httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, httpcore.ProxyError, httpcore.UnsupportedProtocol,
+)
+"""The errors of a connection that breaks, or that cannot be made."""
+NEVER_SENT = (httpx.ConnectError, httpcore.ConnectError)
 MAX_EVENT = 256 << 20  # bytes; the last event of a stream carries the whole result
 
 
@@ -29,6 +38,11 @@ def path_of(path: object) -> str:
     if not isinstance(path, str):
         return segment(path)
     return "/".join(map(segment, path.split("/")))
+
+
+def query(params: Mapping[str, Any] | None) -> str:
+    """Writes a query, with its question mark."""
+    return "?" + urlencode(params) if params else ""
 
 
 def encode(body: Mapping[str, Any]) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import httpx
 import msgspec
 
 from .models import Problem
@@ -75,14 +74,9 @@ _BY_STATUS: dict[int, type[YurtError]] = {
 }
 
 
-def error_of(response: httpx.Response) -> YurtError:
-    """Returns the error of a response, whose body has been read."""
-    kind = _BY_STATUS.get(response.status_code, ServerError)
-    return problem_error(response.content, response.status_code, kind)
-
-
-def problem_error(body: bytes, status: int, kind: type[YurtError] | None = None) -> YurtError:
-    kind = kind or _BY_STATUS.get(status, ServerError)
+def problem_error(body: bytes, status: int) -> YurtError:
+    """Returns the error of an answer."""
+    kind = _BY_STATUS.get(status, ServerError)
     try:
         problem = msgspec.json.decode(body, type=Problem)
     except msgspec.MsgspecError:

@@ -7,15 +7,15 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-import httpx
 import msgspec
 
 from .. import _aio as aio
 from .. import models
-from .._wire import EventReader, given, segment
+from .._wire import BROKEN, EventReader, given, segment
 from ..errors import ConflictError, UnavailableError, YurtError
 from ..results import Display, Event, Result
 from .client import AsyncYurt
+from .transport import AsyncAnswer
 
 _RECONNECT = 60.0  # seconds without a connection after which a stream gives up
 
@@ -26,15 +26,15 @@ class AsyncExecution:
     Leaving it as a context manager cancels the execution if it has not ended.
     """
 
-    def __init__(self, client: AsyncYurt, path: str, response: httpx.Response | None = None) -> None:
+    def __init__(self, client: AsyncYurt, path: str, answer: AsyncAnswer | None = None) -> None:
         self._client = client
         self._path = path
         self.id = path.rsplit("/", 1)[1]
         self.last = 0
         """Number of the last event."""
         self._ended: Result | None = None
-        self._response = response
-        self._chunks: AsyncIterator[bytes] | None = response.aiter_bytes() if response else None
+        self._answer = answer
+        self._chunks: AsyncIterator[bytes] | None = answer.chunks() if answer else None
         self._reader = EventReader()
         self._ready: Iterator[bytes] = iter(())
 
@@ -48,7 +48,7 @@ class AsyncExecution:
         while True:
             try:
                 event = await self._next()
-            except (httpx.TransportError, httpx.StreamError, UnavailableError):
+            except (*BROKEN, UnavailableError):
                 event = None
             if event is not None and event.seq > self.last:
                 return await self._take(event)
@@ -62,10 +62,10 @@ class AsyncExecution:
     async def _next(self) -> Event | None:
         """Returns the next event of the connection, which it makes if there is none, or None at its end."""
         if self._chunks is None:
-            self._response = await self._client.send(
+            self._answer = await self._client.send(
                 "GET", self._path + "/events", headers={"accept": "text/event-stream", "last-event-id": str(self.last)}, stream=True,
             )
-            self._chunks = self._response.aiter_bytes()
+            self._chunks = self._answer.chunks()
         while (data := next(self._ready, None)) is None:
             try:
                 chunk = await self._chunks.__anext__()
@@ -89,7 +89,7 @@ class AsyncExecution:
         try:
             if self._chunks is not None:
                 await self._chunks.__anext__()
-        except (StopAsyncIteration, httpx.TransportError, httpx.StreamError):
+        except (StopAsyncIteration, *BROKEN):
             pass
         await self.aclose()
 
@@ -146,10 +146,10 @@ class AsyncExecution:
 
     async def aclose(self) -> None:
         """Leaves the stream; the execution goes on."""
-        response, self._response, self._chunks = self._response, None, None
+        answer, self._answer, self._chunks = self._answer, None, None
         self._reader, self._ready = EventReader(), iter(())
-        if response is not None:
-            await response.aclose()
+        if answer is not None:
+            await answer.aclose()
 
     async def __aenter__(self) -> AsyncExecution:
         return self

@@ -7,12 +7,11 @@ import pathlib
 from collections.abc import AsyncIterator, Callable
 from typing import BinaryIO
 
-import httpx
 import msgspec
 
 from .. import _aio as aio
 from .. import models
-from .._wire import path_of
+from .._wire import BROKEN, path_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import AsyncYurt
 
@@ -65,21 +64,21 @@ class AsyncFiles:
 
     async def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
         """Downloads to a local file and returns its size. A download that fails leaves none behind."""
-        response = await self._client.send("GET", self._at(path), repeat=True, stream=True)
+        answer = await self._client.send("GET", self._at(path), repeat=True, stream=True)
         partial = pathlib.Path(f"{os.fspath(target)}.part")
-        size, total = 0, int(response.headers.get("content-length", 0)) or None
+        size, total = 0, int(answer.header("content-length") or 0) or None
         try:
             with open(partial, "wb") as file:
-                async for chunk in response.aiter_bytes(_CHUNK):
+                async for chunk in answer.chunks():
                     size += file.write(chunk)
                     if on_progress:
                         on_progress(size, total)
             os.replace(partial, target)
-        except httpx.TransportError as error:
+        except BROKEN as error:
             raise UnavailableError(f"the download of {path!r} broke off after {size} bytes ({error}); try again", code="unavailable") from error
         finally:
             partial.unlink(missing_ok=True)
-            await response.aclose()
+            await answer.aclose()
         return size
 
     async def list(self, path: str = "", *, depth: int = 1) -> list[models.FileInfo]:

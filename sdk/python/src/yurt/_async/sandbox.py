@@ -94,14 +94,14 @@ class AsyncSandbox:
                 await own.aclose()
 
     async def _start(self, body: Mapping[str, Any]) -> AsyncExecution:
-        response = await self._client.send(
+        answer = await self._client.send(
             "POST", self._path + "/execute", body={**body, "stream": True}, headers={"accept": "text/event-stream"}, stream=True,
         )
-        execution_id = response.headers.get("location", "").rsplit("/", 1)[-1]
+        execution_id = answer.header("location").rsplit("/", 1)[-1]
         if not execution_id:
-            await response.aclose()
+            await answer.aclose()
             raise YurtError("the server did not name the execution", code="internal")
-        return AsyncExecution(self._client, execution_path(self._path, execution_id), response)
+        return AsyncExecution(self._client, execution_path(self._path, execution_id), answer)
 
     async def stream_code(
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,

@@ -8,15 +8,15 @@ import time
 from collections.abc import Iterator, Callable, Iterator
 from typing import Any
 
-import httpx
 import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import EventReader, given, segment
+from .._wire import BROKEN, EventReader, given, segment
 from ..errors import ConflictError, UnavailableError, YurtError
 from ..results import Display, Event, Result
 from .client import Yurt
+from .transport import Answer
 
 _RECONNECT = 60.0  # seconds without a connection after which a stream gives up
 
@@ -27,15 +27,15 @@ class Execution:
     Leaving it as a context manager cancels the execution if it has not ended.
     """
 
-    def __init__(self, client: Yurt, path: str, response: httpx.Response | None = None) -> None:
+    def __init__(self, client: Yurt, path: str, answer: Answer | None = None) -> None:
         self._client = client
         self._path = path
         self.id = path.rsplit("/", 1)[1]
         self.last = 0
         """Number of the last event."""
         self._ended: Result | None = None
-        self._response = response
-        self._chunks: Iterator[bytes] | None = response.iter_bytes() if response else None
+        self._answer = answer
+        self._chunks: Iterator[bytes] | None = answer.chunks() if answer else None
         self._reader = EventReader()
         self._ready: Iterator[bytes] = iter(())
 
@@ -49,7 +49,7 @@ class Execution:
         while True:
             try:
                 event = self._next()
-            except (httpx.TransportError, httpx.StreamError, UnavailableError):
+            except (*BROKEN, UnavailableError):
                 event = None
             if event is not None and event.seq > self.last:
                 return self._take(event)
@@ -63,10 +63,10 @@ class Execution:
     def _next(self) -> Event | None:
         """Returns the next event of the connection, which it makes if there is none, or None at its end."""
         if self._chunks is None:
-            self._response = self._client.send(
+            self._answer = self._client.send(
                 "GET", self._path + "/events", headers={"accept": "text/event-stream", "last-event-id": str(self.last)}, stream=True,
             )
-            self._chunks = self._response.iter_bytes()
+            self._chunks = self._answer.chunks()
         while (data := next(self._ready, None)) is None:
             try:
                 chunk = self._chunks.__next__()
@@ -90,7 +90,7 @@ class Execution:
         try:
             if self._chunks is not None:
                 self._chunks.__next__()
-        except (StopIteration, httpx.TransportError, httpx.StreamError):
+        except (StopIteration, *BROKEN):
             pass
         self.close()
 
@@ -147,10 +147,10 @@ class Execution:
 
     def close(self) -> None:
         """Leaves the stream; the execution goes on."""
-        response, self._response, self._chunks = self._response, None, None
+        answer, self._answer, self._chunks = self._answer, None, None
         self._reader, self._ready = EventReader(), iter(())
-        if response is not None:
-            response.close()
+        if answer is not None:
+            answer.close()
 
     def __enter__(self) -> Execution:
         return self

@@ -8,12 +8,11 @@ import pathlib
 from collections.abc import Iterator, Callable
 from typing import BinaryIO
 
-import httpx
 import msgspec
 
 from .. import _sio as aio
 from .. import models
-from .._wire import path_of
+from .._wire import BROKEN, path_of
 from ..errors import InvalidArgumentError, UnavailableError
 from .client import Yurt
 
@@ -66,21 +65,21 @@ class Files:
 
     def download(self, path: str, target: str | os.PathLike[str], on_progress: Progress | None = None) -> int:
         """Downloads to a local file and returns its size. A download that fails leaves none behind."""
-        response = self._client.send("GET", self._at(path), repeat=True, stream=True)
+        answer = self._client.send("GET", self._at(path), repeat=True, stream=True)
         partial = pathlib.Path(f"{os.fspath(target)}.part")
-        size, total = 0, int(response.headers.get("content-length", 0)) or None
+        size, total = 0, int(answer.header("content-length") or 0) or None
         try:
             with open(partial, "wb") as file:
-                for chunk in response.iter_bytes(_CHUNK):
+                for chunk in answer.chunks():
                     size += file.write(chunk)
                     if on_progress:
                         on_progress(size, total)
             os.replace(partial, target)
-        except httpx.TransportError as error:
+        except BROKEN as error:
             raise UnavailableError(f"the download of {path!r} broke off after {size} bytes ({error}); try again", code="unavailable") from error
         finally:
             partial.unlink(missing_ok=True)
-            response.close()
+            answer.close()
         return size
 
     def list(self, path: str = "", *, depth: int = 1) -> list[models.FileInfo]:

@@ -95,14 +95,14 @@ class Sandbox:
                 own.close()
 
     def _start(self, body: Mapping[str, Any]) -> Execution:
-        response = self._client.send(
+        answer = self._client.send(
             "POST", self._path + "/execute", body={**body, "stream": True}, headers={"accept": "text/event-stream"}, stream=True,
         )
-        execution_id = response.headers.get("location", "").rsplit("/", 1)[-1]
+        execution_id = answer.header("location").rsplit("/", 1)[-1]
         if not execution_id:
-            response.close()
+            answer.close()
             raise YurtError("the server did not name the execution", code="internal")
-        return Execution(self._client, execution_path(self._path, execution_id), response)
+        return Execution(self._client, execution_path(self._path, execution_id), answer)
 
     def stream_code(
         self, code: str | None = None, *, language: str | None = None, context: str | None = None, timeout: float | str | None = None,
