@@ -17,12 +17,9 @@ import (
 )
 
 const (
-	maxPending       = 1 << 20          // bytes that wait for a slow watcher before its source waits too
-	streamWriteLimit = 30 * time.Second // for a watcher to take the data
-
-	// joinLimit is how long the head of an answer waits for the first event, and the last event for the end of the answer: each
-	// write costs its client a read.
-	joinLimit = 2 * time.Millisecond
+	maxPending       = 1 << 20              // bytes that wait for a slow watcher before its source waits too
+	streamWriteLimit = 30 * time.Second     // for a watcher to take the data
+	joinLimit        = 2 * time.Millisecond // for the first event to go out with the head of the answer, and the last with its end
 )
 
 // eventBody is the data of one event on a stream.
@@ -125,7 +122,7 @@ func farewell(ctx context.Context, err error, again string) string {
 }
 
 // eventStream writes events to one watcher. Events that come during a write go out with the next one: a quick source
-// costs few writes, a slow one has no delay. The first event goes out with the head of the answer, the last with its end.
+// costs few writes, and a slow one has no delay.
 type eventStream struct {
 	w    http.ResponseWriter
 	conn *http.ResponseController
@@ -200,12 +197,11 @@ func (s *eventStream) notify() {
 func (s *eventStream) write(heartbeat time.Duration) bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	head := time.NewTimer(joinLimit)
-	defer head.Stop()
+	head := time.After(joinLimit)
 	for {
 		select {
 		case <-s.wake:
-		case <-head.C:
+		case <-head:
 			_ = s.conn.Flush() // the watcher knows that it is connected
 		case <-beat.C:
 			s.beat()
@@ -249,11 +245,8 @@ func (s *eventStream) take() (data []byte, closed bool) {
 func (s *eventStream) put(data []byte, last bool) error {
 	// The error is ignored: a test without a connection has no deadlines.
 	_ = s.conn.SetWriteDeadline(time.Now().Add(streamWriteLimit))
-	if _, err := s.w.Write(data); err != nil {
+	if _, err := s.w.Write(data); err != nil || last {
 		return err
-	}
-	if last {
-		return nil
 	}
 	if err := s.conn.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
