@@ -51,6 +51,9 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(c)
 	}
+	if err := checkKey(c.key); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 

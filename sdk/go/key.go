@@ -12,6 +12,16 @@ import (
 // WithAPIKey makes the client send an API key with each request.
 func WithAPIKey(key string) Option { return func(c *Client) { c.key = access.NewSecret(key) } }
 
+// checkKey refuses a key that no header can have. The error does not tell the key.
+func checkKey(key access.Secret) error {
+	for _, letter := range []byte(key.Reveal()) {
+		if letter <= ' ' || letter > '~' {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "api_key", "it has a blank, a line break or another character that no key has; give it as it was shown")
+		}
+	}
+	return nil
+}
+
 // authorization returns the header that has an API key; it is empty for a client without one.
 func authorization(key access.Secret) http.Header {
 	if key.Reveal() == "" {

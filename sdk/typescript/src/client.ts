@@ -3,7 +3,7 @@
 import { InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problemError } from "./errors.js";
 import { platform, type LocalServer } from "./platform/platform.js";
 import { EventStream } from "./stream.js";
-import { encode } from "./wire.js";
+import { authorization, encode } from "./wire.js";
 
 const slowest = 2_000; // milliseconds between two tries
 
@@ -44,8 +44,7 @@ export class Yurt {
   constructor(options: ClientOptions = {}) {
     this.url = String(options.url ?? platform().address()).replace(/\/+$/, "");
     this.patience = options.patience ?? 10;
-    const key = options.apiKey ?? platform().apiKey();
-    this.authorization = key ? { authorization: `Bearer ${key}` } : {};
+    this.authorization = authorization(options.apiKey ?? platform().apiKey());
     this.#fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     if (!/^https?:\/\/[^/]/.test(this.url) || !URL.canParse(this.url)) {
       const allowed = "give one such as http://127.0.0.1:8700";

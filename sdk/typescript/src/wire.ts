@@ -38,6 +38,15 @@ export function pathOf(value: unknown): string {
   return encodeURIComponent(plain === "." || plain === ".." ? plain + "/." : plain);
 }
 
+/** Returns the header that has an API key, or no header without one. The error does not tell the key. */
+export function authorization(key: string | undefined): Record<string, string> {
+  if (key && !/^[!-~]+$/.test(key)) {
+    const why = "it has a blank, a line break or another character that no key has; give it as it was shown";
+    throw new InvalidArgumentError(why, { code: "invalid_argument", field: "apiKey" });
+  }
+  return key ? { authorization: `Bearer ${key}` } : {};
+}
+
 /** Returns the members that are given. */
 export function given<T extends object>(members: T): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;

@@ -40,6 +40,13 @@ def path_of(path: object) -> str:
     return "/".join(map(segment, path.split("/")))
 
 
+def authorization(key: str | None) -> dict[str, str]:
+    """Returns the header that has an API key, or no header without one. The error does not tell the key."""
+    if key and not re.fullmatch("[!-~]+", key):
+        raise InvalidArgumentError("it has a blank, a line break or another character that no key has; give it as it was shown", code="invalid_argument", field="api_key")
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
 def query(params: Mapping[str, Any] | None) -> str:
     """Writes a query, with its question mark."""
     return "?" + urlencode(params) if params else ""

@@ -13,7 +13,7 @@ import msgspec
 
 from .. import _aio as aio
 from .._local import LocalServer
-from .._wire import BROKEN, NEVER_SENT, EventReader, encode, query
+from .._wire import BROKEN, NEVER_SENT, EventReader, authorization, encode, query
 from ..errors import InvalidArgumentError, OverloadedError, UnavailableError, YurtError, problem_error
 from .transport import AsyncAnswer, AsyncTransport
 
@@ -37,8 +37,7 @@ class AsyncYurt:
         self.patience = patience
         """How many seconds a call that may be repeated tries to reach the server."""
         self.loopback = parts.hostname in ("127.0.0.1", "localhost", "::1")
-        key = api_key or os.environ.get("YURT_API_KEY")
-        self.authorization = {"authorization": f"Bearer {key}"} if key else {}
+        self.authorization = authorization(api_key or os.environ.get("YURT_API_KEY"))
         self._transport = AsyncTransport(self.url, self.loopback, http)
 
     async def send(

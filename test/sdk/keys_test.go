@@ -1,0 +1,146 @@
+package sdk
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/access"
+	yurtclient "github.com/yurtrun/yurt/sdk/go"
+	"github.com/yurtrun/yurt/test/devserver"
+	"github.com/yurtrun/yurt/test/readme"
+	"github.com/yurtrun/yurt/test/testutil"
+)
+
+// keyed is a server that asks for API keys.
+type keyed struct {
+	url, admin string
+	keys       yurtclient.Keys // of an operator
+}
+
+func keyedServer(t *testing.T) keyed {
+	t.Helper()
+	testutil.NeedsSandboxes(t)
+	program, state := testutil.BuildYurt(t, "yurt-sdk", "sdk"), t.TempDir()
+	admin, err := exec.CommandContext(t.Context(), program, "key", "create", "--store", filepath.Join(state, "yurt.db"), "--scope", "admin").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := devserver.Run(context.WithoutCancel(t.Context()), program, state, "dev", "--listen", "127.0.0.1:0", "--require-keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(); err != nil {
+			t.Error(err)
+		}
+		testutil.CheckNothingLeft(t, state)
+	})
+	s := keyed{url: server.URL, admin: strings.TrimSpace(string(admin))}
+	s.keys = s.client(t, s.admin).Keys()
+	return s
+}
+
+func (s keyed) client(t *testing.T, key string) *yurtclient.Client {
+	t.Helper()
+	client, err := yurtclient.New(s.url, yurtclient.WithAPIKey(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// key makes a key and returns its id and the key itself.
+func (s keyed) key(t *testing.T, scopes ...access.Scope) (id, key string) {
+	t.Helper()
+	made, secret, err := s.keys.Create(t.Context(), yurtclient.CreateKeyRequest{Scopes: scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID, secret.Reveal()
+}
+
+// env returns the variables that the SDKs' programs about keys read, with a key that the program revokes.
+func (s keyed) env(t *testing.T) []string {
+	t.Helper()
+	id, key := s.key(t, access.SessionsRead, access.SessionsWrite, access.SessionsExecute, access.Files)
+	_, reader := s.key(t, access.SessionsRead)
+	return []string{"YURT_URL=" + s.url, "YURT_API_KEY=" + key, "YURT_KEY_ID=" + id, "YURT_READER_KEY=" + reader, "YURT_ADMIN_KEY=" + s.admin}
+}
+
+func TestPythonKeys(t *testing.T) {
+	server := keyedServer(t)
+	script := filepath.Join(python(t), "tests", "keys.py")
+	if out := readme.Bash(t, t.TempDir(), installed(t)+" "+script, server.env(t)...); out != "all refused\n" {
+		t.Errorf("the program printed %q, expected all keys but the good one to be refused", out)
+	}
+}
+
+func TestTypescriptKeys(t *testing.T) {
+	server := keyedServer(t)
+	project := installedTypescript(t)
+	for _, form := range []string{"esm", "cjs"} {
+		t.Run(form, func(t *testing.T) {
+			program(t, project, "keys.mjs", "all refused\n", append(server.env(t), "YURT_FORM="+form)...)
+		})
+	}
+}
+
+func TestGoKeys(t *testing.T) {
+	server := keyedServer(t)
+	id, key := server.key(t, access.SessionsRead, access.SessionsWrite, access.SessionsExecute)
+	_, reader := server.key(t, access.SessionsRead)
+	create := func(key string) error {
+		return failing(server.client(t, key).Create(t.Context(), yurtclient.CreateSessionRequest{}))
+	}
+	wantCode(t, "no key", yurt.CodeUnauthenticated, create(""))
+	wantCode(t, "an unknown key", yurt.CodeUnauthenticated, create("yurt_"+strings.Repeat("a", 40)))
+	wantCode(t, "a key without the scope", yurt.CodeForbidden, create(reader))
+	for _, broken := range []string{"yurt_a\nb", "yurt_aé"} {
+		err := failing(yurtclient.New(server.url, yurtclient.WithAPIKey(broken)))
+		wantCode(t, "a key that is no header", yurt.CodeInvalidArgument, err)
+		if coded := (*yurt.Error)(nil); !errors.As(err, &coded) || coded.Field != "api_key" || strings.Contains(err.Error(), "yurt_a") {
+			t.Errorf("a key that is no header: %v, expected an error of the field api_key that does not tell the key", err)
+		}
+	}
+	box, err := server.client(t, key).Create(t.Context(), yurtclient.CreateSessionRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	execution, err := box.Stream(t.Context(), yurtclient.ExecuteRequest{Command: yurtclient.Command{Shell: "while true; do echo on; sleep 0.1; done"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked := false
+	for event, streamErr := range execution.Events(t.Context()) {
+		if err = streamErr; err == nil && event.Type == yurt.EventStdout && !revoked {
+			revoked = true
+			if _, err := server.keys.Revoke(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wantCode(t, "a stream whose key is revoked", yurt.CodeUnauthenticated, err)
+	wantCode(t, "a command with a revoked key", yurt.CodeUnauthenticated, failing(box.RunCommand(t.Context(), "true")))
+	left, err := server.client(t, server.admin).Connect(t.Context(), box.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record, err := server.client(t, server.admin).Execution(t.Context(), box.ID, execution.ID); err != nil || record.State != yurt.ExecutionRunning {
+		t.Errorf("the execution is %q (%v), expected it to go on without its caller", record.State, err)
+	}
+	if _, err := left.Kill(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func wantCode(t *testing.T, name string, want yurt.Code, err error) {
+	t.Helper()
+	if got := yurt.CodeOf(err); err == nil || got != want {
+		t.Errorf("%s: %v (%s), expected %s", name, err, got, want)
+	}
+}
