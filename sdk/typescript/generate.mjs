@@ -2,10 +2,11 @@
 //
 //     go run ./test/sdk/document | node sdk/typescript/generate.mjs
 
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
+import { json } from "node:stream/consumers";
 import openapi, { astToString } from "openapi-typescript";
 
-const document = JSON.parse(readFileSync(0, "utf8"));
+const document = await json(process.stdin);
 document.paths = {}; // requests are written by hand as methods
 for (const schema of Object.values(document.components.schemas)) {
   delete schema.properties?.["$schema"];
