@@ -18,18 +18,30 @@ type mcpClient struct {
 	member      string // of its configuration that holds the servers
 	typed       bool   // a server has a type
 	byURL       bool   // it can be told the address of a server
+	key         string // how its configuration names the API key, which it never holds
 	file        string // where the configuration belongs
 }
+
+const vscodeInput = "yurt-api-key" // VS Code asks for it, and keeps it
 
 func mcpClients() []mcpClient {
 	return []mcpClient{
 		{
-			name: "claude-desktop", title: "Claude Desktop", member: "mcpServers",
+			name: "claude-desktop", title: "Claude Desktop", member: "mcpServers", key: "THE KEY",
 			file: "claude_desktop_config.json, which Settings > Developer > Edit Config opens",
 		},
-		{name: "claude-code", title: "Claude Code", member: "mcpServers", typed: true, byURL: true, file: ".mcp.json in the directory of your project"},
-		{name: "vscode", title: "VS Code", member: "servers", typed: true, byURL: true, file: ".vscode/mcp.json in your workspace"},
-		{name: "cursor", title: "Cursor", member: "mcpServers", byURL: true, file: "~/.cursor/mcp.json, or .cursor/mcp.json in your project"},
+		{
+			name: "claude-code", title: "Claude Code", member: "mcpServers", typed: true, byURL: true, key: "${YURT_API_KEY}",
+			file: ".mcp.json in the directory of your project",
+		},
+		{
+			name: "vscode", title: "VS Code", member: "servers", typed: true, byURL: true, key: "${input:" + vscodeInput + "}",
+			file: ".vscode/mcp.json in your workspace",
+		},
+		{
+			name: "cursor", title: "Cursor", member: "mcpServers", byURL: true, key: "${env:YURT_API_KEY}",
+			file: "~/.cursor/mcp.json, or .cursor/mcp.json in your project",
+		},
 	}
 }
 
@@ -41,7 +53,8 @@ func newMCPConfigCommand(a *app) *cobra.Command {
 		Long: `Print the JSON that adds Yurt to an agent's program: claude-desktop, claude-code, vscode or cursor.
 
 Without --server the program starts yurt mcp, which runs the sandboxes itself. With it the
-sandboxes are those of that server.`,
+sandboxes are those of that server. If YURT_API_KEY is set then, the JSON says where the program
+finds the key; it does not hold the key itself.`,
 		Example: "  yurt mcp config claude-code > .mcp.json\n  yurt mcp config cursor --server http://127.0.0.1:8700",
 		Args:    arguments(1, 1, "the name of a client"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -69,14 +82,22 @@ func (a *app) printMCPConfig(name, server string) error {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "CLIENT", "%.64q is no client that is known; give one of %s", name, strings.Join(mcpClientNames(), ", "))
 	}
 	client := mcpClients()[at]
-	entry, err := client.entry(server)
+	keyed := server != "" && a.env("YURT_API_KEY", "") != ""
+	entry, err := client.entry(server, keyed)
 	if err != nil {
 		return err
 	}
-	if err := a.printJSON(map[string]any{client.member: map[string]any{"yurt": entry}}); err != nil {
+	members := map[string]any{client.member: map[string]any{"yurt": entry}}
+	if keyed && client.name == "vscode" {
+		members["inputs"] = []map[string]any{{"type": "promptString", "id": vscodeInput, "description": "API key of Yurt", "password": true}}
+	}
+	if err := a.printJSON(members); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.stderr, "For %s: put it into %s.\n", client.title, client.file)
+	if keyed && !client.byURL {
+		fmt.Fprintf(a.stderr, "Write the API key in place of %s.\n", client.key)
+	}
 	return nil
 }
 
@@ -87,14 +108,18 @@ type mcpEntry struct {
 	Args    []string          `json:"args,omitempty"`
 	Env     map[string]string `json:"env,omitempty"`
 	URL     string            `json:"url,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
 }
 
-func (c mcpClient) entry(server string) (mcpEntry, error) {
+func (c mcpClient) entry(server string, keyed bool) (mcpEntry, error) {
 	server = strings.TrimRight(server, "/")
 	if server != "" && c.byURL {
 		entry := mcpEntry{URL: server + "/mcp"}
 		if c.typed {
 			entry.Type = "http"
+		}
+		if keyed {
+			entry.Headers = map[string]string{"Authorization": "Bearer " + c.key}
 		}
 		return entry, nil
 	}
@@ -108,6 +133,9 @@ func (c mcpClient) entry(server string) (mcpEntry, error) {
 	}
 	if server != "" {
 		entry.Env = map[string]string{"YURT_URL": server}
+		if keyed {
+			entry.Env["YURT_API_KEY"] = c.key
+		}
 	}
 	return entry, nil
 }

@@ -35,6 +35,10 @@ func TestPageHasConfigurations(t *testing.T) {
 	if got, want := printed(t, program, "claude-code", "--server", "http://127.0.0.1:8700/"), readme.BlockOf(t, page, "json claude-code http", "url"); got != want {
 		t.Errorf("with a server it prints\n%s\nand the page has\n%s", got, want)
 	}
+	t.Setenv("YURT_API_KEY", "yurt_secret")
+	if got, want := printed(t, program, "claude-code", "--server", "http://127.0.0.1:8700"), readme.BlockOf(t, page, "json claude-code key", "url"); got != want {
+		t.Errorf("with a server that asks for keys it prints\n%s\nand the page has\n%s", got, want)
+	}
 }
 
 func TestPageNamesTools(t *testing.T) {
