@@ -67,6 +67,12 @@ func pythonPackages(t *testing.T) string {
 	})
 }
 
+// typescriptPackages returns a directory with the stock client of TypeScript.
+func typescriptPackages(t *testing.T) string {
+	t.Helper()
+	return testutil.Cached(t, "mcp-typescript-1.32.2", func(dir string) { npm(t, dir, typescriptClient) })
+}
+
 func TestPythonClient(t *testing.T) {
 	program := yurt(t)
 	interpreter, script := filepath.Join(pythonPackages(t), "bin", "python3"), source(t, "client.py")
@@ -94,7 +100,7 @@ func TestPythonClient(t *testing.T) {
 
 func TestTypeScriptClient(t *testing.T) {
 	program := yurt(t)
-	dir := testutil.Cached(t, "mcp-typescript-1.32.2", func(dir string) { npm(t, dir, typescriptClient) })
+	dir := typescriptPackages(t)
 	script := source(t, "client.mjs")
 	url, client := testutil.Serve(t, program)
 	t.Run("HTTP", func(t *testing.T) {

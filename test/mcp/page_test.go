@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/yurtrun/yurt/controller/mcp"
 	"github.com/yurtrun/yurt/test/readme"
 	"github.com/yurtrun/yurt/test/testutil"
 )
@@ -46,26 +47,43 @@ func TestPageNamesTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range toolNames() {
+	for _, name := range mcp.ToolNames() {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("%s says nothing of the tool %s", page, name)
 		}
 	}
 }
 
-// TestConfigurationWorks starts the command of a printed configuration, as a client does, and has a plot of it.
+// TestConfigurationWorks has the stock clients take the printed configuration of each program that agents live in, as that program
+// does, and has a plot by each.
 func TestConfigurationWorks(t *testing.T) {
 	program := yurt(t)
 	url, client := testutil.Serve(t, program)
-	for _, args := range [][]string{{"cursor"}, {"claude-desktop", "--server", url}, {"vscode", "--server", url}} {
-		t.Run(strings.Join(args[:1], " "), func(t *testing.T) {
+	interpreter, modules := filepath.Join(pythonPackages(t), "bin", "python3"), typescriptPackages(t)
+	for _, args := range [][]string{
+		{"claude-code"},
+		{"cursor"},
+		{"claude-desktop", "--server", url},
+		{"claude-code", "--server", url},
+		{"vscode", "--server", url},
+		{"cursor", "--server", url},
+	} {
+		t.Run(strings.Join(args[:len(args)/2+1], " "), func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program, append([]string{"mcp", "config"}, args...)...)
 			cmd.Env = append(os.Environ(), "YURT_URL=")
 			out, err := cmd.Output()
 			if err != nil {
 				t.Fatal(err)
 			}
-			plot(t, out)
+			file := filepath.Join(t.TempDir(), "configuration.json")
+			if err := os.WriteFile(file, out, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			by := []string{interpreter, source(t, "plot.py")}
+			if len(args) == 1 && args[0] == "cursor" || len(args) > 1 && args[0] == "vscode" {
+				by = []string{"node", source(t, "plot.mjs")}
+			}
+			drive(t, modules, []string{"YURT_URL=", "TMPDIR=" + t.TempDir()}, "sh", "-c", `exec "$1" "$2" <"$3"`, "sh", by[0], by[1], file)
 		})
 	}
 	nothingLives(t, client)
