@@ -20,6 +20,8 @@ type fileValue struct {
 	name  hcl.Range
 }
 
+const variableFile = "variable file"
+
 // readVariableFiles takes the values from the variable files. A later file wins.
 func (p *parse) readVariableFiles() {
 	p.fileValues = map[string]fileValue{}
@@ -29,16 +31,16 @@ func (p *parse) readVariableFiles() {
 			p.report(tooLarge(source.Name))
 			return
 		}
-		for _, attr := range p.attributesOfFile(source) {
-			if value, ok := p.constant(attr.Expr); ok {
+		for _, attr := range p.attributesOfFile(source, variableFile) {
+			if value, ok := p.constant(attr.Expr, variableFile); ok {
 				p.fileValues[attr.Name] = fileValue{value, attr.Expr.Range(), attr.NameRange}
 			}
 		}
 	}
 }
 
-// attributesOfFile parses a variable file: JSON where its name ends in ".json", and else HCL.
-func (p *parse) attributesOfFile(source Source) hcl.Attributes {
+// attributesOfFile parses a file of values, which kind names: JSON where its name ends in ".json", and else HCL.
+func (p *parse) attributesOfFile(source Source, kind string) hcl.Attributes {
 	var file *hcl.File
 	var diags hcl.Diagnostics
 	p.files[source.Name] = &hcl.File{Bytes: source.Text}
@@ -56,23 +58,23 @@ func (p *parse) attributesOfFile(source Source) hcl.Attributes {
 	p.files[source.Name] = file
 	if body, ok := file.Body.(*hclsyntax.Body); ok && len(body.Blocks) > 0 {
 		b := body.Blocks[0]
-		p.report(problem(&b.TypeRange, "Unexpected block", "A variable file holds only NAME = VALUE. For a map write %s = { … }.", b.Type))
+		p.report(problem(&b.TypeRange, "Unexpected block", "A %s holds only NAME = VALUE. For a map write %s = { … }.", kind, b.Type))
 		return nil
 	}
 	attrs, diags := file.Body.JustAttributes()
 	p.report(diags...)
 	if len(attrs) > MaxVariables {
-		p.report(problem(nil, "Too many variables", "The variable file %q has %d values, and %d is the most.", source.Name, len(attrs), MaxVariables))
+		p.report(problem(nil, "Too many values", "The %s %q has %d values, and %d is the most.", kind, source.Name, len(attrs), MaxVariables))
 		return nil
 	}
 	return attrs
 }
 
 // constant evaluates an expression that may use neither names nor functions.
-func (p *parse) constant(expr hcl.Expression) (cty.Value, bool) {
+func (p *parse) constant(expr hcl.Expression, kind string) (cty.Value, bool) {
 	if native, ok := expr.(hclsyntax.Expression); ok {
 		if len(native.Variables()) > 0 {
-			p.report(problem(expr.Range().Ptr(), "Invalid value", "A value in a variable file is a constant; it cannot use other names. Write text in quotes."))
+			p.report(problem(expr.Range().Ptr(), "Invalid value", "A value in a %s is a constant; it cannot use other names. Write text in quotes.", kind))
 			return cty.DynamicVal, false
 		}
 		_ = meter(native, p.evaluator.budget) // the budget keeps the excess

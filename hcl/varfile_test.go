@@ -74,7 +74,7 @@ func TestVariableFilesThatAreRefused(t *testing.T) {
 		{"deep", "v.hcl", "tools = " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), "Nested too deeply", 1},
 		{"large number in JSON", "v.json", "{\n\"pids\": 1e999999999}", "Number too large", 2},
 		{"large", "v.hcl", strings.Repeat("#", MaxSourceBytes), "Source too large", 1},
-		{"many", "v.hcl", manyValues(), "Too many variables", 0},
+		{"many", "v.hcl", manyValues(), "Too many values", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			parser := Parser{VariableFiles: []Source{{tt.file, []byte(tt.text)}}}

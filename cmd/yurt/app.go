@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 )
 
 // app is shared by all commands: the streams to read and write, and the flags that all share. It is
@@ -22,6 +23,9 @@ type app struct {
 	args   []string // of the command line, without the program
 	json   bool     // --json
 	server string   // --server
+
+	settings *config.Settings // of a server that runs
+	servers  config.Servers
 }
 
 // env returns a variable of the environment, or fallback when it is not set.

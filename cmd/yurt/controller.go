@@ -12,7 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/cluster"
 	"github.com/yurtrun/yurt/controller/consul"
@@ -29,7 +32,7 @@ var _ cluster.Client = (*api.Client)(nil)
 const maxJobspec = 1 << 20
 
 type controllerFlags struct {
-	log             logFlags
+	log             serverlog.Flags
 	listen          listen.Flags
 	store, stateDir string
 	orphans         orphanFlag
@@ -56,14 +59,14 @@ other machines reach, requests need an API key (see yurt key create) and TLS.
 
 Sessions run on when the controller stops or is killed; one that starts on the same store takes
 them over. Nomad and Consul are also found by their own environment variables, such as
-NOMAD_ADDR, NOMAD_TOKEN and CONSUL_HTTP_ADDR.` + settingsHelp,
+NOMAD_ADDR, NOMAD_TOKEN and CONSUL_HTTP_ADDR.` + config.Help,
 		Example: "  yurt controller --nomad http://127.0.0.1:4646 --consul 127.0.0.1:8500 \\\n" +
 			"    --tls-ca yurt-ca.pem --tls-cert controller.pem --tls-key controller-key.pem",
-		Args:    noArguments,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveController(cmd.Context(), f) },
+		Args: noArguments,
 	}
 	f.add(cmd.Flags())
+	config.Secret(cmd.Flags(), "store")
+	a.serves(cmd, func() error { return f.check(a) }, func(ctx context.Context) error { return a.serveController(ctx, f) })
 	return cmd
 }
 
@@ -76,7 +79,7 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	f.orphans.add(flags)
 	f.results.add(flags)
 	f.mcp.add(flags)
-	f.log.add(flags)
+	f.log.Add(flags)
 	flags.StringVar(&f.tls.Authorities, "tls-ca", "", "the file with the authorities that sign the certificates of nodes (see yurt ca)")
 	flags.StringVar(&f.tls.Certificate, "tls-cert", "", "the file with the certificate of this controller")
 	flags.StringVar(&f.tls.Key, "tls-key", "", "the file with the key of --tls-cert")
@@ -98,24 +101,16 @@ func (f *controllerFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "the file with the key of --consul-cert")
 }
 
-// complete fills in the defaults and refuses invalid flags.
-func (f *controllerFlags) complete(a *app) (err error) {
-	if err := f.listen.Check(); err != nil {
-		return err
-	}
+// check refuses invalid flags.
+func (f *controllerFlags) check(a *app) error {
+	_, err := f.log.Logger(a.stderr)
+	return errors.Join(f.listen.Check(), err, f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.checkParts(a))
+}
+
+// checkParts refuses flags of the parts of a cluster, and reads the jobspec.
+func (f *controllerFlags) checkParts(a *app) error {
 	if f.tls.Authorities == "" || f.tls.Certificate == "" || f.tls.Key == "" {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--tls-cert", "nodes and this controller have to know each other; give --tls-ca, --tls-cert and --tls-key, which yurt ca makes")
-	}
-	if f.stateDir == "" {
-		if f.stateDir, err = a.stateDir(); err != nil {
-			return err
-		}
-	}
-	if f.store == "" {
-		if err := os.MkdirAll(f.stateDir, 0o700); err != nil {
-			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--state-dir", "making the state directory: %w", err)
-		}
-		f.store = filepath.Join(f.stateDir, "controller.db")
 	}
 	if f.jobspec != "" {
 		text, err := a.readInput(f.jobspec, maxJobspec)
@@ -127,17 +122,34 @@ func (f *controllerFlags) complete(a *app) (err error) {
 	return nil
 }
 
+// complete fills in the defaults.
+func (f *controllerFlags) complete(a *app) (err error) {
+	if f.stateDir == "" {
+		if f.stateDir, err = a.stateDir(); err != nil {
+			return err
+		}
+	}
+	if f.store == "" {
+		if err := os.MkdirAll(f.stateDir, 0o700); err != nil {
+			return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--state-dir", "making the state directory: %w", err)
+		}
+		f.store = filepath.Join(f.stateDir, "controller.db")
+	}
+	return nil
+}
+
 func (a *app) serveController(ctx context.Context, f controllerFlags) error {
-	logger, err := f.log.logger(a)
+	if err := f.check(a); err != nil {
+		return err
+	}
+	if err := f.complete(a); err != nil {
+		return err
+	}
+	logger, err := f.log.Logger(a.stderr)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
-		return err
-	}
-	outliveReaders()
-	slackenMonitor(logger)
-	limitMemory(logger)
+	process.Serve(logger)
 	listener, err := f.listen.Open(ctx)
 	if err != nil {
 		return err
@@ -147,6 +159,7 @@ func (a *app) serveController(ctx context.Context, f controllerFlags) error {
 	if err != nil {
 		return err
 	}
+	server.beside = append(server.beside, a.reload("controller", logger, &f.log, server.reload))
 	announce := func() {
 		a.announceServer(f.listen.URL(listener.Addr()), keeps{"store", "store", f.storeName()}, "Ctrl-C leaves the sessions running; start it again to go on with them.")
 	}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
 )
@@ -34,11 +36,9 @@ database in the state directory. Requests need no key while the server listens o
 alone. With a --listen that other machines reach, requests need an API key and TLS.
 
 Ctrl-C ends the sessions and then the server. When a server is killed, its sessions run on, and
-the next server on the same state directory takes them over.` + settingsHelp,
+the next server on the same state directory takes them over.` + config.Help,
 		Example: "  yurt dev\n  yurt dev --listen 127.0.0.1:0 --state-dir ./state --log-format json",
 		Args:    noArguments,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveDev(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	f.listen.Add(flags)
@@ -47,24 +47,26 @@ the next server on the same state directory takes them over.` + settingsHelp,
 	f.orphans.add(flags)
 	f.results.add(flags)
 	f.mcp.add(flags)
+	a.serves(cmd, func() error { return f.check(a) }, func(ctx context.Context) error { return a.serveDev(ctx, f) })
 	return cmd
 }
 
+// check refuses invalid flags, and fills in the defaults.
+func (f *devFlags) check(a *app) error {
+	_, err := f.log.Logger(a.stderr)
+	return errors.Join(f.listen.Check(), err, f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a))
+}
+
 func (a *app) serveDev(ctx context.Context, f devFlags) error {
-	if err := f.listen.Check(); err != nil {
+	if err := f.check(a); err != nil {
 		return err
 	}
-	logger, err := f.log.logger(a)
+	logger, err := f.log.Logger(a.stderr)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.orphans.check(), f.results.config(new(controller.Config)), f.mcp.check(), f.complete(a)); err != nil {
-		return err
-	}
-	outliveReaders()
-	slackenMonitor(logger)
-	outliveSandboxes(logger)
-	limitMemory(logger)
+	process.Serve(logger)
+	process.OutliveSandboxes(logger)
 	listener, err := f.listen.Open(ctx)
 	if err != nil {
 		return err
@@ -74,6 +76,7 @@ func (a *app) serveDev(ctx context.Context, f devFlags) error {
 	if err != nil {
 		return err
 	}
+	server.beside = append(server.beside, a.reload("dev", logger, &f.log, server.reload))
 	announce := func() {
 		a.announceServer(f.listen.URL(listener.Addr()), keeps{"state", "state_dir", f.stateDir}, "Ctrl-C ends the sessions and the server.")
 	}

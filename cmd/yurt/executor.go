@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
 	"github.com/yurtrun/yurt/controller/local"
 	"github.com/yurtrun/yurt/executor/announce"
 	"github.com/yurtrun/yurt/executor/api"
@@ -46,12 +48,10 @@ TLS (see yurt ca).
 
 Sandboxes and their programs run on when the executor stops or is killed. An executor of this
 version or a newer one that starts on the same state directory takes them over, and no output
-is lost.` + settingsHelp,
+is lost.` + config.Help,
 		Example: "  yurt executor\n  yurt executor --state-dir ./state --listen ./executor.sock --log-format json\n" +
 			"  yurt executor --listen-tls :8701 --node node1 \\\n    --tls-ca yurt-ca.pem --tls-cert executor-node1.pem --tls-key executor-node1-key.pem",
-		Args:    noArguments,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveExecutor(cmd.Context(), f) },
+		Args: noArguments,
 	}
 	flags := cmd.Flags()
 	f.add(flags)
@@ -67,7 +67,14 @@ is lost.` + settingsHelp,
 	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "with --consul: the file with the authorities that sign the agent's certificate")
 	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "with --consul: the file with the client certificate for the agent")
 	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "with --consul: the file with the key of --consul-cert")
+	a.serves(cmd, func() error { return f.check(a) }, func(ctx context.Context) error { return a.serveExecutor(ctx, f) })
 	return cmd
+}
+
+// check refuses invalid flags, and fills in the defaults.
+func (f *executorFlags) check(a *app) error {
+	_, err := f.log.Logger(a.stderr)
+	return errors.Join(err, f.complete(a))
 }
 
 // complete fills in the defaults.
@@ -93,17 +100,15 @@ func (f *executorFlags) complete(a *app) (err error) {
 }
 
 func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
-	logger, err := f.log.logger(a)
+	if err := f.check(a); err != nil {
+		return err
+	}
+	logger, err := f.log.Logger(a.stderr)
 	if err != nil {
 		return err
 	}
-	if err := f.complete(a); err != nil {
-		return err
-	}
-	outliveReaders()
-	slackenMonitor(logger)
-	outliveSandboxes(logger)
-	limitMemory(logger)
+	process.Serve(logger)
+	process.OutliveSandboxes(logger)
 	source, err := f.identity(logger)
 	if err != nil {
 		return err
@@ -145,6 +150,12 @@ func (a *app) offer(ctx context.Context, f executorFlags, server *api.Server, so
 	server.ServeUnix(listener)
 	defer context.AfterFunc(ctx, shutdown)()
 	announcing, stop := context.WithCancel(ctx)
+	reloading := make(chan struct{})
+	go func() {
+		defer close(reloading)
+		_ = a.reload("executor", logger, &f.log, nil)(announcing) // it ends without an error
+	}()
+	defer func() { <-reloading }()
 	done, err := f.announce(announcing, address, node, logger)
 	if err != nil {
 		stop()

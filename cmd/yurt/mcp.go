@@ -14,8 +14,10 @@ import (
 
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/access"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/listen"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/remote"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 	"github.com/yurtrun/yurt/controller"
 	"github.com/yurtrun/yurt/controller/local"
 )
@@ -23,7 +25,7 @@ import (
 // mcpCommandFlags are those of yurt mcp.
 type mcpCommandFlags struct {
 	mcpFlags
-	log    logFlags
+	log    serverlog.Flags
 	server string
 }
 
@@ -38,22 +40,28 @@ An agent's program starts this command itself: see yurt mcp config.
 
 With --server, or YURT_URL, the sandboxes are those of that server, and they live on when the
 agent is gone. Without it the command runs them itself, and ends them when the agent closes its
-standard input.` + settingsHelp,
+standard input.
+
+Each flag can also be given as an environment variable: --mcp-tools is YURT_MCP_TOOLS. The flag
+wins over the variable.`,
 		Example: "  yurt mcp config claude-code\n  YURT_URL=http://127.0.0.1:8700 yurt mcp",
 		Args:    noArguments,
-		PreRunE: func(cmd *cobra.Command, _ []string) error { return a.readSettings(cmd.Flags()) },
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd.Context(), f) },
+		PreRunE: func(cmd *cobra.Command, _ []string) (err error) {
+			_, err = config.Read(cmd.Flags(), a.getenv)
+			return err
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serveMCP(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.server, "server", "", "the server that has the sandboxes; also in YURT_URL (default: this command itself)")
 	f.mcpFlags.add(flags)
-	f.log.add(flags)
+	f.log.Add(flags)
 	cmd.AddCommand(newMCPConfigCommand(a))
 	return cmd
 }
 
 func (a *app) serveMCP(ctx context.Context, f mcpCommandFlags) error {
-	logger, err := f.log.logger(a)
+	logger, err := f.log.Logger(a.stderr)
 	if err != nil {
 		return err
 	}

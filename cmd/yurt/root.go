@@ -6,9 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 )
 
 func newRootCommand(a *app) *cobra.Command {
+	a.servers = config.Servers{}
 	root := &cobra.Command{
 		Use:   "yurt",
 		Short: "Run untrusted code in sandboxes",
@@ -38,6 +40,7 @@ Check this host:            yurt doctor`,
 		newRuntimeCommand(a),
 		newDoctorCommand(a),
 		newExecutorCommand(a),
+		newConfigCommand(a),
 		newCACommand(a),
 		newVersionCommand(a),
 	)

@@ -45,6 +45,7 @@ type apiServer struct {
 	older      *se.API        // nil where the older runtime's API is not served
 	settings   *olderSettings // likewise
 	store      *storage.Storage
+	keys       *auth.Authenticator // nil where requests need no key
 	logger     *slog.Logger
 	metrics    *prometheus.Registry
 	closers    []func() error                    // run last to first
@@ -85,6 +86,14 @@ func (s *apiServer) askForKeys(ctx context.Context, at *listen.Flags) (*auth.Aut
 	return keys, err
 }
 
+// reload takes over the state of API keys at once, without waiting for the next look at the store.
+func (s *apiServer) reload(ctx context.Context) error {
+	if s.keys == nil {
+		return nil
+	}
+	return s.keys.Refresh(ctx)
+}
+
 // join builds the controller and its API over the store and a placer.
 func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans orphanFlag, results resultFlags, at *listen.Flags) error {
 	templates, err := hcl.Defaults()
@@ -110,14 +119,13 @@ func (s *apiServer) join(ctx context.Context, placer controller.Placer, orphans 
 	if err != nil {
 		return err
 	}
-	keys, err := s.askForKeys(ctx, at)
-	if err != nil {
+	if s.keys, err = s.askForKeys(ctx, at); err != nil {
 		return err
 	}
 	s.api, err = httpapi.New(httpapi.Config{
 		Beside:     beside,
 		Controller: s.controller, Metrics: s.metrics, Version: version, Logger: s.logger, LoopbackOnly: at.Trusting(),
-		Keys: keys, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
+		Keys: s.keys, Extensions: []httpapi.Extension{accounts.Keys(auth.NewKeys(s.store.Keys, nil))},
 		ParseTemplateJSON: hcl.ParseJSON,
 		ParseTemplateHCL: func(ctx context.Context, name string, source []byte) ([]yurt.Template, error) {
 			parser := &hcl.Parser{Resolve: func(name string) (yurt.Template, error) { return s.controller.Template(ctx, name) }}

@@ -1,79 +1,76 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/serverlog"
 	"github.com/yurtrun/yurt/executor"
 	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/executor/lsm"
 	"github.com/yurtrun/yurt/executor/rundir"
-	"github.com/yurtrun/yurt/executor/sysmon"
-	"github.com/yurtrun/yurt/internal/linux/oomscore"
-	"github.com/yurtrun/yurt/internal/memlimit"
 )
 
-// settingsHelp ends the help of the commands whose flags are settings.
-const settingsHelp = `
-
-Each flag can also be given as an environment variable: --max-queue is YURT_MAX_QUEUE. The
-flag wins over the variable.`
-
-// readSettings sets the flags that were not given from the environment.
-func (a *app) readSettings(flags *pflag.FlagSet) error {
-	var failure error
-	flags.VisitAll(func(f *pflag.Flag) {
-		name := "YURT_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		value := a.env(name, "")
-		if f.Name == "help" || f.Changed || value == "" || failure != nil {
-			return
+// serves makes cmd a server, whose flags are settings. check refuses values that cannot be, and starts no part of the server.
+func (a *app) serves(cmd *cobra.Command, check func() error, serve func(ctx context.Context) error) {
+	config.AddFile(cmd.Flags())
+	config.Reloadable(cmd.Flags(), "log-level")
+	a.servers[cmd.Name()] = check
+	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
+		if a.settings, err = config.Read(cmd.Flags(), a.getenv); err != nil {
+			return err
 		}
-		if err := flags.Set(f.Name, value); err != nil {
-			failure = yurt.FieldErrorf(yurt.CodeInvalidArgument, name, "%q is no value for it; give what --%s takes", value, f.Name)
+		return a.settings.Explain(serve(cmd.Context()))
+	}
+}
+
+// reload returns a task that takes over changed settings on SIGHUP. A server without a file of settings ends by SIGHUP, as a
+// program does whose terminal is gone.
+func (a *app) reload(command string, logger *slog.Logger, log *serverlog.Flags, also func(ctx context.Context) error) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		if a.settings.File == "" {
+			return nil
 		}
-	})
-	return failure
-}
-
-// outliveSandboxes has the kernel end other processes than a server of a node, when memory is short.
-func outliveSandboxes(logger *slog.Logger) {
-	if err := oomscore.Lower(oomscore.Service); err != nil {
-		logger.Debug("the kernel spares this server no more than others when memory is short", "error", err)
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGHUP)
+		defer signal.Stop(told)
+		reload := config.Reload{Log: logger, Also: also, Apply: map[string]func(string) error{"log_level": log.Set}}
+		reload.Read = func() (*config.Settings, error) {
+			fresh := &app{stdin: a.stdin, stdout: a.stdout, stderr: a.stderr, getenv: a.getenv, args: a.args}
+			flags, check, err := fresh.servers.Flags(newRootCommand(fresh), command, a.args)
+			if err != nil {
+				return nil, err
+			}
+			settings, err := config.Read(flags, a.getenv)
+			if err != nil {
+				return nil, err
+			}
+			return settings, settings.Explain(check())
+		}
+		reload.Run(ctx, a.settings, told)
+		return nil
 	}
 }
 
-// outliveReaders keeps a server alive that prints to a pipe without a reader: the end of the process that started the server is no
-// reason to leave its sandboxes. A signal that is notified, unlike one that is ignored, has its default action in child processes.
-func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
-
-// slackenMonitor is for servers, see [sysmon].
-func slackenMonitor(logger *slog.Logger) {
-	if err := sysmon.Slacken(); err != nil {
-		logger.Debug("the runtime's monitor wakes up as often as it does", "error", err)
-	}
-}
-
-// limitMemory is for servers, see [memlimit].
-func limitMemory(logger *slog.Logger) {
-	goal, err := memlimit.Set()
-	switch {
-	case err != nil:
-		logger.Warn("the memory of this process follows no limit", "error", err)
-	case goal > 0:
-		logger.Info("memory follows the limit of the cgroup", "goal", yurt.Size(goal).String())
-	}
+func newConfigCommand(a *app) *cobra.Command {
+	return parent("config", "Write, check and show the settings of a server", groupHost, config.Commands(config.Terminal{
+		Servers: a.servers, Getenv: a.getenv, JSON: func() bool { return a.json }, PrintJSON: a.printJSON, PrintTable: a.printTable, Printf: a.printf,
+	})...)
 }
 
 // nodeFlags are the settings of the owner of sandboxes, in every command the same.
 type nodeFlags struct {
-	log                                         logFlags
+	log                                         serverlog.Flags
 	stateDir, runDir                            string
 	maxSandboxes, maxCreates, maxQueue, maxRuns int
 	totalMemory                                 string
@@ -90,7 +87,7 @@ type nodeFlags struct {
 func (f *nodeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.stateDir, "state-dir", "", "the directory for lasting and large files: slots, packages, workspaces on disk (default: /var/lib/yurt for root)")
 	flags.StringVar(&f.runDir, "run-dir", "", "the directory, best in memory, for files that need not outlive a reboot: records of sandboxes, and the first part of each log (default: "+rundir.Default+")")
-	f.log.add(flags)
+	f.log.Add(flags)
 	flags.IntVar(&f.maxSandboxes, "max-sandboxes", 0, "how many sandboxes may exist at once, each of which takes up to 12 open files (default: 1000, or fewer where the limit of open files is low)")
 	flags.IntVar(&f.maxCreates, "max-creates", 0, "how many sandboxes may be made at once (default: twice the processors, at least 4)")
 	flags.IntVar(&f.maxQueue, "max-queue", 0, "how many sandboxes may wait to be made; more are refused (default: 256)")
@@ -125,7 +122,18 @@ func (f *nodeFlags) complete(a *app) (err error) {
 	if f.stayAwake < 0 || f.stayAwake > maxStayAwake {
 		return yurt.FieldErrorf(yurt.CodeInvalidArgument, "--stay-awake", "%s is out of range; give up to %s, or 0 to let processors sleep", f.stayAwake, maxStayAwake)
 	}
-	return nil
+	_, packages := f.packages.config(a)
+	_, images := f.images.config()
+	_, memory := f.memory()
+	return errors.Join(packages, images, memory)
+}
+
+// memory is that of all sandboxes together; 0 for the default.
+func (f *nodeFlags) memory() (size yurt.Size, err error) {
+	if f.totalMemory != "" {
+		err = parseFlag("--total-memory", f.totalMemory, yurt.ParseSize, &size)
+	}
+	return size, err
 }
 
 // maxStayAwake lets processors sleep while requests wait for long executions.
@@ -141,11 +149,9 @@ func (f *nodeFlags) executor(a *app, logger *slog.Logger, node string) (*executo
 	if err != nil {
 		return nil, err
 	}
-	var memory yurt.Size
-	if f.totalMemory != "" {
-		if err := parseFlag("--total-memory", f.totalMemory, yurt.ParseSize, &memory); err != nil {
-			return nil, err
-		}
+	memory, err := f.memory()
+	if err != nil {
+		return nil, err
 	}
 	containerImages, err := f.images.config()
 	if err != nil {

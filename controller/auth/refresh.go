@@ -23,7 +23,7 @@ func (a *Authenticator) Run(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		if err := a.refresh(ctx); err != nil {
+		if err := a.Refresh(ctx); err != nil {
 			a.log.Warn("the API keys in use could not be compared with the store", "error", err)
 		}
 		a.endUnconfirmed()
@@ -32,8 +32,8 @@ func (a *Authenticator) Run(ctx context.Context) error {
 	}
 }
 
-// refresh asks the store for the keys in memory.
-func (a *Authenticator) refresh(ctx context.Context) error {
+// Refresh compares the keys in memory with the store at once.
+func (a *Authenticator) Refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
 	a.mu.RLock()

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+)
+
+// Reload takes over changed settings in a running server.
+type Reload struct {
+	Read  func() (*Settings, error)              // reads and checks everything anew
+	Apply map[string]func(settings string) error // by the name of a reloadable setting in a file
+	Also  func(ctx context.Context) error        // takes over more than settings; may be nil
+	Log   *slog.Logger
+
+	current *Settings
+}
+
+// Run takes over settings each time that told receives, until ctx ends. Settings that cannot be leave everything as it is.
+func (r *Reload) Run(ctx context.Context, current *Settings, told <-chan os.Signal) {
+	r.current = current
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-told:
+			r.reload(ctx)
+		}
+	}
+}
+
+func (r *Reload) reload(ctx context.Context) {
+	next, err := r.Read()
+	if err != nil {
+		r.Log.Error("the settings are not taken over, since they cannot be; the former ones stay in force", "error", err)
+		return
+	}
+	var taken, later []string
+	for i, v := range next.Values {
+		if v.text == r.current.Values[i].text {
+			continue
+		}
+		apply := r.Apply[v.Name]
+		if apply == nil {
+			later = append(later, v.Name)
+			next.Values[i].text = r.current.Values[i].text // still in force
+			continue
+		}
+		if err := apply(v.text); err != nil {
+			r.Log.Error("a setting is not taken over", "setting", v.Name, "error", err)
+			next.Values[i].text = r.current.Values[i].text
+			continue
+		}
+		taken = append(taken, v.Name)
+	}
+	r.current = next
+	if r.Also != nil {
+		if err := r.Also(ctx); err != nil {
+			r.Log.Error("the settings were read, and a part of the server could not take over its files", "error", err)
+		}
+	}
+	slices.Sort(taken)
+	r.Log.Info("the settings were read again", "taken", taken, "need_restart", later)
+}

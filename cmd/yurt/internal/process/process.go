@@ -1,0 +1,41 @@
+// Package process prepares the process of a server for a long life beside sandboxes. A host that refuses one of the preparations
+// has a server without it, which logs that.
+package process
+
+import (
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/yurtrun/yurt"
+	"github.com/yurtrun/yurt/executor/sysmon"
+	"github.com/yurtrun/yurt/internal/linux/oomscore"
+	"github.com/yurtrun/yurt/internal/memlimit"
+)
+
+// Serve prepares the process of any server.
+func Serve(logger *slog.Logger) {
+	outliveReaders()
+	if err := sysmon.Slacken(); err != nil {
+		logger.Debug("the runtime's monitor wakes up as often as it does", "error", err)
+	}
+	goal, err := memlimit.Set()
+	switch {
+	case err != nil:
+		logger.Warn("the memory of this process follows no limit", "error", err)
+	case goal > 0:
+		logger.Info("memory follows the limit of the cgroup", "goal", yurt.Size(goal).String())
+	}
+}
+
+// OutliveSandboxes has the kernel end other processes than a server of a node, when memory is short.
+func OutliveSandboxes(logger *slog.Logger) {
+	if err := oomscore.Lower(oomscore.Service); err != nil {
+		logger.Debug("the kernel spares this server no more than others when memory is short", "error", err)
+	}
+}
+
+// outliveReaders keeps a server alive that prints to a pipe without a reader: the end of the process that started the server is no
+// reason to leave its sandboxes. A signal that is notified, unlike one that is ignored, has its default action in child processes.
+func outliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
