@@ -37,6 +37,7 @@ type Executor struct {
 	logger     *slog.Logger
 	config     Config
 	broker     *broker.Local
+	groups     *cgroup.Manager
 	runtimes   *host.Host
 	programs   *confine.Starter // nil in a process without power
 	lock       *os.File
@@ -81,7 +82,7 @@ func New(config Config) (*Executor, error) {
 	}
 	room := newRoom(config.StateDir, config.Transient)
 	e := &Executor{
-		config: config, logger: config.Logger, lock: lock, runDir: runDir, layers: layers, images: images,
+		config: config, logger: config.Logger, groups: groups, lock: lock, runDir: runDir, layers: layers, images: images,
 		room: room, disks: &headroom.Guard{Node: config.Node, Room: room, RunDir: runDir, Logger: config.Logger},
 		runtimes: newRuntimes(config, runDir, programs), programs: programs, processors: openProcessors(config),
 		inotify: inotify.New(workspace.MaxDirs),

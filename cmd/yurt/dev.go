@@ -125,8 +125,8 @@ func (a *app) newDevServer(ctx context.Context, f devFlags, logger *slog.Logger)
 	if err := s.join(ctx, placer, f.orphans, f.results, &f.listen); err != nil {
 		return nil, err
 	}
-	if err := s.metrics.Register(placer.Metrics()); err != nil {
-		return nil, fmt.Errorf("registering the metrics of the warm pools: %w", err)
+	if err := errors.Join(s.metrics.Register(placer.Metrics()), s.metrics.Register(node.Metrics())); err != nil {
+		return nil, fmt.Errorf("registering the metrics of the node: %w", err)
 	}
 	s.beside = append(s.beside, func(ctx context.Context) error {
 		placer.Run(ctx, s.controller.PooledTemplates)

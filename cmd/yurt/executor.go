@@ -16,6 +16,7 @@ import (
 	"github.com/yurtrun/yurt"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/config"
 	"github.com/yurtrun/yurt/cmd/yurt/internal/process"
+	"github.com/yurtrun/yurt/cmd/yurt/internal/scrape"
 	"github.com/yurtrun/yurt/controller/local"
 	"github.com/yurtrun/yurt/executor/announce"
 	"github.com/yurtrun/yurt/executor/api"
@@ -34,6 +35,7 @@ type executorFlags struct {
 	listen, listenTLS, node, advertise string
 	tls                                identity.Files
 	consul                             announce.Config
+	metrics                            scrape.Flags
 }
 
 func newExecutorCommand(a *app) *cobra.Command {
@@ -67,6 +69,7 @@ is lost.` + config.Help,
 	flags.StringVar(&f.consul.CAFile, "consul-ca", "", "with --consul: the file with the authorities that sign the agent's certificate")
 	flags.StringVar(&f.consul.CertFile, "consul-cert", "", "with --consul: the file with the client certificate for the agent")
 	flags.StringVar(&f.consul.KeyFile, "consul-key", "", "with --consul: the file with the key of --consul-cert")
+	f.metrics.Add(flags)
 	a.serves(cmd, func() error { return f.check(a) }, func(ctx context.Context) error { return a.serveExecutor(ctx, f) })
 	return cmd
 }
@@ -74,7 +77,7 @@ is lost.` + config.Help,
 // check refuses invalid flags, and fills in the defaults.
 func (f *executorFlags) check(a *app) error {
 	_, err := f.log.Logger(a.stderr)
-	return errors.Join(err, f.complete(a))
+	return errors.Join(err, f.metrics.Check(), f.complete(a))
 }
 
 // complete fills in the defaults.
@@ -121,6 +124,11 @@ func (a *app) serveExecutor(ctx context.Context, f executorFlags) (err error) {
 	if err := node.Start(ctx); err != nil {
 		return err
 	}
+	stop, err := f.metrics.Start(ctx, logger, node.Metrics())
+	if err != nil {
+		return err
+	}
+	defer stop()
 	server := api.NewServer(api.ServerConfig{Node: node, Name: f.node, Version: version, Announced: f.consul.Consul != "", Logger: logger})
 	return a.offer(ctx, f, server, source, logger, node)
 }

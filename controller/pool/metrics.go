@@ -14,17 +14,15 @@ func newRefill() prometheus.Histogram {
 
 // Collector returns the metrics of the manager's pools, as of its last look.
 func (m *Manager) Collector() prometheus.Collector {
-	desc := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc("yurt_pool_"+name, help, []string{"template"}, nil)
-	}
+	labels := []string{"template"}
 	return &collector{
 		manager: m,
-		target:  desc("target", "Sandboxes that a warm pool is to have ready, by demand."),
-		ready:   desc("ready", "Sandboxes of a warm pool that can be claimed."),
-		claimed: desc("claimed", "Slots of a warm pool that are claimed."),
-		pending: desc("pending", "Slots of a warm pool that are being opened."),
-		hits:    desc("hits_total", "Claims that found a sandbox in the warm pool."),
-		misses:  desc("misses_total", "Claims that found none."),
+		target:  prometheus.NewDesc("yurt_pool_target", "Sandboxes that a warm pool is to have ready, by demand.", labels, nil),
+		ready:   prometheus.NewDesc("yurt_pool_ready", "Sandboxes of a warm pool that can be claimed.", labels, nil),
+		claimed: prometheus.NewDesc("yurt_pool_claimed", "Slots of a warm pool that are claimed.", labels, nil),
+		pending: prometheus.NewDesc("yurt_pool_pending", "Slots of a warm pool that are being opened.", labels, nil),
+		hits:    prometheus.NewDesc("yurt_pool_hits_total", "Claims that found a sandbox in the warm pool.", labels, nil),
+		misses:  prometheus.NewDesc("yurt_pool_misses_total", "Claims that found no sandbox in the warm pool.", labels, nil),
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 // metrics are the metrics of a store.
@@ -15,6 +17,7 @@ type metrics struct {
 	away     *prometheus.Desc
 	conns    *prometheus.Desc
 	bytes    *prometheus.Desc
+	took     prometheus.Histogram // of transactions
 }
 
 func newMetrics() metrics {
@@ -28,8 +31,9 @@ func newMetrics() metrics {
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "yurt_store_lost_answers_total", Help: "Commits whose answer was lost, by what became of them.",
 		}, []string{"outcome"}),
+		took:  record.NewWriteDuration(),
 		away:  prometheus.NewDesc("yurt_store_away", "1 while the last request found the store away.", nil, nil),
-		bytes: prometheus.NewDesc("yurt_store_bytes", "What the store takes on disk.", []string{"part"}, nil),
+		bytes: prometheus.NewDesc("yurt_store_bytes", "Disk that the store takes.", []string{"part"}, nil),
 		conns: prometheus.NewDesc("yurt_store_connections", "Connections to the store.", []string{"state"}, nil),
 	}
 }
@@ -42,6 +46,8 @@ func (s *Store) Describe(descs chan<- *prometheus.Desc) {
 	descs <- s.metrics.away
 	descs <- s.metrics.conns
 	descs <- s.metrics.bytes
+	s.metrics.took.Describe(descs)
+	descs <- record.TenantSessions()
 }
 
 // Collect implements [prometheus.Collector].
@@ -49,6 +55,7 @@ func (s *Store) Collect(samples chan<- prometheus.Metric) {
 	s.metrics.retries.Collect(samples)
 	s.metrics.outages.Collect(samples)
 	s.metrics.outcomes.Collect(samples)
+	s.metrics.took.Collect(samples)
 	away := 0.0
 	if s.away.Load() {
 		away = 1
@@ -75,4 +82,5 @@ func (s *Store) collectSize(samples chan<- prometheus.Metric) {
 		return // requests report errors of the database
 	}
 	samples <- prometheus.MustNewConstMetric(s.metrics.bytes, prometheus.GaugeValue, float64(size), "database")
+	record.CollectTenants(samples, func(ctx context.Context) ([]record.TenantCount, error) { return countTenants(ctx, s) })
 }

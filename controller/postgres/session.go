@@ -171,3 +171,11 @@ func (s *Store) CountSessions(ctx context.Context) (map[yurt.SessionState]int, e
 	}
 	return counts, err
 }
+
+// countTenants counts the sessions that have not ended.
+func countTenants(ctx context.Context, s *Store) ([]record.TenantCount, error) {
+	return list(ctx, s, "counting the sessions of tenants", "SELECT tenant, state, count(*) FROM sessions WHERE ended_at IS NULL GROUP BY tenant, state", nil,
+		func(row record.Row) (c record.TenantCount, err error) {
+			return c, row.Scan(&c.Tenant, &c.State, &c.N)
+		})
+}

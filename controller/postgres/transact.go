@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -28,6 +29,8 @@ type transaction struct {
 // of the lock's previous holders. Both functions may be called more than once. When transact returns nil, the writes
 // of the last call of decide are stored.
 func (s *Store) transact(ctx context.Context, what string, read func(*pgx.Batch), decide func(*pgx.Batch) error) error {
+	begun := time.Now()
+	defer func() { s.metrics.took.Observe(time.Since(begun).Seconds()) }()
 	return s.retry(ctx, what, func(ctx context.Context) error {
 		var tx transaction
 		read(&tx.reads)

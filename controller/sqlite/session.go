@@ -24,7 +24,8 @@ const (
 		VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM transitions WHERE session_id = ?1), ?2, ?3, ?4, ?5)`
 	countSessionsText = `SELECT state, count(*) FROM sessions WHERE ended_at IS NULL GROUP BY state
 		UNION ALL SELECT state, count(*) FROM sessions WHERE ended_at IS NOT NULL GROUP BY state`
-	selectKey = "SELECT request_hash, session_id FROM idempotency_keys WHERE key = ?"
+	countTenantsText = "SELECT tenant, state, count(*) FROM sessions WHERE ended_at IS NULL GROUP BY tenant, state"
+	selectKey        = "SELECT request_hash, session_id FROM idempotency_keys WHERE key = ?"
 )
 
 // CreateSession implements controller.SessionStore.
@@ -283,6 +284,24 @@ func (s *Store) CountSessions(ctx context.Context) (map[yurt.SessionState]int, e
 			return nil, fmt.Errorf("counting sessions: %w", err)
 		}
 		counts[state] = n
+	}
+	return counts, rows.Err()
+}
+
+// countTenants counts the sessions that have not ended.
+func (s *Store) countTenants(ctx context.Context) ([]record.TenantCount, error) {
+	rows, err := s.read.QueryContext(ctx, countTenantsText)
+	if err != nil {
+		return nil, fmt.Errorf("counting the sessions of tenants: %w", err)
+	}
+	defer rows.Close()
+	var counts []record.TenantCount
+	for rows.Next() {
+		var c record.TenantCount
+		if err := rows.Scan(&c.Tenant, &c.State, &c.N); err != nil {
+			return nil, fmt.Errorf("counting the sessions of tenants: %w", err)
+		}
+		counts = append(counts, c)
 	}
 	return counts, rows.Err()
 }

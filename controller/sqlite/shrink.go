@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/yurtrun/yurt/controller/internal/record"
 )
 
 const (
@@ -94,11 +96,15 @@ func (w *writer) cut(ctx context.Context, pages int) error {
 
 // sizes describes the metric of the store's size on disk.
 func sizes() *prometheus.Desc {
-	return prometheus.NewDesc("yurt_store_bytes", "What the store takes on disk.", []string{"part"}, nil)
+	return prometheus.NewDesc("yurt_store_bytes", "Disk that the store takes.", []string{"part"}, nil)
 }
 
 // Describe implements [prometheus.Collector].
-func (s *Store) Describe(descs chan<- *prometheus.Desc) { descs <- sizes() }
+func (s *Store) Describe(descs chan<- *prometheus.Desc) {
+	descs <- sizes()
+	descs <- record.TenantSessions()
+	s.write.took.Describe(descs)
+}
 
 // Collect implements [prometheus.Collector].
 func (s *Store) Collect(samples chan<- prometheus.Metric) {
@@ -109,6 +115,8 @@ func (s *Store) Collect(samples chan<- prometheus.Metric) {
 		}
 		samples <- prometheus.MustNewConstMetric(sizes(), prometheus.GaugeValue, float64(size), part)
 	}
+	s.write.took.Collect(samples)
+	record.CollectTenants(samples, s.countTenants)
 }
 
 var _ prometheus.Collector = (*Store)(nil)

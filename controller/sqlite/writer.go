@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/yurtrun/yurt/controller/internal/record"
 	"github.com/yurtrun/yurt/executor/headroom"
@@ -22,6 +25,7 @@ type writer struct {
 	dir        string               // that the file is in
 	room       *headroom.Room       // for transactions that end sessions or executions
 	statements map[string]*sql.Stmt // by text; owned by the transaction that has the turn
+	took       prometheus.Histogram // of transactions
 	erased     atomic.Bool          // a secret was removed since the log was emptied, which may still have it
 }
 
@@ -33,7 +37,7 @@ func newWriter(ctx context.Context, db *sql.DB, path string) (*writer, error) {
 	}
 	w := &writer{
 		db: db, conn: conn, turn: make(chan struct{}, 1), statements: map[string]*sql.Stmt{},
-		dir: filepath.Dir(path), room: roomFor(path),
+		took: record.NewWriteDuration(), dir: filepath.Dir(path), room: roomFor(path),
 	}
 	w.turn <- struct{}{}
 	return w, nil
@@ -115,9 +119,13 @@ func (w *writer) take(ctx context.Context) (done func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("beginning a transaction: %w", err)
 	}
+	begun := time.Now()
 	select {
 	case <-w.turn:
-		return func() { w.turn <- struct{}{} }, nil
+		return func() {
+			w.turn <- struct{}{}
+			w.took.Observe(time.Since(begun).Seconds())
+		}, nil
 	case <-ctx.Done():
 		return nil, fmt.Errorf("beginning a transaction: %w", ctx.Err())
 	}

@@ -329,27 +329,9 @@ type kept struct {
 
 // makeRoom removes unused layers until the rest is within the limit. It spares the newest one, whose maker is about to use it.
 func (s *Store) makeRoom(made string) error {
-	entries, err := os.ReadDir(s.dir)
+	list, total, err := s.list()
 	if err != nil {
-		return fmt.Errorf("making room for layers: %w", err)
-	}
-	var list []kept
-	total := int64(0)
-	for _, entry := range entries {
-		if checkDigest(entry.Name()) != nil {
-			continue
-		}
-		k := kept{digest: entry.Name()}
-		path := filepath.Join(s.dir, k.digest, metaFile)
-		if info, err := os.Stat(path); err == nil {
-			k.used = info.ModTime()
-		}
-		var m meta
-		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &m) == nil {
-			k.bytes = m.Bytes
-		}
-		total += k.bytes
-		list = append(list, k)
+		return err
 	}
 	slices.SortFunc(list, func(a, b kept) int { return a.used.Compare(b.used) })
 	for _, k := range list {
@@ -368,6 +350,40 @@ func (s *Store) makeRoom(made string) error {
 		}
 	}
 	return nil
+}
+
+// Taken returns how much disk the layers take, and how much they may.
+func (s *Store) Taken() (bytes, limit int64, err error) {
+	_, bytes, err = s.list()
+	return bytes, s.limits.Bytes, err
+}
+
+// list returns the layers and the sum of their sizes.
+func (s *Store) list() (list []kept, total int64, _ error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("listing the layers: %w", err)
+	}
+	for _, entry := range entries {
+		if checkDigest(entry.Name()) != nil {
+			continue
+		}
+		k := kept{digest: entry.Name()}
+		path := filepath.Join(s.dir, k.digest, metaFile)
+		if info, err := os.Stat(path); err == nil {
+			k.used = info.ModTime()
+		}
+		var m meta
+		if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &m) == nil {
+			k.bytes = m.Bytes
+		}
+		total += k.bytes
+		list = append(list, k)
+	}
+	return list, total, nil
 }
 
 // remove removes a layer unless it is in use.

@@ -14,6 +14,7 @@ import (
 	"github.com/yurtrun/yurt/executor/budget"
 	"github.com/yurtrun/yurt/executor/cpuidle"
 	"github.com/yurtrun/yurt/executor/demand"
+	"github.com/yurtrun/yurt/executor/figures"
 	"github.com/yurtrun/yurt/executor/headroom"
 	"github.com/yurtrun/yurt/executor/idrange"
 	"github.com/yurtrun/yurt/executor/images"
@@ -112,6 +113,7 @@ type Node struct {
 	begun    time.Time
 
 	executions atomic.Int64 // that have not ended
+	figures    *figures.Figures
 }
 
 // maxLogMemory is how many bytes the logs of all executions together have in memory.
@@ -124,7 +126,7 @@ func New(config Config, p Parts) *Node {
 		layers: p.Layers, images: p.Images, processors: p.Processors,
 		memory: runlog.NewMemory(maxLogMemory), results: output.NewBudget(output.DefaultBudget), ids: idrange.New(), begun: time.Now(),
 		creates: admission.NewQueue(config.MaxCreates), teardowns: make(chan struct{}, teardowns),
-		reserves: reserve.New[*Handle](), changes: notify.NewHub(), demand: demand.NewCounters(),
+		reserves: reserve.New[*Handle](), changes: notify.NewHub(), demand: demand.NewCounters(), figures: figures.New(),
 		table:    newTable(config),
 		admitter: &admitter{stateDir: config.StateDir, cgroups: p.Cgroups, all: config.All},
 		roots:    &roots{hostPaths: config.HostPaths, packages: config.Packages, images: p.Images, runtimes: p.Runtimes, logger: p.Logger},

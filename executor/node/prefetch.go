@@ -23,7 +23,7 @@ type provisioner struct {
 
 func newProvisioner(n *Node) *provisioner {
 	p := &provisioner{node: n, prefetched: make(map[string]packages.Layers)}
-	p.installer = packages.NewInstaller(n.table.ctx, n.config.Packages, n.layers, n.table.serve, p.carryOut)
+	p.installer = packages.NewInstaller(n.table.ctx, n.config.Packages, n.layers, n.table.serve, p.carryOut, n.figures.Installed)
 	return p
 }
 

@@ -29,16 +29,17 @@ type Installer struct {
 	serve   func(do func()) error
 	carry   func(context.Context, *Installation) error
 	running chan struct{} // holds one for each installation that goes on
+	ended   func(took time.Duration, err error)
 
 	mu    sync.Mutex
 	going map[string]*Installation // by digest of the layer
 }
 
 // NewInstaller returns an installer. It has carry carry out an installation, which adds the
-// layer to the store, and runs that by serve, until ctx is done.
-func NewInstaller(ctx context.Context, config Config, store *layers.Store, serve func(func()) error, carry func(context.Context, *Installation) error) *Installer {
+// layer to the store, and runs that by serve, until ctx is done. It tells ended of each installation.
+func NewInstaller(ctx context.Context, config Config, store *layers.Store, serve func(func()) error, carry func(context.Context, *Installation) error, ended func(took time.Duration, err error)) *Installer {
 	return &Installer{
-		ctx: ctx, store: store, timeout: config.Timeout, serve: serve, carry: carry,
+		ctx: ctx, store: store, timeout: config.Timeout, serve: serve, carry: carry, ended: ended,
 		running: make(chan struct{}, config.MaxInstalls), going: make(map[string]*Installation),
 	}
 }
@@ -130,10 +131,12 @@ func (m *Installer) join(r Request) (*Installation, error) {
 	in := &Installation{Layer: r.Layer, Template: r.Template, cancel: cancel, waiting: 1, more: make(chan struct{})}
 	err := m.serve(func() {
 		defer cancel()
+		begun := time.Now()
 		err := m.carryOut(ctx, in)
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 			err = fmt.Errorf("the installation took longer than %s and was ended:\n%s", m.timeout, in.Tail())
 		}
+		m.ended(time.Since(begun), err)
 		m.finish(in, err)
 	})
 	if err != nil {
