@@ -16,6 +16,9 @@ __yurt_id='' __yurt_answer='' __yurt_running='' __yurt_stop='' __yurt_code=0 __y
 __yurt_quote='"(([^"\\]|\\.)*)"'
 __yurt_crash=139 # 128 and SIGSEGV
 __yurt_tries=50 # to read a request
+# Ends a cell once code has named the trap ERR: the cell's last status is kept, and the command that runs the
+# cell succeeds, since the user's trap would be called for that command too.
+__yurt_end=$'\n\n{ __yurt_ended=$?; } 2>/dev/null' __yurt_traps='' __yurt_ended=''
 hash base64 mkdir 2>/dev/null
 __yurt_base64=${BASH_CMDS[base64]-base64} __yurt_mkdir=${BASH_CMDS[mkdir]-mkdir}
 shift 2
@@ -77,7 +80,8 @@ __yurt_prepare() {
     rest=${rest#']'}
   fi
   __yurt_decode "$code"
-  builtin printf '%s\n' "$__yurt_value" >|"$__yurt_state/cell"
+  [[ $__yurt_value == *ERR* ]] && __yurt_traps=1
+  builtin printf '%s\n' "$__yurt_value${__yurt_traps:+$__yurt_end}" >|"$__yurt_state/cell"
 }
 
 # __yurt_string takes the JSON string that the argument begins with.
@@ -243,7 +247,7 @@ __yurt_refuse() {
 builtin set -E
 builtin trap __yurt_interrupted INT
 builtin trap '__yurt_failed "$?"' ERR
-builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
+builtin readonly __yurt_dir __yurt_state __yurt_quote __yurt_crash __yurt_tries __yurt_end __yurt_base64 __yurt_mkdir __yurt_out __yurt_err __yurt_control
 builtin readonly -f __yurt_next __yurt_prepare __yurt_string __yurt_decode __yurt_export __yurt_reply __yurt_broken __yurt_sound \
   __yurt_after __yurt_bearable __yurt_syntax __yurt_error __yurt_missing __yurt_interrupted __yurt_failed __yurt_leave __yurt_refuse __yurt_status
 __yurt_last=0
@@ -258,7 +262,7 @@ until ((0)); do
       0) builtin source "$__yurt_state/cell" ;;
       *) __yurt_status || builtin source "$__yurt_state/cell" ;;
       esac
-      __yurt_code=$?
+      __yurt_code=${__yurt_ended:-$?} __yurt_ended=''
     done
     { __yurt_after "$__yurt_code"; } 2>/dev/null || __yurt_broken descriptors
   else
