@@ -235,3 +235,22 @@ func TestIPythonExpressions(t *testing.T) {
 		t.Errorf("5 + 5 is %s by the user's transformer of trees, want 12", r.Result)
 	}
 }
+
+// TestIPythonTimeAwaits: %time awaits in a cell that awaits elsewhere, and its statement has the names of its function.
+func TestIPythonTimeAwaits(t *testing.T) {
+	s := inIPython(t)
+	s.run(t, "import asyncio\nasync def f(n):\n    await asyncio.sleep(0.001)\n    return n")
+	for code, want := range map[string]string{
+		"%time await f(1)": "1",
+		"x = await f(3)\n%time y = await f(4)\n[x, y]":                        "[3,4]",
+		"for i in range(2):\n    %time z = await f(i)\nz":                     "1",
+		"a = %time await f(8)\n[a, await f(9)]":                               "[8,9]",
+		"async def g(n):\n    m = %time await f(n)\n    return m\nawait g(5)": "5",
+		"%%time\nw = await f(2)\nw + 1":                                       "3",
+		"%time v = 'await'\nv":                                                `"await"`,
+	} {
+		if r := s.run(t, code); string(r.Result) != want || strings.Count(r.Stdout, "Wall time: ") == 0 {
+			t.Errorf("%s\nresult %s, error %+v, output %q; want %s and the times", code, r.Result, r.Error, r.Stdout, want)
+		}
+	}
+}

@@ -27,6 +27,8 @@ INLINE = "module://matplotlib_inline.backend_inline"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 RULE = re.compile(r"-+\s*")
 TEXT = "text/plain"
+TIMED = re.compile(r"""get_ipython\(\)\.run_(?:line_magic\('time', |cell_magic\('time', '', )('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")\)""")
+AWAIT = re.compile(r"\bawait\b")
 # The parts of the interpreter that a shell changes when it is made.
 OF_SYS = "ps1", "ps2", "ps3", "displayhook", "excepthook", "breakpointhook"
 
@@ -193,7 +195,11 @@ def shell_class():
             pass
 
         def transform_cell(self, raw_cell):
-            return raw_cell + "\n" if plain_python(self, raw_cell) else super().transform_cell(raw_cell)
+            return raw_cell + "\n" if plain_python(self, raw_cell) else TIMED.sub(timed, super().transform_cell(raw_cell))
+
+        def time_awaiting(self, statement):
+            """%time of code that awaits, which IPython's own compiles as code that does not."""
+            return host.magics_part().timed_awaiting(self.transform_cell(statement), sys._getframe(1).f_locals)
 
         def should_run_async(self, raw_cell, *, transformed_cell=None, **options):
             if transformed_cell is not None and "await" not in transformed_cell and "async" not in transformed_cell:
@@ -258,6 +264,11 @@ def make(directory):
     lighten(shell.display_formatter.formatters[TEXT], "type_printers", "deferred_printers", "singleton_printers")
     shell.stock = tuple(kind.copy() for kind in transformers(shell))
     return shell
+
+
+def timed(call):
+    """The call of %time, or of ours where the code in it awaits."""
+    return "await get_ipython().time_awaiting(%s)" % call[1] if AWAIT.search(call[1]) else call[0]
 
 
 def finish(coroutine):
