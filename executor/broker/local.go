@@ -130,7 +130,10 @@ func (l *Local) Mount(in Sandbox, tree Tree) error {
 		return err
 	}
 	defer namespace.Close()
-	return layers.Mount(l.source(in, tree), namespace, tree.target())
+	if tree.Layer != "" {
+		return layers.Mount(l.source(in, tree), namespace, tree.target())
+	}
+	return layers.MountView(l.source(in, tree), namespace, tree.target())
 }
 
 // Shows implements [Broker].
@@ -140,6 +143,11 @@ func (l *Local) Shows(in Sandbox, tree Tree) (bool, error) {
 		return false, err
 	}
 	defer unix.Close(place)
+	if tree.Layer != "" { // its place is in the sandbox's own file system in memory
+		var fs unix.Statfs_t
+		err := unix.Fstatfs(place, &fs)
+		return err == nil && fs.Type == unix.OVERLAYFS_SUPER_MAGIC, err
+	}
 	var inside, outside unix.Stat_t
 	if err := unix.Fstat(place, &inside); err != nil {
 		return false, err

@@ -102,14 +102,14 @@ func failedBind(b launch.Bind, err error) error {
 	return fmt.Errorf("mounting %s of the host at %s: %w", filepath.Join("/", b.Base, b.Source), b.Target, err)
 }
 
-// tree is a mount that is in no namespace yet.
-type tree struct {
+// clonedTree is a mount that is in no namespace yet.
+type clonedTree struct {
 	fd  int
 	dir bool // or a file
 }
 
 // attach mounts it at the place, which comes to be.
-func (t tree) attach(place string) (err error) {
+func (t clonedTree) attach(place string) (err error) {
 	if t.dir {
 		err = os.Mkdir(place, 0o700)
 	} else {
@@ -121,7 +121,7 @@ func (t tree) attach(place string) (err error) {
 	return unix.MoveMount(t.fd, "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-func closeTrees(trees []tree) {
+func closeTrees(trees []clonedTree) {
 	for _, t := range trees {
 		unix.Close(t.fd)
 	}
@@ -130,7 +130,7 @@ func closeTrees(trees []tree) {
 // cloneAll returns a tree for each of the binds, as the host sees them now: mounts that the host made since this
 // process was started may not have come here. It runs on a thread that ends afterwards, since the other threads must
 // stay in this process's namespace.
-func cloneAll(binds []launch.Bind, users *os.File) (trees []tree, err error) {
+func cloneAll(binds []launch.Bind, users *os.File) (trees []clonedTree, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -139,7 +139,7 @@ func cloneAll(binds []launch.Bind, users *os.File) (trees []tree, err error) {
 			return
 		}
 		for _, b := range binds {
-			var t tree
+			var t clonedTree
 			if t, err = clone(b, users); err != nil {
 				err = failedBind(b, err)
 				return
@@ -172,18 +172,18 @@ func enterHost() error {
 }
 
 // clone returns the tree of one bind.
-func clone(b launch.Bind, users *os.File) (tree, error) {
+func clone(b launch.Bind, users *os.File) (clonedTree, error) {
 	source, err := openSource(b)
 	if err != nil {
-		return tree{}, err
+		return clonedTree{}, err
 	}
 	defer source.Close()
 	info, err := source.Stat()
 	if err != nil {
-		return tree{}, err
+		return clonedTree{}, err
 	}
 	fd, err := cloneTree(source, b.ReadOnly, users)
-	return tree{fd, info.IsDir()}, err
+	return clonedTree{fd, info.IsDir()}, err
 }
 
 // openSource opens the path without following a link below its base.

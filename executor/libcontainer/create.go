@@ -42,9 +42,11 @@ func (s *server) create(req *launch.CreateRequest, files []*os.File, born <-chan
 	if err != nil {
 		return launch.Reply{}, err
 	}
-	if req.Spec.Root.Path, err = s.skeletons.path(req.Layout); err != nil {
+	root, err := s.root(req)
+	if err != nil {
 		return launch.Reply{}, err
 	}
+	defer root.drop()
 	network, err := s.network(req.Network)
 	if err != nil {
 		return launch.Reply{}, err

@@ -25,14 +25,20 @@ import (
 // it, and no sandbox binds a directory below it. Only this process sees its mounts there.
 const skeletonDir = "/mnt"
 
-// skeletons are the root file systems that were laid out, by their layout. They hold mount points, links, small files,
-// devices and the directories of the host that are bound into them, and are read-only to sandboxes, which share them.
-// A later mount of the host's does not appear below a bound directory: it would come with flags of its own.
+// skeletons are the root file systems that were laid out, by their layout. They hold mount points, links, small files and
+// devices. A sandbox sees them through mounts of its own, see root.
 type skeletons struct {
 	initBin []byte
 
 	mu   sync.Mutex
-	made map[string]layout.Layout // by digest, which names its directory too
+	made map[string]*skeleton // by digest, which names its directory too
+}
+
+// skeleton is one of them.
+type skeleton struct {
+	path  string
+	root  layout.Layout
+	trees []tree
 }
 
 func newSkeletons(initBin string) (*skeletons, error) {
@@ -43,66 +49,63 @@ func newSkeletons(initBin string) (*skeletons, error) {
 	if err := unix.Mount("skeletons", skeletonDir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return nil, fmt.Errorf("mounting at %s: %w", skeletonDir, err)
 	}
-	return &skeletons{initBin: data, made: make(map[string]layout.Layout)}, nil
+	return &skeletons{initBin: data, made: make(map[string]*skeleton)}, makeBottom()
 }
 
-// path returns the root file system for the layout, making it if need be.
-func (s *skeletons) path(root layout.Layout) (string, error) {
+// of returns the skeleton for the layout, making it if need be.
+func (s *skeletons) of(root layout.Layout) (*skeleton, error) {
 	data, err := json.Marshal(root)
 	if err != nil {
-		return "", fmt.Errorf("laying out the root file system: %w", err)
+		return nil, fmt.Errorf("laying out the root file system: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	digest := hex.EncodeToString(sum[:8])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path := filepath.Join(skeletonDir, digest)
-	if _, ok := s.made[digest]; ok {
-		return path, nil
+	if made := s.made[digest]; made != nil {
+		return made, nil
 	}
 	if root.Image != "" {
 		if err := s.discardStale(root); err != nil {
-			return "", fmt.Errorf("laying out the root file system: %w", err)
+			return nil, fmt.Errorf("laying out the root file system: %w", err)
 		}
 	}
-	if err := s.build(path, root); err != nil {
-		return "", errors.Join(fmt.Errorf("laying out the root file system: %w", err), s.discard(path, root))
+	made := &skeleton{path: filepath.Join(skeletonDir, digest), root: root}
+	if made.trees, err = treesOf(root.Binds); err == nil {
+		err = s.build(made.path, root)
 	}
-	s.made[digest] = root
-	return path, nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("laying out the root file system: %w", err), s.discard(made.path))
+	}
+	s.made[digest] = made
+	return made, nil
 }
 
 // discardStale removes the skeletons of images that were removed, or have come again since.
 // Sandboxes hold the image that they have.
 func (s *skeletons) discardStale(next layout.Layout) error {
-	for digest, root := range s.made {
-		if root.Image == "" {
+	for digest, made := range s.made {
+		if made.root.Image == "" {
 			continue
 		}
-		_, err := os.Stat(root.Image)
-		replaced := root.Image == next.Image && root.ImageID != next.ImageID
+		_, err := os.Stat(made.root.Image)
+		replaced := made.root.Image == next.Image && made.root.ImageID != next.ImageID
 		if !replaced && !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		delete(s.made, digest)
-		if err := s.discard(filepath.Join(skeletonDir, digest), root); err != nil {
+		if err := s.discard(made.path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// discard removes a skeleton that is not whole.
-func (s *skeletons) discard(path string, root layout.Layout) error {
-	mounts := append([]string{layout.DevDir}, root.Binds...)
-	if root.Image != "" {
-		mounts = append(mounts, "/")
-	}
-	for _, dir := range mounts {
-		err := unix.Unmount(filepath.Join(path, dir), unix.MNT_DETACH)
-		if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("unmounting %s: %w", dir, err) // and remove no file: it would be the host's
-		}
+// discard removes a skeleton, or as much as there is of it.
+func (s *skeletons) discard(path string) error {
+	err := unix.Unmount(filepath.Join(path, layout.DevDir), unix.MNT_DETACH)
+	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("unmounting %s: %w", layout.DevDir, err)
 	}
 	return os.RemoveAll(path)
 }
@@ -136,63 +139,7 @@ func (s *skeletons) build(path string, root layout.Layout) error {
 	if err := writeFile(filepath.Join(path, layout.CPUInfo), cpuInfo, 0o444); err != nil {
 		return err
 	}
-	if root.Image != "" {
-		if err := overlay(path, root.Image); err != nil {
-			return fmt.Errorf("mounting an image: %w", err)
-		}
-	}
-	for _, dir := range root.Binds {
-		if err := bindReadOnly(dir, filepath.Join(path, dir)); err != nil {
-			return fmt.Errorf("binding %s: %w", dir, err)
-		}
-	}
 	return makeDevices(filepath.Join(path, layout.DevDir), root.Devices)
-}
-
-// overlay mounts, at the directory, its contents above the image's. In the mount no file can be written, no device
-// opened, and no program gains privileges.
-func overlay(path, image string) error {
-	fsfd, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fsfd)
-	// The image's path may have colons, which separate directories in the option, or be too long for an option.
-	files, err := unix.Open(image, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("opening %s: %w", image, err)
-	}
-	defer unix.Close(files)
-	if err := unix.FsconfigSetString(fsfd, "lowerdir", fmt.Sprintf("%s:/proc/self/fd/%d", path, files)); err != nil {
-		return err
-	}
-	if err := unix.FsconfigCreate(fsfd); err != nil {
-		return err
-	}
-	mount, err := unix.Fsmount(fsfd, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(mount)
-	return unix.MoveMount(mount, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
-}
-
-// bindReadOnly binds the directory, with all mounts below it, so that no file in it can be written, no device opened,
-// and no program gains privileges. A sandbox cannot take that back: its mount namespace is one of lesser privilege.
-func bindReadOnly(source, target string) error {
-	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(tree)
-	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{
-		Attr_set:    unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
-		Propagation: unix.MS_PRIVATE,
-	})
-	if err != nil {
-		return err
-	}
-	return unix.MoveMount(tree, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
 // makeDevices makes the /dev of all sandboxes: devices that anyone may use, the usual links, and mount points for each

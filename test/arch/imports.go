@@ -29,7 +29,7 @@ func Directions() []Direction {
 		{"plugins", []string{".", "plugins/internal/...", "plugins/proto"}, "a runtime's author links this; it must not bring the host or the node along"},
 		{"plugins/...", []string{".", "internal/grpccode", "internal/linux/oomscore", "internal/linux/power", "plugins/..."}, "a runtime's author links this; it must not bring the node along"},
 		{"executor/...", []string{".", "executor/...", "internal/grpccode", "internal/linux/...", "plugins/..."}, "a node owns sandboxes and knows nothing of sessions, their owners or template files"},
-		{"executor/libcontainer", []string{"executor/disk/loop", "executor/hugepage", "executor/launch", "executor/seccomp", "internal/linux/lockedthread", "internal/linux/openat", "internal/linux/pidfd", "executor/procview", "executor/rootfs/layout", "executor/sysmon"}, lean},
+		{"executor/libcontainer", []string{"executor/disk/loop", "executor/hugepage", "executor/launch", "executor/seccomp", "internal/linux/lockedthread", "internal/linux/openat", "internal/linux/overlay", "internal/linux/pidfd", "executor/procview", "executor/rootfs/layout", "executor/sysmon"}, lean},
 		{"executor/procview", nil, lean},
 		{"executor/launch", []string{"internal/linux/descriptor", "internal/linux/flock", "executor/hugepage", "executor/rootfs/layout"}, lean},
 		{"executor/disk/loop", nil, lean},

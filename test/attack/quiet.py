@@ -47,6 +47,11 @@ def record(where, into):
 def snapshot():
     into = {}
     for where in ('/proc', '/sys'): record(where, into)
+    with open('/proc/self/mountinfo') as mounts: places = [line.split()[4] for line in mounts]
+    for place in places:
+        if place.startswith('/proc/'): continue
+        f = os.statvfs(place)
+        into['statvfs ' + place] = repr((f.f_blocks, f.f_bfree, f.f_bavail, f.f_files, f.f_ffree))
     return into
 
 
